@@ -1,0 +1,148 @@
+"""Bytes and time of a long session: how the checkpoint grows, and whether turns get slower.
+
+Runs the same turns (a user message of 100 characters, a reply of 300) three ways: topicloom in
+an 8k and in a 128k window, and the plain LangGraph pattern with every message in the state. All
+write to SQLite with the library's defaults, unless `--durability exit` is given.
+
+    python benchmarks/checkpoints.py --turns 1000
+
+Targets: topicloom under 120 MB with library defaults (under 30 MB with `exit`) for 1,000 turns; the
+128k window at most 1.2 times the 8k one; the mean of the last 50 turns at most 1.2 times that of turns
+151 to 200.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessageChunk
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, MessagesState, StateGraph
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from topicloom import Settings, build_session_graph
+from topicloom.perception.defaults import default_embedder
+from topicloom.roles.base import ReplyRequest
+from topicloom.roles.embedded import embedded_roles
+
+_THEMES = (
+    "garden tomatoes watering soil compost seeds harvest",
+    "python server deploy docker logs cache database",
+    "marathon training knee pace shoes recovery",
+    "trip Lisbon tram hotel museum ferry budget",
+    "kitchen tiles plumber sink oven cupboard",
+    "guitar chords rhythm song practice strings",
+)
+
+
+def said(turn: int, characters: int) -> str:
+    """A text of about that many characters; the theme changes every ten turns and returns."""
+    words = _THEMES[turn // 10 % len(_THEMES)].split()
+    draw = random.Random(turn * 1_000 + characters)
+    text = f"{turn}:"
+    while len(text) < characters:
+        text += f" {draw.choice(words)} {draw.randrange(1000)}"
+    return text[:characters]
+
+
+class Echo:
+    """A responder that says 300 characters without thinking."""
+
+    model = "echo"
+
+    def __init__(self) -> None:
+        self.turn = 0
+
+    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
+        """The text of the turn."""
+        yield AIMessageChunk(content=said(self.turn, 300))
+
+    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
+        """The text of the turn."""
+        for chunk in self.stream(request):
+            yield chunk
+
+
+def topicloom(folder: Path, window: int) -> tuple[StateGraph[Any, Any, Any, Any], Echo]:
+    """The session graph with embedded roles and a fixed reply."""
+    echo = Echo()
+    roles = replace(embedded_roles(default_embedder()), responder=echo)
+    return build_session_graph(settings=Settings(window=window, folder=folder), roles=roles), echo
+
+
+def plain() -> tuple[StateGraph[Any, Any, Any, Any], Echo]:
+    """Every message in the state."""
+    echo = Echo()
+
+    def reply(_: MessagesState) -> dict[str, Any]:
+        return {"messages": [("ai", said(echo.turn, 300))]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("reply", reply)
+    graph.add_edge(START, "reply")
+    return graph, echo
+
+
+def measure(name: str, turns: int, durability: Any, folder: Path) -> dict[str, Any]:
+    """Run one way; sizes in MB, times in ms."""
+    graph, echo = {
+        "plain": plain,
+        "topicloom 8k": lambda: topicloom(folder, 8_000),
+        "topicloom 128k": lambda: topicloom(folder, 128_000),
+    }[name]()
+    database = folder / "checkpoints.sqlite"
+    times: list[float] = []
+    with SqliteSaver.from_conn_string(str(database)) as saver:
+        app = graph.compile(checkpointer=saver)
+        config = {"configurable": {"thread_id": "bench"}}
+        for turn in track(range(turns), name, transient=True):
+            echo.turn = turn
+            began = time.perf_counter()
+            message = {"messages": [("user", said(turn, 100))]}
+            app.invoke(message, config, durability=durability)
+            times.append(1_000 * (time.perf_counter() - began))
+        saver.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    early, late = times[150:200] or times, times[-50:]
+    stored = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file() and f != database)
+    return {
+        "name": name,
+        "database": database.stat().st_size / 1e6,
+        "storage": stored / 1e6,
+        "early": statistics.mean(early),
+        "late": statistics.mean(late),
+        "median": statistics.median(late),
+    }
+
+
+def main() -> None:
+    """Run all three and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--turns", type=int, default=1_000)
+    parser.add_argument("--durability", choices=["sync", "async", "exit"], default="async")
+    parser.add_argument("--only", action="append", help="plain, topicloom 8k or topicloom 128k")
+    arguments = parser.parse_args()
+    names = arguments.only or ["topicloom 8k", "topicloom 128k", "plain"]
+    table = Table(title=f"{arguments.turns} turns, durability={arguments.durability}")
+    for column in ("", "checkpoints MB", "storage MB", "turns 151-200 ms", "last 50 ms", "ratio"):
+        table.add_column(column, justify="left" if not column else "right")
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            row = measure(name, arguments.turns, arguments.durability, Path(folder))
+        figures = [row["database"], row["storage"], row["early"], row["late"]]
+        ratio = row["late"] / row["early"]
+        table.add_row(name, *(f"{figure:.1f}" for figure in figures), f"{ratio:.2f}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""The commands and their options; what they do is imported when one of them runs.
+
+topicloom [--folder DIR] [--language en] chat | replay | topics | transcript | receipt | sessions
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from topicloom.cli.eval import eval_app
+from topicloom.cli.given import Given
+from topicloom.errors import TopicLoomError
+
+app = typer.Typer(
+    name="topicloom",
+    help="One chat session that never ends: each topic in a window of its own.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.add_typer(eval_app, name="eval")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the session.")]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and exit.
+
+    Args:
+        arguments: What stands behind `topicloom` on the command line; taken from there if None.
+
+    Raises:
+        SystemExit: Always. 0 when all went well; 2 for what the user can put right, said in one
+            line; 130 after Ctrl-C.
+    """
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A byte or character that the terminal does not know shall not end a conversation.
+            stream.reconfigure(errors="replace")
+    try:
+        app(None if arguments is None else list(arguments))
+    except TopicLoomError as error:
+        from topicloom.cli.console import show_error
+
+        show_error(error)
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from topicloom import __version__
+
+        typer.echo(f"topicloom {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Where sessions live; TOPICLOOM_FOLDER or the data folder if not given."),
+    ] = None,
+    language: Annotated[
+        Literal["auto", "en", "zh"] | None,
+        typer.Option(help="Language of the prompts; auto follows the conversation."),
+    ] = None,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Options of every command."""
+    context.obj = Given(folder=folder, language=language)
+
+
+@app.command()
+def chat(context: typer.Context, name: Name = "default") -> None:
+    """Talk; a session goes on where it stopped."""
+    from topicloom.cli.chat import run_chat
+
+    run_chat(_given(context), name)
+
+
+@app.command()
+def replay(
+    context: typer.Context,
+    file: Annotated[
+        Path | None, typer.Argument(help="A recorded conversation; the packaged sample if none.")
+    ] = None,
+    session: Annotated[
+        str | None, typer.Option(help="Keep it as this session, or go on where it stopped.")
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option(min=1_000, help="Main window in tokens; small ones split often.")
+    ] = None,
+    questions: Annotated[bool, typer.Option(help="Whether to ask the recording's questions.")] = (
+        True
+    ),
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only this many messages of the recording.")
+    ] = None,
+) -> None:
+    """Watch a recorded conversation become topics, then ask about it."""
+    from topicloom.cli.replaying import ReplayOptions, run_replay
+
+    run_replay(_given(context), ReplayOptions(file, session, window, questions, limit))
+
+
+@app.command()
+def sessions(context: typer.Context) -> None:
+    """List the sessions of the folder."""
+    from topicloom.cli.reading import show_sessions
+
+    show_sessions(_given(context))
+
+
+@app.command()
+def topics(context: typer.Context, name: Name) -> None:
+    """Show the topics of a session over time."""
+    from topicloom.cli.reading import show_topics
+
+    show_topics(_given(context), name)
+
+
+@app.command()
+def transcript(
+    context: typer.Context,
+    name: Name,
+    topic: Annotated[str | None, typer.Option(help="Only this topic, such as t3.")] = None,
+    last: Annotated[int | None, typer.Option(min=1, help="Only the newest messages.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Print what was said, word for word."""
+    from topicloom.cli.reading import show_transcript
+
+    show_transcript(_given(context), name, topic, last, as_json=json)
+
+
+@app.command()
+def receipt(
+    context: typer.Context,
+    name: Name,
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many turns.")] = 1,
+) -> None:
+    """Show what the newest turns read, quoted and cost."""
+    from topicloom.cli.reading import show_receipts
+
+    show_receipts(_given(context), name, count)
+
+
+def _given(context: typer.Context) -> Given:
+    return context.find_object(Given) or Given()

@@ -1,0 +1,136 @@
+"""`topicloom chat`: a conversation at the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.text import Text
+
+from topicloom.cli.console import dim, one_line, open_console
+from topicloom.cli.given import Given
+from topicloom.cli.models import model_line
+from topicloom.cli.receipt_view import receipt_view
+from topicloom.cli.talk import Talk
+from topicloom.cli.topic_view import topic_view
+from topicloom.cli.transcript_view import day_of, print_records
+from topicloom.cli.workplace import Workplace, open_workplace, thread
+from topicloom.errors import InputError, ReplyError
+from topicloom.evaluation.replay import session_of
+from topicloom.graph.session import build_session_graph
+from topicloom.state.session import Session
+from topicloom.storage.names import check_session_name
+from topicloom.storage.sessions import SessionStore
+
+_HELP = """\
+/topics          what has been talked about, and when
+/receipt         what the last turn read, quoted and cost
+/transcript [n]  the newest n messages (10), word for word
+/retry           the last message once more, after a failure
+/quit            leave; the session goes on where it stopped"""
+
+
+def run_chat(given: Given, name: str) -> None:
+    """Talk until the input ends.
+
+    Raises:
+        InvalidNameError: The name cannot name a session.
+        SessionBusyError: It is in use elsewhere.
+        ConfigurationError: The model or the folder cannot be used.
+    """
+    check_session_name(name)
+    place, console = open_workplace(given), open_console()
+    builder = build_session_graph(settings=place.settings, storage=place.storage)
+    with place.storage.lock(name), place.checkpoints() as saver:
+        graph = builder.compile(checkpointer=saver)
+        chat = Chat(place, Talk(graph, thread(name), console), console)
+        chat.greet()
+        for line in read_lines(console):
+            if not chat.take(line):
+                break
+
+
+def read_lines(console: Console) -> Iterator[str]:
+    """What the user types, or what is piped in, line by line, without empty lines."""
+    while True:
+        try:
+            if sys.stdin.isatty():
+                line = console.input(Text("› ", style="bold cyan"))
+            else:
+                line = next(sys.stdin)
+                console.print(Text(f"› {one_line(line)}", style="cyan"), soft_wrap=True)
+        except (EOFError, StopIteration):
+            return
+        if line.strip():
+            yield line.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A session with its commands."""
+
+    place: Workplace
+    talk: Talk
+    console: Console
+
+    def greet(self) -> None:
+        """Say which session this is and what answers."""
+        session, store = self._session()
+        dim(self.console, model_line(self.place.settings))
+        if session.count:
+            last = store.record(session, session.count)
+            text = f"{session.count} messages in {session.topics} topics until {day_of(last)}"
+        else:
+            text = "a new session"
+        dim(self.console, f"session {session.id}: {text}. /help shows the commands")
+
+    def take(self, line: str) -> bool:
+        """Answer a line or do what it commands; False to leave."""
+        if line.startswith("/") and not line.startswith("//"):
+            return self._command(line)
+        self._say(line.removeprefix("/"))
+        return True
+
+    def _say(self, text: str | None) -> None:
+        try:
+            self.talk.say(text)
+        except (ReplyError, InputError) as error:
+            self.console.print(Text(one_line(str(error)), style="red"), soft_wrap=True)
+
+    def _command(self, line: str) -> bool:
+        word, _, rest = line.partition(" ")
+        commands: Mapping[str, Callable[[str], None]] = {
+            "/topics": self._topics,
+            "/receipt": self._receipt,
+            "/transcript": self._transcript,
+            "/retry": lambda _: self._say(None),
+            "/help": lambda _: dim(self.console, _HELP),
+        }
+        if word in ("/quit", "/exit"):
+            return False
+        command = commands.get(word)
+        if command is None:
+            dim(self.console, f"there is no {word}; // at the beginning says it as it is\n{_HELP}")
+        else:
+            command(rest.strip())
+        return True
+
+    def _topics(self, _: str) -> None:
+        session, store = self._session()
+        self.console.print(topic_view(session, store, self.console.width))
+
+    def _receipt(self, _: str) -> None:
+        session, store = self._session()
+        for receipt in store.receipts(session, newest=1):
+            self.console.print(receipt_view(receipt, store.roster(session)))
+
+    def _transcript(self, rest: str) -> None:
+        session, store = self._session()
+        count = int(rest) if rest.isascii() and rest.isdigit() else 10
+        print_records(self.console, store.records(session, session.count - count + 1))
+
+    def _session(self) -> tuple[Session, SessionStore]:
+        session = session_of(self.talk.graph, self.talk.config)
+        return session, SessionStore(self.place.storage.open(session.id))

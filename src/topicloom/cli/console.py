@@ -1,0 +1,36 @@
+"""How things are said at the terminal."""
+
+from __future__ import annotations
+
+import re
+
+from rich.console import Console
+from rich.text import Text
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def open_console() -> Console:
+    """The console that results are printed on."""
+    return Console(highlight=False)
+
+
+def show_error(error: Exception) -> None:
+    """Print an error as one red line."""
+    message = f"error: {one_line(str(error))}"
+    Console(stderr=True, highlight=False).print(Text(message, style="red"), soft_wrap=True)
+
+
+def dim(console: Console, message: str) -> None:
+    """Print a remark that is not part of the conversation."""
+    console.print(Text(message, style="dim"))
+
+
+def clean(text: str) -> str:
+    """A text without the characters that would steer the terminal."""
+    return _CONTROL.sub("", text)
+
+
+def one_line(text: str) -> str:
+    """A text on one line, without what would steer the terminal."""
+    return clean(" ".join(text.split()))

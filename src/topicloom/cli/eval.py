@@ -1,0 +1,42 @@
+"""`topicloom eval`: measuring on recorded conversations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+eval_app = typer.Typer(help="Measure on recorded conversations.", no_args_is_help=True)
+
+
+@eval_app.callback()
+def options() -> None:
+    """Measure on recorded conversations."""
+
+
+@eval_app.command()
+def memory(
+    file: Annotated[
+        Path, typer.Argument(help="Conversations with questions, one JSON a line; .xz is fine.")
+    ],
+    budget: Annotated[int, typer.Option(min=1, help="Tokens of recalled context.")] = 4_000,
+    out: Annotated[
+        Path | None, typer.Option(help="Results, one JSON a question; goes on where it stopped.")
+    ] = None,
+    recent: Annotated[
+        int, typer.Option(min=0, help="Newest messages that stay in view anyway.")
+    ] = 0,
+    window: Annotated[
+        int, typer.Option(min=1_000, help="Main window in tokens during the replay.")
+    ] = 8_000,
+) -> None:
+    """Replay conversations, ask their questions, and see whether the evidence is in the context.
+
+    A token here is a CJK character or four other characters, of `speaker: text`. Each question
+    starts from the state after the whole conversation (or before the message that asks it) and
+    does not become part of it.
+    """
+    from topicloom.cli.evaluating import MemoryOptions, run_memory
+
+    run_memory(MemoryOptions(file, out, budget, recent, window))

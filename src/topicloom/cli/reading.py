@@ -1,0 +1,90 @@
+"""The commands that look into a session: topics, transcript, receipts; and the list of sessions."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from topicloom.cli.console import dim, one_line, open_console
+from topicloom.cli.given import Given
+from topicloom.cli.receipt_view import receipt_view
+from topicloom.cli.topic_view import topic_view
+from topicloom.cli.transcript_view import day_of, print_records
+from topicloom.cli.workplace import Workplace, open_workplace
+from topicloom.errors import InputError
+from topicloom.state.records import Record
+from topicloom.state.session import Session
+from topicloom.storage.sessions import SessionStore
+
+
+def show_sessions(given: Given) -> None:
+    """List the sessions of the folder."""
+    place, console = open_workplace(given), open_console()
+    names = place.storage.sessions()
+    if not names:
+        dim(console, f"no sessions in {place.folder} yet; begin one with: topicloom chat")
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("session", "messages", "topics", "last message"):
+        table.add_column(heading, justify="right" if heading in ("messages", "topics") else "left")
+    for name in names:
+        table.add_row(one_line(name), *_facts(place, name))
+    console.print(table)
+
+
+def show_topics(given: Given, name: str) -> None:
+    """Print the topics of a session over time."""
+    console = open_console()
+    session, store = open_workplace(given).read(name)
+    console.print(topic_view(session, store, console.width))
+
+
+def show_transcript(
+    given: Given, name: str, topic: str | None, last: int | None, *, as_json: bool
+) -> None:
+    """Print messages of a session, for people or as JSON lines."""
+    session, store = open_workplace(given).read(name)
+    records = _records(session, store, topic)[-last if last else 0 :]
+    if as_json:
+        for record in records:
+            row = {"id": record.id} | record.model_dump(mode="json", exclude_defaults=True)
+            sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
+    else:
+        print_records(open_console(), records)
+
+
+def show_receipts(given: Given, name: str, count: int) -> None:
+    """Print the newest receipts of a session, the newest last."""
+    console = open_console()
+    session, store = open_workplace(given).read(name)
+    for receipt in store.receipts(session, newest=count):
+        console.print(receipt_view(receipt, store.roster(session)))
+
+
+def _facts(place: Workplace, name: str) -> tuple[str | Text, str | Text, str | Text]:
+    session = place.session(name)
+    if session is None:
+        nothing = Text("-", style="dim")
+        return nothing, nothing, Text("its checkpoints are not here", style="dim")
+    store = SessionStore(place.storage.open(name))
+    last = day_of(store.record(session, session.count)) if session.count else ""
+    return f"{session.count:,}", f"{session.topics:,}", last
+
+
+def _records(session: Session, store: SessionStore, topic: str | None) -> Sequence[Record]:
+    """All messages, or those of a topic.
+
+    Raises:
+        InputError: There is no such topic.
+    """
+    if topic is None:
+        return store.records(session)
+    roster = store.roster(session)
+    if topic not in roster:
+        known = f"t1 to t{session.topics}" if session.topics else "none yet"
+        raise InputError(f"session {session.id!r} has no topic {topic!r} (there: {known})")
+    return store.topic_records(roster[topic])

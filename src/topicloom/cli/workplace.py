@@ -1,0 +1,122 @@
+"""What the commands work with: settings, the folder of sessions, its checkpoints."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.sqlite import SqliteSaver
+from pydantic import ValidationError
+from pydantic_settings import SettingsError
+
+from topicloom.cli.given import Given
+from topicloom.errors import ConfigurationError, InputError, StorageUnavailableError
+from topicloom.graph.parts import default_folder
+from topicloom.settings import Settings
+from topicloom.state.session import Session
+from topicloom.storage.disk import make_folder, reachable
+from topicloom.storage.files import FileStorage
+from topicloom.storage.names import check_session_name
+from topicloom.storage.sessions import SessionStore
+
+_CHECKPOINTS = "checkpoints.sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """A folder of sessions: their storage, and one file with their checkpoints."""
+
+    settings: Settings
+    folder: Path
+    storage: FileStorage
+
+    @contextmanager
+    def checkpoints(self) -> Iterator[SqliteSaver]:
+        """The checkpoints of all sessions.
+
+        Raises:
+            StorageUnavailableError: The file cannot be read or written.
+        """
+        path = self.folder / _CHECKPOINTS
+        with reachable(self.folder):
+            make_folder(self.folder, fsync=False)
+        try:
+            with closing(sqlite3.connect(path, check_same_thread=False, timeout=30.0)) as database:
+                yield SqliteSaver(database)
+        except sqlite3.Error as error:
+            raise StorageUnavailableError(
+                f"cannot use {path} for checkpoints: {error}. Choose another folder with --folder"
+            ) from error
+
+    def read(self, name: str) -> tuple[Session, SessionStore]:
+        """A session as its newest checkpoint has it, with its storage.
+
+        Raises:
+            InvalidNameError: The name cannot name a session.
+            InputError: There is no such session.
+        """
+        check_session_name(name)
+        session = self.session(name)
+        if session is None:
+            known = ", ".join(self.storage.sessions()) or "none yet"
+            raise InputError(f"there is no session {name!r} in {self.folder} (there: {known})")
+        return session, SessionStore(self.storage.open(name))
+
+    def session(self, name: str) -> Session | None:
+        """A session as its newest checkpoint has it; None if there is none."""
+        if not (self.folder / _CHECKPOINTS).exists():
+            return None
+        with self.checkpoints() as saver:
+            return session_in(saver, thread(name))
+
+
+def open_workplace(given: Given) -> Workplace:
+    """The folder that was asked for, with the settings of the environment.
+
+    Raises:
+        ConfigurationError: A setting or the folder cannot be used.
+    """
+    settings = read_settings()
+    changes = {"folder": given.folder, "language": given.language}
+    settings = settings.model_copy(update={k: v for k, v in changes.items() if v is not None})
+    return workplace_in(settings.folder or default_folder(), settings)
+
+
+def workplace_in(folder: Path, settings: Settings) -> Workplace:
+    """A workplace in a folder."""
+    return Workplace(settings, folder, FileStorage(folder, fsync=settings.fsync))
+
+
+def read_settings() -> Settings:
+    """The settings of the environment.
+
+    Raises:
+        ConfigurationError: One of them is not what it should be; the message names it.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        problem = error.errors()[0]
+        variable = "__".join(["TOPICLOOM", *map(str, problem["loc"])]).upper()
+        variable = variable.replace("TOPICLOOM__", "TOPICLOOM_", 1)
+        raise ConfigurationError(
+            f"{variable} cannot be used: {problem['msg']}, not {problem['input']!r}"
+        ) from error
+    except SettingsError as error:
+        raise ConfigurationError(f"a TOPICLOOM_ variable cannot be used: {error}") from error
+
+
+def thread(name: str) -> RunnableConfig:
+    """The configuration that names a session's thread."""
+    return {"configurable": {"thread_id": name}}
+
+
+def session_in(saver: SqliteSaver, config: RunnableConfig) -> Session | None:
+    """The session that a checkpoint holds; None if there is no such checkpoint."""
+    found = saver.get_tuple(config)
+    value = found.checkpoint["channel_values"].get("session") if found else None
+    return Session.model_validate(value) if value else None

@@ -1,0 +1,68 @@
+"""How a recall note reads in the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from topicloom.state.recall import Note, TopicNote, number_of
+from topicloom.state.records import Record
+from topicloom.state.session import Language
+
+_WORDS = {
+    "en": {
+        "summary": "In short",
+        "searched": "Searched everything for “{query}”: nothing that fits.",
+        "candidates": "It is not clear which is meant; ask: {names}.",
+    },
+    "zh": {
+        "summary": "概要",
+        "searched": "已查遍全部记录：“{query}”，没有找到相符的内容。",
+        "candidates": "不确定指的是哪一个，请询问用户：{names}。",
+    },
+}
+
+Show = Callable[[Record, bool], str]
+"""The text of a record to show; the flag says that only a part fits."""
+
+
+def quote_line(record: Record, text: str) -> str:
+    """One quoted original: `[m42] user: ...`. Its day stands in a line of its own."""
+    return f"[{record.id}] {record.label}: {text}"
+
+
+def topic_heading(topic: str, name: str) -> str:
+    """The line above a topic's quotes."""
+    return f"# {name} ({topic})"
+
+
+def render_note(note: Note, record: Callable[[int], Record], show: Show, language: Language) -> str:
+    """The note as text, best topic first; quotes stand in conversation order.
+
+    Args:
+        note: The note.
+        record: Fetches an original by its number.
+        show: Gives the text of an original, in part if asked to.
+        language: Language of the fixed words.
+    """
+    words = _WORDS[language]
+    parts = [_topic(t, record, show, words["summary"]) for t in note.topics]
+    if note.candidates:
+        names = ", ".join(f"“{name}”" for name in note.candidates)
+        parts.append(words["candidates"].format(names=names))
+    elif note.searched:
+        parts.append(words["searched"].format(query=note.searched))
+    return "<memory>\n" + "\n".join(parts) + "\n</memory>"
+
+
+def _topic(note: TopicNote, record: Callable[[int], Record], show: Show, summary_word: str) -> str:
+    lines = [topic_heading(note.topic, note.name)]
+    day = ""
+    for message_id in note.quotes:
+        original = record(number_of(message_id))
+        if original.day != day:
+            day = original.day
+            lines.append(f"{day}:")
+        lines.append(quote_line(original, show(original, message_id in note.partial)))
+    if note.summary:
+        lines.append(f"{summary_word}: {note.summary}")
+    return "\n".join(lines)

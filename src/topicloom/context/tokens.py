@@ -1,0 +1,84 @@
+"""Counting tokens: the contract, the choice of a counter, and the evaluation's own measure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from langchain_core.messages import BaseMessage
+
+from topicloom.context.token_estimate import EncodingName, EstimatingCounter
+from topicloom.context.token_messages import ToolLike
+from topicloom.context.token_ranks import RANK_FILES, RankFile, TiktokenCounter
+from topicloom.state.correction import SAFETY_MARGIN, Correction
+
+__all__ = [
+    "SAFETY_MARGIN",
+    "Correction",
+    "EncodingName",
+    "EstimatingCounter",
+    "TiktokenCounter",
+    "TokenCounter",
+    "ToolLike",
+    "budget_tokens",
+    "counter_for",
+    "encoding_for",
+]
+
+_CL100K = re.compile(r"gpt-4(?![o.\d])|gpt-3|gpt-35")
+_CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]+")
+
+
+class TokenCounter(Protocol):
+    """Counts input tokens of one model; safe to call from several threads."""
+
+    def text(self, text: str) -> int:
+        """Count the tokens of `text`; 0 only for ""."""
+        ...
+
+    def message(self, message: BaseMessage) -> int:
+        """Count a message as sent: frame, name, content blocks and tool calls.
+
+        An image is a flat cost. A request is the sum of its messages and tools.
+        """
+        ...
+
+    def tools(self, tools: Sequence[ToolLike]) -> int:
+        """Count the JSON schemas of bound tools; 0 for none."""
+        ...
+
+
+def counter_for(model_name: str, rank_files: Mapping[str, RankFile] = RANK_FILES) -> TokenCounter:
+    """Choose the most exact counter that is on this machine; nothing is ever fetched.
+
+    Args:
+        model_name: The name a provider knows the model by, with or without a provider prefix.
+        rank_files: Vocabularies that may lie in tiktoken's cache, by encoding.
+
+    Returns:
+        tiktoken's count where its file is there, else the estimate.
+    """
+    encoding = encoding_for(model_name)
+    ranks = rank_files.get(encoding)
+    exact = TiktokenCounter.open(ranks) if ranks else None
+    return exact or EstimatingCounter(encoding)
+
+
+def encoding_for(model_name: str) -> EncodingName:
+    """Name the tokenizer of a model; o200k, the current OpenAI one, for any unknown."""
+    name = model_name.lower()
+    if "deepseek" in name:
+        return "deepseek"
+    if "claude" in name:
+        return "claude"
+    return "cl100k" if _CL100K.search(name) else "o200k"
+
+
+def budget_tokens(text: str) -> int:
+    """Measure `text` as the evaluation does: a CJK character or four other characters.
+
+    CJK takes in kana, hangul, CJK punctuation and full-width forms. Rounded up.
+    """
+    cjk = sum(map(len, _CJK.findall(text)))
+    return cjk + -(-(len(text) - cjk) // 4)

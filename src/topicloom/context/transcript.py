@@ -1,0 +1,79 @@
+"""Messages of the conversation as the roles read them: lines with ids, dated by the day."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_core.messages import AIMessage
+
+from topicloom.context.excerpt import excerpt
+from topicloom.context.tokens import TokenCounter
+from topicloom.state.blocks import LogicalBlock
+from topicloom.state.records import Record
+from topicloom.state.session import Language
+
+_SHOWN_ELSEWHERE = frozenset(
+    {"text", "tool_use", "tool_call", "function_call", "reasoning", "thinking"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """Writes messages down as `[m42] user: ...`.
+
+    What is written for a message depends on it and on the one before it, never on a later one:
+    a transcript grows at its end.
+    """
+
+    counter: TokenCounter
+    cap: int
+    """Tokens past which a message or a logical block is shown in part."""
+    language: Language
+
+    def lines(self, records: Sequence[Record]) -> list[str]:
+        """One text a message; a message of another day than the one before is preceded by it."""
+        days = ["", *(r.day for r in records)]
+        return [
+            _dated(self._line(r, self.cap), r, day) for r, day in zip(records, days, strict=False)
+        ]
+
+    def blocks(self, blocks: Sequence[LogicalBlock]) -> list[str]:
+        """One text a logical block, dated likewise."""
+        days = ["", *(b.records[-1].day for b in blocks)]
+        return [
+            _dated(self._block(b), b.records[0], day) for b, day in zip(blocks, days, strict=False)
+        ]
+
+    def _block(self, block: LogicalBlock) -> str:
+        text = "\n".join(self._line(r, self.cap) for r in block.records)
+        if len(block.records) == 1 or self.counter.text(text) <= self.cap:
+            return text
+        share = self.cap // len(block.records)
+        return "\n".join(self._line(r, share) for r in block.records)
+
+    def _line(self, record: Record, cap: int) -> str:
+        text = excerpt(spoken(record), cap, self.counter.text, record.id, self.language)
+        return f"[{record.id}] {record.label}: {text}"
+
+
+def spoken(record: Record) -> str:
+    """The text of a message, with tool calls, images and other content named in brackets."""
+    if record.whole is None:
+        return record.text
+    message = record.message
+    parts = [record.text] if record.text else []
+    if isinstance(message, AIMessage):
+        parts += [
+            f"[calls {c['name']} {json.dumps(c['args'], ensure_ascii=False, default=str)}]"
+            for c in message.tool_calls
+        ]
+    blocks = message.content if isinstance(message.content, list) else []
+    kinds = [str(b.get("type", "content")) for b in blocks if isinstance(b, dict)]
+    parts += [f"[{kind}]" for kind in kinds if kind not in _SHOWN_ELSEWHERE]
+    return "\n".join(parts)
+
+
+def _dated(text: str, record: Record, day_before: str) -> str:
+    return text if record.day in ("", day_before) else f"-- {record.day} --\n{text}"

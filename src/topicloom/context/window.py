@@ -1,0 +1,79 @@
+"""The main window: its size, and what its fixed parts cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from langchain_core.messages import SystemMessage
+from langchain_core.tools import BaseTool
+
+from topicloom.context.layout import Layout
+from topicloom.context.tokens import TokenCounter
+from topicloom.prompts.loader import prompt
+from topicloom.state.correction import SAFETY_MARGIN
+from topicloom.state.session import Language, Session
+
+
+@dataclass(frozen=True)
+class MainWindow:
+    """What the main model's prompt is made of, and how large it may get. Sizes are in tokens."""
+
+    size: int
+    """The whole window."""
+    recall: int
+    """What one turn's recall may add."""
+    layout: Layout
+    """How prompts are laid out."""
+    tools: tuple[BaseTool, ...]
+    """The application's tools."""
+    search: BaseTool
+    """`activate_topic`; bound once there are topics."""
+    instructions: str = ""
+    """The application's own system prompt."""
+
+    @property
+    def counter(self) -> TokenCounter:
+        """Counts tokens."""
+        return self.layout.counter
+
+    def system(self, session: Session) -> str:
+        """The system message: the application's words, and ours once there are topics.
+
+        Until the first split a session is an ordinary chat and says nothing about memory.
+        """
+        if not session.topics:
+            return self.instructions
+        ours = prompt("responder", session.language)
+        return f"{self.instructions}\n\n{ours}" if self.instructions else ours
+
+    def bound(self, session: Session) -> list[BaseTool]:
+        """Tools that the main model is offered."""
+        return [*self.tools, self.search] if session.topics else list(self.tools)
+
+    def fixed_size(self, session: Session) -> int:
+        """System message and tools."""
+        return self._fixed[session.language, bool(session.topics)]
+
+    @cached_property
+    def _fixed(self) -> dict[tuple[Language, bool], int]:
+        sizes: dict[tuple[Language, bool], int] = {}
+        languages: tuple[Language, ...] = ("en", "zh")
+        for language in languages:
+            for topics in (False, True):
+                probe = Session(id="-", language=language, topics=int(topics))
+                system = self.counter.message(SystemMessage(self.system(probe)))
+                sizes[language, topics] = system + self.counter.tools(self.bound(probe))
+        return sizes
+
+    def expected_notes(self, session: Session) -> int:
+        """What this turn's recall will add: the average so far, once there are topics."""
+        return session.note_tokens if session.topics else 0
+
+    def corrected(self, estimated: float, session: Session) -> int:
+        """An estimate with what the provider's reports taught, and the safety margin."""
+        return round(estimated * session.correction.ratio * SAFETY_MARGIN)
+
+    def uncorrected(self, tokens: float, session: Session) -> int:
+        """The estimate that `corrected` makes `tokens` of."""
+        return round(tokens / (session.correction.ratio * SAFETY_MARGIN))

@@ -1,0 +1,80 @@
+"""Every error topicloom raises on purpose.
+
+```
+TopicLoomError
+├── ConfigurationError        a setting, model string or folder that cannot be used
+│   ├── UnknownModelError     a model string nobody here can open
+│   └── StorageUnavailableError   a folder or store that cannot be read or written
+├── InputError                what came from outside is not usable
+│   ├── MissingThreadError    a turn without `thread_id`
+│   ├── InvalidNameError      a session or topic name that may not become a path
+│   ├── NoNewMessageError     a turn without anything new to answer
+│   └── NotAConversationError a file that holds no conversation
+├── StorageError              stored data that cannot be what was written
+│   └── MissingRecordError    a reference that points at nothing
+├── SessionBusyError          another process holds the session's lock
+├── UnusableAnswerError       a model's answer that holds nothing of what was asked for
+└── ReplyError                the main model failed after its retries
+```
+
+A role's failure costs that role's contribution, never the turn, and stands in the receipt:
+`UnusableAnswerError` never leaves a turn.
+"""
+
+from __future__ import annotations
+
+
+class TopicLoomError(Exception):
+    """Root of all errors of this package."""
+
+
+class ConfigurationError(TopicLoomError, ValueError):
+    """A setting, model string or folder that cannot be used."""
+
+
+class UnknownModelError(ConfigurationError):
+    """A model string that names no model topicloom can open."""
+
+
+class StorageUnavailableError(ConfigurationError):
+    """A folder or store that cannot be read or written."""
+
+
+class InputError(TopicLoomError, ValueError):
+    """Something that came from outside and cannot be used as it is."""
+
+
+class MissingThreadError(InputError):
+    """A turn was started without a `thread_id`."""
+
+
+class InvalidNameError(InputError):
+    """A name from outside that may not become a path."""
+
+
+class NoNewMessageError(InputError):
+    """A turn was started with nothing new to answer."""
+
+
+class NotAConversationError(InputError):
+    """A file that does not hold a conversation."""
+
+
+class StorageError(TopicLoomError):
+    """Stored data that cannot be what was written."""
+
+
+class MissingRecordError(StorageError):
+    """A reference into storage that points at nothing."""
+
+
+class SessionBusyError(TopicLoomError):
+    """Another process holds the session."""
+
+
+class UnusableAnswerError(TopicLoomError):
+    """A model's answer that holds nothing of what was asked for, even read with good will."""
+
+
+class ReplyError(TopicLoomError):
+    """The main model failed after its retries; nothing the user said is lost."""

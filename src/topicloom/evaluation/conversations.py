@@ -1,0 +1,157 @@
+"""Recorded conversations: one JSON line each, or a plain list of role/content messages."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from topicloom.errors import NotAConversationError
+
+
+class RecordedMessage(BaseModel):
+    """One message of a recording."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    """Its id in the recording."""
+    role: Literal["user", "assistant", "system", "tool"]
+    """Who spoke."""
+    text: str = ""
+    """What was said."""
+    speaker: str | None = None
+    """Name of the speaker, where it is not just the role."""
+    time: str | None = None
+    """When; any form."""
+
+    @field_validator("id", mode="before")
+    @classmethod
+    def _text_id(cls, value: object) -> str:
+        return str(value)
+
+    @field_validator("time", mode="before")
+    @classmethod
+    def _text_time(cls, value: object) -> object:
+        if isinstance(value, int | float):
+            return datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
+        return value
+
+
+class Question(BaseModel):
+    """A question about a recording."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    category: str = ""
+    question: str
+    answer: str = ""
+    """The expected answer, as text."""
+    evidence: tuple[str, ...] = ()
+    """Ids of the messages that the answer rests on."""
+    asked_at: str | None = None
+    """Id of the message that asks it: only what came before counts."""
+
+    @field_validator("answer", mode="before")
+    @classmethod
+    def _text_answer(cls, value: object) -> str:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+class Conversation(BaseModel):
+    """A recorded conversation with questions about it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    lang: str = "en"
+    messages: tuple[RecordedMessage, ...] = Field(min_length=1)
+    questions: tuple[Question, ...] = ()
+
+
+def load_conversations(path: Path) -> Iterator[Conversation]:
+    """Read a file of conversations, one at a time.
+
+    Args:
+        path: `.jsonl` with a conversation a line, `.json` or `.jsonl` with role/content messages,
+            either of them as `.xz`.
+
+    Raises:
+        NotAConversationError: If the file cannot be read or holds something else; the message
+            names the line.
+    """
+    try:
+        text = _read(path)
+    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError) as error:
+        raise NotAConversationError(f"{path} cannot be read: {error}") from error
+    values = list(_values(path, text))
+    if not values:
+        raise NotAConversationError(f"{path} is empty: it holds no conversation")
+    if all(_is_message(value) for _, value in values):
+        yield _plain(path, [value for _, value in values])
+        return
+    for line, value in values:
+        if isinstance(value, list):
+            yield _plain(path, value)
+        else:
+            yield _conversation(path, line, value)
+
+
+def _read(path: Path) -> str:
+    data = path.read_bytes()
+    return (lzma.decompress(data) if path.suffix == ".xz" else data).decode("utf-8")
+
+
+def _values(path: Path, text: str) -> Iterator[tuple[int, Any]]:
+    stripped = text.strip()
+    if stripped.startswith("["):
+        try:
+            whole = json.loads(stripped)
+        except json.JSONDecodeError as error:
+            raise NotAConversationError(f"{path} is not JSON: {error}") from error
+        yield 1, whole
+        return
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except json.JSONDecodeError as error:
+                raise NotAConversationError(
+                    f"{path}, line {number} is not JSON ({error.msg}): {line[:60]!r}"
+                ) from error
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and "role" in value and "messages" not in value
+
+
+def _conversation(path: Path, line: int, value: Any) -> Conversation:
+    try:
+        return Conversation.model_validate(value)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(map(str, problem["loc"])) or "it"
+        raise NotAConversationError(
+            f"{path}, line {line} is no conversation: {place}: {problem['msg']}. Wanted: "
+            '{"id", "messages": [{"id", "role", "text"}]} or messages with "role" and "content"'
+        ) from error
+
+
+def _plain(path: Path, values: list[Any]) -> Conversation:
+    messages = []
+    for number, value in enumerate(values, start=1):
+        if not _is_message(value):
+            raise NotAConversationError(
+                f"{path}, message {number} has no role: {json.dumps(value)[:60]}"
+            )
+        content = value.get("content", value.get("text"))
+        messages.append(
+            {**value, "id": value.get("id", number), "text": content if content is not None else ""}
+        )
+    return _conversation(path, 1, {"id": path.name, "messages": messages})

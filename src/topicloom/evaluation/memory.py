@@ -1,0 +1,180 @@
+"""Evidence recall: does the context that a question gets hold the messages it rests on?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+
+from topicloom.context.options import TurnOptions
+from topicloom.context.tokens import budget_tokens
+from topicloom.evaluation.budget import BudgetCounter
+from topicloom.evaluation.conversations import Conversation, Question
+from topicloom.evaluation.replay import Graph, exchanges, feed
+from topicloom.graph.session import build_session_graph
+from topicloom.perception.defaults import default_embedder
+from topicloom.roles.base import ReplyRequest
+from topicloom.roles.embedded import embedded_roles
+from topicloom.roles.recorded import RecordedResponder
+from topicloom.settings import Settings
+from topicloom.state.records import text_of
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRow:
+    """What one question got."""
+
+    conversation: str
+    question: str
+    """Id of the question."""
+    category: str
+    budget: int
+    message_ids: tuple[str, ...]
+    """Ids, in the recording, of the originals whose whole text stands in the context."""
+    tokens: int
+    """Tokens of the context without system prompt and question, by `budget_tokens`."""
+    calls: dict[str, int]
+    """Calls by role."""
+    evidence: tuple[str, ...]
+    """Ids of the gold messages."""
+
+    @property
+    def recall(self) -> float:
+        """Share of the evidence in the context; 1 if there is none to find."""
+        if not self.evidence:
+            return 1.0
+        return len(set(self.evidence) & set(self.message_ids)) / len(set(self.evidence))
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as the results file has it."""
+        return {
+            "conversation": self.conversation,
+            "question": self.question,
+            "category": self.category,
+            "budget": self.budget,
+            "message_ids": list(self.message_ids),
+            "tokens": self.tokens,
+            "calls": self.calls,
+            "recall": round(self.recall, 4),
+        }
+
+
+@dataclass(slots=True)
+class Oracle:
+    """A responder that keeps the prompt it was given and says a word."""
+
+    model: str = "oracle"
+    prompts: list[Sequence[BaseMessage]] = field(default_factory=list)
+
+    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
+        """Keep the prompt."""
+        self.prompts.append(request.messages)
+        yield AIMessageChunk(content="-")
+
+    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
+        """Keep the prompt."""
+        for chunk in self.stream(request):
+            yield chunk
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEvaluation:
+    """One run over a conversation: replay it, then ask about it."""
+
+    budget: int
+    """Tokens of recalled context."""
+    recent: int = 0
+    """Newest messages that stay in view anyway."""
+    window: int = 8_000
+    """Main window while the conversation is replayed."""
+    settings: Settings = field(default_factory=Settings)
+    """Everything else."""
+
+    def run(self, conversation: Conversation, folder: Path) -> Iterator[MemoryRow | int]:
+        """Replay and ask; yields rows, and between them how many messages were fed.
+
+        Each question starts from the state at its place in the conversation (the end, or
+        `asked_at`) and does not become part of it.
+        """
+        oracle = Oracle()
+        recorded = RecordedResponder(oracle)
+        graph = self._graph(recorded, folder)
+        config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
+        due = _by_place(conversation)
+        for exchange in exchanges(conversation):
+            for message in exchange.said:
+                for question in due.pop(message.id, ()):
+                    yield self._ask(graph, oracle, conversation, question, config)
+            feed(graph, recorded, exchange, config)
+            yield len(exchange)
+        for question in (q for questions in due.values() for q in questions):
+            yield self._ask(graph, oracle, conversation, question, config)
+
+    def _graph(self, recorded: RecordedResponder, folder: Path) -> Graph:
+        settings = self.settings.model_copy(
+            update={
+                "window": self.window,
+                "recall_tokens": self.budget,
+                "folder": folder,
+                "fsync": False,
+            }
+        )
+        roles = replace(embedded_roles(default_embedder()), responder=recorded)
+        graph = build_session_graph(settings=settings, roles=roles, counter=BudgetCounter())
+        return graph.compile(checkpointer=InMemorySaver())
+
+    def _ask(
+        self,
+        graph: Graph,
+        oracle: Oracle,
+        conversation: Conversation,
+        question: Question,
+        config: RunnableConfig,
+    ) -> MemoryRow:
+        base = graph.get_state(config).config
+        oracle.prompts.clear()
+        receipts = [
+            event["receipt"]
+            for event in graph.stream(
+                {"messages": [HumanMessage(question.question)]},
+                base,
+                context=TurnOptions(keep_messages=self.recent),
+                stream_mode="custom",
+                durability="exit",
+            )
+            if event["type"] == "receipt"
+        ]
+        # The thread goes on from where it was, not from the question.
+        graph.update_state(base, {"messages": []})
+        context = _context(oracle.prompts[-1], question.question)
+        return MemoryRow(
+            conversation=conversation.id,
+            question=question.id,
+            category=question.category,
+            budget=self.budget,
+            message_ids=tuple(
+                m.id for m in conversation.messages if m.text.strip() and m.text in context
+            ),
+            tokens=budget_tokens(context),
+            calls=dict(Counter(c["role"] for c in receipts[-1]["calls"])),
+            evidence=question.evidence,
+        )
+
+
+def _by_place(conversation: Conversation) -> dict[str | None, list[Question]]:
+    due: dict[str | None, list[Question]] = {}
+    for question in conversation.questions:
+        due.setdefault(question.asked_at, []).append(question)
+    return due
+
+
+def _context(prompt: Sequence[BaseMessage], question: str) -> str:
+    """Everything that the main model was shown but system prompt and question."""
+    *view, last = [text_of(m) for m in prompt if m.type != "system"]
+    return "\n".join([*view, last.removeprefix(question)])

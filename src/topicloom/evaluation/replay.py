@@ -1,0 +1,122 @@
+"""Feeding a recorded conversation through the session graph, turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+
+from topicloom.context.options import TurnOptions
+from topicloom.evaluation.conversations import Conversation, RecordedMessage
+from topicloom.roles.recorded import RecordedResponder
+from topicloom.state.session import Session
+
+Graph = CompiledStateGraph[Any, TurnOptions, Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Messages that go in together, and the recorded reply."""
+
+    said: tuple[RecordedMessage, ...]
+    """New messages, the one to answer last."""
+    reply: RecordedMessage | None
+    """The recorded reply; None for messages that nobody answered."""
+
+    def __len__(self) -> int:
+        return len(self.said) + (self.reply is not None)
+
+
+def exchanges(conversation: Conversation) -> list[Exchange]:
+    """Cut a recording into turns. Messages without text are left out: nobody said anything."""
+    found: list[Exchange] = []
+    waiting: list[RecordedMessage] = []
+    for message in (m for m in conversation.messages if m.text.strip()):
+        answered = bool(waiting) and waiting[-1].role == "user"
+        if message.role == "assistant" and answered:
+            found.append(Exchange(tuple(waiting), message))
+            waiting = []
+            continue
+        if answered:
+            found.append(Exchange(tuple(waiting), None))
+            waiting = []
+        waiting.append(message)
+    if waiting:
+        found.append(Exchange(tuple(waiting), None))
+    return found
+
+
+def replay(
+    graph: Graph, recorded: RecordedResponder, conversation: Conversation, config: RunnableConfig
+) -> Iterator[tuple[Exchange, dict[str, Any]]]:
+    """Feed what the session has not heard yet, one turn at a time.
+
+    A replay that was interrupted goes on where it stopped: the position is the number of
+    messages in the session.
+
+    Args:
+        graph: A compiled session graph whose responder is `recorded`.
+        recorded: Gives the recorded replies.
+        conversation: The recording.
+        config: Names the thread.
+
+    Yields:
+        Each exchange with the graph's state after it.
+    """
+    heard = session_of(graph, config).count
+    for exchange in exchanges(conversation):
+        if heard > 0:
+            heard -= len(exchange)
+            continue
+        yield exchange, feed(graph, recorded, exchange, config)
+
+
+def feed(
+    graph: Graph, recorded: RecordedResponder, exchange: Exchange, config: RunnableConfig
+) -> dict[str, Any]:
+    """Run one turn with its recorded reply; returns the state after it."""
+    thread = config["configurable"]["thread_id"]
+    reply = as_message(exchange.reply) if exchange.reply else None
+    recorded.expect(thread, reply if isinstance(reply, AIMessage) else None)
+    state: dict[str, Any] = graph.invoke(
+        {"messages": [as_message(m) for m in exchange.said]},
+        config,
+        context=TurnOptions(answer=reply is not None),
+        durability="exit",
+    )
+    recorded.expect(thread, None)
+    return state
+
+
+def session_of(graph: Graph, config: RunnableConfig) -> Session:
+    """The session that a thread's newest checkpoint holds."""
+    values = graph.get_state(config).values
+    return Session.model_validate(
+        values.get("session") or {"id": config["configurable"]["thread_id"]}
+    )
+
+
+def as_message(message: RecordedMessage) -> BaseMessage:
+    """A recorded message as LangChain has it, with its own id and time."""
+    kind = AIMessage if message.role == "assistant" else HumanMessage
+    extra = {"time": iso_time(message.time)} if message.time else {}
+    speaker = message.speaker if message.speaker != message.role else None
+    return kind(content=message.text, name=speaker, id=message.id, additional_kwargs=extra)
+
+
+@lru_cache(1_000)
+def iso_time(text: str) -> str:
+    """A recorded time in ISO 8601; as it is where nobody can read it."""
+    try:
+        return datetime.fromisoformat(text).isoformat()
+    except ValueError:
+        from dateparser import parse  # takes a third of a second to import
+
+        found = parse(text, languages=["en", "zh"])
+        return found.isoformat() if found else text

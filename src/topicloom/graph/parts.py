@@ -1,0 +1,156 @@
+"""The collaborators of a session graph, made once from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.tools import BaseTool
+from langchain_core.tools import tool as as_tool
+from platformdirs import user_data_path
+
+from topicloom.context.layout import Layout
+from topicloom.context.prefix import PrefixMeter
+from topicloom.context.remembered import RememberedCounts
+from topicloom.context.tokens import TokenCounter, counter_for
+from topicloom.context.window import MainWindow
+from topicloom.errors import ConfigurationError
+from topicloom.nodes.activate import ACTIVATE_TOPIC, activate_tool
+from topicloom.nodes.workspace import Workspaces
+from topicloom.perception.adsorber import Adsorber, SemanticAdsorber
+from topicloom.perception.defaults import default_embedder
+from topicloom.perception.index import SessionIndex
+from topicloom.prompts.phrases import cue_list
+from topicloom.roles.base import RoleName, Roles
+from topicloom.roles.choice import Desk, Model, Models, choose_roles
+from topicloom.roles.embedded import embedded_roles
+from topicloom.roles.models import name_of, open_model, window_of
+from topicloom.settings import Settings
+from topicloom.state.cues import Cues
+from topicloom.state.records import Record
+from topicloom.storage.base import Storage
+from topicloom.storage.files import FileStorage
+
+_DEFAULT_WINDOW = 32_000
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the nodes close over."""
+
+    settings: Settings
+    roles: Roles
+    window: MainWindow
+    workspaces: Workspaces
+    adsorber: Adsorber
+    amnesia: Cues
+    meter: PrefixMeter
+    clock: Callable[[], datetime]
+
+    def record_size(self, record: Record) -> int:
+        """Whole size of a record in tokens."""
+        return self.window.counter.message(record.message)
+
+
+def make_parts(
+    *,
+    settings: Settings,
+    models: Models,
+    roles: Roles | None,
+    tools: Sequence[BaseTool | Callable[..., object]],
+    instructions: str,
+    storage: Storage | Literal["store"] | None,
+    clock: Callable[[], datetime] | None,
+    counter: TokenCounter | None,
+) -> Parts:
+    """Make the collaborators; see `build_session_graph`.
+
+    Raises:
+        ConfigurationError: If a model cannot be opened or a tool has the name of ours.
+    """
+    models.check()
+    embedder = default_embedder()
+    main = models.of("responder")
+    counter = RememberedCounts(counter or counter_for(_name(main)))
+    meter = PrefixMeter()
+    opened = _open(settings, main) if main is not None and roles is None else None
+    size = settings.window or (window_of(opened, _DEFAULT_WINDOW) if opened else _DEFAULT_WINDOW)
+    recall = settings.recall_tokens or round(settings.recall_share * size)
+    desk = Desk(counter, meter, size, settings.topic_window, settings.role_seconds)
+    if roles is None:
+        roles = embedded_roles(embedder)
+        if models.any:
+            roles = choose_roles(models, roles, lambda model: _open(settings, model), desk)
+    return Parts(
+        settings=settings,
+        roles=roles,
+        window=MainWindow(
+            size=size,
+            recall=recall,
+            layout=Layout(counter, cap=size // 4, part=recall // 4, order=settings.layout),
+            tools=_checked(tools),
+            search=activate_tool(),
+            instructions=instructions,
+        ),
+        workspaces=Workspaces(_storage(storage, settings), lambda log: SessionIndex(embedder, log)),
+        adsorber=SemanticAdsorber(embedder, cue_list("fillers"), settings.adsorber),
+        amnesia=cue_list("amnesia_en", "amnesia_zh", more=settings.amnesia_cues),
+        meter=meter,
+        clock=clock or _system_clock,
+    )
+
+
+def models_of(
+    settings: Settings,
+    model: Model | None,
+    cheap_model: Model | None,
+    role_models: Mapping[RoleName, Model] | None,
+) -> Models:
+    """Models by role: what is given goes before the settings."""
+    return Models(
+        strong=model or settings.model,
+        cheap=cheap_model or settings.cheap_model,
+        by_role={**settings.role_models, **(role_models or {})},
+    )
+
+
+def _name(model: Model | None) -> str:
+    if model is None or isinstance(model, str):
+        return model or ""
+    return name_of(model)
+
+
+def _storage(storage: Storage | Literal["store"] | None, settings: Settings) -> Storage | None:
+    if storage == "store":
+        return None
+    return storage or FileStorage(settings.folder or default_folder(), fsync=settings.fsync)
+
+
+def default_folder() -> Path:
+    """Where sessions live unless a folder is given."""
+    return user_data_path("topicloom") / "sessions"
+
+
+def _open(settings: Settings, model: Model) -> BaseChatModel:
+    return open_model(
+        model,
+        base_url=settings.base_url,
+        api_key=settings.api_key,
+        timeout=settings.reply_seconds,
+        max_retries=settings.max_retries,
+    )
+
+
+def _checked(tools: Sequence[BaseTool | Callable[..., object]]) -> tuple[BaseTool, ...]:
+    made = tuple(t if isinstance(t, BaseTool) else as_tool(t) for t in tools)
+    if any(t.name == ACTIVATE_TOPIC for t in made):
+        raise ConfigurationError(f"a tool may not be called {ACTIVATE_TOPIC!r}: rename yours")
+    return made
+
+
+def _system_clock() -> datetime:
+    return datetime.now().astimezone()

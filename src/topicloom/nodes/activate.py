@@ -1,0 +1,68 @@
+"""activate: the main model asked for more topics."""
+
+from __future__ import annotations
+
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import BaseModel, Field
+
+from topicloom.nodes.search import SearchDesk
+from topicloom.nodes.step import (
+    Update,
+    current_session,
+    current_turn,
+    dump,
+    emit,
+    node,
+    open_workspace,
+)
+from topicloom.nodes.workspace import Workspaces
+from topicloom.roles.calls import Step
+from topicloom.state.channels import SessionState
+
+ACTIVATE_TOPIC = "activate_topic"
+
+
+class ActivateTopic(BaseModel):
+    """Look for an earlier topic of this conversation.
+
+    Call it before any words when something is mentioned that you cannot see, and always when
+    the user says that you forgot something or that it was said before.
+    """
+
+    query: str = Field(description="What to look for, in the user's words and language.")
+    when: str | None = Field(
+        default=None, description='When it was talked about, if said: "last month", "上个月".'
+    )
+    include_archived: bool = Field(
+        default=False, description="True only if the user asks for something long put away."
+    )
+
+
+def activate_tool() -> BaseTool:
+    """The tool as the main model sees it. The graph itself does what it asks for."""
+
+    def never_called(query: str, when: str | None = None, include_archived: bool = False) -> str:
+        raise NotImplementedError("the session graph answers activate_topic itself")
+
+    return StructuredTool.from_function(
+        never_called,
+        name=ACTIVATE_TOPIC,
+        description=ActivateTopic.__doc__,
+        args_schema=ActivateTopic,
+    )
+
+
+def activate(*, workspaces: Workspaces, desk: SearchDesk) -> Runnable[SessionState, Update]:
+    """The node that searches the index window; what ran already is kept."""
+
+    def step(state: SessionState) -> Step[Update]:
+        session, turn = current_session(state), current_turn(state)
+        assert turn.request is not None  # the wiring comes here only with a request
+        emit("searching", query=turn.request.query, when=turn.request.when)
+        session, turn, calls = yield from desk.search(
+            open_workspace(workspaces, session), session, turn, turn.request, deep=turn.amnesia
+        )
+        return {**dump(session, turn), "calls": calls}
+
+    return node(step, "activate")

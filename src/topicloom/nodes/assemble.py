@@ -1,0 +1,96 @@
+"""assemble: what the readers handed over becomes one note of the recall ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from langchain_core.runnables import Runnable
+
+from topicloom.context.notes import quote_line, render_note, topic_heading
+from topicloom.context.window import MainWindow
+from topicloom.nodes.step import Update, current_session, current_turn, dump, node, open_workspace
+from topicloom.nodes.workspace import Workspaces
+from topicloom.roles.calls import Step
+from topicloom.state.channels import SessionState
+from topicloom.state.recall import Costs, Note, Reading, compose, number_of
+from topicloom.state.records import Record
+from topicloom.state.session import Session, Turn
+from topicloom.state.topics import Roster
+from topicloom.storage.sessions import SessionStore
+
+
+def assemble(*, workspaces: Workspaces, window: MainWindow) -> Runnable[SessionState, Update]:
+    """The node that decides what is quoted and enters it in the ledger.
+
+    The prompt itself is laid out from the ledger when the reply is generated: a checkpoint
+    holds no bodies.
+    """
+
+    def step(state: SessionState) -> Step[Update]:
+        session, turn = current_session(state), current_turn(state)
+        store = open_workspace(workspaces, session).store
+        roster = store.roster(session)
+        note = compose_note(
+            store, session, turn, roster, readings_of(state), window, window.counter.text
+        )
+        if not note.empty:
+            cost = window.counter.text(
+                render_note(
+                    note, lambda i: store.record(session, i), lambda r, _: r.text, session.language
+                )
+            )
+            session = store.add_note(session, note).model_copy(
+                update={
+                    "ledger_tokens": session.ledger_tokens + cost,
+                    "note_tokens": (3 * session.note_tokens + cost) // 4 or cost,
+                }
+            )
+        return dump(session, turn.model_copy(update={"unread": ()}))
+        yield  # a step is a generator, though this one asks nobody
+
+    return node(step, "assemble")
+
+
+def readings_of(state: SessionState) -> list[Reading]:
+    """The readings of the turn so far."""
+    return [Reading.model_validate(r) for r in state.get("readings") or ()]
+
+
+def compose_note(
+    store: SessionStore,
+    session: Session,
+    turn: Turn,
+    roster: Roster,
+    readings: list[Reading],
+    window: MainWindow,
+    count: Callable[[str], int],
+) -> Note:
+    """The note of this turn, without what earlier notes or the view show already."""
+    quoted = {i for note in store.notes(session) for t in note.topics for i in t.quotes}
+    in_view = {f"m{n}" for n in range(session.view, session.count + 1)}
+
+    def original(message_id: str) -> Record:
+        return store.record(session, number_of(message_id))
+
+    def price(message_id: str) -> int:
+        record = original(message_id)
+        return count(quote_line(record, record.text)) + 1
+
+    names = {t.id: t.name for t in roster}
+    costs = Costs(
+        quote=price,
+        day=lambda i: original(i).day,
+        text=count,
+        heading=lambda t: count(topic_heading(t, names.get(t, t))) + 1,
+        part=window.layout.part,
+    )
+    topics = compose(readings, names, costs, window.recall, quoted | in_view)
+    search = turn.searches[-1] if turn.searches else None
+    candidates = [names[t] for t in search.candidates if t in names] if search else []
+    nothing = search is not None and not search.found
+    return Note(
+        after=turn.user,
+        topics=topics,
+        searched=search.query if search and nothing else "",
+        candidates=tuple(candidates),
+    )

@@ -1,0 +1,137 @@
+"""perceive: number the new messages, keep them, and see what they mean for the topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.runnables import Runnable
+
+from topicloom.errors import InputError, NoNewMessageError
+from topicloom.nodes.step import (
+    Update,
+    current_session,
+    dump,
+    node,
+    open_workspace,
+    turn_options,
+)
+from topicloom.nodes.workspace import Workspaces
+from topicloom.perception.adsorber import Adsorber
+from topicloom.roles.base import Rewriter, RewriteRequest
+from topicloom.roles.calls import Step, ask
+from topicloom.state.blocks import blocks_of
+from topicloom.state.channels import SessionState
+from topicloom.state.cues import Cues
+from topicloom.state.records import Record, message_type, record_of, text_of
+from topicloom.state.script import cjk_share
+from topicloom.state.session import Language, Turn
+
+_LOOK_BACK = 24
+"""Messages before the new one that perception looks at."""
+
+
+def perceive(
+    *,
+    workspaces: Workspaces,
+    clock: Callable[[], datetime],
+    adsorber: Adsorber,
+    amnesia: Cues,
+    rewriter: Rewriter | None,
+    language: Language | None,
+) -> Runnable[SessionState, Update]:
+    """The node that takes in what is new. `language` is None to follow the conversation."""
+
+    def step(state: SessionState) -> Step[Update]:
+        session = current_session(state)
+        workspace = open_workspace(workspaces, session)
+        messages = state.get("messages", [])
+        back = max(_LOOK_BACK, len(messages))
+        recent = workspace.store.records(session, session.count - back + 1)
+        fresh = new_messages(messages, recent)
+        if session.turn == 0:
+            spoken = language or language_of([text_of(m) for m in fresh])
+            session = session.model_copy(update={"language": spoken})
+        answer = isinstance(fresh[-1], HumanMessage) and turn_options().answer
+        query, calls = text_of(fresh[-1]), []
+        if answer and rewriter is not None and recent:
+            request = RewriteRequest(session.id, query, recent, session.language)
+            rewritten, call = yield from ask("rewriter", rewriter, request)
+            query, calls = rewritten or query, [call.model_dump(mode="json")]
+        now = clock().isoformat(timespec="seconds")
+        records = _records(fresh, recent, session.count, now, adsorber, query)
+        session = workspace.store.append(session, records)
+        turn = Turn(
+            first=records[0].seq,
+            user=records[-1].seq,
+            query=query,
+            answer=answer,
+            amnesia=answer and amnesia.found_in(records[-1].text),
+            started=clock().isoformat(),
+        )
+        return {**dump(session, turn), "readings": None, "calls": None} | (
+            {"calls": calls} if calls else {}
+        )
+
+    return node(step, "perceive")
+
+
+def new_messages(messages: Sequence[AnyMessage], recent: Sequence[Record]) -> list[AnyMessage]:
+    """The messages that are not in the transcript yet.
+
+    A message whose id is known but whose content differs counts as new: applications reuse
+    ids, and nothing that was said may be lost.
+
+    Args:
+        messages: The `messages` channel.
+        recent: The newest records of the transcript.
+
+    Raises:
+        NoNewMessageError: If there is none.
+        InputError: If what there is to answer is empty, or is a bare tool result.
+    """
+    known = {(r.source, r.role, r.text) for r in recent}
+    fresh = [m for m in messages if (m.id, _role(m), text_of(m)) not in known]
+    if not fresh:
+        raise NoNewMessageError(
+            "there is no new message: every id in the input is part of the conversation already. "
+            "Give a repeated message an id of its own, or none"
+        )
+    if isinstance(fresh[-1], HumanMessage) and not _says_something(fresh[-1]):
+        raise InputError("the message is empty: give it a text or another content block")
+    return fresh
+
+
+def language_of(texts: Sequence[str]) -> Language:
+    """Chinese if a third of the letters are CJK, otherwise English."""
+    return "zh" if cjk_share(" ".join(texts)[:4_000]) > 1 / 3 else "en"
+
+
+def _says_something(message: AnyMessage) -> bool:
+    content = message.content
+    if isinstance(content, str):
+        return bool(content.strip())
+    return any(not isinstance(b, dict) or b.get("type") != "text" or b.get("text") for b in content)
+
+
+def _role(message: AnyMessage) -> str:
+    return {"human": "user", "ai": "assistant"}.get(message_type(message), message_type(message))
+
+
+def _records(
+    fresh: Sequence[AnyMessage],
+    recent: Sequence[Record],
+    count: int,
+    now: str,
+    adsorber: Adsorber,
+    query: str,
+) -> list[Record]:
+    records: list[Record] = []
+    for number, message in enumerate(fresh, start=count + 1):
+        opens = False
+        if isinstance(message, HumanMessage):
+            said = query if message is fresh[-1] else text_of(message)
+            opens = adsorber.opens(blocks_of([*recent, *records]), said)
+        records.append(record_of(message, seq=number, time=now, opens=opens))
+    return records

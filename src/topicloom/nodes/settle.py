@@ -1,0 +1,125 @@
+"""settle: the turn is over; averages, sleep, transcript, receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from langchain_core.messages import AnyMessage, RemoveMessage
+from langchain_core.runnables import Runnable
+
+from topicloom.nodes.generate import loop_of
+from topicloom.nodes.step import (
+    Update,
+    current_session,
+    current_turn,
+    dump,
+    emit,
+    node,
+    open_workspace,
+)
+from topicloom.nodes.workspace import Workspaces
+from topicloom.roles.calls import Step
+from topicloom.state.activation import ActivationPolicy, average
+from topicloom.state.activation import settle as settle_scores
+from topicloom.state.channels import SessionState
+from topicloom.state.recall import Reading, TopicNote
+from topicloom.state.receipt import Call, Receipt
+from topicloom.state.records import message_type, record_of
+from topicloom.state.session import Session, Turn
+from topicloom.storage.sessions import SessionStore
+
+
+def settle(
+    *,
+    workspaces: Workspaces,
+    clock: Callable[[], datetime],
+    activation: ActivationPolicy,
+    window_tokens: int,
+    visible_messages: int,
+) -> Runnable[SessionState, Update]:
+    """The node that ends a turn."""
+
+    def step(state: SessionState) -> Step[Update]:
+        session, turn = current_session(state), current_turn(state)
+        store = open_workspace(workspaces, session).store
+        readings = [Reading.model_validate(r) for r in state.get("readings") or ()]
+        now = clock()
+        replies = loop_of(state["messages"]) if turn.answer else []
+        session = store.append(
+            session,
+            [
+                record_of(m, seq=session.count + 1 + i, time=now.isoformat(timespec="seconds"))
+                for i, m in enumerate(replies)
+            ],
+        )
+        scores = {r.topic: r.score for r in readings if not r.failed}
+        result = settle_scores(session.active, scores, activation)
+        session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
+        turn = turn.model_copy(update={"slept": (*turn.slept, *result.slept)})
+        calls = tuple(Call.model_validate(c) for c in state.get("calls") or ())
+        receipt = _receipt(store, session, turn, scores, calls, now, window_tokens)
+        session = store.add_receipt(session, receipt)
+        emit("receipt", receipt=receipt.model_dump(mode="json"))
+        return {
+            **dump(session, turn),
+            "messages": forget_old(state["messages"], visible_messages),
+            "readings": None,
+            "calls": None,
+        }
+        yield  # a step is a generator, though this one asks nobody
+
+    return node(step, "settle")
+
+
+def _receipt(
+    store: SessionStore,
+    session: Session,
+    turn: Turn,
+    scores: dict[str, float],
+    calls: tuple[Call, ...],
+    now: datetime,
+    window_tokens: int,
+) -> Receipt:
+    ranked = sorted(session.active, key=lambda t: -average(session.active[t]))
+    damage = [f"damaged: {report}" for report in store.new_reports()]
+    return Receipt(
+        turn=session.turn,
+        user=f"m{turn.user}",
+        started=turn.started,
+        seconds=round((now - datetime.fromisoformat(turn.started)).total_seconds(), 4),
+        scores=scores,
+        quoted=_quoted(store, session, turn),
+        active=tuple(ranked),
+        woken=tuple(t for t in turn.woken if t in session.active),
+        slept=turn.slept,
+        sections=turn.sections,
+        window=window_tokens,
+        abandoned=turn.abandoned,
+        calls=calls,
+        events=(*turn.events, *_searches(turn), *damage),
+    )
+
+
+def _quoted(store: SessionStore, session: Session, turn: Turn) -> tuple[TopicNote, ...]:
+    notes = [n for n in store.notes(session) if n.after == turn.user]
+    return tuple(topic for note in notes for topic in note.topics)
+
+
+def _searches(turn: Turn) -> list[str]:
+    return [
+        f"searched “{s.query}”"
+        + (f" ({s.when})" if s.when else "")
+        + f": {', '.join(s.found) or 'nothing found'}"
+        for s in turn.searches
+    ]
+
+
+def forget_old(messages: Sequence[AnyMessage], keep: int) -> list[RemoveMessage]:
+    """Removals that leave the newest whole blocks, at least `keep` messages if there are as many.
+
+    What is removed from the channel is in storage; the channel only shows the newest.
+    """
+    starts = [i for i, m in enumerate(messages) if message_type(m) == "human"]
+    start = max((i for i in starts if len(messages) - i >= keep), default=0)
+    return [RemoveMessage(id=m.id) for m in messages[:start] if m.id is not None]

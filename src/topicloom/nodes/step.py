@@ -1,0 +1,84 @@
+"""Making graph nodes of steps, synchronous and asynchronous from one source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from langchain_core.runnables import Runnable, RunnableLambda
+from langgraph.runtime import get_runtime
+
+from topicloom.context.options import TurnOptions
+from topicloom.errors import MissingThreadError
+from topicloom.nodes.workspace import Workspace, Workspaces
+from topicloom.roles.calls import Step, arun, run
+from topicloom.state.receipt import Call
+from topicloom.state.session import Session, Turn
+
+S = TypeVar("S")
+Update = dict[str, Any]
+
+
+def node(step: Callable[[S], Step[Update]], name: str) -> Runnable[S, Update]:
+    """A node that runs a step: in the calling thread, or beside the event loop."""
+
+    def sync(state: S) -> Update:
+        return run(step(state))
+
+    async def asynchronous(state: S) -> Update:
+        return await arun(step(state))
+
+    return RunnableLambda(sync, asynchronous, name=name)
+
+
+def current_session(state: Any) -> Session:
+    """The session of the state; a new one at the first turn of a thread.
+
+    Raises:
+        MissingThreadError: If the graph runs without a thread.
+    """
+    if state.get("session"):
+        return Session.model_validate(state["session"])
+    info = get_runtime().execution_info
+    if info is None or not info.thread_id:
+        raise MissingThreadError(
+            "a session needs a thread: call the graph with "
+            'config={"configurable": {"thread_id": "..."}} and compile it with a checkpointer'
+        )
+    return Session(id=info.thread_id)
+
+
+def current_turn(state: Any) -> Turn:
+    """The turn of the state."""
+    return Turn.model_validate(state["turn"])
+
+
+def open_workspace(workspaces: Workspaces, session: Session) -> Workspace:
+    """The workspace of a session, on the graph's own store if no other storage was given."""
+    return workspaces.open(session.id, get_runtime().store)
+
+
+def turn_options() -> TurnOptions:
+    """What the application said about this turn."""
+    context = get_runtime().context
+    return context if isinstance(context, TurnOptions) else TurnOptions()
+
+
+def emit(kind: str, **data: Any) -> None:
+    """Send a progress event to the `custom` stream."""
+    get_runtime().stream_writer({"type": kind, **data})
+
+
+def dumped(calls: Iterable[Call]) -> list[dict[str, Any]]:
+    """Calls as the `calls` channel takes them."""
+    return [call.model_dump(mode="json", exclude_defaults=True) for call in calls]
+
+
+def dump(session: Session | None = None, turn: Turn | None = None) -> Update:
+    """The part of an update that holds the session and the turn."""
+    update: Update = {}
+    if session is not None:
+        update["session"] = session.model_dump(mode="json", exclude_defaults=True)
+    if turn is not None:
+        update["turn"] = turn.model_dump(mode="json", exclude_defaults=True)
+    return update

@@ -1,0 +1,76 @@
+"""What a session's nodes work with in this process: its storage and its index."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+
+from langgraph.store.base import BaseStore
+
+from topicloom.errors import StorageUnavailableError
+from topicloom.perception.index import SessionIndex
+from topicloom.storage.base import SessionLog, Storage
+from topicloom.storage.sessions import SessionStore
+from topicloom.storage.stores import StoreStorage
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """One session's storage and index. Both are caches over what is stored."""
+
+    store: SessionStore
+    index: SessionIndex
+
+
+class Workspaces:
+    """The workspaces of this process; the longest unused make room for new ones."""
+
+    def __init__(
+        self,
+        storage: Storage | None,
+        index: Callable[[SessionLog], SessionIndex],
+        *,
+        open_at_once: int = 64,
+    ) -> None:
+        """Args:
+        storage: Where sessions live; None for the store that the graph was compiled with.
+        index: Makes the index of a session.
+        open_at_once: Workspaces kept in memory.
+        """
+        self._storage = storage
+        self._index = index
+        self._limit = open_at_once
+        self._open: OrderedDict[str, Workspace] = OrderedDict()
+        self._lock = Lock()
+
+    def open(self, session: str, store: BaseStore | None = None) -> Workspace:
+        """The workspace of a session, made on first use.
+
+        Args:
+            session: The thread.
+            store: The graph's store, used if no storage was given.
+
+        Raises:
+            StorageUnavailableError: If there is neither.
+        """
+        with self._lock:
+            workspace = self._open.get(session)
+            if workspace is None:
+                log = self._storage_of(store).open(session)
+                workspace = Workspace(SessionStore(log), self._index(log))
+                self._open[session] = workspace
+                while len(self._open) > self._limit:
+                    self._open.popitem(last=False)
+            self._open.move_to_end(session)
+            return workspace
+
+    def _storage_of(self, store: BaseStore | None) -> Storage:
+        if self._storage is not None:
+            return self._storage
+        if store is None:
+            raise StorageUnavailableError(
+                "no storage: give build_session_graph(storage=...) or compile the graph with store="
+            )
+        return StoreStorage(store)

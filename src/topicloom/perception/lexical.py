@@ -1,0 +1,79 @@
+"""BM25 over the passages of messages, growing message by message."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicloom.perception.passages import passages_of
+from topicloom.perception.words import words_of
+
+K1, B = 1.5, 0.75
+"""Saturation and length normalisation of BM25 (Robertson and Zaragoza, 2009)."""
+
+
+class LexicalIndex:
+    """Postings of passages. Adding takes time by the message, a query by its words."""
+
+    def __init__(self) -> None:
+        self._owner = array("i")
+        self._length = array("i")
+        self._postings: dict[str, tuple[array[int], array[float]]] = {}
+        self._messages = 0
+
+    def __len__(self) -> int:
+        return self._messages
+
+    def add(self, label: str, text: str) -> None:
+        """Add the next message.
+
+        Args:
+            label: The speaker, found with every passage.
+            text: What was said.
+        """
+        for passage in passages_of(text):
+            words = words_of(f"{label}: {passage}")
+            number = len(self._owner)
+            self._owner.append(self._messages)
+            self._length.append(len(words))
+            for word, count in Counter(words).items():
+                where, times = self._postings.setdefault(word, (array("i"), array("f")))
+                where.append(number)
+                times.append(count)
+        self._messages += 1
+
+    def scores(self, query: str) -> tuple[NDArray[np.float64], float]:
+        """Score every message by its best passage.
+
+        Args:
+            query: What to look for.
+
+        Returns:
+            Scores [messages], at least 0; and the share of the query's weight (inverse document
+            frequencies) that the best message holds, 0 to 1.
+        """
+        if not self._messages:
+            return np.zeros(0), 0.0
+        length = np.asarray(self._length, dtype=float)
+        norm = K1 * (1 - B + B * length / max(float(length.mean()), 1e-9))
+        score, held = np.zeros(len(length)), np.zeros(len(length))
+        asked = 0.0
+        for word, times_asked in Counter(words_of(query)).items():
+            weight = times_asked * self._idf(word)
+            asked += weight
+            if word in self._postings:
+                where, times = (np.asarray(a) for a in self._postings[word])
+                score[where] += weight * times * (K1 + 1) / (times + norm[where])
+                held[where] += weight
+        owner = np.asarray(self._owner)
+        starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
+        best = np.maximum.reduceat(score, starts)
+        return best, float(held.max()) / asked if asked else 0.0
+
+    def _idf(self, word: str) -> float:
+        found = len(self._postings[word][0]) if word in self._postings else 0
+        return math.log(1 + (len(self._owner) - found + 0.5) / (found + 0.5))

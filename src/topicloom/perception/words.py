@@ -1,0 +1,63 @@
+"""Words of a text, as lexical search compares them."""
+
+from __future__ import annotations
+
+import re
+
+from topicloom.state.script import CJK_RUN
+
+FUNCTION_WORDS = frozenset(
+    """
+    a an the and or but if then so of at by for with about to from in on into over under as is am
+    are was were be been being do does did doing have has had having i me my mine we our us you your
+    yours he him his she her hers it its they them their theirs this that these those there here
+    what which who whom whose when where why how can could would should will shall may might must
+    not no nor just than too very re ve ll don didn doesn isn aren wasn weren hasn haven
+    hadn won wouldn couldn shouldn any some all each such own same up down out off again further
+    once during before after above below between both more most other only
+    """.split()
+)
+"""English words that carry grammar only."""
+
+_CJK = CJK_RUN.pattern.removesuffix("+")
+_RUN = re.compile(rf"{CJK_RUN.pattern}|[^\W{_CJK[1:-1]}]+")
+_SUFFIXES = (("ies", 4), ("ing", 5), ("edly", 6), ("ed", 4), ("ly", 5), ("es", 5), ("s", 4))
+"""English suffixes, each with the length of the shortest word it is taken off."""
+
+
+def words_of(text: str) -> list[str]:
+    """Words with their suffixes off; of CJK runs, characters and pairs of characters."""
+    found: list[str] = []
+    for run in _RUN.findall(text.lower()):
+        if CJK_RUN.match(run):
+            found += run
+            found += [run[i : i + 2] for i in range(len(run) - 1)]
+        elif run not in FUNCTION_WORDS:
+            found.append(stem(run))
+    return found
+
+
+def stem(word: str) -> str:
+    """Take the common English endings off, so that "baked" finds "baking"."""
+    if len(word) <= 3 or not word.isascii():
+        return word
+    base = _without_suffix(word)
+    if len(base) > 3 and base.endswith("e"):
+        base = base[:-1]
+    return f"{base[:-1]}i" if len(base) > 3 and base.endswith("y") else base
+
+
+def _without_suffix(word: str) -> str:
+    for suffix, shortest in _SUFFIXES:
+        if not word.endswith(suffix) or len(word) < shortest:
+            continue
+        if suffix == "s" and word[-2] in "su":
+            continue
+        if suffix == "ies":
+            return f"{word[:-3]}i"
+        base = word[: -len(suffix)]
+        if len(base) < 3:
+            return word
+        doubled = len(base) > 3 and base[-1] == base[-2] and base[-1] not in "lsz"
+        return base[:-1] if doubled and suffix in ("ing", "ed", "edly") else base
+    return word

@@ -1,0 +1,82 @@
+"""The fixed words that stand between messages in the prompts of roles.
+
+The prompts in `en/` and `zh/` refer to these lines by their exact text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from topicloom.state.session import Language
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """Fixed words of one language."""
+
+    now: str
+    """Line before the current conversation, in a topic window."""
+    topics: str
+    """Line before a list of topics."""
+    looking_for: str
+    """Line before a query."""
+    former_brief: str
+    """Line before a topic's name and brief."""
+    message: str
+    """Line before a message to rewrite."""
+    part: str
+    """Line before a segment; `{number}`."""
+    days: str
+    """Line with the days that a query is about; `{days}`."""
+    missing: str
+    """Line in place of messages that did not fit; `{count}`."""
+    active: str
+    dormant: str
+    nothing: str
+    """In place of an empty list or brief."""
+    complaint: str
+    """Asks for an answer again; `{tag}`."""
+
+
+_WORDINGS: Mapping[Language, Wording] = {
+    "en": Wording(
+        now="=== The conversation now ===",
+        topics="=== Topics so far ===",
+        looking_for="=== Looking for ===",
+        former_brief="=== The brief so far ===",
+        message="=== The message ===",
+        part="-- part {number} --",
+        days="Days: {days}",
+        missing="-- {count:,} earlier messages are not shown --",
+        active="active",
+        dormant="dormant",
+        nothing="(none)",
+        complaint=(
+            "This could not be used: <{tag}> is missing, incomplete or not in the form asked for. "
+            "Give the whole answer again in exactly that form, and nothing else."
+        ),
+    ),
+    "zh": Wording(
+        now="=== 当前对话 ===",
+        topics="=== 已有话题 ===",
+        looking_for="=== 要找什么 ===",
+        former_brief="=== 原来的简介 ===",
+        message="=== 这条消息 ===",
+        part="-- 第 {number} 段 --",
+        days="日子：{days}",
+        missing="-- 更早的 {count:,} 条消息未列出 --",
+        active="活跃",
+        dormant="休眠",
+        nothing="（无）",
+        complaint=(
+            "这个回答没法用：<{tag}> 缺失、不完整，或者不合要求的格式。"
+            "请严格按照那个格式重新写出完整的回答，此外什么都不要写。"
+        ),
+    ),
+}
+
+
+def wording(language: Language) -> Wording:
+    """The fixed words of a language."""
+    return _WORDINGS[language]

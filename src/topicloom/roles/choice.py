@@ -1,0 +1,105 @@
+"""Choosing who plays which role: chat models where they are given, embedded roles elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import get_args
+
+from langchain_core.language_models import BaseChatModel
+
+from topicloom.context.prefix import PrefixMeter
+from topicloom.context.tokens import TokenCounter
+from topicloom.errors import ConfigurationError
+from topicloom.roles.base import RoleName, Roles
+from topicloom.roles.models import window_of
+
+Model = str | BaseChatModel
+
+_STRONG: frozenset[RoleName] = frozenset({"responder", "splitter"})
+"""Roles that want the strong model (spec 000, 14.5); the others do with the cheap one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Chat models by role."""
+
+    strong: Model | None = None
+    """Replies and splits; None to leave them to the embedded roles."""
+    cheap: Model | None = None
+    """Reads, routes and writes briefs; None for the strong one."""
+    by_role: Mapping[RoleName, Model] = field(default_factory=dict)
+    """A model of its own for a role; `rewriter` works only if it is given one."""
+
+    def of(self, role: RoleName) -> Model | None:
+        """The model of a role; None for the embedded one."""
+        if role in self.by_role:
+            return self.by_role[role]
+        if role == "rewriter":
+            return None
+        return self.strong if role in _STRONG or self.cheap is None else self.cheap
+
+    @property
+    def any(self) -> bool:
+        """Whether there is any."""
+        return bool(self.strong or self.cheap or self.by_role)
+
+    def check(self) -> None:
+        """Refuse roles that do not exist.
+
+        Raises:
+            ConfigurationError: Naming the role and those that there are.
+        """
+        known = get_args(RoleName)
+        for role in self.by_role:
+            if role not in known:
+                raise ConfigurationError(f"no role {role!r}: there are {', '.join(known)}")
+
+
+def choose_roles(
+    models: Models, embedded: Roles, open_model: Callable[[Model], BaseChatModel], desk: Desk
+) -> Roles:
+    """The roles, each played by its model or embedded.
+
+    Args:
+        models: Who is to play what.
+        embedded: Play what nobody else does, and stand in.
+        open_model: Opens a model.
+        desk: What chat models work with.
+    """
+    # The modules of chat models load a client library: only those who use one wait for it.
+    from topicloom.roles import llm
+
+    def chat(role: RoleName) -> llm.Chat | None:
+        model = models.of(role)
+        if model is None:
+            return None
+        opened = open_model(model)
+        window = window_of(opened, desk.window) if role == "splitter" else desk.reader_window
+        return llm.Chat(opened, desk.counter, desk.meter, window, desk.deadline)
+
+    responder, splitter, reader = models.of("responder"), chat("splitter"), chat("reader")
+    router, brief, rewriter = chat("router"), chat("brief"), chat("rewriter")
+    return replace(
+        embedded,
+        responder=llm.LLMResponder(open_model(responder)) if responder else embedded.responder,
+        splitter=llm.LLMSplitter(splitter) if splitter else embedded.splitter,
+        reader=llm.LLMReader(reader) if reader else embedded.reader,
+        router=llm.LLMRouter(router) if router else embedded.router,
+        brief=llm.LLMBriefWriter(brief) if brief else embedded.brief,
+        rewriter=llm.LLMRewriter(rewriter) if rewriter else embedded.rewriter,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What chat models work with."""
+
+    counter: TokenCounter
+    meter: PrefixMeter
+    window: int
+    """Tokens of a window that no profile tells."""
+    reader_window: int
+    """Tokens of the cheap model's windows."""
+    deadline: float
+    """Seconds that an inner call may take."""

@@ -1,0 +1,31 @@
+"""Roles that need no model: search, extraction, quoting. They are what the fallbacks are, too."""
+
+from __future__ import annotations
+
+from topicloom.perception.embedder import Embedder
+from topicloom.roles.base import Fallback, Roles
+from topicloom.roles.embedded.brief import EmbeddedBriefWriter
+from topicloom.roles.embedded.reader import EmbeddedReader
+from topicloom.roles.embedded.responder import EmbeddedResponder
+from topicloom.roles.embedded.router import EmbeddedRouter
+from topicloom.roles.embedded.splitter import EmbeddedSplitter
+
+__all__ = ["embedded_roles"]
+
+
+def embedded_roles(embedder: Embedder) -> Roles:
+    """All roles, embedded; they stand in for themselves."""
+    fallback = Fallback(
+        reader=EmbeddedReader(),
+        splitter=EmbeddedSplitter(embedder),
+        router=EmbeddedRouter(),
+        brief=EmbeddedBriefWriter(embedder),
+    )
+    return Roles(
+        responder=EmbeddedResponder(embedder),
+        reader=fallback.reader,
+        splitter=fallback.splitter,
+        router=fallback.router,
+        brief=fallback.brief,
+        fallback=fallback,
+    )

@@ -1,0 +1,37 @@
+"""The brief writer as a chat model: it names a topic and says what belongs to it."""
+
+from __future__ import annotations
+
+from topicloom.context.windows import brief_messages
+from topicloom.prompts.parsers import parse_brief
+from topicloom.roles.base import Answer, Brief, BriefRequest
+from topicloom.roles.llm.dialogue import Dialogue, LLMRole, ask
+from topicloom.roles.llm.mending import clip
+
+_NAME = 80
+"""Characters of a topic's name."""
+_BRIEF = 2_000
+"""Characters of a topic's brief; the prompt asks for half of it (spec 000, 4.6: about 1 KB)."""
+
+
+class LLMBriefWriter(LLMRole[BriefRequest, Brief]):
+    """Writes the brief of a topic from its messages and its former brief."""
+
+    role = "brief"
+
+    def dialogue(self, request: BriefRequest) -> Dialogue[Answer[Brief]]:
+        """Write the brief; a topic keeps its name if the answer gives none."""
+        topic = request.topic
+        prompt = brief_messages(
+            request.records,
+            topic.name,
+            topic.brief,
+            request.language,
+            self._chat.counter,
+            self._chat.limit,
+        )
+        asked = yield from ask(
+            self._chat, request, f"brief:{topic.id}", prompt, parse_brief, "topic_brief"
+        )
+        name = clip(asked.value.name, _NAME) or topic.name
+        return Answer(Brief(name, clip(asked.value.text, _BRIEF)), asked.usage, asked.remarks)

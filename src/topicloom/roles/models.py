@@ -1,0 +1,108 @@
+"""Opening chat models from strings such as `openai:gpt-5-mini`."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any, cast
+
+from langchain_core.language_models import BaseChatModel
+
+from topicloom.errors import ConfigurationError, UnknownModelError
+
+_NO_KEY = "not-needed"
+"""Sent to servers of one's own, which ask for no key but whose clients insist on one."""
+
+
+def open_model(
+    spec: str | BaseChatModel,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    timeout: float = 60.0,
+    max_retries: int = 2,
+) -> BaseChatModel:
+    """The chat model that a setting names.
+
+    Args:
+        spec: A chat model, which is returned as it is; or `openai:NAME`, for OpenAI and every
+            server that speaks its protocol; or `provider:NAME` of any other provider of
+            LangChain's `init_chat_model`, if the `langchain` package is installed.
+        base_url: Where the server is; None for the provider's own, or what the environment says.
+        api_key: None for what the environment says.
+        timeout: Seconds that the client waits for an answer, or for the next part of one.
+        max_retries: How often the client tries again after an overload or a lost connection.
+
+    Raises:
+        UnknownModelError: If the string names no model that can be opened.
+        ConfigurationError: If a key or a package is missing.
+    """
+    if isinstance(spec, BaseChatModel):
+        return spec
+    provider, _, name = spec.strip().partition(":")
+    if not (provider and name):
+        raise UnknownModelError(
+            f"{spec!r} names no model: give a provider and a name, such as "
+            '"openai:gpt-5-mini" or "anthropic:claude-sonnet-4-5", or a LangChain chat model'
+        )
+    if provider == "openai":
+        return _open_openai(name, base_url, api_key, timeout, max_retries)
+    given = {"base_url": base_url, "api_key": api_key}
+    options = {k: v for k, v in given.items() if v} | {"timeout": timeout}
+    return _open_other(spec, provider, name, options | {"max_retries": max_retries})
+
+
+def name_of(model: BaseChatModel) -> str:
+    """The name that a chat model goes by, for receipts and token counters."""
+    names = (getattr(model, field, None) for field in ("model_name", "model", "model_id"))
+    return next((n for n in names if isinstance(n, str) and n), type(model).__name__)
+
+
+def window_of(model: BaseChatModel, default: int) -> int:
+    """Tokens of the model's window as its profile has them, else the default."""
+    size = (model.profile or {}).get("max_input_tokens")
+    return size if isinstance(size, int) and size > 0 else default
+
+
+def _open_openai(
+    name: str, base_url: str | None, api_key: str | None, timeout: float, max_retries: int
+) -> BaseChatModel:
+    # Imported here because it takes a second, and embedded roles never need it.
+    from langchain_openai import ChatOpenAI
+    from pydantic import SecretStr
+
+    elsewhere = base_url or os.getenv("OPENAI_API_BASE") or os.getenv("OPENAI_BASE_URL")
+    key = api_key or os.getenv("OPENAI_API_KEY") or (_NO_KEY if elsewhere else None)
+    if key is None:
+        raise ConfigurationError(
+            f"no key for 'openai:{name}': set the environment variable OPENAI_API_KEY, "
+            "or a base URL of a server that needs none"
+        )
+    # Usage has to be asked for: away from OpenAI's own address it is off by default.
+    return ChatOpenAI(
+        model=name,
+        base_url=base_url,
+        api_key=SecretStr(key),
+        timeout=timeout,
+        max_retries=max_retries,
+        stream_usage=True,
+    )
+
+
+def _open_other(spec: str, provider: str, name: str, options: dict[str, Any]) -> BaseChatModel:
+    try:
+        init_chat_model = import_module("langchain.chat_models").init_chat_model
+    except ImportError as error:
+        raise ConfigurationError(
+            f"{spec!r} needs the package langchain beside the provider's own: pip install langchain"
+        ) from error
+    try:
+        model = init_chat_model(name, model_provider=provider, **options)
+    except ImportError as error:
+        raise ConfigurationError(f"{spec!r} needs a package that is missing: {error}") from error
+    except ValueError as error:
+        raise UnknownModelError(
+            f"{spec!r} cannot be opened: {error}. Examples of what can be: "
+            '"openai:gpt-5-mini", "anthropic:claude-sonnet-4-5"'
+        ) from error
+    return cast("BaseChatModel", model)

@@ -1,0 +1,84 @@
+"""Settings of a session graph; every one can be set as `TOPICLOOM_<NAME>`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from topicloom.perception.adsorber import AdsorberPolicy
+from topicloom.roles.base import RoleName
+from topicloom.state.activation import ActivationPolicy
+from topicloom.state.splitting import SplitPolicy
+
+
+class Settings(BaseSettings):
+    """What can be tuned without touching code.
+
+    Nested settings are set with two underscores: `TOPICLOOM_ACTIVATION__FLOOR=5`.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="TOPICLOOM_", env_nested_delimiter="__", frozen=True, extra="ignore"
+    )
+
+    model: str | None = None
+    """The strong model (reply, split), such as `openai:gpt-5`; None for the embedded roles."""
+    cheap_model: str | None = None
+    """The cheap model (readers, router, briefs); None for the strong one."""
+    role_models: dict[RoleName, str] = {}
+    """A model of its own for a role; `rewriter` works only if it is given one."""
+    base_url: str | None = None
+    """Base URL of an OpenAI-compatible server."""
+    api_key: str | None = Field(default=None, repr=False)
+    """Key for `base_url`; OpenAI itself takes `OPENAI_API_KEY`."""
+    language: Literal["auto", "en", "zh"] = "auto"
+    """Language of the prompts; `auto` follows the conversation."""
+
+    window: int | None = Field(default=None, ge=1_000)
+    """Main window in tokens; None for the model's own (`profile`), or 32,000."""
+    topic_window: int = Field(default=64_000, ge=1_000)
+    """Window of a reader in tokens; a topic grows no larger than `topic_share` of it."""
+    topic_share: float = Field(default=0.7, gt=0, le=1)
+    """Share of a reader's window that a topic's messages may fill."""
+    recall_share: float = Field(default=0.12, gt=0, lt=1)
+    """Share of the main window that one turn's recall may add."""
+    recall_tokens: int | None = Field(default=None, ge=1)
+    """The same in tokens; goes before `recall_share`."""
+    layout: Literal["ledger", "spec"] = "ledger"
+    """Where recall notes stand in the main prompt."""
+    visible_messages: int = Field(default=6, ge=1)
+    """Newest messages that stay in the `messages` channel after a turn, in whole blocks."""
+
+    split: SplitPolicy = SplitPolicy()
+    """When and how much of the tail is split."""
+    activation: ActivationPolicy = ActivationPolicy()
+    """The grey scale of activation."""
+    adsorber: AdsorberPolicy = AdsorberPolicy()
+    """Thresholds of the boundary adsorber."""
+    deep_share: float = Field(default=0.5, gt=0, le=1)
+    """Share of the activation threshold that a deep search asks for."""
+    search_rounds: int = Field(default=2, ge=0)
+    """How often one turn may call `activate_topic`."""
+    index_topics: int = Field(default=200, ge=1)
+    """Briefs that the index window is shown at most."""
+    hold_characters: int = Field(default=200, ge=0)
+    """Characters of a reply held back until it is clear that it is not a call for more topics."""
+
+    role_seconds: float = Field(default=60.0, gt=0)
+    """Deadline of every inner role."""
+    reply_seconds: float = Field(default=120.0, gt=0)
+    """Time-out of the main model's requests."""
+    max_retries: int = Field(default=2, ge=0)
+    """Retries of a model's client on 429 and 5xx."""
+    reply_attempts: int = Field(default=2, ge=1)
+    """Attempts at the reply, each with the client's retries."""
+
+    folder: Path | None = None
+    """Where sessions live; None for the user's data folder."""
+    fsync: bool = True
+    """Whether appends wait for the disk."""
+    amnesia_cues: tuple[str, ...] = ()
+    """Further phrases by which the user says that something was forgotten."""

@@ -1,0 +1,117 @@
+"""Which topics are awake: moving averages, ranks, thresholds (spec 000, 4.7 and 16.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class ActivationPolicy(BaseModel):
+    """The grey scale of activation; the defaults are those of spec 000, section 16.2."""
+
+    model_config = ConfigDict(frozen=True)
+
+    window: int = Field(5, ge=1)
+    """Rounds that the moving average looks back over."""
+    base: float = 0.2
+    """Relevance that the first topic needs."""
+    step: float = 0.03
+    """How much more each further topic needs."""
+    sleep_share: float = 0.5
+    """A topic falls asleep below this share of the threshold of its rank."""
+    floor: int = Field(3, ge=0)
+    """Active topics below which none falls asleep."""
+    usual: int = Field(10, ge=1)
+    """Active topics that a turn aims at when topics are woken by rank."""
+    ceiling: int = Field(20, ge=1)
+    """Active topics at most."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> ActivationPolicy:
+        if not self.floor <= self.usual <= self.ceiling:
+            raise ValueError(
+                f"activation wants floor <= usual <= ceiling, not "
+                f"{self.floor} <= {self.usual} <= {self.ceiling}"
+            )
+        return self
+
+    def threshold(self, admitted: int) -> float:
+        """Relevance that the next topic needs when `admitted` are in already."""
+        return self.base + self.step * admitted
+
+    def relaxed(self, share: float) -> ActivationPolicy:
+        """The policy with thresholds at a share of what they are."""
+        return self.model_copy(update={"base": self.base * share, "step": self.step * share})
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """What a round does to the active set."""
+
+    active: dict[str, tuple[float, ...]]
+    """The new active topics with their scores, newest last."""
+    woken: tuple[str, ...]
+    """Topics that were not active before, best first."""
+    slept: tuple[str, ...]
+    """Topics that are active no more."""
+
+
+def average(scores: Sequence[float]) -> float:
+    """Moving average weighted towards the newest: weights 1, 2, ... n, oldest first."""
+    if not scores:
+        return 0.0
+    weights = range(1, len(scores) + 1)
+    return sum(w * s for w, s in zip(weights, scores, strict=True)) / sum(weights)
+
+
+def admit(
+    active: Mapping[str, Sequence[float]], candidates: Mapping[str, float], policy: ActivationPolicy
+) -> Activation:
+    """Wake candidates by their place in the ranking of all topics.
+
+    The topic of rank `n` (active ones by their average, candidates by their relevance) wakes
+    if it reaches `threshold(n)` and stands among the first `usual`. Should that make more than
+    `ceiling`, the last active ones of the ranking sleep at once.
+
+    Args:
+        active: Active topics with their scores.
+        candidates: Relevance of topics that are not active, 0 to 1.
+        policy: The grey scale.
+    """
+    standing = {t: s for t, s in candidates.items() if t not in active}
+    standing |= {topic: average(scores) for topic, scores in active.items()}
+    ranked = sorted(standing, key=lambda t: (-standing[t], t))
+    woken = [
+        topic
+        for rank, topic in enumerate(ranked[: policy.usual])
+        if topic not in active and standing[topic] >= policy.threshold(rank)
+    ]
+    stay = [topic for topic in ranked if topic in active][: policy.ceiling - len(woken)]
+    kept = {t: tuple(active[t]) for t in active if t in stay}
+    kept |= {topic: (standing[topic],) for topic in woken}
+    return Activation(kept, tuple(woken), tuple(t for t in active if t not in kept))
+
+
+def settle(
+    active: Mapping[str, Sequence[float]], scores: Mapping[str, float], policy: ActivationPolicy
+) -> Activation:
+    """Fold a round's relevance into the averages and let the weakest sleep.
+
+    A topic whose reader gave no score this round keeps its average. Down the ranking, the
+    topic of rank `n` sleeps below `sleep_share x threshold(n)`; the first `floor` never do.
+    """
+    kept = {
+        topic: (*old, scores[topic])[-policy.window :] if topic in scores else tuple(old)
+        for topic, old in active.items()
+    }
+    ranked = sorted(kept, key=lambda t: (-average(kept[t]), t))
+    awake = [
+        topic
+        for rank, topic in enumerate(ranked[: policy.ceiling])
+        if rank < policy.floor
+        or average(kept[topic]) >= policy.sleep_share * policy.threshold(rank)
+    ]
+    slept = tuple(topic for topic in ranked if topic not in awake)
+    return Activation({topic: kept[topic] for topic in awake}, (), slept)

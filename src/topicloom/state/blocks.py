@@ -1,0 +1,58 @@
+"""Logical blocks: the unit that moves between windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from topicloom.state.records import Record
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalBlock:
+    """A user message with everything up to the next one.
+
+    Tool calls and their results are inside one block, so moving whole blocks never parts them.
+    """
+
+    records: tuple[Record, ...]
+    """The messages, in order; never empty."""
+
+    @property
+    def first(self) -> int:
+        """Number of the first message."""
+        return self.records[0].seq
+
+    @property
+    def last(self) -> int:
+        """Number of the last message."""
+        return self.records[-1].seq
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Short ids of the messages."""
+        return tuple(r.id for r in self.records)
+
+    @property
+    def opens(self) -> bool:
+        """Whether the adsorber saw a topic begin here."""
+        return self.records[0].opens
+
+    @property
+    def text(self) -> str:
+        """The texts, one a line."""
+        return "\n".join(r.text for r in self.records)
+
+
+def blocks_of(records: Iterable[Record]) -> list[LogicalBlock]:
+    """Group consecutive records into logical blocks.
+
+    What stands before the first user message is a block of its own.
+    """
+    groups: list[list[Record]] = []
+    for record in records:
+        if record.role == "user" or not groups:
+            groups.append([record])
+        else:
+            groups[-1].append(record)
+    return [LogicalBlock(tuple(group)) for group in groups]

@@ -1,0 +1,52 @@
+"""Learning from the usage a provider reports how far the estimates are off."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+SAFETY_MARGIN = 1.15
+"""Factor on a corrected estimate wherever a limit triggers something: an estimate may be short."""
+
+LOWEST_RATIO, HIGHEST_RATIO = 0.5, 2.0
+"""Bounds of one observation and so of the average; beyond them the report counts other things."""
+
+WEIGHT = 0.3
+"""Weight of the newest observation, once there are more than three."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """Running ratio of reported to estimated input tokens of one model.
+
+    Both fields are JSON numbers: `Correction(**asdict(correction))` is the same correction.
+    """
+
+    ratio: float = 1.0
+    """Exponential moving average of reported / estimated, 0.5 to 2.0."""
+
+    observations: int = 0
+    """How many reports the ratio has seen."""
+
+    def observe(self, estimated: int, reported: int) -> Correction:
+        """Take in one report.
+
+        The first replaces the initial 1.0 and the next two average with it, so that the
+        ratio is useful from the second request on; after that each weighs `WEIGHT`.
+
+        Args:
+            estimated: Input tokens as counted, without correction or margin.
+            reported: Input tokens the provider reported for the same request.
+
+        Returns:
+            The new correction; this one when either number is not positive.
+        """
+        if estimated <= 0 or reported <= 0:
+            return self
+        seen = min(max(reported / estimated, LOWEST_RATIO), HIGHEST_RATIO)
+        weight = max(WEIGHT, 1 / (self.observations + 1))
+        return Correction(self.ratio + weight * (seen - self.ratio), self.observations + 1)
+
+    def apply(self, estimated: int) -> int:
+        """Correct an estimate; rounded up, in tokens."""
+        return math.ceil(estimated * self.ratio - 1e-6)  # 100 * 1.1 is 110, not 111

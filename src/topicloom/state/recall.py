@@ -1,0 +1,199 @@
+"""From readings to a note: which originals are quoted, under which budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Quote(BaseModel):
+    """One original worth quoting."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    """Short id of the message."""
+    weight: float
+    """How much it is worth against the quotes of all topics, 0 to 1."""
+
+
+class Reading(BaseModel):
+    """What a topic's reader hands over (spec 000, 4.2)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    topic: str
+    """Id of the topic."""
+    score: float
+    """Relevance of the topic to the current conversation, 0 to 1."""
+    quotes: tuple[Quote, ...] = ()
+    """Originals worth quoting, best first."""
+    summary: str = ""
+    """What the quotes don't show by themselves."""
+    failed: bool = False
+    """Whether the reader failed; its topic keeps its standing."""
+
+
+class TopicNote(BaseModel):
+    """One topic's part of a recall note."""
+
+    model_config = ConfigDict(frozen=True)
+
+    topic: str
+    """Id of the topic."""
+    name: str
+    """Its name at the time."""
+    score: float
+    """Its relevance at the time."""
+    quotes: tuple[str, ...]
+    """Short ids of the quoted originals, in conversation order."""
+    partial: tuple[str, ...] = ()
+    """Those of them that are quoted in part, being too large to be quoted whole."""
+    summary: str = ""
+    """The reader's summary."""
+
+
+class Note(BaseModel):
+    """What one turn recalled; it stands behind its user message until the next split."""
+
+    model_config = ConfigDict(frozen=True)
+
+    after: int
+    """Number of the user message that called for it."""
+    topics: tuple[TopicNote, ...] = ()
+    """Best topic first."""
+    searched: str = ""
+    """What was looked for, when nothing or something ambiguous was found."""
+    candidates: tuple[str, ...] = ()
+    """Names of topics that may be meant, to ask the user about."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether it says nothing."""
+        return not (self.topics or self.searched or self.candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What things cost in the prompt, in tokens of whichever counter the budget is in."""
+
+    quote: Callable[[str], int]
+    """A whole original, with its label, by short id."""
+    day: Callable[[str], str]
+    """The day of an original; each day of a topic has a line of its own."""
+    text: Callable[[str], int]
+    """A text."""
+    heading: Callable[[str], int]
+    """The heading of a topic, by topic id."""
+    part: int
+    """An original that is quoted in part."""
+    day_line: int = 4
+    """The line that names a day."""
+    frame: int = 8
+    """The note around it all."""
+
+
+def compose(
+    readings: Sequence[Reading],
+    names: Mapping[str, str],
+    costs: Costs,
+    budget: int,
+    seen: Collection[str],
+) -> tuple[TopicNote, ...]:
+    """Choose quotes and summaries for the prompt.
+
+    Topics enter best first; quotes are chosen by weight across all topics, so that a strong
+    original of a weaker topic goes before a weak one of the best topic. An original that does
+    not fit what is left of the budget is passed over for the next that does.
+
+    Args:
+        readings: Of all readers that ran, in any order.
+        names: Topic names by id.
+        costs: Token costs.
+        budget: Tokens for the whole note.
+        seen: Short ids already quoted or in view; never quoted again.
+
+    Returns:
+        The topics with something to say, by score, best first; quotes in conversation order.
+    """
+    ranked = sorted(readings, key=lambda r: (-r.score, r.topic))
+    draft = _Draft(costs, budget, set(seen))
+    for reading in ranked:
+        draft.summarise(reading)
+    quotes = [(r.topic, q) for r in ranked for q in r.quotes]
+    for place, (topic, quote) in enumerate(sorted(quotes, key=lambda pair: -pair[1].weight)):
+        draft.quote(topic, quote.id, best=place < _BEST)
+    return tuple(draft.note(r, names) for r in ranked if draft.mentions(r.topic))
+
+
+_BEST = 5
+"""Quotes by weight, of which even one that no budget could hold is quoted, in part."""
+
+
+class _Draft:
+    """A note being written, and what is left of its budget."""
+
+    def __init__(self, costs: Costs, budget: int, taken: set[str]) -> None:
+        self._costs, self._budget = costs, budget
+        self._left = budget - costs.frame
+        self._taken = taken
+        self._quotes: dict[str, list[str]] = {}
+        self._partial: set[str] = set()
+        self._summaries: dict[str, str] = {}
+        self._days: set[tuple[str, str]] = set()
+
+    def summarise(self, reading: Reading) -> None:
+        """Enter a reader's summary, if it is not too large a share of the budget."""
+        price = self._costs.heading(reading.topic) + self._costs.text(reading.summary)
+        if reading.summary and price <= min(self._left, self._budget // 4):
+            self._summaries[reading.topic] = reading.summary
+            self._left -= price
+
+    def quote(self, topic: str, message_id: str, *, best: bool) -> None:
+        """Enter an original, whole if it fits; in part if it is among the best and never could."""
+        if message_id in self._taken:
+            return
+        day = (topic, self._costs.day(message_id))
+        frame = 0 if self.mentions(topic) else self._costs.heading(topic)
+        frame += 0 if day in self._days else self._costs.day_line
+        whole = self._costs.quote(message_id)
+        in_part = best and whole > self._budget
+        price = frame + (self._costs.part if in_part else whole)
+        if price > self._left:
+            return
+        if in_part:
+            self._partial.add(message_id)
+        self._quotes.setdefault(topic, []).append(message_id)
+        self._taken.add(message_id)
+        self._days.add(day)
+        self._left -= price
+
+    def mentions(self, topic: str) -> bool:
+        """Whether the note says anything of a topic."""
+        return topic in self._quotes or topic in self._summaries
+
+    def note(self, reading: Reading, names: Mapping[str, str]) -> TopicNote:
+        """A topic's part of the note; quotes in conversation order."""
+        quotes = sorted(self._quotes.get(reading.topic, ()), key=number_of)
+        return TopicNote(
+            topic=reading.topic,
+            name=names.get(reading.topic, reading.topic),
+            score=round(reading.score, 3),
+            quotes=tuple(quotes),
+            partial=tuple(i for i in quotes if i in self._partial),
+            summary=self._summaries.get(reading.topic, ""),
+        )
+
+
+def number_of(message_id: str) -> int:
+    """The number in a short id: 42 of `m42`.
+
+    Raises:
+        ValueError: If it is no short id.
+    """
+    number = message_id[1:]
+    if not (message_id.startswith("m") and number.isascii() and number.isdigit()):
+        raise ValueError(f"not a message id: {message_id!r}")
+    return int(number)

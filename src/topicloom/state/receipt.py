@@ -1,0 +1,74 @@
+"""The receipt that every turn leaves."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from topicloom.state.recall import TopicNote
+
+
+class Call(BaseModel):
+    """One call of a role."""
+
+    model_config = ConfigDict(frozen=True)
+
+    role: str
+    """Which role."""
+    model: str = "embedded"
+    """Which model answered."""
+    topic: str | None = None
+    """For readers, the topic."""
+    seconds: float = 0.0
+    """How long it took."""
+    input_tokens: int = 0
+    """Prompt tokens: reported by the provider, else estimated; 0 for embedded roles."""
+    output_tokens: int = 0
+    """Answer tokens, likewise."""
+    cached_tokens: int = 0
+    """Prompt tokens that the provider says came from its cache."""
+    repeated: float | None = None
+    """Share of the prompt that repeats the beginning of an earlier one of the same window."""
+    failure: str | None = None
+    """Why it contributed nothing: a timeout, an error, an unusable answer."""
+    remarks: tuple[str, ...] = ()
+    """What had to be mended, such as ids that are not in the topic."""
+
+
+class Receipt(BaseModel):
+    """What a turn did. Streamed in `custom` mode and kept in the turn log."""
+
+    model_config = ConfigDict(frozen=True)
+
+    turn: int
+    """Number of the turn, from 1."""
+    user: str
+    """Short id of the message that was answered."""
+    started: str
+    """ISO 8601."""
+    seconds: float
+    """Wall time from perceive to settle."""
+    scores: dict[str, float]
+    """Relevance by topic, of the readers that ran."""
+    quoted: tuple[TopicNote, ...] = ()
+    """What was quoted, best topic first."""
+    active: tuple[str, ...] = ()
+    """Topics active after the turn, by standing."""
+    woken: tuple[str, ...] = ()
+    """Topics that woke in it."""
+    slept: tuple[str, ...] = ()
+    """Topics that fell asleep in it."""
+    sections: dict[str, int] = {}
+    """Tokens of the main prompt by section: system, tools, notes, tail."""
+    window: int = 0
+    """Size of the main window in tokens."""
+    abandoned: int = 0
+    """Replies thrown away because more topics were asked for."""
+    calls: tuple[Call, ...] = ()
+    """Every call of a role, in order."""
+    events: tuple[str, ...] = ()
+    """What else happened: splits, searches, damage found in storage."""
+
+    @property
+    def failures(self) -> tuple[Call, ...]:
+        """Calls that contributed nothing."""
+        return tuple(c for c in self.calls if c.failure)

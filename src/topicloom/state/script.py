@@ -1,0 +1,41 @@
+"""Which writing system a text is in, as far as comparing texts needs it."""
+
+from __future__ import annotations
+
+import re
+
+CJK_RANGES: tuple[tuple[int, int], ...] = (
+    (0x1100, 0x11FF),  # Hangul jamo
+    (0x3005, 0x3007),  # iteration mark, closing mark, zero
+    (0x3040, 0x30FF),  # Hiragana, Katakana
+    (0x3100, 0x312F),  # Bopomofo
+    (0x3130, 0x318F),  # Hangul compatibility jamo
+    (0x31A0, 0x31BF),  # Bopomofo extended
+    (0x31F0, 0x31FF),  # Katakana phonetic extensions
+    (0x3400, 0x4DBF),  # Han extension A
+    (0x4E00, 0x9FFF),  # Han
+    (0xA960, 0xA97F),  # Hangul jamo extended A
+    (0xAC00, 0xD7FF),  # Hangul syllables, jamo extended B
+    (0xF900, 0xFAFF),  # Han compatibility
+    (0xFF66, 0xFFDC),  # halfwidth Katakana and Hangul
+    (0x1AFF0, 0x1B16F),  # kana supplement and extensions
+    (0x20000, 0x3FFFF),  # Han extensions B and later
+)
+"""First and last code point of each Han, Hiragana, Katakana, Bopomofo or Hangul block, sorted."""
+
+
+CJK_RUN = re.compile(f"[{''.join(f'{chr(low)}-{chr(high)}' for low, high in CJK_RANGES)}]+")
+
+
+def cjk_share(text: str) -> float:
+    """Share of the letters that are Han, Hiragana, Katakana, Bopomofo or Hangul.
+
+    Digits, punctuation, symbols and spaces do not count.
+
+    Returns:
+        From 0.0 (none, or no letters at all) to 1.0.
+    """
+    letters = "".join(filter(str.isalpha, text))
+    if not letters:
+        return 0.0
+    return sum(map(len, CJK_RUN.findall(letters))) / len(letters)

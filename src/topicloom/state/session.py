@@ -1,0 +1,124 @@
+"""What a checkpoint holds of a session: heads of chains and counters, never bodies."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from topicloom.state.correction import Correction
+from topicloom.state.splitting import SplitPlan
+
+Language = Literal["en", "zh"]
+
+
+class Session(BaseModel):
+    """The durable core of a session: some hundred bytes, however long the history is.
+
+    The checkpoint is the authority. Each `*_head` names the newest entry of an append-only
+    chain in storage, so a fork from an old checkpoint sees exactly the entries of that time.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    """The thread."""
+    transcript: str | None = None
+    """Head of the chain of all messages, in order."""
+    count: int = 0
+    """Messages in the conversation."""
+    tail: int = 1
+    """Number of the first message that is in no topic yet."""
+    view: int = 1
+    """Number of the first message that the main window shows; never after `tail`."""
+    roster: str | None = None
+    """Head of the chain of topics."""
+    topics: int = 0
+    """Topics ever created."""
+    timeline: str | None = None
+    """Head of the time index: which topics had messages on which day."""
+    ledger: str | None = None
+    """Head of the recall notes since the last split."""
+    ledger_tokens: int = 0
+    """What these notes cost in the prompt, in tokens."""
+    turns: str | None = None
+    """Head of the turn log (receipts)."""
+    turn: int = 0
+    """Turns taken."""
+    language: Language = "en"
+    """Language of the prompts; looked at again at every split, so that prefixes last."""
+    active: dict[str, tuple[float, ...]] = {}
+    """Active topics with their relevance in the last rounds, newest last."""
+    note_tokens: int = 0
+    """Moving average of what a turn's recall adds to the prompt, in tokens."""
+    correction: Correction = Correction()
+    """What the provider's reports taught about the estimates."""
+
+
+class SearchRequest(BaseModel):
+    """What the model gave to `activate_topic`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    query: str
+    """What to look for."""
+    when: str | None = None
+    """A time expression in the user's words: "last month", "上个月", "2026-03-03"."""
+    include_archived: bool = False
+    """Whether archived topics may be found: only when the user asks for them."""
+
+
+class Search(BaseModel):
+    """One search through the index window, by the model or for an amnesia cue."""
+
+    model_config = ConfigDict(frozen=True)
+
+    query: str
+    """What was looked for."""
+    when: str | None = None
+    """The time expression, as given."""
+    found: tuple[str, ...] = ()
+    """Topics that it woke."""
+    candidates: tuple[str, ...] = ()
+    """Topics that may be meant, to ask the user about; only when the result is ambiguous."""
+    reason: str = ""
+    """Why nothing was found."""
+
+
+class Turn(BaseModel):
+    """The working data of one turn; started afresh by `perceive`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    first: int
+    """Number of the turn's first message."""
+    user: int
+    """Number of the message to answer."""
+    query: str
+    """That message, with its references resolved where a rewriter is set."""
+    answer: bool = True
+    """Whether there is a message to answer; otherwise the turn only records."""
+    amnesia: bool = False
+    """Whether the user says that something was forgotten."""
+    plan: SplitPlan | None = None
+    """What `estimate` wants moved or dropped, if anything."""
+    estimated: int = 0
+    """Tokens that `estimate` expects of the prompt."""
+    searches: tuple[Search, ...] = ()
+    """Searches so far."""
+    request: SearchRequest | None = None
+    """The search that the model asked for last, until it is made."""
+    unread: tuple[str, ...] = ()
+    """Topics whose readers have to run next."""
+    woken: tuple[str, ...] = ()
+    """Topics that woke in this turn."""
+    slept: tuple[str, ...] = ()
+    """Topics that fell asleep in this turn."""
+    sections: dict[str, int] = {}
+    """Tokens of the last main prompt by section."""
+    abandoned: int = 0
+    """Replies thrown away because more topics were asked for."""
+    started: str = ""
+    """When the turn began, ISO 8601."""
+    events: tuple[str, ...] = ()
+    """What happened on the way, for the receipt (`slept t3`, `split m1-m40 ...`)."""

@@ -1,0 +1,137 @@
+"""Splitting: how much of the tail moves into topics, and where each block goes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from topicloom.state.blocks import LogicalBlock
+
+
+class SplitPolicy(BaseModel):
+    """When the tail is split and how much of it (spec 000, 4.1 and 4.4)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    trigger: float = Field(0.7, gt=0, le=1)
+    """Share of the main window past which something has to move."""
+    target: float = Field(0.6, gt=0, lt=1)
+    """Share of the room for the tail that an unsplit tail may fill after a split."""
+    keep_messages: int = Field(20, ge=1)
+    """Newest messages that stay in view whether split or not."""
+    keep_share: float = Field(0.8, gt=0, le=1)
+    """Share of the room for the tail up to which `keep_messages` is honoured."""
+
+
+class SplitPlan(BaseModel):
+    """What brings the estimate back under the target."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tail: int
+    """Number of the first message that stays unsplit."""
+    view: int
+    """Number of the first message that stays in view."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Where one message goes, as a splitter says it."""
+
+    message: str
+    """Short id of the message."""
+    topic: str | None = None
+    """Id of an existing topic; None for a new one."""
+    name: str = ""
+    """Name of the new topic: equal names are one topic."""
+    brief: str = ""
+    """Brief of the new topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Blocks that go to one topic together."""
+
+    topic: str | None
+    """Id of an existing topic; None for a new one."""
+    name: str
+    """Name of the new topic."""
+    brief: str
+    """Brief of the new topic, as far as the splitter wrote one."""
+    blocks: tuple[LogicalBlock, ...]
+    """In conversation order."""
+
+
+def plan_split(
+    blocks: Sequence[LogicalBlock], sizes: Sequence[int], room: int, policy: SplitPolicy
+) -> SplitPlan:
+    """Choose the cut that brings the tail back under its target.
+
+    The newest block always stays, whatever its size. What stays in view beyond the unsplit
+    tail is whole blocks, as many as make up `keep_messages` and fit `keep_share` of the room.
+
+    Args:
+        blocks: The blocks in view, oldest first; not empty.
+        sizes: Tokens of each.
+        room: Tokens that the tail may fill before the next split.
+        policy: Shares and counts.
+    """
+    tail = _suffix(sizes, policy.target * room)
+    fitting = _suffix(sizes, policy.keep_share * room)
+    wanted = len(blocks)
+    messages = 0
+    while wanted > 0 and messages < policy.keep_messages:
+        wanted -= 1
+        messages += len(blocks[wanted].records)
+    view = min(tail, max(fitting, wanted))
+    return SplitPlan(tail=blocks[tail].first, view=blocks[view].first)
+
+
+def _suffix(sizes: Sequence[int], limit: float) -> int:
+    """Index of the first block of the longest suffix within the limit; at least one block."""
+    start, total = len(sizes) - 1, sizes[-1]
+    while start > 0 and total + sizes[start - 1] <= limit:
+        start -= 1
+        total += sizes[start]
+    return start
+
+
+def gather(
+    blocks: Sequence[LogicalBlock], assignments: Sequence[Assignment], known: Mapping[str, object]
+) -> tuple[list[Portion], list[LogicalBlock]]:
+    """Turn a splitter's answer into portions of whole blocks.
+
+    A block goes where most of its messages were sent (on a tie, where its first one was).
+    Assignments of unknown messages or topics don't count.
+
+    Args:
+        blocks: The blocks to split.
+        assignments: The splitter's answer.
+        known: Ids of existing topics.
+
+    Returns:
+        The portions in order of first mention, and the blocks that the answer does not cover.
+    """
+    said = {a.message: a for a in assignments if _usable(a, known)}
+    portions: dict[tuple[str | None, str], list[LogicalBlock]] = {}
+    briefs: dict[tuple[str | None, str], str] = {}
+    uncovered: list[LogicalBlock] = []
+    for block in blocks:
+        votes = [said[i] for i in block.ids if i in said]
+        if not votes:
+            uncovered.append(block)
+            continue
+        key = Counter((a.topic, "" if a.topic else a.name) for a in votes).most_common(1)[0][0]
+        portions.setdefault(key, []).append(block)
+        for vote in votes:
+            if vote.brief and (vote.topic, "" if vote.topic else vote.name) == key:
+                briefs.setdefault(key, vote.brief)
+    found = [Portion(t, n, briefs.get((t, n), ""), tuple(b)) for (t, n), b in portions.items()]
+    return found, uncovered
+
+
+def _usable(assignment: Assignment, known: Mapping[str, object]) -> bool:
+    return assignment.topic in known if assignment.topic else bool(assignment.name.strip())

@@ -1,0 +1,116 @@
+"""Putting bytes on disk so that they are there, whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from topicloom.errors import StorageUnavailableError
+
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
+@contextmanager
+def reachable(path: Path) -> Iterator[None]:
+    """Turn what the operating system says about a path into an error with a way out.
+
+    Raises:
+        StorageUnavailableError: Something in the context raised OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StorageUnavailableError(
+            f"cannot use {error.filename or path} for storage: {error.strerror or error}. Choose"
+            " another storage folder, or make this one a folder that you may write to and that"
+            " has space left"
+        ) from error
+
+
+def append_bytes(path: Path, data: bytes, *, fsync: bool) -> None:
+    """Append to a file, making it and its folders where needed; whole or not at all.
+
+    The caller holds the lock of the session: a write that fails half-way is cut off again.
+
+    Args:
+        path: The file.
+        data: What to append.
+        fsync: Whether to wait until the data, and a new file's name, would survive a power cut.
+
+    Raises:
+        OSError: It could not be written; the file is as it was.
+    """
+    is_new = not path.exists()
+    make_folder(path.parent, fsync=fsync)
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _BINARY, 0o666)
+    try:
+        before = os.fstat(file).st_size
+        try:
+            _write_all(file, data)
+            if fsync:
+                os.fsync(file)
+        except OSError:
+            os.ftruncate(file, before)
+            raise
+    finally:
+        os.close(file)
+    if is_new and fsync:
+        sync_folder(path.parent)
+
+
+def make_folder(folder: Path, *, fsync: bool) -> None:
+    """Make a folder and those above it where they are missing.
+
+    Args:
+        folder: The folder.
+        fsync: Whether to wait until the new names would survive a power cut.
+
+    Raises:
+        OSError: It could not be made, or is something else.
+    """
+    if folder.is_dir():
+        return
+    missing = [above for above in (folder, *folder.parents) if not above.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    if fsync:
+        for made in reversed(missing):
+            sync_folder(made.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Wait until what is in a file would survive a power cut."""
+    file = os.open(path, os.O_RDWR | _BINARY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder would survive a power cut; nothing to do on Windows."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def replace_file(path: Path, data: bytes, *, fsync: bool) -> None:
+    """Write a small file whole, in the place of the old one if there is one."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.unlink(missing_ok=True)
+    append_bytes(fresh, data, fsync=fsync)
+    fresh.replace(path)
+    if fsync:
+        sync_folder(path.parent)
+
+
+def _write_all(file: int, data: bytes) -> None:
+    """One write, as a rule; the rest only where the system took less than it was given."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(file, rest) :]

@@ -1,0 +1,75 @@
+"""Names from outside, made into names of files.
+
+A thread id is whatever an application, a web request or a chat platform sends. None of it
+becomes part of a path before it has been through here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from itertools import accumulate
+from urllib.parse import unquote_to_bytes
+
+from topicloom.errors import InvalidNameError
+
+_LONGEST = 150
+_KEPT = 100
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+_DOT = ord(".")
+_TYPED = re.compile(r"\w[\w .-]{0,99}")
+
+
+def safe_name(name: str) -> str:
+    """A file name for any text; no two texts share one.
+
+    Everything but ASCII letters, digits, `_`, `-` and single inner dots is percent-encoded, so
+    the result is never hidden, never `..` and never has a separator in it; `original_name`
+    undoes it. Where that takes more than 150 bytes, the name becomes its first 100 bytes, `~`
+    and a hash of it all, and cannot be undone.
+
+    Raises:
+        InvalidNameError: The name is empty.
+    """
+    if not name:
+        raise InvalidNameError("a name may not be empty")
+    raw = name.encode("utf-8", "surrogatepass")
+    parts = [_escaped(raw, place) for place in range(len(raw))]
+    encoded = "".join(parts)
+    if len(encoded) <= _LONGEST:
+        return encoded
+    return f"{_first_whole(parts)}~{hashlib.sha256(raw).hexdigest()[:32]}"
+
+
+def original_name(safe: str) -> str | None:
+    """The text that `safe_name` made this of; None when it was too long to be kept whole."""
+    if "~" in safe:
+        return None
+    return unquote_to_bytes(safe).decode("utf-8", "surrogatepass")
+
+
+def check_session_name(name: str) -> str:
+    """A session name as typed at a command line, returned as it is.
+
+    Raises:
+        InvalidNameError: It is not 1 to 100 letters, digits, `_`, `.`, `-` and spaces beginning
+            with a letter, digit or `_`, or has `..` in it.
+    """
+    if not _TYPED.fullmatch(name) or ".." in name:
+        raise InvalidNameError(
+            f"{name!r} cannot name a session: use 1 to 100 letters, digits, spaces, '_', '-' and"
+            " '.', beginning with a letter, a digit or '_', and no '..'"
+        )
+    return name
+
+
+def _escaped(raw: bytes, place: int) -> str:
+    byte = raw[place]
+    inner_dot = byte == _DOT and 0 < place < len(raw) - 1 and raw[place - 1] != _DOT
+    return chr(byte) if byte in _PLAIN or inner_dot else f"%{byte:02X}"
+
+
+def _first_whole(parts: list[str]) -> str:
+    """As many escaped bytes as fit, none cut in the middle."""
+    ends = accumulate(map(len, parts))
+    return "".join(part for part, end in zip(parts, ends, strict=True) if end <= _KEPT)

@@ -1,0 +1,192 @@
+"""A session's chains in domain terms: records, topics, notes, days, receipts."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+from topicloom.state.blocks import LogicalBlock
+from topicloom.state.recall import Note
+from topicloom.state.receipt import Receipt
+from topicloom.state.records import Record
+from topicloom.state.session import Session
+from topicloom.state.topics import Roster, Topic
+from topicloom.storage.base import SessionLog
+
+TRANSCRIPT, ROSTER, LEDGER, TIMELINE, TURNS = "transcript", "roster", "ledger", "timeline", "turns"
+
+
+class SessionStore:
+    """Reads and writes one session's chains.
+
+    Every method takes the heads from the `Session` it is given and returns a new one where
+    something was appended, so the checkpoint that holds the session stays the authority.
+    """
+
+    def __init__(self, log: SessionLog, *, cached_characters: int = 32_000_000) -> None:
+        self.log = log
+        self._records = _RecordCache(cached_characters)
+        self._rosters: OrderedDict[str | None, Roster] = OrderedDict()
+        self._reported = 0
+
+    def append(self, session: Session, records: Sequence[Record]) -> Session:
+        """Append messages to the transcript; their numbers continue the conversation's."""
+        head = self.log.append(TRANSCRIPT, session.transcript, [_row(r) for r in records])
+        return session.model_copy(
+            update={"transcript": head, "count": session.count + len(records)}
+        )
+
+    def records(self, session: Session, first: int = 1, last: int | None = None) -> list[Record]:
+        """Messages `first` to `last` (the newest by default), in order."""
+        refs = self.log.refs(TRANSCRIPT, session.transcript)
+        return self._read(TRANSCRIPT, refs[max(first, 1) - 1 : last])
+
+    def record(self, session: Session, number: int) -> Record:
+        """The message of that number.
+
+        Raises:
+            IndexError: If the conversation has no such message.
+        """
+        if not 1 <= number <= session.count:
+            raise IndexError(f"the conversation has messages m1 to m{session.count}, not m{number}")
+        (record,) = self.records(session, number, number)
+        return record
+
+    def roster(self, session: Session) -> Roster:
+        """The topics of the checkpoint."""
+        known = self._rosters.get(session.roster)
+        if known is None:
+            known = self._fold(session.roster)
+            self._rosters[session.roster] = known
+            while len(self._rosters) > 8:
+                self._rosters.popitem(last=False)
+        return known
+
+    def _fold(self, head: str | None) -> Roster:
+        refs = self.log.refs(ROSTER, head)
+        for back in range(1, min(len(refs), 64) + 1):
+            base = self._rosters.get(refs[-back])
+            if base is not None:
+                return Roster.fold(self.log.read(ROSTER, refs[len(refs) - back + 1 :]), base)
+        return Roster.fold(self.log.read(ROSTER, refs))
+
+    def save_topics(self, session: Session, topics: Sequence[Topic]) -> Session:
+        """Write topics to the roster; a row replaces the earlier ones of its id."""
+        head = self.log.append(ROSTER, session.roster, [t.model_dump(mode="json") for t in topics])
+        return session.model_copy(update={"roster": head})
+
+    def move(self, topic: Topic, blocks: Sequence[LogicalBlock]) -> Topic:
+        """Append blocks to a topic's chain; returns the topic with its new head."""
+        records = [r for block in blocks for r in block.records]
+        head = self.log.append(topic.chain, topic.head, [_row(r) for r in records])
+        times = sorted(
+            [t for t in (topic.first_at, topic.last_at) if t] + [r.time for r in records]
+        )
+        return topic.model_copy(
+            update={
+                "head": head,
+                "count": topic.count + len(records),
+                "first_at": times[0],
+                "last_at": times[-1],
+            }
+        )
+
+    def topic_records(self, topic: Topic, start: int = 0) -> list[Record]:
+        """A topic's messages in order, from its `start`th (counted from 0) on."""
+        return self._read(topic.chain, self.log.refs(topic.chain, topic.head)[start:])
+
+    def add_note(self, session: Session, note: Note) -> Session:
+        """Append a recall note to the ledger."""
+        head = self.log.append(LEDGER, session.ledger, [note.model_dump(mode="json")])
+        return session.model_copy(update={"ledger": head})
+
+    def notes(self, session: Session) -> list[Note]:
+        """Recall notes since the last split, in order."""
+        refs = self.log.refs(LEDGER, session.ledger)
+        return [Note.model_validate(row) for row in self.log.read(LEDGER, refs)]
+
+    def add_days(self, session: Session, topic: Topic, blocks: Sequence[LogicalBlock]) -> Session:
+        """Enter in the time index on which days a topic had messages."""
+        days: dict[str, list[Record]] = {}
+        for record in (r for block in blocks for r in block.records):
+            days.setdefault(record.time[:10], []).append(record)
+        rows = [
+            {"day": day, "topic": topic.id, "first": rs[0].id, "last": rs[-1].id}
+            for day, rs in sorted(days.items())
+        ]
+        head = self.log.append(TIMELINE, session.timeline, rows)
+        return session.model_copy(update={"timeline": head})
+
+    def days(self, session: Session) -> dict[str, set[str]]:
+        """The time index: topics by day (`2026-03-02`)."""
+        index: dict[str, set[str]] = {}
+        for row in self.log.read(TIMELINE, self.log.refs(TIMELINE, session.timeline)):
+            index.setdefault(row["day"], set()).add(row["topic"])
+        return index
+
+    def add_receipt(self, session: Session, receipt: Receipt) -> Session:
+        """Append a receipt to the turn log."""
+        head = self.log.append(TURNS, session.turns, [receipt.model_dump(mode="json")])
+        return session.model_copy(update={"turns": head})
+
+    def receipts(self, session: Session, newest: int | None = None) -> list[Receipt]:
+        """Receipts in order; only the `newest` ones if given."""
+        refs = self.log.refs(TURNS, session.turns)
+        chosen = refs if newest is None else refs[max(0, len(refs) - newest) :]
+        return [Receipt.model_validate(row) for row in self.log.read(TURNS, chosen)]
+
+    def new_reports(self) -> list[str]:
+        """Damage found in storage since the last call: each piece is told once a process."""
+        reports = self.log.reports()[self._reported :]
+        self._reported += len(reports)
+        return reports
+
+    def _read(self, chain: str, refs: Sequence[str]) -> list[Record]:
+        held = self._records.look_up(refs)
+        missing = [ref for ref in refs if ref not in held]
+        if missing:
+            rows = zip(missing, self.log.read(chain, missing), strict=True)
+            fresh = {ref: Record.model_validate(row) for ref, row in rows}
+            self._records.hold(fresh)
+            held |= fresh
+        return [held[ref] for ref in refs]
+
+
+def _row(record: Record) -> dict[str, Any]:
+    return {"id": record.id} | record.model_dump(mode="json", exclude_defaults=True)
+
+
+class _RecordCache:
+    """Validated records by ref, bounded by their characters."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._records: OrderedDict[str, Record] = OrderedDict()
+        self._lock = Lock()
+
+    def look_up(self, refs: Iterable[str]) -> dict[str, Record]:
+        """Those of the records that are held."""
+        with self._lock:
+            found = {ref: self._records[ref] for ref in refs if ref in self._records}
+            for ref in found:
+                self._records.move_to_end(ref)
+            return found
+
+    def hold(self, records: Mapping[str, Record]) -> None:
+        """Keep records; the longest unused make room for them."""
+        with self._lock:
+            for ref, record in records.items():
+                if ref not in self._records:
+                    self._records[ref] = record
+                    self._size += len(record.text)
+            while self._size > self._limit and self._records:
+                _, old = self._records.popitem(last=False)
+                self._size -= len(old.text)
+
+
+def ordered(topics: Iterable[Topic]) -> list[Topic]:
+    """Topics by the time of their newest message, newest first."""
+    return sorted(topics, key=lambda t: t.last_at, reverse=True)

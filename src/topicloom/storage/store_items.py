@@ -1,0 +1,58 @@
+"""Reading and writing many items of a LangGraph store, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from langgraph.store.base import BaseStore, GetOp, Item, PutOp
+
+from topicloom.storage.names import safe_name
+
+Namespace = tuple[str, ...]
+_PAGE = 500
+
+
+def label(name: str) -> str:
+    """A namespace label for any text; no two texts share one.
+
+    A file name as of `safe_name`, with its dots encoded too: stores join labels with dots.
+
+    Raises:
+        InvalidNameError: The name is empty.
+    """
+    return safe_name(name).replace(".", "%2E")
+
+
+def items_in(store: BaseStore, namespace: Namespace) -> Iterator[Item]:
+    """All items of one namespace, in the store's order.
+
+    Pages are cut by offset, so of items written meanwhile some may be missing or come twice.
+    """
+    offset = 0
+    while page := store.search(namespace, limit=_PAGE, offset=offset):
+        # A search matches what is below a namespace too, and with some stores what merely looks
+        # like it: nothing of another session may come through.
+        yield from (item for item in page if tuple(item.namespace) == namespace)
+        offset += len(page)
+
+
+def items_at(store: BaseStore, namespace: Namespace, keys: Sequence[str]) -> list[Item]:
+    """Those items of a namespace that exist under the given keys."""
+    found: list[Item] = []
+    for start in range(0, len(keys), _PAGE):
+        ops = [GetOp(namespace, key) for key in keys[start : start + _PAGE]]
+        found += [item for item in store.batch(ops) if isinstance(item, Item)]
+    return found
+
+
+def put_items(
+    store: BaseStore, namespace: Namespace, values: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Write values under their keys in order, never indexed for search, never expiring.
+
+    One call of the store as a rule, more where there are more than a statement can hold.
+    """
+    ops = [PutOp(namespace, key, dict(value), index=False) for key, value in values.items()]
+    for start in range(0, len(ops), _PAGE):
+        store.batch(ops[start : start + _PAGE])

@@ -1,0 +1,111 @@
+"""Prompts of the splitter, the router and the rewriter."""
+
+from __future__ import annotations
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from topicloom.context.asking import rewriter_messages, router_messages, splitter_messages
+from topicloom.context.tokens import EstimatingCounter
+from topicloom.prompts.loader import prompt
+from topicloom.state.blocks import blocks_of
+from topicloom.state.records import Record
+from topicloom.state.session import Language
+from topicloom.state.topics import Topic
+
+COUNTER = EstimatingCounter("o200k")
+TOPICS = [
+    Topic(id="t1", name="Oak\ntable", brief="A table\nof oak.", first_at="2026-03-01T08:00:00"),
+    Topic(id="t2", name="Kyoto", first_at="2026-03-02T08:00:00", last_at="2026-03-05T09:00:00"),
+]
+
+
+def records(count: int, words: int = 1) -> list[Record]:
+    return [
+        Record(
+            seq=n,
+            role="user" if n % 2 else "assistant",
+            text=f"word{n} " * words,
+            time="2026-03-01T10:00:00+00:00",
+        )
+        for n in range(1, count + 1)
+    ]
+
+
+def texts(messages: list[BaseMessage]) -> list[str]:
+    return [str(m.content) for m in messages]
+
+
+def tokens(messages: list[BaseMessage]) -> int:
+    return sum(map(COUNTER.message, messages))
+
+
+def test_the_splitter_sees_parts_then_topics() -> None:
+    blocks = blocks_of(records(6))
+    messages = splitter_messages(blocks, [4, 4, 9], TOPICS, {"t2"}, "en", COUNTER, 8_000)
+    system, said, listed = texts(messages)
+    assert system == prompt("splitter", "en")
+    assert said.splitlines() == [
+        "-- part 1 --",
+        "-- 2026-03-01 --",
+        "[m1] user: word1 ",
+        "[m2] assistant: word2 ",
+        "[m3] user: word3 ",
+        "[m4] assistant: word4 ",
+        "-- part 2 --",
+        "[m5] user: word5 ",
+        "[m6] assistant: word6 ",
+    ]
+    assert listed == (
+        "=== Topics so far ===\n[t1] (dormant) Oak table: A table of oak.\n[t2] (active) Kyoto"
+    )
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_first_split_has_no_topics(language: Language) -> None:
+    blocks = blocks_of(records(2))
+    listed = texts(splitter_messages(blocks, [0], [], (), language, COUNTER, 8_000))[-1]
+    assert listed.splitlines()[1] in ("(none)", "（无）")
+
+
+def test_the_splitter_sees_every_message_of_a_large_tail() -> None:
+    blocks = blocks_of(records(60, words=300))
+    messages = splitter_messages(blocks, [0] * len(blocks), TOPICS, (), "en", COUNTER, 8_000)
+    said = texts(messages)[1]
+    assert all(f"[m{n}]" in said for n in range(1, 61))
+    assert tokens(messages) <= 8_000
+
+
+def test_many_topics_are_listed_with_the_beginnings_of_their_briefs() -> None:
+    topics = [Topic(id=f"t{n}", name=f"Topic {n}", brief="begins " * 200) for n in range(1, 101)]
+    messages = router_messages("oak", None, records(4), topics, "en", COUNTER, 8_000)
+    listed = texts(messages)[-1]
+    assert all(f"[t{n}] Topic {n}: begins" in listed for n in range(1, 101))
+    assert tokens(messages) <= 8_000
+
+
+def test_the_router_sees_recent_messages_then_query_then_topics() -> None:
+    messages = router_messages("oak", "2026-03", records(1), TOPICS, "en", COUNTER, 8_000)
+    system, recent, asked = texts(messages)
+    assert system == prompt("router", "en")
+    assert recent == "-- 2026-03-01 --\n[m1] user: word1 "
+    assert asked.splitlines() == [
+        "=== Looking for ===",
+        "oak",
+        "Days: 2026-03",
+        "=== Topics so far ===",
+        "[t1] Oak table (2026-03-01): A table of oak.",
+        "[t2] Kyoto (2026-03-02 .. 2026-03-05)",
+    ]
+
+
+def test_the_rewriter_sees_what_fits_and_then_the_message() -> None:
+    said = records(100, words=100)
+    messages = rewriter_messages("And there?", said, "en", COUNTER, 3_000)
+    system, recent, asked = texts(messages)
+    assert system == prompt("rewriter", "en")
+    assert recent.startswith("-- ")
+    assert "earlier messages are not shown" in recent
+    assert "[m100]" in recent
+    assert asked == "=== The message ===\nAnd there?"
+    assert tokens(messages) <= 3_000

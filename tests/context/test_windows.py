@@ -1,0 +1,193 @@
+"""Topic windows: append-only, within their limit, nothing left out without saying so."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from topicloom.context.tokens import EstimatingCounter
+from topicloom.context.transcript import spoken
+from topicloom.context.windows import brief_messages, reader_messages
+from topicloom.prompts.loader import prompt
+from topicloom.prompts.wording import wording
+from topicloom.state.records import Record, Role, record_of
+from topicloom.state.session import Language
+
+COUNTER = EstimatingCounter("o200k")
+LIMIT = 4_000
+
+
+def record(seq: int, text: str = "word", role: Role = "user", day: int = 1) -> Record:
+    return Record(seq=seq, role=role, text=text, time=f"2026-03-{day:02}T10:00:00+00:00")
+
+
+def turns(first: int, last: int, words: int = 5) -> list[Record]:
+    """User messages with odd numbers, replies with even ones."""
+    return [
+        record(n, f"word{n} " * words, "user" if n % 2 else "assistant")
+        for n in range(first, last + 1)
+    ]
+
+
+def texts(messages: list[BaseMessage]) -> list[str]:
+    return [str(m.content) for m in messages]
+
+
+def tokens(messages: list[BaseMessage]) -> int:
+    return sum(map(COUNTER.message, messages))
+
+
+def shown_ids(messages: list[BaseMessage]) -> list[int]:
+    return [int(i) for text in texts(messages)[1:] for i in re.findall(r"^\[m(\d+)\]", text, re.M)]
+
+
+def test_the_layout() -> None:
+    topic = [
+        record(1, "I want a table."),
+        record(2, "Oak or pine?", "assistant"),
+        record(5, "Oak.", day=2),
+    ]
+    tail = [record(8, "Hello", day=3), record(9, "Hi", "assistant", day=3), record(10, "And?")]
+    system, *rest = texts(reader_messages(topic, tail, "en", COUNTER, LIMIT))
+    assert system == prompt("reader", "en")
+    assert rest == [
+        "-- 2026-03-01 --\n[m1] user: I want a table.\n[m2] assistant: Oak or pine?",
+        "-- 2026-03-02 --\n[m5] user: Oak.",
+        "=== The conversation now ===\n-- 2026-03-03 --\n[m8] user: Hello",
+        "[m9] assistant: Hi",
+        "-- 2026-03-01 --\n[m10] user: And?",
+    ]
+
+
+def test_all_topics_begin_with_the_same_words() -> None:
+    one = reader_messages(turns(1, 4), turns(9, 9), "zh", COUNTER, LIMIT)
+    two = reader_messages(turns(5, 8), turns(9, 9), "zh", COUNTER, LIMIT)
+    assert one[0] == two[0]
+    assert one[-1] == two[-1]
+
+
+RECORDS = st.lists(
+    st.tuples(
+        st.sampled_from(["user", "assistant", "tool"]),
+        st.text(max_size=60),
+        st.integers(1, 28),
+    ),
+    max_size=14,
+)
+
+
+@given(
+    said=RECORDS,
+    cut=st.integers(0, 14),
+    more=st.integers(0, 14),
+    language=st.sampled_from(["en", "zh"]),
+)
+def test_adding_to_the_tail_only_adds_messages(
+    said: list[Any], cut: int, more: int, language: Language
+) -> None:
+    records = [record(n, text, role, day) for n, (role, text, day) in enumerate(said, 1)]
+    topic, tail = records[:cut], records[cut:]
+    before = reader_messages(topic, tail[:more], language, COUNTER, 100_000)
+    after = reader_messages(topic, tail, language, COUNTER, 100_000)
+    assert after[: len(before)] == before
+
+
+def test_adding_blocks_to_the_topic_keeps_what_stood_before() -> None:
+    before = reader_messages(turns(1, 20), turns(31, 33), "en", COUNTER, 100_000)
+    after = reader_messages(turns(1, 30), turns(31, 33), "en", COUNTER, 100_000)
+    assert after[: 1 + 10] == before[: 1 + 10]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_huge_message_is_shown_in_part(language: Language) -> None:
+    huge = record(3, "alpha " + "noise " * 9_000 + "omega")
+    messages = reader_messages([huge], [record(4)], language, COUNTER, LIMIT)
+    text = texts(messages)[1]
+    assert "[m3] user: alpha" in text
+    assert text.endswith("omega")
+    assert re.search(r"m3\D{1,20}[\d,]{6}|[\d,]{6}\D{1,20}m3", text)
+    assert tokens(messages) <= LIMIT
+
+
+def test_a_huge_block_is_shown_in_part() -> None:
+    block = [record(1), *(record(n, "noise " * 400, "tool") for n in range(2, 12))]
+    messages = reader_messages(block, [record(20)], "en", COUNTER, LIMIT)
+    assert shown_ids(messages) == [*range(1, 12), 20]
+    assert tokens(messages) <= LIMIT
+
+
+def test_the_oldest_blocks_of_a_large_topic_are_left_out_and_counted() -> None:
+    topic = turns(1, 400)
+    messages = reader_messages(topic, turns(401, 401), "en", COUNTER, LIMIT)
+    shown = shown_ids(messages)
+    assert tokens(messages) <= LIMIT
+    assert shown[-1] == 401
+    assert shown == list(range(shown[0], 402))
+    notice = wording("en").missing.format(count=shown[0] - 1)
+    assert texts(messages)[1].startswith(notice)
+
+
+def test_a_long_tail_leaves_half_of_the_room_to_the_topic() -> None:
+    messages = reader_messages(turns(1, 400), turns(401, 1_001), "en", COUNTER, LIMIT)
+    shown = shown_ids(messages)
+    assert tokens(messages) <= LIMIT
+    assert shown[-1] == 1_001
+    topic = [n for n in shown if n <= 400]
+    assert 0.3 < len(topic) / len(shown) < 0.7
+    assert topic[-1] == 400
+
+
+def test_while_a_full_window_grows_its_prefix_seldom_breaks() -> None:
+    topic = turns(1, 400)
+    prompts = [
+        reader_messages(topic, turns(401, last), "en", COUNTER, LIMIT)
+        for last in range(401, 451, 2)
+    ]
+    broken = sum(b[: len(a)] != a for a, b in pairwise(prompts))
+    assert broken <= 4
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    sizes=st.lists(st.integers(0, 3_000), min_size=1, max_size=60),
+    cut=st.integers(0, 60),
+    limit=st.integers(2_500, 20_000),
+)
+def test_no_prompt_is_over_its_limit(sizes: list[int], cut: int, limit: int) -> None:
+    records = [
+        record(n, "字" * size if n % 3 else "word " * size, "user" if n % 2 else "assistant")
+        for n, size in enumerate(sizes, 1)
+    ]
+    messages = reader_messages(records[:cut], records[cut:], "en", COUNTER, limit)
+    assert tokens(messages) <= limit
+    if records[cut:]:
+        assert shown_ids(messages)[-1] == len(records)
+    assert tokens(brief_messages(records, "Oak", "About oak.", "zh", COUNTER, limit)) <= limit
+
+
+def test_the_brief_prompt_ends_with_the_former_brief() -> None:
+    messages = brief_messages(turns(1, 4), "Oak", "About oak.", "en", COUNTER, LIMIT)
+    assert texts(messages)[-1] == "=== The brief so far ===\nOak\nAbout oak."
+    nameless = brief_messages(turns(1, 4), "", "", "en", COUNTER, LIMIT)
+    assert texts(nameless)[-1] == "=== The brief so far ===\n(none)\n(none)"
+    longer = brief_messages(turns(1, 8), "Oak", "About oak.", "en", COUNTER, LIMIT)
+    assert longer[:3] == messages[:3]
+
+
+def kept(message: BaseMessage) -> Record:
+    return record_of(message, seq=1, time="2026-03-01T10:00:00+00:00")
+
+
+def test_what_text_cannot_show_stands_in_brackets() -> None:
+    call = {"name": "find", "args": {"q": "橡木"}, "id": "c1", "type": "tool_call"}
+    assert spoken(kept(AIMessage("", tool_calls=[call]))) == '[calls find {"q": "橡木"}]'
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    content: list[str | dict[str, Any]] = [{"type": "text", "text": "Look"}, image]
+    assert spoken(kept(HumanMessage(content))) == "Look\n[image_url]"
+    assert spoken(kept(ToolMessage("42", tool_call_id="c1"))) == "42"

@@ -1,0 +1,74 @@
+"""Prompts: complete in both languages, finished as they stand, and true to the fixed words."""
+
+from __future__ import annotations
+
+import re
+from typing import get_args
+
+import pytest
+
+from topicloom.errors import UnusableAnswerError
+from topicloom.prompts.loader import PromptName, prompt
+from topicloom.prompts.parsers import (
+    parse_brief,
+    parse_query,
+    parse_reading,
+    parse_routing,
+    parse_split,
+)
+from topicloom.prompts.wording import wording
+from topicloom.state.session import Language
+
+NAMES: tuple[PromptName, ...] = get_args(PromptName)
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_prompt_is_there_and_finished(name: PromptName, language: Language) -> None:
+    text = prompt(name, language)
+    assert len(text) > 200
+    assert text == text.strip()
+    assert not re.search(r"\{\{|\}\}|TODO", text)
+    assert bool(re.search("[一-鿿]", text)) == (language == "zh")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_languages_say_the_same(name: PromptName) -> None:
+    """As many headings, list items and tags in both."""
+    for pattern in (r"^#", r"^[-0-9]", r"</?[a-z_]+", r"`[a-z_]+`"):
+        counts = {
+            language: len(re.findall(pattern, prompt(name, language), re.M))
+            for language in LANGUAGES
+        }
+        assert len(set(counts.values())) == 1, (pattern, counts)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_prompts_quote_the_lines_that_follow_them(language: Language) -> None:
+    words = wording(language)
+    assert words.now in prompt("reader", language)
+    assert words.topics in prompt("splitter", language)
+    assert words.topics in prompt("router", language)
+    assert words.looking_for in prompt("router", language)
+    assert words.former_brief in prompt("brief", language)
+    assert words.message in prompt("rewriter", language)
+    assert words.part.format(number=2) in prompt("splitter", language)
+    for word in (words.active, words.dormant):
+        assert word in prompt("splitter", language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_examples_in_the_prompts_are_in_the_form_that_is_read(language: Language) -> None:
+    assert parse_reading(prompt("reader", language)).ids == ("m42", "m57")
+    assert len(parse_split(prompt("splitter", language))) == 16
+    assert parse_routing(prompt("router", language)).relevance == {"t3": 0.9}
+    assert parse_brief(prompt("brief", language)).name
+    assert parse_query(prompt("rewriter", language))
+    with pytest.raises(UnusableAnswerError):
+        parse_reading(prompt("responder", language))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_complaints_name_the_element(language: Language) -> None:
+    assert "<topic_split>" in wording(language).complaint.format(tag="topic_split")

@@ -1,0 +1,386 @@
+"""Roles that chat models play, against a server that does what servers do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypedDict
+
+import openai
+import pytest
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langgraph.graph import END, START, StateGraph
+from openai_server import (
+    Behaviour,
+    CutStream,
+    Empty,
+    Garbage,
+    Hang,
+    OpenAIServer,
+    Reply,
+    Status,
+    Usage,
+)
+
+from topicloom.context.prefix import PrefixMeter
+from topicloom.errors import UnusableAnswerError
+from topicloom.prompts.loader import PromptName, prompt
+from topicloom.prompts.wording import wording
+from topicloom.roles.base import (
+    Answer,
+    Brief,
+    BriefRequest,
+    BriefWriter,
+    Reader,
+    ReadRequest,
+    Rewriter,
+    RewriteRequest,
+    Role,
+    Route,
+    Router,
+    RouteRequest,
+    SplitRequest,
+    Splitter,
+)
+from topicloom.roles.calls import arun, ask, run
+from topicloom.roles.llm import (
+    Chat,
+    LLMBriefWriter,
+    LLMReader,
+    LLMRewriter,
+    LLMRouter,
+    LLMSplitter,
+)
+from topicloom.roles.models import open_model
+from topicloom.state.blocks import blocks_of
+from topicloom.state.recall import Quote, Reading
+from topicloom.state.records import Record
+from topicloom.state.splitting import Assignment
+from topicloom.state.topics import Topic
+
+OAK = Topic(id="t1", name="Oak table", brief="A table of oak.")
+KYOTO = Topic(id="t2", name="Kyoto", brief="A journey.")
+
+
+def records(first: int, last: int) -> list[Record]:
+    return [
+        Record(
+            seq=n,
+            role="user" if n % 2 else "assistant",
+            text=f"word {n}",
+            time="2026-03-01T10:00:00+00:00",
+        )
+        for n in range(first, last + 1)
+    ]
+
+
+READ = ReadRequest("s", OAK, records(1, 6), records(7, 9), "And the price?", "en")
+ACTIVE = frozenset(["t1"])
+SPLIT = SplitRequest("s", blocks_of(records(1, 6)), [0, 0, 1], [OAK, KYOTO], ACTIVE, "en")
+ROUTE = RouteRequest("s", "oak", records(1, 3), [OAK, KYOTO], {}, None, "en")
+BRIEF = BriefRequest("s", OAK, records(1, 4), "en")
+REWRITE = RewriteRequest("s", "And there?", records(1, 4), "en")
+
+GOOD: dict[PromptName, str] = {
+    "reader": "<topic_result><relevance_score>0.5</relevance_score><referenced_messages>m3\nm1"
+    "</referenced_messages><summary>They chose oak.</summary></topic_result>",
+    "splitter": '<topic_split><assignment msg_id="m1-m4" topic="existing_active" topic_id="t1"/>'
+    '<assignment msg_id="m5-m6" topic="new" topic_name="Tea"><summary>Of tea.</summary>'
+    "</assignment></topic_split>",
+    "router": '<topic_routing><matched_topics><topic id="t1" relevance="high">oak</topic>'
+    "</matched_topics></topic_routing>",
+    "brief": "<topic_brief><name>Table</name><brief>Of a table.</brief></topic_brief>",
+    "rewriter": "<query>And in Kyoto?</query>",
+}
+VALUES: dict[PromptName, object] = {
+    "reader": Reading(
+        topic="t1",
+        score=0.5,
+        quotes=(Quote(id="m3", weight=0.5), Quote(id="m1", weight=0.49)),
+        summary="They chose oak.",
+    ),
+    "splitter": (
+        *(Assignment(f"m{n}", "t1") for n in range(1, 5)),
+        *(Assignment(f"m{n}", None, "Tea", "Of tea.") for n in (5, 6)),
+    ),
+    "router": Route({"t1": 0.9}),
+    "brief": Brief("Table", "Of a table."),
+    "rewriter": "And in Kyoto?",
+}
+REQUESTS: dict[PromptName, Any] = {
+    "reader": READ,
+    "splitter": SPLIT,
+    "router": ROUTE,
+    "brief": BRIEF,
+    "rewriter": REWRITE,
+}
+ROLES: dict[PromptName, Callable[[Chat], Role[Any, Any]]] = {
+    "reader": LLMReader,
+    "splitter": LLMSplitter,
+    "router": LLMRouter,
+    "brief": LLMBriefWriter,
+    "rewriter": LLMRewriter,
+}
+
+
+def chat(server: OpenAIServer, deadline: float | None = None, **settings: Any) -> Chat:
+    options: dict[str, Any] = {"base_url": server.base_url, "timeout": 5, "max_retries": 0}
+    model = open_model("openai:gpt-4o", api_key="test", **options | settings)
+    return Chat.of(model, PrefixMeter(), deadline=deadline)
+
+
+def called(role: Role[Any, Any], request: object, how: str) -> Answer[Any]:
+    return role.call(request) if how == "sync" else asyncio.run(role.acall(request))
+
+
+names = pytest.mark.parametrize("name", ROLES)
+ways = pytest.mark.parametrize("how", ["sync", "async"])
+
+
+@names
+@ways
+def test_success(openai_server: OpenAIServer, name: PromptName, how: str) -> None:
+    openai_server.then(Reply(GOOD[name], Usage(70, 30, cached=20)))
+    answer = called(ROLES[name](chat(openai_server)), REQUESTS[name], how)
+    assert answer.value == VALUES[name]
+    assert answer.remarks == ()
+    usage = answer.usage
+    assert usage is not None
+    assert (usage.model, usage.input_tokens, usage.output_tokens) == ("gpt-4o", 70, 30)
+    assert (usage.cached_tokens, usage.repeated) == (20, 0.0)
+    (request,) = openai_server.requests
+    roles = [m["role"] for m in request["messages"]]
+    assert roles == ["system"] + ["user"] * (len(roles) - 1)
+    assert request["messages"][0]["content"] == prompt(name, "en")
+
+
+@names
+@ways
+def test_an_unusable_answer_is_asked_for_once_more(
+    openai_server: OpenAIServer, name: PromptName, how: str
+) -> None:
+    openai_server.then(Reply("I'd rather not.", Usage(10, 5)), Reply(GOOD[name], Usage(30, 15, 6)))
+    request = replace(REQUESTS[name], language="zh")
+    answer = called(ROLES[name](chat(openai_server)), request, how)
+    assert answer.value == VALUES[name]
+    assert [r.partition(":")[0] for r in answer.remarks] == ["asked again"]
+    assert answer.usage is not None
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (40, 20)
+    assert answer.usage.cached_tokens == 6
+    assert 0.5 < (answer.usage.repeated or 0) < 0.75
+    first, second = (r["messages"] for r in openai_server.requests)
+    assert second[: len(first)] == first
+    said, complaint = second[len(first) :]
+    assert said == {"role": "assistant", "content": "I'd rather not."}
+    assert complaint["content"] in [
+        wording("zh").complaint.format(tag=tag)
+        for tag in ("topic_result", "topic_split", "topic_routing", "topic_brief", "query")
+    ]
+
+
+@names
+@ways
+def test_two_unusable_answers_are_a_failure(
+    openai_server: OpenAIServer, name: PromptName, how: str
+) -> None:
+    openai_server.then(Empty(), Reply("<topic_"))
+    with pytest.raises(UnusableAnswerError):
+        called(ROLES[name](chat(openai_server)), REQUESTS[name], how)
+    second = openai_server.requests[1]["messages"]
+    assert all(m["content"] for m in second), "an empty answer is not sent back"
+
+
+FAILURES: list[tuple[Behaviour, type[Exception]]] = [
+    (Status(401), openai.AuthenticationError),
+    (Status(429, retry_after=0.01), openai.RateLimitError),
+    (Status(500), openai.InternalServerError),
+    (CutStream(after_chunks=2), openai.APIConnectionError),
+    (Hang(5), openai.APITimeoutError),
+    (Garbage(), ValueError),
+]
+
+
+@ways
+@pytest.mark.parametrize(("behaviour", "error"), FAILURES)
+def test_what_the_client_raises_is_raised(
+    openai_server: OpenAIServer, behaviour: Behaviour, error: type[Exception], how: str
+) -> None:
+    openai_server.then(behaviour)
+    with pytest.raises(error):
+        called(LLMReader(chat(openai_server, timeout=0.3)), READ, how)
+
+
+@ways
+@pytest.mark.parametrize("behaviour", [Status(429, retry_after=0.01), Status(503, retry_after=0)])
+def test_an_overloaded_server_is_asked_again(
+    openai_server: OpenAIServer, behaviour: Behaviour, how: str
+) -> None:
+    openai_server.then(behaviour, Reply(GOOD["reader"]))
+    answer = called(LLMReader(chat(openai_server, max_retries=1)), READ, how)
+    assert answer.value == VALUES["reader"]
+    assert answer.remarks == ()
+
+
+@ways
+def test_failures_and_deadlines_cost_the_contribution_only(
+    openai_server: OpenAIServer, how: str
+) -> None:
+    drive: Any = run if how == "sync" else lambda step: asyncio.run(arun(step))
+    openai_server.then(Status(500, message="down"), Hang(5))
+    value, call = drive(ask("reader", LLMReader(chat(openai_server)), READ, "t1"))
+    assert value is None
+    assert call.failure is not None
+    assert "down" in call.failure
+    late = LLMReader(chat(openai_server, deadline=0.2, timeout=1))
+    value, call = drive(ask("reader", late, READ, "t1"))
+    assert value is None
+    assert call.failure == "no answer within 0.2 s"
+
+
+def read(server: OpenAIServer, text: str, request: ReadRequest = READ) -> Answer[Reading]:
+    server.then(Reply(text))
+    return LLMReader(chat(server)).call(request)
+
+
+def test_ids_that_are_not_in_the_topic_are_dropped(openai_server: OpenAIServer) -> None:
+    text = "<relevance_score>1</relevance_score><referenced_messages>m2, m9, m4, m99"
+    answer = read(openai_server, text)
+    assert [q.id for q in answer.value.quotes] == ["m2", "m4"]
+    assert answer.remarks == ("2 ids are not in the topic: m9, m99",)
+
+
+def test_a_faint_topic_hands_nothing_over(openai_server: OpenAIServer) -> None:
+    text = GOOD["reader"].replace("0.5", "0.29")
+    assert read(openai_server, text).value == Reading(topic="t1", score=0.29)
+
+
+def test_a_long_summary_is_cut(openai_server: OpenAIServer) -> None:
+    text = GOOD["reader"].replace("They chose oak.", "oak " * 2_000)
+    summary = read(openai_server, text).value.summary
+    assert len(summary) <= 2_000
+    assert summary.endswith("…")
+
+
+def test_later_quotes_weigh_less_but_at_least_half(openai_server: OpenAIServer) -> None:
+    request = replace(READ, records=records(1, 60))
+    text = GOOD["reader"].replace("m3\nm1", "m1-m60")
+    weights = [q.weight for q in read(openai_server, text, request).value.quotes]
+    assert weights == sorted(weights, reverse=True)
+    assert (weights[0], weights[-1]) == (0.5, 0.25)
+
+
+def test_the_next_prompt_of_a_topic_repeats_the_last(openai_server: OpenAIServer) -> None:
+    openai_server.otherwise(Reply(GOOD["reader"]))
+    reader = LLMReader(chat(openai_server))
+    reader.call(READ)
+    usage = reader.call(replace(READ, tail=records(7, 11))).usage
+    assert usage is not None
+    assert usage.repeated is not None
+    assert usage.repeated > 0.9
+    other = reader.call(replace(READ, session="another")).usage
+    assert other is not None
+    assert other.repeated == 0
+
+
+def test_assignments_that_cannot_be_followed_are_told(openai_server: OpenAIServer) -> None:
+    text = (
+        '<assignment msg_id="m1" topic="existing_active" topic_id="t9">'
+        '<assignment msg_id="m2" topic="existing_active" topic_id="t8" topic_name="Tea">'
+        '<assignment msg_id="m3" topic="new" topic_name="KYOTO">'
+        '<assignment msg_id="m4-m5,m77" topic="existing_active" topic_id="t1">'
+    )
+    openai_server.then(Reply(text))
+    answer = LLMSplitter(chat(openai_server)).call(SPLIT)
+    assert answer.value == (
+        Assignment("m2", None, "Tea"),
+        Assignment("m3", "t2", "KYOTO"),
+        Assignment("m4", "t1"),
+        Assignment("m5", "t1"),
+    )
+    assert answer.remarks == (
+        "1 id was not to be assigned: m77",
+        "2 topics do not exist: t9, t8",
+        "2 messages are not assigned: m1, m6",
+    )
+
+
+def test_topics_that_are_no_candidates_are_dropped(openai_server: OpenAIServer) -> None:
+    openai_server.then(Reply('<topic id="t7" relevance="high"><topic id="t2" relevance="low">'))
+    answer = LLMRouter(chat(openai_server)).call(ROUTE)
+    assert answer.value == Route({"t2": 0.3})
+    assert answer.remarks == ("1 topic is no candidate: t7",)
+
+
+def test_a_reason_for_finding_nothing(openai_server: OpenAIServer) -> None:
+    openai_server.then(Reply("<topic_routing><no_match_reason>nothing on it</no_match_reason>"))
+    assert LLMRouter(chat(openai_server)).call(ROUTE).value == Route({}, "nothing on it")
+
+
+def test_a_topic_keeps_its_name_if_none_is_given(openai_server: OpenAIServer) -> None:
+    openai_server.then(Reply("<brief>Of a table."))
+    answer = LLMBriefWriter(chat(openai_server)).call(BRIEF)
+    assert answer.value == Brief("Oak table", "Of a table.")
+
+
+def test_usage_is_estimated_where_none_is_reported() -> None:
+    model = GenericFakeChatModel(messages=iter([AIMessage(GOOD["reader"])]))
+    answer = LLMReader(Chat.of(model, PrefixMeter(), window=8_000)).call(READ)
+    assert answer.usage is not None
+    assert answer.usage.model == "GenericFakeChatModel"
+    assert 500 < answer.usage.input_tokens < 1_500
+    assert 30 < answer.usage.output_tokens < 100
+
+
+def test_prompts_stay_within_a_small_window(openai_server: OpenAIServer) -> None:
+    openai_server.then(Reply(GOOD["reader"], Usage(1, 1)))
+    role = Chat(chat(openai_server).model, chat(openai_server).counter, PrefixMeter(), 3_000)
+    assert role.limit == int(2_250 / 1.15)
+    LLMReader(role).call(replace(READ, records=records(1, 3_000)))
+    said = openai_server.requests[0]["messages"]
+    assert sum(role.counter.text(m["content"]) + 4 for m in said) <= role.limit
+
+
+class _State(TypedDict):
+    score: float
+
+
+@ways
+def test_no_token_gets_into_the_stream_of_a_graph(openai_server: OpenAIServer, how: str) -> None:
+    openai_server.then(Reply("no"), Reply(GOOD["reader"]))
+    reader = LLMReader(chat(openai_server))
+
+    def node(state: _State) -> _State:
+        return {"score": reader.call(READ).value.score}
+
+    async def anode(state: _State) -> _State:
+        return {"score": (await reader.acall(READ)).value.score}
+
+    builder = StateGraph(_State)
+    builder.add_node("read", node if how == "sync" else anode)
+    builder.add_edge(START, "read")
+    builder.add_edge("read", END)
+    graph = builder.compile()
+
+    async def astreamed() -> list[Any]:
+        return [part async for part in graph.astream({"score": 0.0}, stream_mode=modes)]
+
+    modes: Any = ["messages", "values"]
+    streamed: list[Any] = (
+        list(graph.stream({"score": 0.0}, stream_mode=modes))
+        if how == "sync"
+        else asyncio.run(astreamed())
+    )
+    assert [mode for mode, _ in streamed] == ["values", "values"]
+    assert streamed[-1][1] == {"score": 0.5}
+
+
+def test_the_roles_keep_their_contracts(openai_server: OpenAIServer) -> None:
+    one = chat(openai_server, deadline=3)
+    reader: Reader = LLMReader(one)
+    splitter: Splitter = LLMSplitter(one)
+    router: Router = LLMRouter(one)
+    writer: BriefWriter = LLMBriefWriter(one)
+    rewriter: Rewriter = LLMRewriter(one)
+    assert {r.deadline for r in (reader, splitter, router, writer, rewriter)} == {3}

@@ -1,0 +1,160 @@
+"""Composing a note: within its budget, nothing twice, best topic first."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topicloom.state.recall import Costs, Note, Quote, Reading, TopicNote, compose, number_of
+
+HEADING = 10
+COSTS = Costs(
+    quote=lambda i: 5 + number_of(i) % 7,
+    day=lambda i: f"2026-03-{1 + number_of(i) // 8:02}",
+    text=len,
+    heading=lambda topic: HEADING,
+)
+FREE = 10_000
+
+
+def reading(topic: str, score: float, *quotes: tuple[str, float], summary: str = "") -> Reading:
+    return Reading(
+        topic=topic,
+        score=score,
+        quotes=tuple(Quote(id=i, weight=w) for i, w in quotes),
+        summary=summary,
+    )
+
+
+def composed(
+    *readings: Reading, budget: int = FREE, seen: tuple[str, ...] = ()
+) -> tuple[TopicNote, ...]:
+    return compose(readings, {"t1": "Tea", "t2": "Rain"}, COSTS, budget, seen)
+
+
+def cost_of(notes: tuple[TopicNote, ...]) -> int:
+    """What a note costs, counted apart: frame, headings, days, quotes, summaries."""
+    total = COSTS.frame if notes else 0
+    for note in notes:
+        total += HEADING + len(note.summary) + sum(map(COSTS.quote, note.quotes))
+        total += COSTS.day_line * len({COSTS.day(i) for i in note.quotes})
+    return total
+
+
+def test_best_topic_first_and_quotes_in_conversation_order() -> None:
+    notes = composed(
+        reading("t2", 0.5, ("m30", 0.5)),
+        reading("t1", 0.9, ("m20", 0.9), ("m3", 0.7), ("m100", 0.8)),
+    )
+    assert [(n.topic, n.name, n.score) for n in notes] == [("t1", "Tea", 0.9), ("t2", "Rain", 0.5)]
+    assert notes[0].quotes == ("m3", "m20", "m100")
+
+
+def test_a_topic_without_a_name_goes_by_its_id() -> None:
+    assert composed(reading("t9", 0.9, ("m1", 0.9)))[0].name == "t9"
+
+
+def test_what_was_seen_is_not_quoted_again() -> None:
+    notes = composed(reading("t1", 0.9, ("m1", 0.9), ("m2", 0.8)), seen=("m1",))
+    assert notes[0].quotes == ("m2",)
+    assert composed(reading("t1", 0.9, ("m1", 0.9)), seen=("m1",)) == ()
+
+
+def test_one_original_is_quoted_in_one_topic() -> None:
+    notes = composed(reading("t1", 0.9, ("m1", 0.5)), reading("t2", 0.8, ("m1", 0.9), ("m2", 0.1)))
+    assert [(n.topic, n.quotes) for n in notes] == [("t2", ("m1", "m2"))]
+
+
+def test_weights_decide_across_topics() -> None:
+    """A strong original of a weaker topic goes before a weak one of the best."""
+    room = COSTS.frame + HEADING + COSTS.day_line + COSTS.quote("m2")
+    notes = composed(reading("t1", 0.9, ("m1", 0.2)), reading("t2", 0.5, ("m2", 0.5)), budget=room)
+    assert [(n.topic, n.quotes) for n in notes] == [("t2", ("m2",))]
+
+
+def test_what_does_not_fit_is_passed_over_for_what_does() -> None:
+    dear, cheap = "m6", "m7"  # cost 11 and 5
+    room = COSTS.frame + HEADING + COSTS.day_line + COSTS.quote(cheap)
+    notes = composed(reading("t1", 0.9, (dear, 0.9), (cheap, 0.1)), budget=room)
+    assert notes[0].quotes == (cheap,)
+
+
+def test_a_summary_may_take_a_quarter_of_the_budget() -> None:
+    short, long = "x" * 60, "x" * 200
+    assert composed(reading("t1", 0.9, summary=short), budget=400)[0].summary == short
+    assert composed(reading("t1", 0.9, summary=long), budget=400) == ()
+
+
+def test_a_topic_with_nothing_to_say_is_not_named() -> None:
+    assert composed(reading("t1", 0.9), reading("t2", 0.1)) == ()
+    assert composed() == ()
+
+
+@pytest.mark.parametrize("budget", [0, 1, 5, -3])
+def test_without_a_budget_nothing_is_said(budget: int) -> None:
+    assert composed(reading("t1", 0.9, ("m1", 0.9), summary="x"), budget=budget) == ()
+
+
+quotes = st.lists(st.tuples(st.integers(1, 40).map("m{}".format), st.floats(0, 1)), max_size=12)
+readings = st.lists(
+    st.builds(
+        lambda n, s, q, text: reading(f"t{n}", s, *q, summary=text),
+        st.integers(1, 6),
+        st.floats(0, 1),
+        quotes,
+        st.text(max_size=40),
+    ),
+    max_size=6,
+    unique_by=lambda r: r.topic,
+)
+
+
+@given(readings, st.integers(0, 400), st.sets(st.integers(1, 40).map("m{}".format), max_size=10))
+def test_never_over_budget_and_nothing_twice(
+    found: list[Reading], budget: int, seen: set[str]
+) -> None:
+    notes = compose(found, {}, COSTS, budget, seen)
+    assert cost_of(notes) <= max(budget, 0)
+    quoted = [i for n in notes for i in n.quotes]
+    assert len(quoted) == len(set(quoted))
+    assert not seen & set(quoted)
+    assert [n.score for n in notes] == sorted((n.score for n in notes), reverse=True)
+    assert len({n.topic for n in notes}) == len(notes)
+    by_topic = {r.topic: r for r in found}
+    for note in notes:
+        assert set(note.quotes) <= {q.id for q in by_topic[note.topic].quotes}
+        assert list(note.quotes) == sorted(note.quotes, key=number_of)
+        assert note.summary in ("", by_topic[note.topic].summary)
+
+
+@given(readings, st.integers(0, 400))
+def test_the_order_of_readings_does_not_matter(found: list[Reading], budget: int) -> None:
+    distinct = {q.weight for r in found for q in r.quotes}
+    if len(distinct) == sum(len(r.quotes) for r in found):
+        assert compose(found, {}, COSTS, budget, ()) == compose(found[::-1], {}, COSTS, budget, ())
+
+
+@given(readings)
+def test_with_room_for_all_all_is_quoted(found: list[Reading]) -> None:
+    notes = compose(found, {}, COSTS, FREE, ())
+    quoted = {i for n in notes for i in n.quotes}
+    assert quoted == {q.id for r in found for q in r.quotes}
+
+
+@pytest.mark.parametrize(("text", "number"), [("m1", 1), ("m42", 42), ("m007", 7)])
+def test_numbers_of_ids(text: str, number: int) -> None:
+    assert number_of(text) == number
+
+
+@pytest.mark.parametrize("text", ["", "m", "42", "M42", "m-1", "m4.2", "m²", "m٤", "m 1", "t1"])
+def test_what_is_no_id(text: str) -> None:
+    with pytest.raises(ValueError, match="not a message id"):
+        number_of(text)
+
+
+def test_an_empty_note_says_nothing() -> None:
+    assert Note(after=1).empty
+    assert not Note(after=1, searched="tea").empty
+    assert not Note(after=1, candidates=("Tea",)).empty
+    assert not Note(after=1, topics=(TopicNote(topic="t1", name="Tea", score=1, quotes=()),)).empty

@@ -1,0 +1,186 @@
+"""Splitting: how much moves, and where whole blocks go."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topicloom.state.blocks import LogicalBlock, blocks_of
+from topicloom.state.records import Record
+from topicloom.state.splitting import Assignment, SplitPolicy, gather, plan_split
+
+POLICY = SplitPolicy()
+TOPICS = {"t1": None, "t2": None}
+
+
+def make_blocks(count: int, replies: int = 1, start: int = 1) -> list[LogicalBlock]:
+    size = replies + 1
+    return blocks_of(
+        Record(seq=start + n, role="user" if n % size == 0 else "assistant", text=f"x{n}", time="")
+        for n in range(count * size)
+    )
+
+
+def to(topic: str, *messages: str) -> list[Assignment]:
+    """Assignments to a topic that exists, or to a new one by name."""
+    if topic in TOPICS:
+        return [Assignment(message=m, topic=topic) for m in messages]
+    return [Assignment(message=m, name=topic) for m in messages]
+
+
+class TestPlan:
+    def test_the_tail_comes_to_the_target(self) -> None:
+        # 60 % of 1,000 tokens are six blocks of 100; eight fit the 80 % for the view.
+        plan = plan_split(make_blocks(20), [100] * 20, 1_000, POLICY)
+        assert plan.tail == 14 * 2 + 1
+        assert plan.view == 12 * 2 + 1
+
+    def test_twenty_messages_stay_in_view_if_they_fit(self) -> None:
+        plan = plan_split(make_blocks(20), [10] * 19 + [590], 1_000, POLICY)
+        assert plan.tail == 18 * 2 + 1
+        assert plan.view == 10 * 2 + 1
+
+    def test_no_more_than_twenty_beyond_the_tail(self) -> None:
+        # Eight blocks would fit the view, five of four messages are enough.
+        plan = plan_split(make_blocks(20, replies=3), [5] * 17 + [100, 100, 399], 1_000, POLICY)
+        assert plan.tail == 17 * 4 + 1
+        assert plan.view == 15 * 4 + 1
+
+    def test_a_tail_of_more_messages_is_not_cut_to_twenty(self) -> None:
+        plan = plan_split(make_blocks(40), [1] * 40, 1_000, POLICY)
+        assert (plan.tail, plan.view) == (1, 1)
+
+    def test_the_newest_block_stays_whatever_its_size(self) -> None:
+        plan = plan_split(make_blocks(3), [10, 10, 9_999], 100, POLICY)
+        assert (plan.tail, plan.view) == (5, 5)
+
+    def test_one_block_cannot_be_split(self) -> None:
+        plan = plan_split(make_blocks(1, start=7), [9_999], 100, POLICY)
+        assert (plan.tail, plan.view) == (7, 7)
+
+
+@given(
+    sizes=st.lists(st.integers(1, 400), min_size=1, max_size=40),
+    room=st.integers(1, 3_000),
+    replies=st.integers(0, 3),
+)
+def test_a_plan_keeps_whole_blocks_within_their_shares(
+    sizes: list[int], room: int, replies: int
+) -> None:
+    blocks = make_blocks(len(sizes), replies)
+    plan = plan_split(blocks, sizes, room, POLICY)
+    firsts = [b.first for b in blocks]
+    tail, view = firsts.index(plan.tail), firsts.index(plan.view)
+    assert view <= tail < len(blocks)
+    assert sum(sizes[tail:]) <= POLICY.target * room or tail == len(blocks) - 1
+    assert sum(sizes[view:]) <= POLICY.keep_share * room or view == len(blocks) - 1
+    if tail > 0:
+        assert sum(sizes[tail - 1 :]) > POLICY.target * room, "more moves than has to"
+    shown = sum(len(b.records) for b in blocks[view:])
+    if shown < POLICY.keep_messages and view > 0:
+        assert sum(sizes[view - 1 :]) > POLICY.keep_share * room, "less in view than fits"
+
+
+class TestGather:
+    def test_the_three_outcomes(self) -> None:
+        blocks = make_blocks(3)
+        portions, left = gather(
+            blocks,
+            [*to("t1", "m1", "m2"), *to("Tea", "m3", "m4"), *to("t2", "m5", "m6")],
+            TOPICS,
+        )
+        assert [(p.topic, p.name) for p in portions] == [("t1", ""), (None, "Tea"), ("t2", "")]
+        assert [p.blocks for p in portions] == [(blocks[0],), (blocks[1],), (blocks[2],)]
+        assert left == []
+
+    def test_what_is_not_covered_is_said(self) -> None:
+        blocks = make_blocks(3)
+        portions, left = gather(blocks, to("t1", "m3"), TOPICS)
+        assert [p.blocks for p in portions] == [(blocks[1],)]
+        assert left == [blocks[0], blocks[2]]
+
+    def test_no_answer_covers_nothing(self) -> None:
+        blocks = make_blocks(2)
+        assert gather(blocks, [], TOPICS) == ([], blocks)
+        assert gather([], to("t1", "m1"), TOPICS) == ([], [])
+
+    def test_a_block_follows_most_of_its_messages(self) -> None:
+        blocks = make_blocks(1, replies=2)
+        portions, _ = gather(blocks, [*to("t1", "m1"), *to("t2", "m2", "m3")], TOPICS)
+        assert [p.topic for p in portions] == ["t2"]
+
+    def test_on_a_tie_it_follows_its_first(self) -> None:
+        for order in (["m1", "m2"], ["m2", "m1"]):
+            said = {"m1": to("t2", "m1"), "m2": to("t1", "m2")}
+            answer = [a for m in order for a in said[m]]
+            portions, _ = gather(make_blocks(1), answer, TOPICS)
+            assert [p.topic for p in portions] == ["t2"]
+
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            Assignment(message="m99", topic="t1"),
+            Assignment(message="42", topic="t1"),
+            Assignment(message="m1", topic="t99"),
+            Assignment(message="m1", topic="T1"),
+            Assignment(message="m1"),
+            Assignment(message="m1", name="  "),
+            Assignment(message="", topic="", name=""),
+        ],
+    )
+    def test_unknown_ids_do_not_count(self, bad: Assignment) -> None:
+        (block,) = blocks = make_blocks(1)
+        assert gather(blocks, [bad], TOPICS) == ([], [block])
+
+    def test_an_unknown_topic_does_not_undo_a_good_assignment(self) -> None:
+        good, bad = Assignment(message="m1", topic="t1"), Assignment(message="m1", topic="t99")
+        for answer in ([good, bad], [bad, good]):
+            portions, left = gather(make_blocks(1), answer, TOPICS)
+            assert [p.topic for p in portions] == ["t1"]
+            assert left == []
+
+    def test_of_two_assignments_of_a_message_the_last_counts(self) -> None:
+        portions, _ = gather(make_blocks(1), [*to("t1", "m1"), *to("t2", "m1")], TOPICS)
+        assert [p.topic for p in portions] == ["t2"]
+
+    def test_equal_names_are_one_topic_with_the_first_brief(self) -> None:
+        blocks = make_blocks(2)
+        answer = [
+            Assignment(message="m1", name="Tea"),
+            Assignment(message="m3", name="Tea", brief="All about tea."),
+            Assignment(message="m4", name="Tea", brief="Other words."),
+        ]
+        (portion,), _ = gather(blocks, answer, TOPICS)
+        assert portion.blocks == tuple(blocks)
+        assert portion.brief == "All about tea."
+
+    def test_an_existing_topic_is_one_whatever_it_is_called(self) -> None:
+        answer = [
+            Assignment(message="m1", topic="t1", name="Tea"),
+            Assignment(message="m3", topic="t1", name="Green tea"),
+        ]
+        (portion,), _ = gather(make_blocks(2), answer, TOPICS)
+        assert (portion.topic, portion.name) == ("t1", "")
+
+
+assignments = st.builds(
+    Assignment,
+    message=st.sampled_from(["m1", "m2", "m3", "m4", "m5", "m6", "m7", "x"]),
+    topic=st.sampled_from([None, "", "t1", "t2", "t9"]),
+    name=st.sampled_from(["", " ", "Tea", "Rain"]),
+    brief=st.sampled_from(["", "words"]),
+)
+
+
+@given(st.lists(assignments, max_size=12))
+def test_every_block_is_in_one_place(answer: list[Assignment]) -> None:
+    blocks = make_blocks(3)
+    portions, left = gather(blocks, answer, TOPICS)
+    placed = [b.first for p in portions for b in p.blocks] + [b.first for b in left]
+    assert sorted(placed) == [b.first for b in blocks]
+    assert len({(p.topic, p.name) for p in portions}) == len(portions)
+    assert all(p.topic in TOPICS or p.name.strip() for p in portions)
+    for portion in portions:
+        order = [b.first for b in portion.blocks]
+        assert order == sorted(order)

@@ -1,0 +1,67 @@
+"""The roster: the last row of a topic wins, and nothing else moves."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topicloom.state.topics import Roster, Status, Topic
+
+STATUSES: list[Status] = ["open", "archived", "divided", "merged"]
+
+
+def row(number: int, name: str = "x", status: Status = "open") -> dict[str, object]:
+    return Topic(id=f"t{number}", name=name, status=status).model_dump(mode="json")
+
+
+def test_the_last_row_of_a_topic_wins() -> None:
+    roster = Roster.fold([row(1, "old"), row(2), row(1, "new")])
+    assert [(t.id, t.name) for t in roster] == [("t1", "new"), ("t2", "x")]
+    assert len(roster) == 2
+    assert "t1" in roster
+    assert "t3" not in roster
+    assert roster["t1"].name == "new"
+
+
+def test_status_decides_who_may_be_found() -> None:
+    roster = Roster.fold([row(n, status=s) for n, s in enumerate(STATUSES, start=1)])
+    assert [t.id for t in roster.open()] == ["t1"]
+    assert [t.id for t in roster.archived()] == ["t2"]
+
+
+def test_an_older_roster_does_not_change() -> None:
+    base = Roster.fold([row(1, "old")])
+    Roster.fold([row(1, "new"), row(2)], base)
+    assert [(t.id, t.name) for t in base] == [("t1", "old")]
+
+
+def test_a_topic_survives_its_row() -> None:
+    topic = Topic(
+        id="t7",
+        name="Garden",
+        brief="tomatoes",
+        head="0123456789abcdef",
+        count=3,
+        tokens=90,
+        first_at="2026-03-02",
+        last_at="2026-03-04",
+        status="divided",
+        parent="t2",
+        related=("t1", "t3"),
+    )
+    assert Roster.fold([topic.model_dump(mode="json")])["t7"] == topic
+    assert topic.chain == "topics/topic-t7"
+
+
+rows = st.lists(
+    st.builds(row, st.integers(1, 4), st.sampled_from("abc"), st.sampled_from(STATUSES))
+)
+
+
+@given(rows, rows)
+def test_folding_in_two_goes_is_folding_at_once(
+    first: list[dict[str, object]], second: list[dict[str, object]]
+) -> None:
+    at_once = Roster.fold([*first, *second])
+    in_two = Roster.fold(second, Roster.fold(first))
+    assert list(in_two) == list(at_once)

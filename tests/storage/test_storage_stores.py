@@ -1,0 +1,81 @@
+"""What only stores can suffer: damaged items, strange prefixes, neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from langgraph.store.memory import InMemoryStore
+
+from topicloom.errors import ConfigurationError, StorageError
+from topicloom.storage import StoreStorage
+
+BODIES = [{"text": "a"}, {"text": "b"}]
+
+
+@pytest.mark.parametrize("prefix", [(), ("",), ("a.b",), ("a", "x\0")])
+def test_a_prefix_that_is_no_namespace(prefix: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigurationError, match="prefix"):
+        StoreStorage(InMemoryStore(), prefix=prefix)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"body": '{"text":"evil"}', "prev": None},
+        {"body": '{"text":', "prev": None},
+        {"body": {"text": "a"}, "prev": None},
+        {"body": "[1]", "prev": None},
+        {},
+    ],
+)
+def test_a_damaged_item(value: dict[str, Any]) -> None:
+    store = InMemoryStore()
+    head = StoreStorage(store).open("s").append("topics/t", None, BODIES)
+    log = StoreStorage(store).open("s")
+    first, second = log.refs("topics/t", head)
+    store.put(("topicloom", "s", "topics%2Ft"), first, value)
+    fresh = StoreStorage(store).open("s")
+    assert fresh.read("topics/t", [second]) == BODIES[1:]
+    with pytest.raises(StorageError, match=rf"item {first} .*topics%2Ft.* backup"):
+        fresh.read("topics/t", [first])
+
+
+def test_what_is_below_or_beside_is_not_ours() -> None:
+    store = InMemoryStore()
+    head = StoreStorage(store).open("s").append("c", None, BODIES)
+    store.put(("topicloom", "s", "c", "below"), "0" * 16, {"body": "{}", "prev": None})
+    store.put(("topicloom", "%sessions", "below"), "k", {"name": '"x"'})
+    storage = StoreStorage(store)
+    assert len(storage.open("s").refs("c", head)) == 2
+    assert storage.sessions() == ["s"]
+
+
+def test_sessions_with_a_damaged_card() -> None:
+    store = InMemoryStore()
+    store.put(("topicloom", "%sessions"), "k", {"name": "{"})
+    with pytest.raises(StorageError, match="item k"):
+        StoreStorage(store).sessions()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{}, {"dimension": 3}, {"dimension": 3, "rows": "*"}, {"dimension": 3, "rows": "AAAA"}],
+)
+def test_damaged_vectors(value: dict[str, Any]) -> None:
+    store = InMemoryStore()
+    store.put(("topicloom", "s", "%vectors-a"), "k", value)
+    with pytest.raises(StorageError, match="item k"):
+        StoreStorage(store).open("s").vectors("a").load()
+
+
+def test_vectors_of_two_sizes() -> None:
+    store = InMemoryStore()
+    for at, size in (("a", 2), ("b", 3)):
+        vectors = StoreStorage(store).open("s").vectors(at)
+        vectors.append(["0" * 16], np.ones((1, size), dtype=np.float32))
+    [item] = store.search(("topicloom", "s", "%vectors-b"))
+    store.put(("topicloom", "s", "%vectors-a"), "stray", item.value)
+    with pytest.raises(StorageError, match=r"\[2, 3\]"):
+        StoreStorage(store).open("s").vectors("a").load()

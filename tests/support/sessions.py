@@ -1,0 +1,110 @@
+"""Sessions to test: graphs over a folder, and what must hold of everything kept in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+
+from roles import Clock, fake_roles
+from topicloom.evaluation.replay import Graph, session_of
+from topicloom.graph.session import build_session_graph
+from topicloom.roles.base import Roles
+from topicloom.settings import Settings
+from topicloom.state.blocks import blocks_of
+from topicloom.state.receipt import Receipt
+from topicloom.state.records import Record
+from topicloom.state.session import Session
+from topicloom.storage.files import FileStorage
+from topicloom.storage.sessions import SessionStore
+
+
+def open_graph(
+    folder: Path,
+    roles: Roles | None = None,
+    *,
+    tools: Sequence[BaseTool | Callable[..., object]] = (),
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    clock: Clock | None = None,
+    instructions: str = "",
+    **settings: Any,
+) -> Graph:
+    """A compiled session graph over a folder, with a small window."""
+    options: dict[str, Any] = {"window": 1_500, "fsync": False, **settings}
+    return build_session_graph(
+        settings=Settings(folder=folder, **options),
+        roles=roles or fake_roles(),
+        tools=tools,
+        instructions=instructions,
+        clock=clock or Clock(),
+    ).compile(checkpointer=checkpointer or InMemorySaver())
+
+
+def thread(name: str = "s") -> RunnableConfig:
+    """The configuration that names a thread."""
+    return {"configurable": {"thread_id": name}}
+
+
+def tell(graph: Graph, config: RunnableConfig, *texts: str) -> list[AnyMessage]:
+    """Say things one after another; returns the `messages` channel after the last."""
+    state: dict[str, Any] = {}
+    for text in texts:
+        state = graph.invoke({"messages": [HumanMessage(text)]}, config)
+    messages: list[AnyMessage] = state["messages"]
+    return messages
+
+
+def chatter(tag: str, number: int, *, characters: int = 60) -> str:
+    """A message of a topic, in Chinese, which needs no encoder: fast, and no two alike."""
+    words = f"第{number}次说到{tag}的事情，"
+    return f"{tag}：" + (words * (1 + characters // len(words)))[:characters]
+
+
+def kept(folder: Path, session: Session) -> SessionStore:
+    """The session's storage, opened anew, as another process would."""
+    return SessionStore(FileStorage(folder, fsync=False).open(session.id))
+
+
+def transcript_of(folder: Path, graph: Graph, config: RunnableConfig) -> list[Record]:
+    """Every message of the conversation at a thread's or a checkpoint's state."""
+    session = session_of(graph, config)
+    return kept(folder, session).records(session)
+
+
+def last_receipt(folder: Path, graph: Graph, config: RunnableConfig) -> Receipt:
+    """The receipt of the newest turn."""
+    session = session_of(graph, config)
+    return kept(folder, session).receipts(session, 1)[0]
+
+
+def check_kept(store: SessionStore, session: Session) -> list[Record]:
+    """Check what must always hold of a session's storage; returns the transcript.
+
+    Every message is in the transcript once and, before the tail, in exactly one topic, equal in
+    every field; blocks are whole, and in conversation order inside a topic.
+    """
+    transcript = store.records(session)
+    assert [r.seq for r in transcript] == list(range(1, session.count + 1))
+    assert 1 <= session.view <= session.tail <= max(session.count, 1) + 1
+    homes: Counter[str] = Counter()
+    where: dict[str, str] = {}
+    for topic in store.roster(session):
+        records = store.topic_records(topic)
+        assert len(records) == topic.count
+        for record in records:
+            homes[record.id] += 1
+            where[record.id] = topic.id
+            assert record == transcript[record.seq - 1]
+    assert homes == Counter(r.id for r in transcript if r.seq < session.tail)
+    for block in blocks_of(transcript[: session.tail - 1]):
+        assert len({where[i] for i in block.ids}) == 1
+    tail = transcript[session.tail - 1 :]
+    assert not tail or session.tail == 1 or tail[0].role == "user"
+    return transcript
