@@ -14,63 +14,23 @@ Targets: topicloom under 120 MB with library defaults (under 30 MB with `exit`) 
 from __future__ import annotations
 
 import argparse
-import random
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import AIMessageChunk
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from talk import Echo, said
 
 from topicloom import Settings, build_session_graph
 from topicloom.perception.defaults import default_embedder
-from topicloom.roles.base import ReplyRequest
 from topicloom.roles.embedded import embedded_roles
-
-_THEMES = (
-    "garden tomatoes watering soil compost seeds harvest",
-    "python server deploy docker logs cache database",
-    "marathon training knee pace shoes recovery",
-    "trip Lisbon tram hotel museum ferry budget",
-    "kitchen tiles plumber sink oven cupboard",
-    "guitar chords rhythm song practice strings",
-)
-
-
-def said(turn: int, characters: int) -> str:
-    """A text of about that many characters; the theme changes every ten turns and returns."""
-    words = _THEMES[turn // 10 % len(_THEMES)].split()
-    draw = random.Random(turn * 1_000 + characters)
-    text = f"{turn}:"
-    while len(text) < characters:
-        text += f" {draw.choice(words)} {draw.randrange(1000)}"
-    return text[:characters]
-
-
-class Echo:
-    """A responder that says 300 characters without thinking."""
-
-    model = "echo"
-
-    def __init__(self) -> None:
-        self.turn = 0
-
-    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
-        """The text of the turn."""
-        yield AIMessageChunk(content=said(self.turn, 300))
-
-    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
-        """The text of the turn."""
-        for chunk in self.stream(request):
-            yield chunk
 
 
 def topicloom(folder: Path, window: int) -> tuple[StateGraph[Any, Any, Any, Any], Echo]:
@@ -126,7 +86,9 @@ def measure(name: str, turns: int, durability: Any, folder: Path) -> dict[str, A
 
 def main() -> None:
     """Run all three and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--turns", type=int, default=1_000)
     parser.add_argument("--durability", choices=["sync", "async", "exit"], default="async")
     parser.add_argument("--only", action="append", help="plain, topicloom 8k or topicloom 128k")

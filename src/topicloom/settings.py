@@ -43,13 +43,13 @@ class Settings(BaseSettings):
     """Window of a reader in tokens; a topic grows no larger than `topic_share` of it."""
     topic_share: float = Field(default=0.7, gt=0, le=1)
     """Share of a reader's window that a topic's messages may fill."""
-    recall_share: float = Field(default=0.12, gt=0, lt=1)
+    recall_share: float = Field(default=0.08, gt=0, lt=1)
     """Share of the main window that one turn's recall may add."""
     recall_tokens: int | None = Field(default=None, ge=1)
     """The same in tokens; goes before `recall_share`."""
     layout: Literal["ledger", "spec"] = "ledger"
     """Where recall notes stand in the main prompt."""
-    visible_messages: int = Field(default=6, ge=1)
+    visible_messages: int = Field(default=4, ge=1)
     """Newest messages that stay in the `messages` channel after a turn, in whole blocks."""
 
     split: SplitPolicy = SplitPolicy()

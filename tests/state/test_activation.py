@@ -39,7 +39,7 @@ def test_the_spec_s_defaults() -> None:
 )
 def test_bounds_have_to_be_in_order(bounds: dict[str, int]) -> None:
     with pytest.raises(ValidationError):
-        ActivationPolicy(**bounds)  # type: ignore[arg-type]
+        ActivationPolicy(**bounds)
 
 
 def test_a_relaxed_policy_asks_for_a_share() -> None:

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from topicloom.state.recall import Costs, Note, Quote, Reading, TopicNote, compose, number_of
 
 HEADING = 10
+HUGE, PART = 1_000_000, 3
 COSTS = Costs(
-    quote=lambda i: 5 + number_of(i) % 7,
+    quote=lambda i: HUGE if number_of(i) >= 900 else 5 + number_of(i) % 7,
+    part=PART,
     day=lambda i: f"2026-03-{1 + number_of(i) // 8:02}",
     text=len,
     heading=lambda topic: HEADING,
@@ -37,7 +39,8 @@ def cost_of(notes: tuple[TopicNote, ...]) -> int:
     """What a note costs, counted apart: frame, headings, days, quotes, summaries."""
     total = COSTS.frame if notes else 0
     for note in notes:
-        total += HEADING + len(note.summary) + sum(map(COSTS.quote, note.quotes))
+        total += HEADING + len(note.summary)
+        total += sum(PART if i in note.partial else COSTS.quote(i) for i in note.quotes)
         total += COSTS.day_line * len({COSTS.day(i) for i in note.quotes})
     return total
 
@@ -80,6 +83,19 @@ def test_what_does_not_fit_is_passed_over_for_what_does() -> None:
     assert notes[0].quotes == (cheap,)
 
 
+def test_what_no_budget_could_hold_is_quoted_in_part() -> None:
+    notes = composed(reading("t1", 0.9, ("m900", 0.9), ("m1", 0.8)))
+    assert notes[0].quotes == ("m1", "m900")
+    assert notes[0].partial == ("m900",)
+
+
+def test_in_part_only_if_it_is_among_the_best() -> None:
+    better = [(f"m{n}", 0.9) for n in range(1, 21)]
+    notes = composed(reading("t1", 0.9, *better, ("m900", 0.1)))
+    assert notes[0].partial == ()
+    assert "m900" not in notes[0].quotes
+
+
 def test_a_summary_may_take_a_quarter_of_the_budget() -> None:
     short, long = "x" * 60, "x" * 200
     assert composed(reading("t1", 0.9, summary=short), budget=400)[0].summary == short
@@ -96,7 +112,8 @@ def test_without_a_budget_nothing_is_said(budget: int) -> None:
     assert composed(reading("t1", 0.9, ("m1", 0.9), summary="x"), budget=budget) == ()
 
 
-quotes = st.lists(st.tuples(st.integers(1, 40).map("m{}".format), st.floats(0, 1)), max_size=12)
+ids = st.integers(1, 40).map("m{}".format)
+quotes = st.lists(st.tuples(ids | st.just("m900"), st.floats(0, 1)), max_size=12)
 readings = st.lists(
     st.builds(
         lambda n, s, q, text: reading(f"t{n}", s, *q, summary=text),
@@ -110,7 +127,7 @@ readings = st.lists(
 )
 
 
-@given(readings, st.integers(0, 400), st.sets(st.integers(1, 40).map("m{}".format), max_size=10))
+@given(readings, st.integers(0, 400), st.sets(ids, max_size=10))
 def test_never_over_budget_and_nothing_twice(
     found: list[Reading], budget: int, seen: set[str]
 ) -> None:
@@ -121,6 +138,7 @@ def test_never_over_budget_and_nothing_twice(
     assert not seen & set(quoted)
     assert [n.score for n in notes] == sorted((n.score for n in notes), reverse=True)
     assert len({n.topic for n in notes}) == len(notes)
+    assert all(set(n.partial) == {i for i in n.quotes if COSTS.quote(i) == HUGE} for n in notes)
     by_topic = {r.topic: r for r in found}
     for note in notes:
         assert set(note.quotes) <= {q.id for q in by_topic[note.topic].quotes}
@@ -139,7 +157,7 @@ def test_the_order_of_readings_does_not_matter(found: list[Reading], budget: int
 def test_with_room_for_all_all_is_quoted(found: list[Reading]) -> None:
     notes = compose(found, {}, COSTS, FREE, ())
     quoted = {i for n in notes for i in n.quotes}
-    assert quoted == {q.id for r in found for q in r.quotes}
+    assert quoted - {"m900"} == {q.id for r in found for q in r.quotes} - {"m900"}
 
 
 @pytest.mark.parametrize(("text", "number"), [("m1", 1), ("m42", 42), ("m007", 7)])

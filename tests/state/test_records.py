@@ -77,8 +77,8 @@ MESSAGES: list[BaseMessage] = [
     AIMessage("", id="b", additional_kwargs={"refusal": "I cannot help with that."}),
     SystemMessage("Answer briefly.", id="e"),
     SystemMessage([{"type": "text", "text": "Answer briefly."}], name="host"),
-    ChatMessage("Hello", role="critic", id="f"),
-    FunctionMessage("21", name="weather", id="g"),
+    ChatMessage(content="Hello", role="critic", id="f"),
+    FunctionMessage(content="21", name="weather", id="g"),
 ]
 
 
@@ -180,9 +180,9 @@ def test_roles() -> None:
         SystemMessage("x"),
         HumanMessageChunk(content="x"),
         AIMessageChunk(content="x"),
-        FunctionMessage("x", name="f"),
-        ChatMessage("x", role="critic"),
-        ChatMessage("x", role="assistant"),
+        FunctionMessage(content="x", name="f"),
+        ChatMessage(content="x", role="critic"),
+        ChatMessage(content="x", role="assistant"),
     ]
     roles = [record_of(m, seq=1, time=TIME).role for m in kinds]
     assert roles[:4] == ["user", "assistant", "tool", "system"]

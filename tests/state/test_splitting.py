@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.records import Record
-from topicloom.state.splitting import Assignment, SplitPolicy, gather, plan_split
+from topicloom.state.splitting import Assignment, Portion, SplitPolicy, gather, joined, plan_split
 
-POLICY = SplitPolicy()
+POLICY = SplitPolicy(target=0.6, keep_messages=20, keep_share=0.8)
 TOPICS = {"t1": None, "t2": None}
 
 
@@ -162,6 +162,16 @@ class TestGather:
         ]
         (portion,), _ = gather(make_blocks(2), answer, TOPICS)
         assert (portion.topic, portion.name) == ("t1", "")
+
+
+def test_joined_portions_are_in_conversation_order() -> None:
+    a, b, c, d = make_blocks(4)
+    portions = [
+        Portion(None, "Tea", "", (a, d)),
+        Portion("t1", "", "", (b,)),
+        Portion(None, "Tea", "Later.", (c,)),
+    ]
+    assert joined(portions) == [Portion(None, "Tea", "", (a, c, d)), Portion("t1", "", "", (b,))]
 
 
 assignments = st.builds(

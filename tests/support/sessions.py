@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
 from roles import Clock, fake_roles
+from topicloom.context.options import TurnOptions
 from topicloom.evaluation.replay import Graph, session_of
 from topicloom.graph.session import build_session_graph
-from topicloom.roles.base import Roles
+from topicloom.roles.base import ReplyRequest, Roles
 from topicloom.settings import Settings
 from topicloom.state.blocks import blocks_of
 from topicloom.state.receipt import Receipt
-from topicloom.state.records import Record
+from topicloom.state.records import Record, text_of
 from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
@@ -37,7 +38,7 @@ def open_graph(
     **settings: Any,
 ) -> Graph:
     """A compiled session graph over a folder, with a small window."""
-    options: dict[str, Any] = {"window": 1_500, "fsync": False, **settings}
+    options: dict[str, Any] = {"window": 2_000, "recall_tokens": 500, "fsync": False, **settings}
     return build_session_graph(
         settings=Settings(folder=folder, **options),
         roles=roles or fake_roles(),
@@ -52,11 +53,17 @@ def thread(name: str = "s") -> RunnableConfig:
     return {"configurable": {"thread_id": name}}
 
 
-def tell(graph: Graph, config: RunnableConfig, *texts: str) -> list[AnyMessage]:
-    """Say things one after another; returns the `messages` channel after the last."""
+def tell(
+    graph: Graph, config: RunnableConfig, *texts: str, keep: int | None = None
+) -> list[AnyMessage]:
+    """Say things one after another; returns the `messages` channel after the last.
+
+    With `keep`, all but so many messages move into topics first.
+    """
     state: dict[str, Any] = {}
     for text in texts:
-        state = graph.invoke({"messages": [HumanMessage(text)]}, config)
+        said = {"messages": [HumanMessage(text)]}
+        state = graph.invoke(said, config, context=TurnOptions(keep_messages=keep))
     messages: list[AnyMessage] = state["messages"]
     return messages
 
@@ -98,6 +105,7 @@ def check_kept(store: SessionStore, session: Session) -> list[Record]:
     for topic in store.roster(session):
         records = store.topic_records(topic)
         assert len(records) == topic.count
+        assert [r.seq for r in records] == sorted(r.seq for r in records)
         for record in records:
             homes[record.id] += 1
             where[record.id] = topic.id
@@ -108,3 +116,44 @@ def check_kept(store: SessionStore, session: Session) -> list[Record]:
     tail = transcript[session.tail - 1 :]
     assert not tail or session.tail == 1 or tail[0].role == "user"
     return transcript
+
+
+def record(graph: Graph, config: RunnableConfig, *messages: BaseMessage) -> None:
+    """Have messages kept without an answer, all in one turn."""
+    graph.invoke({"messages": list(messages)}, config, context=TurnOptions(answer=False))
+
+
+def past(*tags: str, rounds: int = 4, characters: int = 120) -> list[BaseMessage]:
+    """A conversation of some rounds about each topic, one topic after another."""
+    return [
+        message
+        for tag in tags
+        for n in range(1, rounds + 1)
+        for message in (
+            HumanMessage(chatter(tag, n, characters=characters), id=f"{tag}-{n}"),
+            AIMessage(f"{tag}的第{n}次，知道了。", id=f"{tag}-{n}-reply"),
+        )
+    ]
+
+
+def prompt_of(request: ReplyRequest) -> str:
+    """The whole text that the main model was sent."""
+    return "\n".join(text_of(m) for m in request.messages)
+
+
+def events_of(graph: Graph, config: RunnableConfig, text: str) -> list[dict[str, Any]]:
+    """What a turn sends to the `custom` stream."""
+    said = {"messages": [HumanMessage(text)]}
+    return [dict(e) for e in graph.stream(said, config, stream_mode="custom")]
+
+
+def spoken(graph: Graph, config: RunnableConfig, text: str) -> str:
+    """What the user sees of a turn in the `messages` stream, token by token."""
+    said = {"messages": [HumanMessage(text)]}
+    return "".join(text_of(m) for m in chunks_of(graph, said, config))
+
+
+def chunks_of(graph: Graph, said: Any, config: RunnableConfig) -> list[BaseMessage]:
+    """The messages and chunks of the `messages` stream."""
+    stream: Iterator[Any] = graph.stream(said, config, stream_mode="messages")
+    return [message for message, _ in stream]

@@ -33,8 +33,6 @@ class Account:
     """How often messages moved into topics."""
     largest: int
     """Tokens of the largest main prompt."""
-    window: int
-    """Tokens of the main window."""
     wakings: tuple[Waking, ...]
     """Topics that woke after a sleep and were quoted, in order."""
     forgotten: tuple[Receipt, ...]
@@ -46,7 +44,6 @@ def account_of(receipts: Sequence[Receipt]) -> Account:
     return Account(
         splits=sum(any(e.startswith(_SPLIT) for e in r.events) for r in receipts),
         largest=max((sum(r.sections.values()) for r in receipts), default=0),
-        window=max((r.window for r in receipts), default=0),
         wakings=tuple(_wakings(receipts)),
         forgotten=tuple(r for r in receipts if any(e.startswith(_SEARCH) for e in r.events)),
     )

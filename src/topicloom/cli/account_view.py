@@ -15,6 +15,7 @@ from topicloom.cli.account import Account, Waking, account_of
 from topicloom.cli.excerpts import Rarity, excerpt, shortened
 from topicloom.cli.topic_view import topic_view
 from topicloom.cli.transcript_view import day_of
+from topicloom.context.tokens import counter_for
 from topicloom.state.recall import TopicNote, number_of
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
@@ -22,6 +23,8 @@ from topicloom.storage.sessions import SessionStore
 
 _TOPICS = 14
 _WAKINGS, _FORGOTTEN = 3, 3
+_TELLING = 8.0
+"""What a message and its quote share (`Rarity.shared`) when that is worth showing."""
 
 
 def account_view(session: Session, store: SessionStore, width: int) -> RenderableType:
@@ -83,9 +86,15 @@ def _figures(session: Session, store: SessionStore, account: Account) -> Text:
         f", {day_of(first)} to {day_of(last)}, went into ",
         (f"{len(store.roster(session))} topics", "bold"),
         f" in {account.splits} splits; the newest {session.count - session.tail + 1} are in no"
-        f" topic yet. No prompt was larger than {account.largest:,} of {account.window:,} tokens."
-        " Every original is still there, word for word.",
+        f" topic yet. All of it is about {_tokens(session, store):,} tokens; no prompt was larger"
+        f" than {account.largest:,}. Every original is still there, word for word.",
     )
+
+
+def _tokens(session: Session, store: SessionStore) -> int:
+    """Tokens of the whole conversation, to the nearest thousand."""
+    counter = counter_for("")
+    return round(sum(counter.message(r.message) for r in store.records(session)), -3)
 
 
 def _rows(rows: Sequence[tuple[str, Text]]) -> Table:
@@ -109,7 +118,7 @@ class Moments:
     def best(self, wakings: Sequence[Waking]) -> list[Waking]:
         """Wakings whose quotes have most to do with what woke them; each topic once."""
         worth = {w: self._worth(w) for w in wakings}
-        ranked = sorted(wakings, key=lambda w: -worth[w])
+        ranked = sorted((w for w in wakings if worth[w] >= _TELLING), key=lambda w: -worth[w])
         once = {w.note.topic: w for w in reversed(ranked)}
         return [w for w in ranked if once[w.note.topic] is w][:_WAKINGS]
 
@@ -139,7 +148,8 @@ class Moments:
         """Adds the quotes that are nearest to what was said."""
         names = {number_of(i): note.name for note in notes for i in note.quotes}
         records = [self.store.record(self.session, number) for number in names]
-        for record in self.rarity.nearest(wanted, records)[:most]:
+        said = [r for r in records if r.role == "user"] or records
+        for record in self.rarity.nearest(wanted, said)[:most]:
             head = f"\n→ {record.id}, {record.day}, {shortened(names[record.seq], 26)} "
             room = max(20, self.width - 9 - Text(head.strip()).cell_len)
             text.append(head, style="green").append(f"“{excerpt(record.text, wanted, room)}”")

@@ -54,17 +54,17 @@ def run_chat(given: Given, name: str) -> None:
 
 def read_lines(console: Console) -> Iterator[str]:
     """What the user types, or what is piped in, line by line, without empty lines."""
+    typed = sys.stdin.isatty()
     while True:
         try:
-            if sys.stdin.isatty():
-                line = console.input(Text("› ", style="bold cyan"))
-            else:
-                line = next(sys.stdin)
-                console.print(Text(f"› {one_line(line)}", style="cyan"), soft_wrap=True)
+            line = console.input(Text("› ", style="bold cyan")) if typed else next(sys.stdin)
         except (EOFError, StopIteration):
             return
-        if line.strip():
-            yield line.strip()
+        line = line.strip()
+        if line and not typed:
+            console.print(Text(f"› {one_line(line)}", style="cyan"), soft_wrap=True)
+        if line:
+            yield line
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,8 @@ class Chat:
             self.talk.say(text)
         except (ReplyError, InputError) as error:
             self.console.print(Text(one_line(str(error)), style="red"), soft_wrap=True)
+            if isinstance(error, ReplyError):
+                dim(self.console, "/retry asks for the reply again")
 
     def _command(self, line: str) -> bool:
         word, _, rest = line.partition(" ")
@@ -105,7 +107,7 @@ class Chat:
             "/topics": self._topics,
             "/receipt": self._receipt,
             "/transcript": self._transcript,
-            "/retry": lambda _: self._say(None),
+            "/retry": self._retry,
             "/help": lambda _: dim(self.console, _HELP),
         }
         if word in ("/quit", "/exit"):
@@ -116,6 +118,12 @@ class Chat:
         else:
             command(rest.strip())
         return True
+
+    def _retry(self, _: str) -> None:
+        if self.talk.unfinished:
+            self._say(None)
+        else:
+            dim(self.console, "there is nothing to try again")
 
     def _topics(self, _: str) -> None:
         session, store = self._session()

@@ -10,6 +10,7 @@ from rich.text import Text
 from topicloom.cli.console import one_line
 from topicloom.cli.excerpts import excerpt, shortened
 from topicloom.cli.questions import Asked, Evidence
+from topicloom.cli.quoted import counted
 
 _SHOWN = 2
 """Messages of a question's evidence that are shown with their words."""
@@ -71,13 +72,10 @@ def _evidence(asked: Asked, room: int) -> Iterator[tuple[str, Text]]:
     missing = [e.record.id for e in asked.evidence if not e.found]
     if missing:
         names = ", ".join(missing)
-        yield "missing", Text(shortened(f"{names}; quoted were {_quoted(asked)}", room), "yellow")
-
-
-def _quoted(asked: Asked) -> str:
-    notes = sorted(asked.receipt.quoted, key=lambda n: -len(n.quotes))
-    parts = [f"{len(n.quotes)} from {shortened(n.name, 24)}" for n in notes if n.quotes]
-    return ", ".join(parts) or "none"
+        yield (
+            "missing",
+            Text(shortened(f"{names}; quoted {counted(asked.receipt.quoted)}", room), "yellow"),
+        )
 
 
 def _line(evidence: Evidence, asked: Asked, room: int) -> Text:

@@ -88,9 +88,9 @@ class Asker:
         session = Session.model_validate(state["session"])
         (receipt,) = self._store.receipts(session, newest=1)
         shown = self._shown(session)
-        first = session.view
+        view = range(session.view, number_of(receipt.user))
         records = [self._by_source[i] for i in question.evidence if i in self._by_source]
-        evidence = tuple(Evidence(r, shown.get(r.seq, ""), r.seq >= first) for r in records)
+        evidence = tuple(Evidence(r, shown.get(r.seq, ""), r.seq in view) for r in records)
         return Asked(question, text_of(state["messages"][-1]), receipt, evidence)
 
     def _shown(self, session: Session) -> dict[int, str]:

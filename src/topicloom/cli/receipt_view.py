@@ -11,8 +11,12 @@ from rich.text import Text
 
 from topicloom.cli.console import one_line
 from topicloom.cli.excerpts import shortened
+from topicloom.cli.quoted import runs
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.topics import Roster
+
+_SCORES = 8
+"""Topics whose scores are shown."""
 
 
 def receipt_view(receipt: Receipt, roster: Roster) -> RenderableType:
@@ -43,12 +47,14 @@ def name_of(topic: str, roster: Roster) -> str:
 
 def _scores(receipt: Receipt, roster: Roster) -> list[str]:
     ranked = sorted(receipt.scores.items(), key=lambda pair: -pair[1])
-    return [f"{score:.2f}  {name_of(topic, roster)}" for topic, score in ranked]
+    lines = [f"{score:.2f}  {name_of(topic, roster)}" for topic, score in ranked[:_SCORES]]
+    rest = len(ranked) - len(lines)
+    return [*lines, f"and {rest} less relevant ones"] if rest else lines
 
 
 def _quoted(receipt: Receipt) -> list[str]:
     return [
-        f"{', '.join(note.quotes)} from {note.topic} {shortened(note.name, 40)}"
+        f"{note.topic} {shortened(note.name, 40)}: {runs(note.quotes)}"
         for note in receipt.quoted
         if note.quotes
     ]

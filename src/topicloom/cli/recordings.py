@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 
@@ -42,18 +43,25 @@ def place_of(question: Question, conversation: Conversation) -> int | None:
     """
     if question.asked_at is None:
         return None
-    ids = {message.id for message in conversation.messages}
-    moment = iso_time(question.asked_at)
+    by_id = question.asked_at in {message.id for message in conversation.messages}
+    asked = None if by_id else _moment(question.asked_at)
     heard = 0
     for exchange in exchanges(conversation):
-        if question.asked_at in ids:
-            due = any(message.id == question.asked_at for message in exchange.said)
-        else:
-            due = iso_time(exchange.said[0].time or "") > moment
-        if due:
+        said = _moment(exchange.said[0].time)
+        later = asked is not None and said is not None and said > asked
+        if later or question.asked_at in {message.id for message in exchange.said}:
             return heard
         heard += len(exchange)
     return None
+
+
+def _moment(text: str | None) -> datetime | None:
+    """A time to compare by; without a zone it counts as UTC."""
+    try:
+        found = datetime.fromisoformat(iso_time(text)) if text else None
+    except ValueError:
+        return None
+    return found.replace(tzinfo=found.tzinfo or UTC) if found else None
 
 
 def _beginning(conversation: Conversation, limit: int) -> Conversation:

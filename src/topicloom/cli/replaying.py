@@ -10,7 +10,14 @@ from tempfile import TemporaryDirectory
 
 from langchain_core.runnables import RunnableConfig
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.text import Text
 
 from topicloom.cli.account_view import account_view, heading, next_steps
@@ -32,7 +39,7 @@ from topicloom.state.session import Session
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
 
-_WINDOW = 8_000
+_WINDOW = 16_000
 """Main window of a replay: small, so that a short conversation has to be split too."""
 _MANY = 24
 """Questions from which each is shown on one line."""
@@ -141,8 +148,9 @@ def _feed(
 ) -> None:
     total = sum(map(len, exchanges(conversation)))
     progress = Progress(
-        TextColumn("[cyan]replaying"),
-        BarColumn(bar_width=None),
+        SpinnerColumn(style="cyan"),
+        TextColumn("replaying"),
+        BarColumn(bar_width=None, complete_style="cyan", finished_style="cyan"),
         MofNCompleteColumn(),
         TextColumn("{task.fields[topics]} topics"),
         TimeElapsedColumn(),

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from topicloom.cli.console import clean, dim
 from topicloom.cli.excerpts import shortened
+from topicloom.cli.quoted import counted
 from topicloom.evaluation.replay import Graph
 from topicloom.state.receipt import Receipt
 from topicloom.state.records import text_of
@@ -26,6 +27,11 @@ class Talk:
     console: Console
     writing: bool = False
     """Whether a reply stands unfinished on the current line."""
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the last turn stopped before its end."""
+        return bool(self.graph.get_state(self.config).next)
 
     def say(self, text: str | None) -> None:
         """Send a message and print the reply.
@@ -84,15 +90,14 @@ def remark_of(event: dict[str, Any]) -> str:
         case {"type": "remembering"}:
             return "· going through all topics for what was said before"
         case {"type": "reply_restarted"}:
-            return "· the connection broke; once more from the start"
+            return "· the reply broke off; once more"
         case {"type": "receipt", "receipt": receipt}:
             return _quoted(Receipt.model_validate(receipt))
     return ""
 
 
 def _quoted(receipt: Receipt) -> str:
-    parts = [f"{len(n.quotes)} from {n.name}" for n in receipt.quoted if n.quotes]
     failed = [f"{c.role}: {shortened(c.failure or '', 60)}" for c in receipt.failures]
-    lines = [f"· went by earlier messages: {', '.join(parts)}"] if parts else []
+    lines = [f"· quoted {counted(receipt.quoted, 3)}"] if receipt.quoted else []
     lines += [f"· did without {'; '.join(failed)}"] if failed else []
     return "\n".join(lines)

@@ -7,11 +7,13 @@ spec 000, section 5: what was recalled this turn, by score, before the messages.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
-from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
 
 from topicloom.context.excerpt import excerpt
 from topicloom.context.notes import render_note
@@ -19,6 +21,10 @@ from topicloom.context.tokens import TokenCounter
 from topicloom.state.recall import Note, number_of
 from topicloom.state.records import Record
 from topicloom.state.session import Language
+
+_MOST_A_CHARACTER = 2
+"""Tokens that a character costs at most, about."""
+_UNSENDABLE = re.compile(r"[\s<|\\/>]+")
 
 LayoutName = Literal["ledger", "spec"]
 
@@ -52,6 +58,8 @@ class Layout:
 
     def shown(self, record: Record, language: Language) -> str:
         """The text of a record as the prompt shows it."""
+        if len(record.text) * _MOST_A_CHARACTER <= self.cap:
+            return record.text  # not worth counting: it fits in any case
         return excerpt(record.text, self.cap, self.counter.text, record.id, language)
 
     def size(self, record: Record) -> int:
@@ -66,6 +74,7 @@ class Layout:
         record: Callable[[int], Record],
         language: Language,
         loop: Sequence[BaseMessage] = (),
+        view_tokens: int | None = None,
     ) -> MainPrompt:
         """Lay a prompt out.
 
@@ -76,7 +85,11 @@ class Layout:
             record: Fetches an original by its number.
             language: Language of the fixed words.
             loop: What has been said since the last of the view: tool calls and their results.
+            view_tokens: Size of the view, if it is known.
         """
+        if self.order == "spec":
+            # The spec's order shows what this turn recalled, not what earlier ones did.
+            notes = [n for n in notes if view and n.after == view[-1].seq]
         texts = self._notes(notes, record, language)
         loop = [self._result(m, language) for m in loop]
         messages = [self._message(r, language) for r in view]
@@ -85,36 +98,36 @@ class Layout:
             for after, text in texts.items():
                 place = max(0, min(after - first, len(messages) - 1))
                 messages[place] = _with_text(messages[place], text)
-        elif texts:
-            # The spec's order shows what this turn recalled, not what earlier ones did.
-            system = f"{system}\n\n{texts[max(texts)]}"
+        head = [system] if system else []
+        if self.order == "spec":
+            head += texts.values()
         newest_first = [t for n in reversed(notes) for t in n.topics]
         quoted = [record(number_of(i)) for t in newest_first for i in t.quotes]
         partial = {i for t in newest_first for i in t.partial}
-        whole = {r.id for r in view if self.counter.text(r.text) <= self.cap}
+        if view_tokens is None:
+            view_tokens = sum(map(self.size, view))
+        whole = {r.id for r in view if self.shown(r, language) == r.text}
+        said = _with_results([*messages, *loop], language)
         return MainPrompt(
-            messages=[*([SystemMessage(system)] if system else []), *messages, *loop],
+            messages=[*([SystemMessage("\n\n".join(head))] if head else []), *said],
             sections={
                 "system": self.counter.message(SystemMessage(system)) if system else 0,
                 "notes": sum(self.counter.text(t) for t in texts.values()),
-                "tail": sum(self.size(r) for r in view) + sum(map(self.counter.message, loop)),
+                "tail": view_tokens + sum(map(self.counter.message, loop)),
             },
             whole=frozenset(whole | {r.id for r in quoted if r.id not in partial}),
             sources=quoted,
         )
 
     def _message(self, record: Record, language: Language) -> AnyMessage:
+        message = _named(record.message)
         text = self.shown(record, language)
         if text == record.text:
-            return record.message
-        if isinstance(record.message.content, str):
-            return record.message.model_copy(update={"content": text})
-        rest = [
-            b for b in record.message.content if isinstance(b, dict) and b.get("type") != "text"
-        ]
-        return record.message.model_copy(
-            update={"content": [{"type": "text", "text": text}, *rest]}
-        )
+            return message
+        if isinstance(message.content, str):
+            return message.model_copy(update={"content": text})
+        rest = [b for b in message.content if isinstance(b, dict) and b.get("type") != "text"]
+        return message.model_copy(update={"content": [{"type": "text", "text": text}, *rest]})
 
     def _result(self, message: BaseMessage, language: Language) -> BaseMessage:
         """A message of the tool loop; a tool result that is too large is shown in part."""
@@ -130,15 +143,47 @@ class Layout:
         texts: dict[int, str] = {}
         for note in notes:
             text = render_note(
-                note, record, lambda r, part: self._quoted(r, part, language), language
+                note, record, lambda r, part: self.quoted(r, part, language), language
             )
             texts[note.after] = f"{texts[note.after]}\n{text}" if note.after in texts else text
         return texts
 
-    def _quoted(self, record: Record, part: bool, language: Language) -> str:
+    def quoted(self, record: Record, part: bool, language: Language) -> str:
+        """The text of a quoted original as a note shows it."""
         if not part:
             return record.text
         return excerpt(record.text, self.part, self.counter.text, record.id, language)
+
+
+def _named(message: AnyMessage) -> AnyMessage:
+    """The message under a name that providers take: OpenAI refuses blanks and `<|\\/>` in one."""
+    if message.name is None or not _UNSENDABLE.search(message.name):
+        return message
+    return message.model_copy(update={"name": _UNSENDABLE.sub("_", message.name)})
+
+
+def _with_results(messages: Sequence[BaseMessage], language: Language) -> list[BaseMessage]:
+    """Every tool call with a result: providers refuse one that was cut off without any."""
+    whole: list[BaseMessage] = []
+    for place, message in enumerate(messages):
+        whole.append(message)
+        if isinstance(message, AIMessage):
+            rest = messages[place + 1 :]
+            results = takewhile(lambda m: isinstance(m, ToolMessage), rest)
+            given = {m.tool_call_id for m in results if isinstance(m, ToolMessage)}
+            calls = [*message.tool_calls, *message.invalid_tool_calls]
+            whole += [
+                ToolMessage(_CUT_OFF[language], tool_call_id=c["id"] or "", name=c["name"])
+                for c in calls
+                if c["id"] not in given
+            ]
+    return whole
+
+
+_CUT_OFF: Mapping[Language, str] = {
+    "en": "(cut off: there is no result)",
+    "zh": "（已中断，没有结果）",
+}
 
 
 def _with_text(message: AnyMessage, text: str) -> AnyMessage:

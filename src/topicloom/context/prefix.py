@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,15 +18,19 @@ _WindowKey = tuple[str, str]
 class _Prompt:
     """A prompt as it is remembered: for each prefix of messages, its digest and its tokens."""
 
-    tokens: dict[bytes, int]
-    """Tokens of the prefix, by digest; shortest first."""
+    messages: Sequence[BaseMessage]
+    """Its messages: one that comes again as the same object is not read again."""
+    digests: Sequence[bytes]
+    """Of each prefix of messages, shortest first."""
+    tokens: Sequence[int]
+    """Tokens of each prefix."""
 
 
 class PrefixMeter:
     """Compares each prompt with the last ones of the same window, message by message.
 
-    Only digests are kept. Windows that were not used for longest are forgotten first. May be
-    used from many threads.
+    Digests and the messages' objects are kept. Windows that were not used for longest are
+    forgotten first. May be used from many threads.
     """
 
     def __init__(self, *, prompts: int = 3, capacity: int = 200_000) -> None:
@@ -61,45 +66,53 @@ class PrefixMeter:
         key = (session, window)
         with self._lock:
             earlier = list(self._windows.get(key, ()))
-        digests = _prefix_digests(messages)
-        repeated, known = _longest(digests, earlier)
-        tokens = dict(known)
-        total = repeated_tokens = tokens[digests[repeated - 1]] if repeated else 0
-        for digest, message in zip(digests[repeated:], messages[repeated:], strict=True):
+        digests = _prefix_digests(messages, earlier[-1] if earlier else None)
+        repeated, tokens = _longest(digests, earlier)
+        total = repeated_tokens = tokens[-1] if tokens else 0
+        for message in messages[repeated:]:
             total += count(message)
-            tokens[digest] = total
+            tokens.append(total)
         with self._lock:
-            self._remember(key, _Prompt(tokens))
+            self._remember(key, _Prompt(list(messages), digests, tokens))
         return repeated_tokens / total if total else 0.0
 
     def _remember(self, key: _WindowKey, prompt: _Prompt) -> None:
         window = self._windows.setdefault(key, deque())
         self._windows.move_to_end(key)
         window.append(prompt)
-        self._size += len(prompt.tokens)
+        self._size += len(prompt.digests)
         if len(window) > self._prompts:
-            self._size -= len(window.popleft().tokens)
+            self._size -= len(window.popleft().digests)
         while self._size > self._capacity and len(self._windows) > 1:
             _, forgotten = self._windows.popitem(last=False)
-            self._size -= sum(len(p.tokens) for p in forgotten)
+            self._size -= sum(len(p.digests) for p in forgotten)
 
 
-def _longest(digests: Sequence[bytes], earlier: Sequence[_Prompt]) -> tuple[int, dict[bytes, int]]:
+def _longest(digests: Sequence[bytes], earlier: Sequence[_Prompt]) -> tuple[int, list[int]]:
     """Length of the longest repeated prefix, and the tokens of its prefixes."""
-    best, known = 0, dict[bytes, int]()
+    best, known = 0, list[int]()
     for prompt in earlier:
-        length = next(
-            (i for i, digest in enumerate(digests) if digest not in prompt.tokens), len(digests)
-        )
+        length = _shared(digests, prompt.digests)
         if length > best:
-            best, known = length, {d: prompt.tokens[d] for d in digests[:length]}
+            best, known = length, list(prompt.tokens[:length])
     return best, known
 
 
-def _prefix_digests(messages: Sequence[BaseMessage]) -> list[bytes]:
+def _shared(one: Sequence[bytes], other: Sequence[bytes]) -> int:
+    """Leading digests that are equal; a digest stands for all before it, so they bisect."""
+    return bisect_left(range(min(len(one), len(other))), True, key=lambda i: one[i] != other[i])
+
+
+def _prefix_digests(messages: Sequence[BaseMessage], last: _Prompt | None) -> list[bytes]:
     """For each message, a digest of it and of all before it."""
-    running, digests = b"", list[bytes]()
-    for message in messages:
+    digests = list[bytes]()
+    if last is not None:
+        pairs = zip(messages, last.messages, strict=False)
+        same = next((i for i, (a, b) in enumerate(pairs) if a is not b), None)
+        shared = min(len(messages), len(last.messages)) if same is None else same
+        digests = list(last.digests[:shared])
+    running = digests[-1] if digests else b""
+    for message in messages[len(digests) :]:
         said = repr(_content(message)).encode("utf-8", "surrogatepass")
         running = blake2b(running + said, digest_size=16).digest()
         digests.append(running)

@@ -80,23 +80,28 @@ def make_parts(
     opened = _open(settings, main) if main is not None and roles is None else None
     size = settings.window or (window_of(opened, _DEFAULT_WINDOW) if opened else _DEFAULT_WINDOW)
     recall = settings.recall_tokens or round(settings.recall_share * size)
-    desk = Desk(counter, meter, size, settings.topic_window, settings.role_seconds)
+    desk = Desk(meter, size, settings.topic_window, settings.role_seconds)
     if roles is None:
         roles = embedded_roles(embedder)
         if models.any:
             roles = choose_roles(models, roles, lambda model: _open(settings, model), desk)
+    layout = Layout(counter, cap=size // 4, part=recall // 4, order=settings.layout)
     return Parts(
         settings=settings,
         roles=roles,
         window=MainWindow(
             size=size,
             recall=recall,
-            layout=Layout(counter, cap=size // 4, part=recall // 4, order=settings.layout),
+            layout=layout,
             tools=_checked(tools),
             search=activate_tool(),
             instructions=instructions,
         ),
-        workspaces=Workspaces(_storage(storage, settings), lambda log: SessionIndex(embedder, log)),
+        workspaces=Workspaces(
+            _storage(storage, settings),
+            lambda log: SessionIndex(embedder, log, recall),
+            layout.size,
+        ),
         adsorber=SemanticAdsorber(embedder, cue_list("fillers"), settings.adsorber),
         amnesia=cue_list("amnesia_en", "amnesia_zh", more=settings.amnesia_cues),
         meter=meter,

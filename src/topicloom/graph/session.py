@@ -29,6 +29,7 @@ from topicloom.roles.base import RoleName, Roles
 from topicloom.roles.choice import Model
 from topicloom.settings import Settings
 from topicloom.state.channels import ReadTask, SessionInput, SessionState
+from topicloom.state.session import Session, Turn
 from topicloom.storage.base import Storage
 
 SessionGraph = StateGraph[SessionState, TurnOptions, SessionInput, SessionState]
@@ -216,11 +217,11 @@ def _after_split(state: SessionState) -> str:
 
 def _fan_out(state: SessionState) -> list[Send] | str:
     """One reader for each topic that has to be read."""
-    tasks = [
-        Send("read_topic", {"topic": topic, "session": state["session"], "turn": state["turn"]})
-        for topic in state["turn"].get("unread", ())
-    ]
-    return tasks or "assemble"
+    turn = Turn.model_validate(state["turn"])
+    session = Session.model_validate(state["session"]).for_readers()
+    seen = session.model_dump(mode="json", exclude_defaults=True)
+    tasks = [ReadTask(topic=t, session=seen, query=turn.query) for t in turn.unread]
+    return [Send("read_topic", task) for task in tasks] or "assemble"
 
 
 def _after_generate(state: SessionState) -> str:

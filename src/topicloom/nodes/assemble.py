@@ -34,14 +34,17 @@ def assemble(*, workspaces: Workspaces, window: MainWindow) -> Runnable[SessionS
             store, session, turn, roster, readings_of(state), window, window.counter.text
         )
         if not note.empty:
-            cost = window.counter.text(
-                render_note(
-                    note, lambda i: store.record(session, i), lambda r, _: r.text, session.language
-                )
+            text = render_note(
+                note,
+                lambda i: store.record(session, i),
+                lambda r, part: window.layout.quoted(r, part, session.language),
+                session.language,
             )
+            cost = window.counter.text(text)
+            stays = cost if window.layout.order == "ledger" else 0
             session = store.add_note(session, note).model_copy(
                 update={
-                    "ledger_tokens": session.ledger_tokens + cost,
+                    "ledger_tokens": session.ledger_tokens + stays,
                     "note_tokens": (3 * session.note_tokens + cost) // 4 or cost,
                 }
             )
@@ -65,16 +68,22 @@ def compose_note(
     window: MainWindow,
     count: Callable[[str], int],
 ) -> Note:
-    """The note of this turn, without what earlier notes or the view show already."""
-    quoted = {i for note in store.notes(session) for t in note.topics for i in t.quotes}
+    """The note of this turn, without what the prompt shows already."""
+    notes = store.notes(session)
+    if window.layout.order == "spec":
+        notes = [n for n in notes if n.after == turn.user]
+    quoted = {i for note in notes for t in note.topics for i in t.quotes}
     in_view = {f"m{n}" for n in range(session.view, session.count + 1)}
 
+    numbers = (number_of(q.id) for r in readings for q in r.quotes)
+    records = store.pick(session, (n for n in numbers if 1 <= n <= session.count))
+
     def original(message_id: str) -> Record:
-        return store.record(session, number_of(message_id))
+        return records[number_of(message_id)]
 
     def price(message_id: str) -> int:
         record = original(message_id)
-        return count(quote_line(record, record.text)) + 1
+        return count(f"{quote_line(record, record.text)}\n")
 
     names = {t.id: t.name for t in roster}
     costs = Costs(
@@ -84,6 +93,8 @@ def compose_note(
         heading=lambda t: count(topic_heading(t, names.get(t, t))) + 1,
         part=window.layout.part,
     )
+    told = {t.summary for note in notes for t in note.topics}
+    readings = [r.model_copy(update={"summary": ""}) if r.summary in told else r for r in readings]
     topics = compose(readings, names, costs, window.recall, quoted | in_view)
     search = turn.searches[-1] if turn.searches else None
     candidates = [names[t] for t in search.candidates if t in names] if search else []

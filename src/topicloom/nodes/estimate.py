@@ -22,6 +22,7 @@ from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.channels import SessionState
 from topicloom.state.session import Session
 from topicloom.state.splitting import SplitPlan, SplitPolicy, plan_split
+from topicloom.storage.sessions import SessionStore
 
 
 def estimate(
@@ -31,22 +32,39 @@ def estimate(
 
     def step(state: SessionState) -> Step[Update]:
         session, turn = current_session(state), current_turn(state)
-        store = open_workspace(workspaces, session).store
-        blocks = blocks_of(store.records(session, session.view))
-        sizes = [sum(map(window.layout.size, block.records)) for block in blocks]
+        workspace = open_workspace(workspaces, session)
+        tail = workspace.sizes.between(session, session.view, session.count)
         fixed = window.fixed_size(session) + window.expected_notes(session)
-        expected = window.corrected(fixed + sum(sizes) + session.ledger_tokens, session)
+        expected = window.corrected(fixed + tail + session.ledger_tokens, session)
         room = window.uncorrected(policy.trigger * window.size, session) - fixed
         keep = turn_options().keep_messages
         plan = None
         if keep is not None:
-            plan = SplitPlan(tail=max(turn.first, session.tail), view=max(turn.first - keep, 1))
+            plan = keep_newest(keep, turn.first, workspace.store, session)
         elif expected > policy.trigger * window.size:
+            blocks = blocks_of(workspace.store.records(session, session.view))
+            sizes = [sum(map(window.layout.size, block.records)) for block in blocks]
             plan = plan_for(blocks, sizes, max(room, window.size // 10), session, policy)
         return dump(turn=turn.model_copy(update={"plan": plan, "estimated": expected}))
         yield  # a step is a generator, though this one asks nobody
 
     return node(step, "estimate")
+
+
+def keep_newest(keep: int, first: int, store: SessionStore, session: Session) -> SplitPlan:
+    """Move everything into topics but the block that the turn's first message belongs to.
+
+    Args:
+        keep: Messages before the turn that stay in view, those of them that are whole blocks.
+        first: Number of the turn's first message: a late reply belongs to an earlier block.
+        store: Of the session.
+        session: What is split already stays so.
+    """
+    starts = [b.first for b in blocks_of(store.records(session, session.tail))]
+    tail = max((start for start in starts if start <= first), default=first)
+    shown = store.records(session, first - keep)
+    view = next((r.seq for r in shown if r.role == "user" or r.seq == 1), tail)
+    return SplitPlan(tail=tail, view=min(view, tail))
 
 
 def plan_for(
@@ -56,7 +74,7 @@ def plan_for(
     session: Session,
     policy: SplitPolicy,
 ) -> SplitPlan:
-    """What has to move. Where it is enough to drop the recall notes, nothing else does.
+    """What has to move. Where the tail is small and only recall notes pile up, they are dropped.
 
     Args:
         blocks: The blocks in view, oldest first.
@@ -65,7 +83,7 @@ def plan_for(
         session: What is split already stays so.
         policy: Shares and counts.
     """
-    if sum(sizes) <= room:
+    if sum(sizes) <= policy.target * room:
         return SplitPlan(tail=session.tail, view=session.view)
     plan = plan_split(blocks, sizes, room, policy)
     return SplitPlan(tail=max(plan.tail, session.tail), view=max(plan.view, session.view))

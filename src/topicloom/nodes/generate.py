@@ -16,7 +16,8 @@ from topicloom.context.layout import MainPrompt
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.window import MainWindow
 from topicloom.errors import ReplyError
-from topicloom.nodes.hold import Gate, Said, asay, say
+from topicloom.nodes.hold import Gate, Said, asay, say, words_of
+from topicloom.nodes.perceive import recent_records, unheard
 from topicloom.nodes.step import (
     Update,
     current_session,
@@ -29,8 +30,9 @@ from topicloom.nodes.workspace import Workspaces
 from topicloom.roles.base import ReplyRequest, Responder
 from topicloom.state.channels import SessionState
 from topicloom.state.receipt import Call
-from topicloom.state.records import message_type, text_of
+from topicloom.state.records import text_of
 from topicloom.state.session import SearchRequest, Session, Turn
+from topicloom.storage.sessions import SessionStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +64,16 @@ def generate(
 
     def prepare(state: SessionState) -> _Prepared:
         session, turn = current_session(state), current_turn(state)
-        store = open_workspace(workspaces, session).store
+        workspace = open_workspace(workspaces, session)
+        store = workspace.store
         prompt = window.layout.prompt(
             window.system(session),
             store.records(session, session.view),
             store.notes(session),
             lambda number: store.record(session, number),
             session.language,
-            loop=loop_of(state["messages"]),
+            loop=loop_of(state["messages"], store, session),
+            view_tokens=workspace.sizes.between(session, session.view, session.count),
         )
         may_search = bool(session.topics) and len(turn.searches) < search_rounds
         request = ReplyRequest(
@@ -89,6 +93,11 @@ def generate(
 
     def conclude(prepared: _Prepared, said: Said) -> Update:
         session, turn, message = prepared.session, prepared.turn, said.message
+        request = _wanted(message, prepared.gate)
+        if (request and said.seen) or not (request or window.tools):
+            # What the user saw stands, even if it goes on to ask for more topics, and so do the
+            # words of a reply that calls a tool which nobody offered.
+            message = words_of(message)
         if not (message.content or message.tool_calls):
             raise ReplyError(
                 f"{responder.model} gave an empty answer; your message is kept, send the next one"
@@ -103,7 +112,7 @@ def generate(
         )
         turn = turn.model_copy(
             update={
-                "request": _wanted(message, prepared.gate),
+                "request": request,
                 "abandoned": turn.abandoned + (not said.seen),
                 "sections": prepared.prompt.sections,
             }
@@ -112,9 +121,7 @@ def generate(
             "calls": [call.model_dump(mode="json", exclude_defaults=True)]
         }
         if said.seen:
-            # What the user saw stands, even if it goes on to ask for more topics.
-            stands = message.model_copy(update={"tool_calls": []}) if turn.request else message
-            update["messages"] = [stands]
+            update["messages"] = [message]
         return update
 
     def sync(state: SessionState) -> Update:
@@ -140,10 +147,11 @@ def generate(
     return RunnableLambda(sync, asynchronous, name="generate")
 
 
-def loop_of(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """What stands in the `messages` channel after the message to answer: the tool loop."""
-    last = max((i for i, m in enumerate(messages) if message_type(m) == "human"), default=-1)
-    return list(messages[last + 1 :])
+def loop_of(
+    messages: Sequence[AnyMessage], store: SessionStore, session: Session
+) -> list[AnyMessage]:
+    """What has been said since the message to answer: the tool loop."""
+    return unheard(messages, recent_records(store, session, messages))
 
 
 def _failure(responder: Responder, error: Exception) -> ReplyError:

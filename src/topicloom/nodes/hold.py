@@ -90,6 +90,20 @@ def merged(chunks: list[AIMessageChunk]) -> AIMessage:
     return message
 
 
+def words_of(message: AIMessage) -> AIMessage:
+    """The message without its tool calls, wherever a provider repeats them."""
+    content = message.content
+    if isinstance(content, list):
+        content = [b for b in content if not (isinstance(b, dict) and b.get("type") in _CALLS)]
+    extra = {k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"}
+    bare = {"tool_calls": [], "invalid_tool_calls": [], "additional_kwargs": extra}
+    return message.model_copy(update={"content": content, **bare})
+
+
+_CALLS = frozenset({"tool_use", "tool_call", "function_call", "input_json_delta"})
+"""Content blocks that stand for a tool call."""
+
+
 def _relay(chunks: Iterator[AIMessageChunk]) -> Said:
     model = Relay(chunks=chunks)
     return Said(model.with_usage(model.invoke([], stream=True)), seen=True)

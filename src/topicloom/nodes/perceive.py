@@ -24,9 +24,10 @@ from topicloom.roles.calls import Step, ask
 from topicloom.state.blocks import blocks_of
 from topicloom.state.channels import SessionState
 from topicloom.state.cues import Cues
-from topicloom.state.records import Record, message_type, record_of, text_of
+from topicloom.state.records import Record, key_of, record_of, text_of
 from topicloom.state.script import cjk_share
-from topicloom.state.session import Language, Turn
+from topicloom.state.session import Language, Session, Turn
+from topicloom.storage.sessions import SessionStore
 
 _LOOK_BACK = 24
 """Messages before the new one that perception looks at."""
@@ -47,8 +48,7 @@ def perceive(
         session = current_session(state)
         workspace = open_workspace(workspaces, session)
         messages = state.get("messages", [])
-        back = max(_LOOK_BACK, len(messages))
-        recent = workspace.store.records(session, session.count - back + 1)
+        recent = recent_records(workspace.store, session, messages)
         fresh = new_messages(messages, recent)
         if session.turn == 0:
             spoken = language or language_of([text_of(m) for m in fresh])
@@ -78,10 +78,7 @@ def perceive(
 
 
 def new_messages(messages: Sequence[AnyMessage], recent: Sequence[Record]) -> list[AnyMessage]:
-    """The messages that are not in the transcript yet.
-
-    A message whose id is known but whose content differs counts as new: applications reuse
-    ids, and nothing that was said may be lost.
+    """The messages that a turn takes in.
 
     Args:
         messages: The `messages` channel.
@@ -89,18 +86,37 @@ def new_messages(messages: Sequence[AnyMessage], recent: Sequence[Record]) -> li
 
     Raises:
         NoNewMessageError: If there is none.
-        InputError: If what there is to answer is empty, or is a bare tool result.
+        InputError: If what there is to answer is empty.
     """
-    known = {(r.source, r.role, r.text) for r in recent}
-    fresh = [m for m in messages if (m.id, _role(m), text_of(m)) not in known]
+    if messages and not _says_something(messages[-1]):
+        raise InputError("the message is empty: give it a text or another content block")
+    fresh = unheard(messages, recent)
     if not fresh:
         raise NoNewMessageError(
             "there is no new message: every id in the input is part of the conversation already. "
             "Give a repeated message an id of its own, or none"
         )
-    if isinstance(fresh[-1], HumanMessage) and not _says_something(fresh[-1]):
-        raise InputError("the message is empty: give it a text or another content block")
     return fresh
+
+
+def unheard(messages: Sequence[AnyMessage], recent: Sequence[Record]) -> list[AnyMessage]:
+    """The messages that are not in the transcript yet.
+
+    A message whose id is known but whose content differs counts as new: applications reuse
+    ids, and nothing that was said may be lost. It stands in the channel where the other one
+    stood, so places in the channel say nothing. An empty one that an earlier turn refused does
+    not count.
+    """
+    known = {key_of(r.message) for r in recent}
+    return [m for m in messages if _says_something(m) and key_of(m) not in known]
+
+
+def recent_records(
+    store: SessionStore, session: Session, messages: Sequence[AnyMessage]
+) -> list[Record]:
+    """The newest records of the transcript, as many as the channel has messages and some more."""
+    back = max(_LOOK_BACK, len(messages))
+    return store.records(session, session.count - back + 1)
 
 
 def language_of(texts: Sequence[str]) -> Language:
@@ -110,13 +126,11 @@ def language_of(texts: Sequence[str]) -> Language:
 
 def _says_something(message: AnyMessage) -> bool:
     content = message.content
+    if not isinstance(message, HumanMessage):
+        return True  # a tool's result may well be empty, and so is a reply that calls tools
     if isinstance(content, str):
         return bool(content.strip())
     return any(not isinstance(b, dict) or b.get("type") != "text" or b.get("text") for b in content)
-
-
-def _role(message: AnyMessage) -> str:
-    return {"human": "user", "ai": "assistant"}.get(message_type(message), message_type(message))
 
 
 def _records(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from langchain_core.runnables import Runnable
 
-from topicloom.nodes.step import Update, current_session, current_turn, dumped, node, open_workspace
+from topicloom.nodes.step import Update, current_session, dumped, node, open_workspace
 from topicloom.nodes.workspace import Workspaces
 from topicloom.roles.base import ReadRequest, Roles
 from topicloom.roles.calls import Step, ask
@@ -16,16 +18,19 @@ def read_topic(*, workspaces: Workspaces, roles: Roles) -> Runnable[ReadTask, Up
     """The node that has one topic read; the embedded reader stands in for one that fails."""
 
     def step(task: ReadTask) -> Step[Update]:
-        session, turn = current_session(task), current_turn(task)
+        session = current_session(task)
         workspace = open_workspace(workspaces, session)
-        topic = workspace.store.roster(session)[task["topic"]]
-        hits = workspace.index.search(turn.query)
+        roster = workspace.store.roster(session)
+        topic = roster[task["topic"]]
+        # Up to date already, but for a turn that another process began.
+        workspace.index.update(roster, workspace.store.topic_records)
+        hits = workspace.index.search(task["query"])
         request = ReadRequest(
             session=session.id,
             topic=topic,
             records=workspace.store.topic_records(topic),
             tail=workspace.store.records(session, session.view),
-            query=turn.query,
+            query=task["query"],
             language=session.language,
             weights=hits.weights,
             prior=hits.topics.get(topic.id, 0.0),
@@ -37,9 +42,23 @@ def read_topic(*, workspaces: Workspaces, roles: Roles) -> Runnable[ReadTask, Up
             calls.append(call)
         if reading is None:
             reading = Reading(topic=topic.id, score=0.0, failed=True)
+        reading = sound(reading, request)
         return {
             "readings": [reading.model_dump(mode="json", exclude_defaults=True)],
             "calls": dumped(calls),
         }
 
     return node(step, "read_topic")
+
+
+def sound(reading: Reading, request: ReadRequest) -> Reading:
+    """The reading of this topic, with a score from 0 to 1 and only with ids that are in it."""
+    known = {r.id for r in request.records}
+    score = reading.score if math.isfinite(reading.score) else 0.0
+    return reading.model_copy(
+        update={
+            "topic": request.topic.id,
+            "score": min(max(score, 0.0), 1.0),
+            "quotes": tuple(q for q in reading.quotes if q.id in known),
+        }
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -53,6 +53,8 @@ class SearchDesk:
         """
         days = parse_when(request.when, self.clock()) if request.when else None
         topics = self._candidates(workspace, session, request, days)
+        # Up to date already, but for a turn that another process began.
+        workspace.index.update(workspace.store.roster(session), workspace.store.topic_records)
         priors = workspace.index.search(request.query).topics
         shown = self._shown(topics, priors)
         calls: list[dict[str, Any]] = []
@@ -71,7 +73,13 @@ class SearchDesk:
                 answer, call = yield from ask("router", router, question)
                 calls.append(call.model_dump(mode="json"))
                 if answer is not None:
-                    route = answer
+                    offered = {t.id for t in shown}
+                    found = {
+                        t: min(s, 1.0)
+                        for t, s in answer.relevance.items()
+                        if t in offered and s > 0
+                    }
+                    route = replace(answer, relevance=found)
                     break
         return (*self._wake(workspace, session, turn, request, route, deep), calls)
 

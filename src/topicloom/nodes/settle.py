@@ -45,7 +45,7 @@ def settle(
         store = open_workspace(workspaces, session).store
         readings = [Reading.model_validate(r) for r in state.get("readings") or ()]
         now = clock()
-        replies = loop_of(state["messages"]) if turn.answer else []
+        replies = loop_of(state["messages"], store, session) if turn.answer else []
         session = store.append(
             session,
             [

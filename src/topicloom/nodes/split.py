@@ -28,7 +28,7 @@ from topicloom.state.channels import SessionState
 from topicloom.state.receipt import Call
 from topicloom.state.records import Record
 from topicloom.state.session import Language, Session
-from topicloom.state.splitting import Portion, gather
+from topicloom.state.splitting import Portion, gather, joined
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
 
@@ -100,6 +100,7 @@ def split(
                 "ledger": None,
                 "ledger_tokens": 0,
                 "active": result.active,
+                "home": _before(work, turn.plan.tail),
                 "language": spoken if blocks else session.language,
             }
         )
@@ -142,7 +143,10 @@ def _assign(
     blocks: Sequence[LogicalBlock],
     labels: Sequence[int],
 ) -> _Steps:
-    """Ask the splitter; ask once more for what it left out; then the stand-in decides."""
+    """Ask the splitter; ask once more for what it left out; then the stand-in decides.
+
+    Should even that fail, blocks stay with the ones before them.
+    """
     roster = store.roster(work.session)
     known = {t.id: t for t in roster.open()} | work.touched
     portions: list[Portion] = []
@@ -156,13 +160,23 @@ def _assign(
             segments=[segments[b.first] for b in left],
             topics=list(known.values()),
             active=frozenset(work.session.active) | frozenset(work.touched),
+            previous=_before(work, left[0].first),
             language=work.session.language,
         )
         answer, call = yield from ask("splitter", splitter, request)
         work.calls.append(call)
         found, left = gather(left, answer or (), known)
         portions += found
-    return portions
+    if left:  # nobody sorts them, but nothing may be lost
+        home = _before(work, left[0].first)
+        portions.append(Portion(home, left[0].text.strip()[:40] or "…", "", tuple(left)))
+    return joined(portions)
+
+
+def _before(work: _Work, first: int) -> str | None:
+    """The topic that the block before a message went to."""
+    homes = {b.last: t for t, moved in work.moved.items() for b in moved}
+    return homes.get(first - 1, work.session.home)
 
 
 def _move(

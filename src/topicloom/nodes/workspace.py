@@ -10,7 +10,9 @@ from threading import Lock
 from langgraph.store.base import BaseStore
 
 from topicloom.errors import StorageUnavailableError
+from topicloom.nodes.sizes import TranscriptSizes
 from topicloom.perception.index import SessionIndex
+from topicloom.state.records import Record
 from topicloom.storage.base import SessionLog, Storage
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage
@@ -18,10 +20,11 @@ from topicloom.storage.stores import StoreStorage
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """One session's storage and index. Both are caches over what is stored."""
+    """One session's storage, index and sizes; the latter two are caches over what is stored."""
 
     store: SessionStore
     index: SessionIndex
+    sizes: TranscriptSizes
 
 
 class Workspaces:
@@ -31,16 +34,19 @@ class Workspaces:
         self,
         storage: Storage | None,
         index: Callable[[SessionLog], SessionIndex],
+        size: Callable[[Record], int],
         *,
         open_at_once: int = 64,
     ) -> None:
         """Args:
         storage: Where sessions live; None for the store that the graph was compiled with.
         index: Makes the index of a session.
+        size: Tokens of a message in the main prompt.
         open_at_once: Workspaces kept in memory.
         """
         self._storage = storage
         self._index = index
+        self._size = size
         self._limit = open_at_once
         self._open: OrderedDict[str, Workspace] = OrderedDict()
         self._lock = Lock()
@@ -59,7 +65,9 @@ class Workspaces:
             workspace = self._open.get(session)
             if workspace is None:
                 log = self._storage_of(store).open(session)
-                workspace = Workspace(SessionStore(log), self._index(log))
+                kept = SessionStore(log)
+                sizes = TranscriptSizes(kept, self._size)
+                workspace = Workspace(kept, self._index(log), sizes)
                 self._open[session] = workspace
                 while len(self._open) > self._limit:
                     self._open.popitem(last=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Protocol
 
 import numpy as np
@@ -46,6 +47,8 @@ class AdsorberPolicy(BaseModel):
     """Similarity below which a topic begins."""
     filler_characters: int = 6
     """A message this short says nothing about its topic (spec 001: under 5 tokens)."""
+    fewest: int = Field(8, ge=3)
+    """Blocks from which valleys can be told from noise; below, what was seen online counts."""
     depth_window: int = Field(2, ge=1)
     """Blocks on each side of a gap that the retrospective pass compares."""
     depth_factor: float = 0.5
@@ -79,8 +82,8 @@ class SemanticAdsorber:
     def segments(self, blocks: Sequence[LogicalBlock]) -> list[int]:
         """See `Adsorber.segments`."""
         informative = [i for i, b in enumerate(blocks) if not self._filler(anchor_text(b))]
-        if len(informative) < 3:
-            return [0] * len(blocks)
+        if len(informative) < self._policy.fewest:
+            return list(accumulate(int(i > 0 and b.opens) for i, b in enumerate(blocks)))
         vectors = self._embedder.embed([anchor_text(blocks[i]) for i in informative])
         depths = gap_depths(vectors, self._policy.depth_window)
         limit = depths.mean() + self._policy.depth_factor * depths.std()

@@ -21,10 +21,8 @@ from topicloom.state.records import Record
 from topicloom.state.topics import Roster, Topic
 from topicloom.storage.base import SessionLog
 
-_HALF = 4_000.0
-"""Tokens of better messages that halve the worth of a message: the usual recall budget."""
-_REACHED = 40_000
-"""Tokens of best messages past which nothing is worth quoting."""
+_REACH = 8
+"""Recall budgets of best messages past which nothing is worth quoting."""
 _SURE_COSINE, _SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was found for sure."""
 
@@ -57,8 +55,14 @@ class SessionIndex:
     went back to an older checkpoint.
     """
 
-    def __init__(self, embedder: Embedder, log: SessionLog) -> None:
+    def __init__(self, embedder: Embedder, log: SessionLog, budget: int) -> None:
+        """Args:
+        embedder: Makes the vectors.
+        log: Where they are stored.
+        budget: Tokens that a turn's recall may add: what is worth quoting depends on it.
+        """
         self._embedder = embedder
+        self._budget = budget
         self._vectors = StoredVectors(embedder, log)
         self._log = log
         self._lock = RLock()
@@ -143,7 +147,7 @@ class SessionIndex:
         priority = rank(query, cosine[order], lexical[order], messages)
         best = np.argsort(-priority, kind="stable")
         sure = max(float(cosine.max()) / _SURE_COSINE, cover / _SURE_COVER)
-        weights = _weights(costs[best]) * min(1.0, max(0.0, sure))
+        weights = worth(costs[best], self._budget) * min(1.0, max(0.0, sure))
         ranked = [(int(order[i]), float(w)) for i, w in zip(best, weights, strict=True) if w > 0]
         topics = self._kernels.relevance(vector)
         for row, weight in ranked:
@@ -152,14 +156,20 @@ class SessionIndex:
         return Hits({f"m{rows.numbers[row]}": w for row, w in ranked}, topics)
 
 
-def _weights(costs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Worth by place in the ranking: half after `_HALF` tokens of better messages, 0 in the end.
+def worth(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:
+    """Worth of messages by their place in the ranking.
 
     The scale of priorities says nothing across queries; the place says whether a message would
-    fit a budget.
+    fit the budget: 1 for the best, 1/2 where the budget ends, 0 from `_REACH` budgets on.
+
+    Args:
+        costs: Tokens of messages [n], the best first.
+        budget: Tokens.
     """
     before = np.cumsum(costs) - costs
-    weights: NDArray[np.float64] = np.where(before < _REACHED, _HALF / (_HALF + before), 0.0)
+    weights: NDArray[np.float64] = np.where(
+        before < _REACH * budget, budget / (budget + before), 0.0
+    )
     return weights
 
 

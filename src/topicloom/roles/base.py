@@ -121,6 +121,8 @@ class SplitRequest:
     """Open topics that a block may go to."""
     active: frozenset[str]
     """Ids of those that are active."""
+    previous: str | None
+    """Id of the topic that the messages before the first block went to."""
     language: Language
 
 

@@ -9,7 +9,6 @@ from typing import get_args
 from langchain_core.language_models import BaseChatModel
 
 from topicloom.context.prefix import PrefixMeter
-from topicloom.context.tokens import TokenCounter
 from topicloom.errors import ConfigurationError
 from topicloom.roles.base import RoleName, Roles
 from topicloom.roles.models import window_of
@@ -76,7 +75,7 @@ def choose_roles(
             return None
         opened = open_model(model)
         window = window_of(opened, desk.window) if role == "splitter" else desk.reader_window
-        return llm.Chat(opened, desk.counter, desk.meter, window, desk.deadline)
+        return llm.Chat.of(opened, desk.meter, window=window, deadline=desk.deadline)
 
     responder, splitter, reader = models.of("responder"), chat("splitter"), chat("reader")
     router, brief, rewriter = chat("router"), chat("brief"), chat("rewriter")
@@ -95,8 +94,8 @@ def choose_roles(
 class Desk:
     """What chat models work with."""
 
-    counter: TokenCounter
     meter: PrefixMeter
+    """Compares prompts."""
     window: int
     """Tokens of a window that no profile tells."""
     reader_window: int

@@ -43,6 +43,6 @@ class ReadTask(TypedDict):
     topic: str
     """Id of the topic."""
     session: dict[str, Any]
-    """The session."""
-    turn: dict[str, Any]
-    """The turn."""
+    """What a reader has to know of the session, a dumped `Session`."""
+    query: str
+    """What to answer, with references resolved."""

@@ -106,28 +106,34 @@ def compose(
 
     Topics enter best first; quotes are chosen by weight across all topics, so that a strong
     original of a weaker topic goes before a weak one of the best topic. An original that does
-    not fit what is left of the budget is passed over for the next that does.
+    not fit what is left of the budget is passed over for the next that does. What stands in the
+    prompt already is not quoted again but counts: a turn that goes on about the same things adds
+    little.
 
     Args:
         readings: Of all readers that ran, in any order.
         names: Topic names by id.
         costs: Token costs.
-        budget: Tokens for the whole note.
+        budget: Tokens for what this turn recalls, what of it is seen already included.
         seen: Short ids already quoted or in view; never quoted again.
 
     Returns:
         The topics with something to say, by score, best first; quotes in conversation order.
     """
     ranked = sorted(readings, key=lambda r: (-r.score, r.topic))
-    draft = _Draft(costs, budget, set(seen))
+    draft = _Draft(costs, budget, seen)
     for reading in ranked:
         draft.summarise(reading)
     quotes = [(r.topic, q) for r in ranked for q in r.quotes]
     for place, (topic, quote) in enumerate(sorted(quotes, key=lambda pair: -pair[1].weight)):
+        if draft.full:
+            break
         draft.quote(topic, quote.id, best=place < _BEST)
     return tuple(draft.note(r, names) for r in ranked if draft.mentions(r.topic))
 
 
+_SHORTEST = 5
+"""Tokens of the shortest original, its label included."""
 _BEST = 5
 """Quotes by weight, of which even one that no budget could hold is quoted, in part."""
 
@@ -135,10 +141,10 @@ _BEST = 5
 class _Draft:
     """A note being written, and what is left of its budget."""
 
-    def __init__(self, costs: Costs, budget: int, taken: set[str]) -> None:
-        self._costs, self._budget = costs, budget
+    def __init__(self, costs: Costs, budget: int, seen: Collection[str]) -> None:
+        self._costs, self._budget, self._seen = costs, budget, seen
         self._left = budget - costs.frame
-        self._taken = taken
+        self._taken: set[str] = set()
         self._quotes: dict[str, list[str]] = {}
         self._partial: set[str] = set()
         self._summaries: dict[str, str] = {}
@@ -155,6 +161,10 @@ class _Draft:
         """Enter an original, whole if it fits; in part if it is among the best and never could."""
         if message_id in self._taken:
             return
+        if message_id in self._seen:
+            self._left -= self._costs.quote(message_id)
+            self._taken.add(message_id)
+            return
         day = (topic, self._costs.day(message_id))
         frame = 0 if self.mentions(topic) else self._costs.heading(topic)
         frame += 0 if day in self._days else self._costs.day_line
@@ -169,6 +179,11 @@ class _Draft:
         self._taken.add(message_id)
         self._days.add(day)
         self._left -= price
+
+    @property
+    def full(self) -> bool:
+        """Whether not even the shortest original would fit."""
+        return self._left < _SHORTEST
 
     def mentions(self, topic: str) -> bool:
         """Whether the note says anything of a topic."""

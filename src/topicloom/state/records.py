@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -119,6 +120,17 @@ def _role_of(message: BaseMessage) -> Role:
 def message_type(message: BaseMessage) -> str:
     """`human`, `ai`, `tool` or `system`; chunks count as what they are chunks of."""
     return message.type.removesuffix("MessageChunk").lower()
+
+
+def key_of(message: BaseMessage) -> str:
+    """Equal for messages that have one id and say the same, as JSON.
+
+    A checkpoint holds "?" for what UTF-8 cannot hold, and so does the key.
+    """
+    calls = getattr(message, "tool_calls", [])
+    said = _native([message.id, message_type(message), message.content, calls])
+    text = json.dumps(said, sort_keys=True, ensure_ascii=False)
+    return text.encode("utf-8", "replace").decode()
 
 
 def text_of(message: BaseMessage) -> str:

@@ -29,6 +29,8 @@ class Session(BaseModel):
     """Messages in the conversation."""
     tail: int = 1
     """Number of the first message that is in no topic yet."""
+    home: str | None = None
+    """Topic of the newest message that is in one."""
     view: int = 1
     """Number of the first message that the main window shows; never after `tail`."""
     roster: str | None = None
@@ -53,6 +55,17 @@ class Session(BaseModel):
     """Moving average of what a turn's recall adds to the prompt, in tokens."""
     correction: Correction = Correction()
     """What the provider's reports taught about the estimates."""
+
+    def for_readers(self) -> Session:
+        """What a reader has to know of it: the payload of every one of them is checkpointed."""
+        return Session(
+            id=self.id,
+            transcript=self.transcript,
+            count=self.count,
+            roster=self.roster,
+            view=self.view,
+            language=self.language,
+        )
 
 
 class SearchRequest(BaseModel):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,7 +18,7 @@ class SplitPolicy(BaseModel):
 
     trigger: float = Field(0.7, gt=0, le=1)
     """Share of the main window past which something has to move."""
-    target: float = Field(0.6, gt=0, lt=1)
+    target: float = Field(0.5, gt=0, lt=1)
     """Share of the room for the tail that an unsplit tail may fill after a split."""
     keep_messages: int = Field(20, ge=1)
     """Newest messages that stay in view whether split or not."""
@@ -131,6 +131,17 @@ def gather(
                 briefs.setdefault(key, vote.brief)
     found = [Portion(t, n, briefs.get((t, n), ""), tuple(b)) for (t, n), b in portions.items()]
     return found, uncovered
+
+
+def joined(portions: Iterable[Portion]) -> list[Portion]:
+    """Portions of one topic made one, with the blocks of several answers in conversation order."""
+    found: dict[tuple[str | None, str], Portion] = {}
+    for portion in portions:
+        key = (portion.topic, "" if portion.topic else portion.name)
+        before = found.get(key, replace(portion, blocks=()))
+        blocks = sorted((*before.blocks, *portion.blocks), key=lambda b: b.first)
+        found[key] = replace(before, blocks=tuple(blocks))
+    return list(found.values())
 
 
 def _usable(assignment: Assignment, known: Mapping[str, object]) -> bool:

@@ -43,6 +43,10 @@ class SessionStore:
         refs = self.log.refs(TRANSCRIPT, session.transcript)
         return self._read(TRANSCRIPT, refs[max(first, 1) - 1 : last])
 
+    def transcript_refs(self, session: Session) -> Sequence[str]:
+        """Refs of all messages, in order."""
+        return self.log.refs(TRANSCRIPT, session.transcript)
+
     def record(self, session: Session, number: int) -> Record:
         """The message of that number.
 
@@ -53,6 +57,13 @@ class SessionStore:
             raise IndexError(f"the conversation has messages m1 to m{session.count}, not m{number}")
         (record,) = self.records(session, number, number)
         return record
+
+    def pick(self, session: Session, numbers: Iterable[int]) -> dict[int, Record]:
+        """The messages of some numbers."""
+        wanted = sorted(set(numbers))
+        refs = self.log.refs(TRANSCRIPT, session.transcript)
+        records = self._read(TRANSCRIPT, [refs[n - 1] for n in wanted])
+        return dict(zip(wanted, records, strict=True))
 
     def roster(self, session: Session) -> Roster:
         """The topics of the checkpoint."""

@@ -7,8 +7,9 @@ from topicloom.state.recall import Quote, Reading
 
 _QUIET = 0.3
 """Below this score a reader hands over nothing but the score (spec 000, 4.2)."""
-_QUOTES = 60
-"""Originals handed over at most; the budget decides how many of them are quoted."""
+_WORTH = 0.4
+"""Share of the best message's worth from which others are handed over: somewhat more than fits
+the budget, which decides."""
 
 
 class EmbeddedReader(Local[ReadRequest, Reading]):
@@ -20,10 +21,9 @@ class EmbeddedReader(Local[ReadRequest, Reading]):
     def call(self, request: ReadRequest) -> Answer[Reading]:
         """Read one topic by the weights that came with the request."""
         quotes: tuple[Quote, ...] = ()
-        if request.prior >= _QUIET:
-            found = [
-                (r.id, request.weights[r.id]) for r in request.records if r.id in request.weights
-            ]
-            found.sort(key=lambda pair: -pair[1])
-            quotes = tuple(Quote(id=i, weight=w) for i, w in found[:_QUOTES])
-        return Answer(Reading(topic=request.topic.id, score=request.prior, quotes=quotes))
+        if request.prior >= _QUIET and request.weights:
+            least = _WORTH * max(request.weights.values())
+            found = [(request.weights.get(r.id, 0.0), r.id) for r in request.records]
+            found = sorted((pair for pair in found if pair[0] >= least), reverse=True)
+            quotes = tuple(Quote(id=i, weight=round(w, 4)) for w, i in found)
+        return Answer(Reading(topic=request.topic.id, score=round(request.prior, 4), quotes=quotes))

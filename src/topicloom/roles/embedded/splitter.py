@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,8 +40,12 @@ class EmbeddedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
         briefs = self._embedder.embed([f"{t.name}. {t.brief}" for t in request.topics])
         known = [_Known(t.id, t.name, v) for t, v in zip(request.topics, briefs, strict=True)]
         assignments: list[Assignment] = []
-        for segment in _segments(request):
-            assignments += self._assign(segment, known)
+        for place, segment in enumerate(_segments(request)):
+            if place == 0 and request.previous is not None and not segment[0].opens:
+                home = next(k for k in known if k.topic == request.previous)
+                assignments += _all_to(home, segment)
+            else:
+                assignments += self._assign(segment, known)
         return Answer(tuple(assignments))
 
     def _assign(self, segment: Sequence[LogicalBlock], known: list[_Known]) -> list[Assignment]:
@@ -55,9 +60,12 @@ class EmbeddedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
             taken = {k.name for k in known}
             home = _Known(None, _distinct(title_of(segment, self._embedder), taken), vector)
             known.append(home)
-        return [
-            Assignment(message=i, topic=home.topic, name=home.name) for b in segment for i in b.ids
-        ]
+        return _all_to(home, segment)
+
+
+def _all_to(home: _Known, segment: Sequence[LogicalBlock]) -> list[Assignment]:
+    ids = [i for block in segment for i in block.ids]
+    return [Assignment(message=i, topic=home.topic, name=home.name) for i in ids]
 
 
 def _segments(request: SplitRequest) -> list[list[LogicalBlock]]:
@@ -68,9 +76,5 @@ def _segments(request: SplitRequest) -> list[list[LogicalBlock]]:
 
 
 def _distinct(name: str, taken: set[str]) -> str:
-    number = 2
-    while (
-        candidate := name if number == 2 and name not in taken else f"{name} ({number})"
-    ) in taken:
-        number += 1
-    return candidate
+    candidates = itertools.chain([name], (f"{name} ({n})" for n in itertools.count(2)))
+    return next(c for c in candidates if c not in taken)

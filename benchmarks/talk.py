@@ -1,0 +1,53 @@
+"""What the benchmarks say: texts of a given length on themes that come and go."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Iterator
+
+from langchain_core.messages import AIMessageChunk
+
+from topicloom.roles.base import ReplyRequest
+
+THEMES = (
+    "garden tomatoes watering soil compost seeds harvest",
+    "python server deploy docker logs cache database",
+    "marathon training knee pace shoes recovery",
+    "trip Lisbon tram hotel museum ferry budget",
+    "kitchen tiles plumber sink oven cupboard",
+    "guitar chords rhythm song practice strings",
+    "puppy vet vaccine leash kennel biscuits",
+    "mortgage bank interest loan savings pension",
+    "novel chapter villain plot editor draft",
+    "telescope Jupiter eclipse nebula tripod lens",
+    "bread sourdough starter flour crust proofing",
+    "wedding guests florist cake speech invitations",
+)
+
+
+def said(turn: int, characters: int) -> str:
+    """A text of that many characters; the theme changes every ten turns and returns."""
+    words = THEMES[turn // 10 % len(THEMES)].split()
+    draw = random.Random(turn * 1_000 + characters)
+    text = f"{turn}:"
+    while len(text) < characters:
+        text += f" {draw.choice(words)} {draw.randrange(1000)}"
+    return text[:characters]
+
+
+class Echo:
+    """A responder that says 300 characters without thinking."""
+
+    model = "echo"
+
+    def __init__(self) -> None:
+        self.turn = 0
+
+    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
+        """The text of the turn."""
+        yield AIMessageChunk(content=said(self.turn, 300))
+
+    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
+        """The text of the turn."""
+        for chunk in self.stream(request):
+            yield chunk

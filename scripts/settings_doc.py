@@ -1,0 +1,128 @@
+"""Write the table of settings into docs/settings.md: `python scripts/settings_doc.py`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from types import UnionType
+from typing import Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from topicloom.settings import Settings
+
+PAGE = Path(__file__).parent.parent / "docs" / "settings.md"
+BEGIN, END = "<!-- settings: made by scripts/settings_doc.py -->", "<!-- end of settings -->"
+
+
+def page_with_table(page: str) -> str:
+    """The page with the table of the code as it is now.
+
+    Raises:
+        ValueError: The page has no place for it.
+    """
+    before, _, rest = page.partition(BEGIN)
+    _, found, after = rest.partition(END)
+    if not found:
+        raise ValueError(f"the page needs the lines {BEGIN!r} and {END!r}")
+    return f"{before}{BEGIN}\n\n{tables()}\n{END}{after}"
+
+
+def tables() -> str:
+    """A table of the plain settings, then one of each group."""
+    plain = [n for n, f in Settings.model_fields.items() if _group(f) is None]
+    parts = [_table(Settings, plain, "TOPICLOOM_")]
+    for name, field in Settings.model_fields.items():
+        group = _group(field)
+        if group is not None:
+            about = _documented(Settings)[name]
+            table = _table(group, list(group.model_fields), f"TOPICLOOM_{name.upper()}__")
+            parts.append(f"## `{name}`\n\n{about}\n\n{table}")
+    return "\n".join(parts)
+
+
+def _table(model: type[BaseModel], names: list[str], prefix: str) -> str:
+    meanings = _documented(model)
+    lines = ["| variable | value | default | meaning |", "|---|---|---|---|"]
+    for name in names:
+        field = model.model_fields[name]
+        cells = (f"`{prefix}{name.upper()}`", _kind(field), _default(field), meanings[name])
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _group(field: FieldInfo) -> type[BaseModel] | None:
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _documented(model: type[BaseModel]) -> dict[str, str]:
+    """What stands under each field."""
+    (body,) = ast.parse(dedent(inspect.getsource(model))).body
+    assert isinstance(body, ast.ClassDef)
+    found: dict[str, str] = {}
+    for statement, following in zip(body.body, body.body[1:], strict=False):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            match following:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    found[statement.target.id] = " ".join(text.split())
+    return found
+
+
+def _kind(field: FieldInfo) -> str:
+    words = " or ".join(_words(field.annotation))
+    bounds = ", ".join(_bounds(field))
+    return f"{words}, {bounds}" if bounds else words
+
+
+def _words(kind: object) -> Iterator[str]:
+    arguments = [a for a in get_args(kind) if a is not type(None)]
+    origin = get_origin(kind)
+    if origin in (Union, UnionType):
+        for argument in arguments:
+            yield from _words(argument)
+    elif origin is Literal:
+        yield from (f"`{argument}`" for argument in arguments)
+    elif origin is tuple:
+        yield "JSON list"
+    elif origin is dict:
+        yield "JSON object"
+    else:
+        names = {str: "text", int: "whole number", float: "number", bool: "`true` or `false`"}
+        yield names.get(kind, "path" if kind is Path else str(kind))  # type: ignore[call-overload]
+
+
+def _bounds(field: FieldInfo) -> Iterator[str]:
+    for bound in field.metadata:
+        match bound:
+            case Ge(ge=value):
+                yield f"≥ {value}"
+            case Gt(gt=value):
+                yield f"> {value}"
+            case Le(le=value):
+                yield f"≤ {value}"
+            case Lt(lt=value):
+                yield f"< {value}"
+
+
+def _default(field: FieldInfo) -> str:
+    value = field.get_default(call_default_factory=True)
+    if value is None or value in ((), {}):
+        return "not set"
+    return f"`{str(value).lower()}`" if isinstance(value, bool) else f"`{value}`"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page_with_table(PAGE.read_text("utf-8")), "utf-8")
+    sys.stdout.write(f"{PAGE.name} is up to date\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,296 @@
+"""The main prompt: it grows at its end, in either order of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
+from sessions import chatter, last_receipt, open_graph, tell, thread
+
+from roles import ScriptedResponder, fake_roles
+from topicloom.context.layout import Layout, LayoutName, MainPrompt
+from topicloom.context.tokens import EstimatingCounter
+from topicloom.state.recall import Note, TopicNote
+from topicloom.state.records import Record, record_of
+
+COUNTER = EstimatingCounter("o200k")
+TIME = "2026-03-02T09:00:00+08:00"
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+CALL = ToolCall(name="look", args={"at": "it"}, id="c", type="tool_call")
+
+
+def layout(order: LayoutName = "ledger", cap: int = 400) -> Layout:
+    return Layout(COUNTER, cap=cap, part=cap // 2, order=order)
+
+
+def records_of(messages: Sequence[BaseMessage], start: int = 1) -> list[Record]:
+    return [record_of(m, seq=n, time=TIME) for n, m in enumerate(messages, start=start)]
+
+
+def chat(count: int) -> list[Record]:
+    """Questions with odd numbers, answers with even ones."""
+    return records_of(
+        [
+            HumanMessage(f"question {n}") if n % 2 else AIMessage(f"answer {n}")
+            for n in range(1, count + 1)
+        ]
+    )
+
+
+def lay_out(
+    arranged: Layout, records: Sequence[Record], notes: Sequence[Note], view: int = 1
+) -> MainPrompt:
+    return arranged.prompt("Be kind.", records[view - 1 :], notes, lambda n: records[n - 1], "en")
+
+
+def note(after: int, *topics: TopicNote) -> Note:
+    return Note(after=after, topics=topics)
+
+
+def recalled(topic: str, *quotes: str, score: float = 0.5, summary: str = "") -> TopicNote:
+    return TopicNote(
+        topic=topic, name=f"Name of {topic}", score=score, quotes=quotes, summary=summary
+    )
+
+
+def sent(messages: Sequence[BaseMessage]) -> list[tuple[object, ...]]:
+    """What a provider is sent."""
+    return [
+        (
+            m.type,
+            m.content,
+            m.name,
+            getattr(m, "tool_calls", None),
+            getattr(m, "tool_call_id", None),
+        )
+        for m in messages
+    ]
+
+
+class TestLedger:
+    def test_a_note_stands_behind_the_message_that_called_for_it(self) -> None:
+        records = chat(9)
+        notes = [note(5, recalled("t1", "m1")), note(9, recalled("t2", "m2", summary="All well."))]
+        prompt = lay_out(layout(), records, notes, view=3)
+        texts = [str(m.content) for m in prompt.messages]
+        assert texts[0] == "Be kind."
+        assert [t.partition("\n")[0] for t in texts[1:]] == [r.text for r in records[2:]]
+        assert texts[3].startswith("question 5\n\n<memory>\n")
+        assert "[m1] user: question 1" in texts[3]
+        assert texts[-1].endswith("</memory>")
+        assert "[m2] assistant: answer 2" in texts[-1]
+        assert "All well." in texts[-1]
+        assert all("<memory>" not in texts[i] for i in (0, 1, 2, 4, 5, 6))
+
+    def test_two_notes_of_one_turn_stand_in_their_order(self) -> None:
+        notes = [note(9, recalled("t1", "m1")), note(9, recalled("t2", "m2"))]
+        last = str(lay_out(layout(), chat(9), notes, view=5).messages[-1].content)
+        assert 0 < last.index("Name of t1") < last.index("Name of t2")
+
+    def test_without_instructions_there_is_no_system_message(self) -> None:
+        records = chat(1)
+        prompt = layout().prompt("", records, [], lambda n: records[n - 1], "en")
+        assert sent(prompt.messages) == sent([HumanMessage("question 1")])
+
+    def test_a_note_goes_into_content_blocks_as_a_block(self) -> None:
+        records = records_of([HumanMessage("Old"), HumanMessage([IMAGE])])
+        prompt = lay_out(layout(), records, [note(2, recalled("t1", "m1"))], view=2)
+        content = prompt.messages[-1].content
+        assert isinstance(content, list)
+        assert content[0] == IMAGE
+        assert isinstance(content[1], dict)
+        assert "[m1] user: Old" in content[1]["text"]
+
+    def test_the_conversation_itself_is_not_touched(self) -> None:
+        records = chat(3)
+        lay_out(layout(), records, [note(3, recalled("t1", "m1"))])
+        assert [r.message.content for r in records] == [r.text for r in records]
+
+    def test_sections_count_what_is_there(self) -> None:
+        records = chat(5)
+        prompt = lay_out(layout(), records, [note(5, recalled("t1", "m1"))], view=3)
+        total = sum(map(COUNTER.message, prompt.messages))
+        assert sum(prompt.sections.values()) == pytest.approx(total, abs=10)
+        assert set(prompt.sections) == {"system", "notes", "tail"}
+
+    def test_what_is_whole_and_where_it_came_from(self) -> None:
+        records = chat(6)
+        partial = recalled("t2", "m2").model_copy(update={"partial": ("m2",)})
+        prompt = lay_out(layout(), records, [note(5, recalled("t1", "m1"), partial)], view=5)
+        assert prompt.whole == {"m1", "m5", "m6"}
+        assert [r.id for r in prompt.sources] == ["m1", "m2"]
+
+    def test_the_tool_loop_comes_last(self) -> None:
+        records = chat(1)
+        loop = [AIMessage("", tool_calls=[CALL]), ToolMessage("a fox", tool_call_id="c")]
+        prompt = layout().prompt(
+            "", records, [note(1, recalled("t1"))], lambda n: records[n - 1], "en", loop=loop
+        )
+        assert sent(prompt.messages[1:]) == sent(loop)
+
+
+class TestToolCalls:
+    """Providers refuse a call without a result, so one that was cut off is given one."""
+
+    def test_a_call_that_was_cut_off_has_a_result_in_the_prompt(self) -> None:
+        calls = [CALL, ToolCall(name="listen", args={}, id="d", type="tool_call")]
+        records = records_of(
+            [
+                HumanMessage("Go"),
+                AIMessage("", tool_calls=calls),
+                ToolMessage("a fox", tool_call_id="c"),
+                HumanMessage("And?"),
+            ]
+        )
+        sent_messages = lay_out(layout(), records, []).messages[1:]
+        results = {m.tool_call_id for m in sent_messages if isinstance(m, ToolMessage)}
+        assert results == {"c", "d"}
+        assert [m.type for m in sent_messages] == ["human", "ai", "tool", "tool", "human"]
+
+    def test_a_later_call_of_the_same_id_does_not_answer_it(self) -> None:
+        """Some providers number the calls of each reply from 0."""
+        call, result = AIMessage("", tool_calls=[CALL]), ToolMessage("fox", tool_call_id="c")
+        records = records_of([HumanMessage("Go"), call, HumanMessage("Again"), call, result])
+        kinds = [m.type for m in lay_out(layout(), records, []).messages[1:]]
+        assert kinds == ["human", "ai", "tool", "human", "ai", "tool"]
+
+    def test_nothing_is_added_to_calls_that_were_answered(self) -> None:
+        call, result = AIMessage("", tool_calls=[CALL]), ToolMessage("fox", tool_call_id="c")
+        records = records_of([HumanMessage("Go"), call, result, AIMessage("A fox.")])
+        assert len(lay_out(layout(), records, []).messages) == 5
+
+
+class TestSpecOrder:
+    def test_system_then_topics_by_score_then_messages(self) -> None:
+        notes = [note(9, recalled("t1", "m1", score=0.9), recalled("t2", "m2", score=0.4))]
+        prompt = lay_out(layout("spec"), chat(9), notes, view=5)
+        head, *rest = [str(m.content) for m in prompt.messages]
+        assert head.startswith("Be kind.\n\n<memory>")
+        assert head.index("Name of t1") < head.index("[m1]") < head.index("Name of t2")
+        assert rest == [r.text for r in chat(9)[4:]]
+
+    def test_what_an_earlier_turn_recalled_is_not_shown(self) -> None:
+        prompt = lay_out(layout("spec"), chat(9), [note(7, recalled("t1", "m1"))], view=5)
+        assert prompt.messages[0].content == "Be kind."
+
+    def test_what_is_not_shown_is_not_counted(self) -> None:
+        notes = [note(7, recalled("t1", "m1")), note(9, recalled("t2", "m2"))]
+        prompt = lay_out(layout("spec"), chat(9), notes, view=5)
+        assert "m1" not in prompt.whole
+        assert [r.id for r in prompt.sources] == ["m2"]
+        total = sum(map(COUNTER.message, prompt.messages))
+        assert sum(prompt.sections.values()) == pytest.approx(total, abs=10)
+
+
+class TestOversize:
+    LONG = "start " + "word " * 3_000 + "end"
+
+    @pytest.mark.parametrize("kind", [HumanMessage, AIMessage])
+    def test_it_is_shown_in_part_and_says_so(self, kind: type[HumanMessage | AIMessage]) -> None:
+        records = records_of([kind(self.LONG, name="Ann")])
+        (shown,) = lay_out(layout(cap=200), records, []).messages[1:]
+        assert isinstance(shown.content, str)
+        assert shown.content.startswith("start ")
+        assert shown.content.endswith("end")
+        assert "m1" in shown.content
+        assert COUNTER.text(shown.content) <= 200
+        assert (shown.type, shown.name) == (kind("").type, "Ann")
+        assert records[0].message.content == self.LONG
+
+    def test_images_stay(self) -> None:
+        records = records_of([HumanMessage([{"type": "text", "text": self.LONG}, IMAGE])])
+        (shown,) = lay_out(layout(cap=200), records, []).messages[1:]
+        assert isinstance(shown.content, list)
+        assert IMAGE in shown.content
+        assert len(str(shown.content)) < len(self.LONG)
+
+    def test_tool_calls_stay(self) -> None:
+        records = records_of([HumanMessage("Go"), AIMessage(self.LONG, tool_calls=[CALL])])
+        shown = lay_out(layout(cap=200), records, []).messages[2]
+        assert isinstance(shown, AIMessage)
+        assert shown.tool_calls == [CALL]
+        assert len(str(shown.content)) < len(self.LONG)
+
+    def test_a_large_tool_result_is_shown_in_part_at_once(self) -> None:
+        records = chat(1)
+        loop = [AIMessage("", tool_calls=[CALL]), ToolMessage(self.LONG, tool_call_id="c")]
+        arranged = layout(cap=200)
+        prompt = arranged.prompt("", records, [], lambda n: records[n - 1], "en", loop=loop)
+        assert COUNTER.message(prompt.messages[-1]) < 300
+
+    def test_it_is_not_whole(self) -> None:
+        records = records_of([HumanMessage(self.LONG), HumanMessage("short")])
+        assert lay_out(layout(cap=200), records, []).whole == {"m2"}
+
+    def test_it_counts_as_what_is_shown(self) -> None:
+        (record,) = records_of([HumanMessage(self.LONG)])
+        assert layout(cap=200).size(record) == 200
+
+
+texts = st.text("abc 茶 雨", max_size=12) | st.just("long " * 300)
+replies = st.lists(
+    st.one_of(
+        texts.map(AIMessage),
+        st.just(AIMessage("", tool_calls=[CALL])),
+        texts.map(lambda t: ToolMessage(t, tool_call_id="c")),
+    ),
+    max_size=3,
+)
+rounds = st.lists(
+    st.tuples(texts.map(HumanMessage) | st.just(HumanMessage([IMAGE])), replies, st.booleans()),
+    min_size=2,
+    max_size=8,
+)
+
+
+@given(rounds, st.integers(1, 400))
+def test_the_ledger_only_grows_at_its_end(
+    turns: list[tuple[HumanMessage, list[BaseMessage], bool]], cap: int
+) -> None:
+    arranged = layout(cap=cap)
+    records: list[Record] = []
+    notes: list[Note] = []
+    before: list[tuple[object, ...]] = []
+    for question, answers, recalls in turns:
+        records += records_of([question], start=len(records) + 1)
+        if recalls:
+            quotes = [r.id for r in records[:-1]][:2]
+            notes.append(note(len(records), recalled("t1", *quotes, summary="It rained.")))
+        now = sent(lay_out(arranged, records, notes).messages)
+        assert now[: len(before)] == before
+        before = now
+        records += records_of(answers, start=len(records) + 1)
+
+
+@settings(
+    max_examples=4,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.lists(st.sampled_from(["茶", "雨", "山"]), min_size=20, max_size=28), st.uuids())
+def test_prompts_of_a_session_grow_at_their_end_but_for_splits(
+    tmp_path: Path, tags: list[str], name: UUID
+) -> None:
+    responder = ScriptedResponder()
+    graph = open_graph(tmp_path, fake_roles(responder))
+    config = thread(str(name))
+    before: list[tuple[object, ...]] = []
+    splits = 0
+    for place, tag in enumerate(tags):
+        tell(graph, config, chatter(tag, place))
+        now = sent(responder.requests[-1].messages)
+        if any(
+            e.startswith(("split", "dropped")) for e in last_receipt(tmp_path, graph, config).events
+        ):
+            splits += 1
+        else:
+            assert now[: len(before)] == before
+        before = now
+    assert 1 <= splits <= len(tags) // 3

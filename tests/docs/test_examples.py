@@ -1,0 +1,58 @@
+"""The pages show code that runs, and name files that are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from openai_behaviours import Reply
+from openai_server import OpenAIServer
+
+from topicloom import build_session_graph
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+
+
+def examples() -> list[Any]:
+    return [
+        pytest.param(code, id=f"{page}-{number}")
+        for page in PAGES
+        for number, code in enumerate(
+            re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+        )
+    ]
+
+
+@pytest.fixture
+def surroundings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer
+) -> dict[str, Any]:
+    """A folder, a model, and a session of some turns, for examples that go on with one."""
+    openai_server.otherwise(Reply("Noted."))
+    monkeypatch.setenv("OPENAI_BASE_URL", openai_server.base_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("TOPICLOOM_FOLDER", str(tmp_path))
+    graph: Any = build_session_graph().compile(checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "before"}}
+    for number in range(7):
+        graph.invoke({"messages": [("user", f"This is message {number}.")]}, thread)
+    return {"graph": graph, "thread": thread}
+
+
+@pytest.mark.parametrize("code", examples())
+def test_an_example_runs(code: str, surroundings: dict[str, Any]) -> None:
+    exec(compile(code, "example", "exec"), surroundings)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_points_to_is_there(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+    named = re.findall(r"`((?:bin|\.ci|scripts|tests|benchmarks|notebooks)/[\w./-]+)`", text)
+    missing = [link for link in links if not ((ROOT / page).parent / link).exists()]
+    missing += [name for name in named if not (ROOT / name).exists()]
+    assert not missing

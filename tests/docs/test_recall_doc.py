@@ -1,0 +1,18 @@
+"""The page on recall gives the constants of the ranking as they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from topicloom.perception import ranking
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_constant_is_given_as_it_is() -> None:
+    page = (ROOT / "docs" / "recall.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(_[A-Z]+)` \| ([\d.]+) \|", page, re.MULTILINE)
+    given = {name: float(value) for name, value in rows}
+    numbers = {n: v for n, v in vars(ranking).items() if n.startswith("_") and type(v) is float}
+    assert given == numbers

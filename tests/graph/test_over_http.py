@@ -1,0 +1,190 @@
+"""The whole graph with chat models behind a real HTTP server."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from openai_behaviours import Call, CutStream, Empty, Garbage, Reply, Request, Status, router
+from openai_server import OpenAIServer
+
+from topicloom import Settings, build_session_graph
+from topicloom.errors import ReplyError
+from topicloom.state.session import Session
+from topicloom.storage.files import FileStorage
+from topicloom.storage.sessions import SessionStore
+
+CONFIG: RunnableConfig = {"configurable": {"thread_id": "http"}}
+READER, SPLITTER, ROUTER, BRIEF = (
+    "You read one topic",
+    "You sort messages",
+    "You find the topics",
+    "You write the brief",
+)
+
+
+def prompt_text(request: Request) -> str:
+    return "\n".join(str(m["content"]) for m in request["messages"] if m["role"] != "system")
+
+
+def split_all(request: Request) -> Reply:
+    """Everything into one new topic, or the first that there is."""
+    ids = dict.fromkeys(re.findall(r"\[(m\d+)\]", prompt_text(request)))
+    known = re.search(r"\b(t\d+)\b", prompt_text(request))
+    home = (
+        f'topic="existing_active" topic_id="{known[1]}"'
+        if known
+        else 'topic="new" topic_name="All"'
+    )
+    rows = "".join(f'<assignment msg_id="{i}" {home}></assignment>' for i in ids)
+    return Reply(f"<topic_split>{rows}</topic_split>")
+
+
+def read(request: Request) -> Reply:
+    return Reply(
+        "<topic_result><relevance_score>0.9</relevance_score>"
+        "<referenced_messages>m1\nm99999</referenced_messages>"
+        "<summary>The code word was chosen early.</summary></topic_result>"
+    )
+
+
+ROLES: dict[str, Any] = {
+    READER: read,
+    SPLITTER: split_all,
+    ROUTER: Reply(
+        '<topic_routing><matched_topics><topic id="t1" relevance="high">it</topic>'
+        "</matched_topics></topic_routing>"
+    ),
+    BRIEF: Reply("<topic_brief><name>Code word</name><brief>A code word.</brief></topic_brief>"),
+}
+
+
+def session_graph(server: OpenAIServer, folder: Path) -> Any:
+    settings = Settings(window=1_500, folder=folder, fsync=False, max_retries=1, reply_attempts=2)
+    graph = build_session_graph(
+        model="openai:strong",
+        cheap_model="openai:cheap",
+        settings=settings.model_copy(update={"base_url": server.base_url, "api_key": "k"}),
+    )
+    return graph.compile(checkpointer=InMemorySaver())
+
+
+def say(app: Any, text: str) -> dict[str, Any]:
+    result: dict[str, Any] = app.invoke({"messages": [("user", text)]}, CONFIG)
+    return result
+
+
+def fill(app: Any, turns: int = 12) -> dict[str, Any]:
+    result = say(app, "The code word is heron. Please keep it in mind.")
+    for turn in range(turns):
+        result = say(app, f"Message {turn} of a long talk about gardens and their weeds. " * 4)
+    return result
+
+
+def kept(folder: Path, result: dict[str, Any]) -> list[str]:
+    session = Session.model_validate(result["session"])
+    return [r.text for r in SessionStore(FileStorage(folder).open("http")).records(session)]
+
+
+def receipt(folder: Path, result: dict[str, Any]) -> Any:
+    session = Session.model_validate(result["session"])
+    return SessionStore(FileStorage(folder).open("http")).receipts(session, newest=1)[0]
+
+
+def test_a_session_splits_reads_and_quotes(openai_server: OpenAIServer, tmp_path: Path) -> None:
+    openai_server.otherwise(router(ROLES, Reply("Noted.")))
+    app = session_graph(openai_server, tmp_path)
+    fill(app)
+    result = say(app, "What was the code word?")
+    last = openai_server.requests[-1]
+    assert "heron" in prompt_text(last)
+    assert result["messages"][-1].content == "Noted."
+    readers = [c for c in receipt(tmp_path, result).calls if c.role == "reader"]
+    assert readers
+    assert any("m99999" in remark for c in readers for remark in c.remarks)
+
+
+def test_activate_topic_goes_through_the_router(
+    openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    asked = []
+
+    def answer(request: Request) -> Reply:
+        tools = [t["function"]["name"] for t in request.get("tools", ())]
+        if "activate_topic" in tools and not asked:
+            asked.append(request)
+            return Reply("", tool_calls=[Call("activate_topic", {"query": "code word"})])
+        return Reply("It was heron.")
+
+    openai_server.otherwise(router(ROLES, Reply("Noted.")))
+    app = session_graph(openai_server, tmp_path)
+    fill(app)
+    openai_server.otherwise(router(ROLES, answer))
+    tokens = [
+        chunk.content
+        for chunk, _ in app.stream(
+            {"messages": [("user", "Say it.")]}, CONFIG, stream_mode="messages"
+        )
+    ]
+    assert "".join(tokens) == "It was heron."
+    assert asked
+
+
+@pytest.mark.parametrize("trouble", [Status(500), Garbage(), Empty(), CutStream(1)])
+def test_failing_roles_never_fail_the_turn(
+    openai_server: OpenAIServer, tmp_path: Path, trouble: Any
+) -> None:
+    openai_server.otherwise(router(dict.fromkeys(ROLES, trouble), Reply("Noted.")))
+    app = session_graph(openai_server, tmp_path)
+    result = fill(app)
+    texts = kept(tmp_path, result)
+    assert sum("Message" in t for t in texts) == 12
+    assert result["session"]["topics"]
+    failures = [c for c in receipt(tmp_path, result).calls if c.failure]
+    assert failures
+    # What a cheap model failed to read, the embedded reader reads.
+    assert all(
+        any(c.topic == f.topic and not c.failure for c in receipt(tmp_path, result).calls)
+        for f in failures
+        if f.role == "reader"
+    )
+
+
+@pytest.mark.parametrize(
+    "trouble", [Status(500), Status(429, retry_after=0.01), Garbage(), Empty(), CutStream(2)]
+)
+def test_a_reply_that_fails_for_good_loses_nothing(
+    openai_server: OpenAIServer, tmp_path: Path, trouble: Any
+) -> None:
+    openai_server.otherwise(router(ROLES, Reply("Noted.")))
+    app = session_graph(openai_server, tmp_path)
+    fill(app, 3)
+    openai_server.otherwise(router(ROLES, trouble))
+    with pytest.raises(ReplyError, match="kept"):
+        say(app, "Is anybody there?")
+    openai_server.otherwise(router(ROLES, Reply("Here I am.")))
+    result = say(app, "And now?")
+    assert result["messages"][-1].content == "Here I am."
+    texts = kept(tmp_path, result)
+    assert texts.count("Is anybody there?") == 1
+    assert texts.count("And now?") == 1
+
+
+def test_a_reply_is_tried_again(openai_server: OpenAIServer, tmp_path: Path) -> None:
+    openai_server.then(Status(429, retry_after=0.01), CutStream(1), Reply("At last."))
+    app = session_graph(openai_server, tmp_path)
+    assert say(app, "Hello")["messages"][-1].content == "At last."
+
+
+async def test_the_same_on_the_event_loop(openai_server: OpenAIServer, tmp_path: Path) -> None:
+    openai_server.otherwise(router(ROLES, Reply("Noted.")))
+    app = session_graph(openai_server, tmp_path)
+    for turn in range(12):
+        message = {"messages": [("user", f"Message {turn} about gardens and weeds. " * 9)]}
+        result = await app.ainvoke(message, CONFIG)
+    assert result["session"]["topics"]
+    assert "m1]" in prompt_text(openai_server.requests[-1])

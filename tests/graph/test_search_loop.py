@@ -1,0 +1,317 @@
+"""Looking further back: the model's own `activate_topic`, and cues of the user's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from sessions import (
+    check_kept,
+    chunks_of,
+    events_of,
+    kept,
+    last_receipt,
+    open_graph,
+    past,
+    prompt_of,
+    record,
+    spoken,
+    tell,
+    thread,
+    transcript_of,
+)
+
+from roles import (
+    NamedRouter,
+    Raising,
+    Said,
+    ScriptedResponder,
+    SteadyReader,
+    calling,
+    fake_roles,
+    searching,
+)
+from topicloom.context.options import TurnOptions
+from topicloom.evaluation.replay import Graph, session_of
+from topicloom.roles.base import Roles
+from topicloom.state.records import text_of
+
+CONFIG = thread()
+ASLEEP = {"floor": 0, "base": 0.9, "step": 0.0}
+"""Nothing wakes but for a router's 1.0, and what is split falls asleep."""
+ONE_AWAKE = {"floor": 0, "usual": 1, "ceiling": 1}
+
+
+def asleep(folder: Path, roles: Roles, *tags: str, **settings: Any) -> Graph:
+    """A session whose topics all sleep."""
+    graph = open_graph(folder, roles, **{"activation": ASLEEP, **settings})
+    record(graph, CONFIG, *past(*tags))
+    graph.invoke(
+        {"messages": [HumanMessage("On to something else")]},
+        CONFIG,
+        context=TurnOptions(answer=False, keep_messages=0),
+    )
+    assert session_of(graph, CONFIG).active == {}
+    return graph
+
+
+class TestModelAsks:
+    def test_what_is_found_is_read_and_the_reply_follows(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder(searching("the tea"), "Ah, the tea.")
+        reader, router = SteadyReader(), NamedRouter({"茶": 1.0})
+        roles = fake_roles(responder, reader=reader, router=router)
+        graph = asleep(tmp_path, roles, "茶", "雨")
+        assert spoken(graph, CONFIG, "What about it?") == "Ah, the tea."
+        assert [r.topic.name for r in reader.requests] == ["茶"]
+        assert router.requests[0].query == "the tea"
+        first, second = responder.requests
+        assert "<memory>" not in prompt_of(first).replace("`<memory>`", "")
+        assert transcript_of(tmp_path, graph, CONFIG)[0].text in prompt_of(second)
+        receipt = last_receipt(tmp_path, graph, CONFIG)
+        assert receipt.abandoned == 1
+        assert receipt.woken == ("t1",)
+        assert any("the tea" in e and "t1" in e for e in receipt.events)
+        assert [c.role for c in receipt.calls] == ["responder", "router", "reader", "responder"]
+
+    def test_the_abandoned_reply_reaches_nobody(self, tmp_path: Path) -> None:
+        text = "Let me think about"
+        responder = ScriptedResponder(searching("tea", text=text), "Tea it was.")
+        roles = fake_roles(responder, router=NamedRouter({"茶": 1.0}))
+        graph = asleep(tmp_path, roles, "茶", "雨")
+        chunks = chunks_of(graph, {"messages": [HumanMessage("Well?")]}, CONFIG)
+        assert "".join(map(text_of, chunks)) == "Tea it was."
+        assert not any(getattr(c, "tool_call_chunks", None) for c in chunks)
+        said = transcript_of(tmp_path, graph, CONFIG)[-2:]
+        assert [r.text for r in said] == ["Well?", "Tea it was."]
+        channel = graph.get_state(CONFIG).values["messages"]
+        assert not any(text in text_of(m) or getattr(m, "tool_calls", None) for m in channel)
+
+    async def test_the_same_on_the_event_loop(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder(searching("tea", text="Hm"), "Tea it was.")
+        roles = fake_roles(responder, router=NamedRouter({"茶": 1.0}))
+        graph = asleep(tmp_path, roles, "茶", "雨")
+        said = {"messages": [HumanMessage("Well?")]}
+        parts: Any = graph.astream(said, CONFIG, stream_mode="messages")
+        assert "".join([text_of(m) async for m, _ in parts]) == "Tea it was."
+
+    def test_readers_that_ran_are_kept(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder("Fine.", searching("the rain"), "It rained.")
+        reader = SteadyReader(quotes=1)
+        roles = fake_roles(responder, reader=reader, router=NamedRouter({"雨": 0.9, "茶": 0.9}))
+        graph = open_graph(tmp_path, roles, activation={"floor": 0, "usual": 2})
+        record(graph, CONFIG, *past("山", "雨", "茶"))
+        tell(graph, CONFIG, "Hello", keep=0)
+        awake = {r.topic.name for r in reader.requests}
+        assert len(awake) == 2
+        reader.requests.clear()
+        tell(graph, CONFIG, "And the rain?")
+        read = [r.topic.name for r in reader.requests]
+        assert len(read) == len(set(read)), "no topic is read twice in a turn"
+        assert awake <= set(read)
+        scores = last_receipt(tmp_path, graph, CONFIG).scores
+        assert len(scores) == len(read)
+
+    def test_at_most_two_rounds_and_then_it_has_to_answer(self, tmp_path: Path) -> None:
+        script: list[Said] = [searching("one"), searching("two"), "I give up."]
+        responder = ScriptedResponder(*script)
+        graph = asleep(tmp_path, fake_roles(responder, router=NamedRouter({})), "茶", "雨")
+        assert spoken(graph, CONFIG, "Well?") == "I give up."
+        offered = [[t.name for t in r.tools] for r in responder.requests]
+        assert offered == [["activate_topic"], ["activate_topic"], []]
+        assert last_receipt(tmp_path, graph, CONFIG).abandoned == 2
+
+    @pytest.mark.parametrize("with_tools", [False, True])
+    def test_a_call_that_was_not_offered_does_not_break_the_turn(
+        self, tmp_path: Path, with_tools: bool
+    ) -> None:
+        """Some models call tools that they have seen before, offered or not."""
+
+        def weather(city: str) -> str:
+            """The weather in a city."""
+            return "Sunny."
+
+        responder = ScriptedResponder(
+            searching("one"), searching("two"), searching("three", text="Hm."), "Well then."
+        )
+        roles = fake_roles(responder, router=NamedRouter({}))
+        tools = [weather] if with_tools else []
+        graph = asleep(tmp_path, roles, "茶", "雨", tools=tools)
+        tell(graph, CONFIG, "Well?")
+        session = session_of(graph, CONFIG)
+        transcript = check_kept(kept(tmp_path, session), session)
+        reply = transcript[-1].message
+        assert isinstance(reply, AIMessage)
+        assert text_of(reply)
+        assert reply.tool_calls == []
+        tell(graph, CONFIG, "And now?")
+
+    def test_the_number_of_rounds_is_a_setting(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder("No.")
+        graph = asleep(tmp_path, fake_roles(responder), "茶", "雨", search_rounds=0)
+        tell(graph, CONFIG, "Well?")
+        assert [list(r.tools) for r in responder.requests] == [[]]
+
+    def test_no_match_is_an_answer(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder(searching("unicorns"), "Never heard of them.")
+        graph = asleep(tmp_path, fake_roles(responder, router=NamedRouter({})), "茶", "雨")
+        assert spoken(graph, CONFIG, "What about unicorns?") == "Never heard of them."
+        note = prompt_of(responder.requests[-1]).rpartition("<memory>")[2]
+        assert "unicorns" in note
+        receipt = last_receipt(tmp_path, graph, CONFIG)
+        assert receipt.woken == ()
+        assert any("nothing found" in e for e in receipt.events)
+
+    def test_candidates_that_cannot_be_told_apart_are_asked_about(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder(searching("the trip"), "Do you mean 茶 or 雨?")
+        roles = fake_roles(responder, router=NamedRouter({"茶": 0.5, "雨": 0.45, "山": 0.1}))
+        graph = open_graph(tmp_path, roles, activation=ONE_AWAKE)
+        record(graph, CONFIG, *past("茶", "雨", "山", rounds=3))
+        tell(graph, CONFIG, "The trip", keep=0)
+        note = prompt_of(responder.requests[-1]).rpartition("<memory>")[2]
+        assert "“茶”" in note
+        assert "“雨”" in note
+        assert "“山”" not in note
+
+    def test_when_is_a_range_of_days(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder(searching("anything", when="last year"), "No.")
+        router = NamedRouter({"茶": 1.0})
+        graph = open_graph(tmp_path, fake_roles(responder, router=router), activation=ASLEEP)
+        old = past("茶", "雨")
+        for message in old[:8]:
+            message.additional_kwargs["time"] = "2025-06-01T10:00:00+08:00"
+        record(graph, CONFIG, *old)
+        tell(graph, CONFIG, "Last year?", keep=0)
+        (request,) = router.requests
+        assert [t.name for t in request.topics] == ["茶"]
+        assert request.when is not None
+        assert "2025" in request.when
+
+    @pytest.mark.parametrize("when", ["whenever", "", "  ", "二三十天前", 7, None, ["may"]])
+    def test_a_time_that_says_nothing_is_no_limit(self, tmp_path: Path, when: object) -> None:
+        responder = ScriptedResponder(searching("tea", when=when), "Yes.")
+        router = NamedRouter({"茶": 1.0})
+        graph = asleep(tmp_path, fake_roles(responder, router=router), "茶", "雨")
+        assert spoken(graph, CONFIG, "Well?") == "Yes."
+
+    @pytest.mark.parametrize("args", [{}, {"query": 7}, {"query": ""}, {"query": None, "x": 1}])
+    def test_odd_arguments_are_no_error(self, tmp_path: Path, args: dict[str, Any]) -> None:
+        responder = ScriptedResponder(calling("activate_topic", args), "Never mind.")
+        graph = asleep(tmp_path, fake_roles(responder), "茶", "雨")
+        assert spoken(graph, CONFIG, "Well?") == "Never mind."
+
+    def test_a_router_that_fails_is_stood_in_for(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder(searching("tea"), "No idea.")
+        graph = asleep(tmp_path, fake_roles(responder, router=Raising()), "茶", "雨")
+        assert spoken(graph, CONFIG, "Well?") == "No idea."
+        failures = last_receipt(tmp_path, graph, CONFIG).failures
+        assert [(c.role, c.failure) for c in failures] == [("router", "RuntimeError: out of order")]
+
+    def test_what_was_said_in_an_earlier_round_is_not_said_again(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder(searching("a"), searching("b"), "Done.")
+        reader = SteadyReader(quotes=1, summary="一场大雨的经过")
+        roles = fake_roles(responder, reader=reader, router=NamedRouter({"茶": 1.0}))
+        graph = asleep(tmp_path, roles, "茶", "雨")
+        tell(graph, CONFIG, "Well?")
+        last = prompt_of(responder.requests[-1])
+        assert last.count(reader.summary) == 1
+        assert last.count(transcript_of(tmp_path, graph, CONFIG)[0].text) == 1
+
+
+class TestReplyAlreadyReleased:
+    TEXT = "This is a long beginning of a reply. " * 10
+
+    def test_what_the_user_saw_stands(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder(searching("tea", text=self.TEXT), "Now I know: tea.")
+        roles = fake_roles(responder, router=NamedRouter({"茶": 1.0}))
+        graph = asleep(tmp_path, roles, "茶", "雨")
+        assert spoken(graph, CONFIG, "Well?") == self.TEXT + "Now I know: tea."
+        said = [r.message for r in transcript_of(tmp_path, graph, CONFIG)[-3:]]
+        assert [text_of(m) for m in said] == ["Well?", self.TEXT, "Now I know: tea."]
+        assert [getattr(m, "tool_calls", []) for m in said] == [[], [], []]
+        receipt = last_receipt(tmp_path, graph, CONFIG)
+        assert receipt.abandoned == 0
+        assert receipt.woken == ("t1",)
+        # The second prompt shows what was said so far, and no call without a result.
+        second = responder.requests[-1].messages
+        assert [m.type for m in second][-2:] == ["human", "ai"]
+        assert text_of(second[-1]) == self.TEXT
+        assert getattr(second[-1], "tool_calls", []) == []
+
+    def test_a_call_in_content_blocks_is_taken_out_too(self, tmp_path: Path) -> None:
+        blocks: list[str | dict[str, Any]] = [
+            {"type": "text", "text": self.TEXT, "index": 0},
+            {"type": "tool_use", "id": "c", "name": "activate_topic", "input": {}, "index": 1},
+        ]
+        call = {"name": "activate_topic", "args": '{"query": "tea"}', "id": "c", "index": 1}
+        first = [
+            AIMessageChunk(content=blocks[:1]),
+            AIMessageChunk(content=blocks[1:], tool_call_chunks=[call]),
+        ]
+        responder = ScriptedResponder(first, "Now I know.")
+        roles = fake_roles(responder, router=NamedRouter({"茶": 1.0}))
+        graph = asleep(tmp_path, roles, "茶", "雨")
+        tell(graph, CONFIG, "Well?")
+        for request in responder.requests[1:]:
+            for message in request.messages:
+                parts = message.content if isinstance(message.content, list) else []
+                assert not any(isinstance(p, dict) and p.get("type") == "tool_use" for p in parts)
+
+
+class TestAmnesia:
+    @pytest.mark.parametrize("cue", ["You forgot the tea!", "你忘了吗？", "我之前说过的茶"])
+    def test_a_cue_starts_a_search_before_the_reply(self, tmp_path: Path, cue: str) -> None:
+        responder, router = ScriptedResponder("Of course."), NamedRouter({"茶": 1.0})
+        graph = asleep(tmp_path, fake_roles(responder, router=router), "茶", "雨")
+        events = events_of(graph, CONFIG, cue)
+        assert "remembering" in [e["type"] for e in events]
+        assert [r.query for r in router.requests] == [cue]
+        assert len(responder.requests) == 1
+        receipt = last_receipt(tmp_path, graph, CONFIG)
+        assert receipt.woken == ("t1",)
+        roles = [c.role for c in receipt.calls]
+        assert roles.index("router") < roles.index("reader") < roles.index("responder")
+
+    def test_the_threshold_is_relaxed(self, tmp_path: Path) -> None:
+        router = NamedRouter({"茶": 0.5})
+        responder = ScriptedResponder(searching("tea"), "No.")
+        graph = asleep(tmp_path / "a", fake_roles(responder, router=router), "茶", "雨")
+        tell(graph, CONFIG, "The tea?")
+        assert session_of(graph, CONFIG).active == {}
+        graph = asleep(tmp_path / "b", fake_roles(router=router), "茶", "雨")
+        tell(graph, CONFIG, "You forgot the tea?")
+        assert "t1" in last_receipt(tmp_path / "b", graph, CONFIG).woken
+
+    def test_an_ordinary_message_starts_none(self, tmp_path: Path) -> None:
+        router = NamedRouter({"茶": 1.0})
+        graph = asleep(tmp_path, fake_roles(router=router), "茶", "雨")
+        tell(graph, CONFIG, "Nice weather")
+        assert router.requests == []
+
+    def test_before_there_are_topics_there_is_nothing_to_search(self, tmp_path: Path) -> None:
+        router, responder = NamedRouter({}), ScriptedResponder()
+        graph = open_graph(tmp_path, fake_roles(responder, router=router))
+        tell(graph, CONFIG, "You forgot something")
+        assert router.requests == []
+        assert len(responder.requests) == 1
+
+    def test_further_cues_are_a_setting(self, tmp_path: Path) -> None:
+        router = NamedRouter({"茶": 1.0})
+        roles = fake_roles(router=router)
+        graph = asleep(tmp_path, roles, "茶", "雨", amnesia_cues=("te lo dije",))
+        tell(graph, CONFIG, "¡Te lo dije!")
+        assert len(router.requests) == 1
+
+    def test_a_sleeping_topic_wakes_by_what_is_said(self, tmp_path: Path) -> None:
+        """The index's prior is free: nobody asks a router."""
+        router = NamedRouter({})
+        graph = open_graph(tmp_path, fake_roles(router=router), activation=ONE_AWAKE)
+        record(graph, CONFIG, *past("茶", "雨"))
+        tell(graph, CONFIG, "Hello", keep=0)
+        (awake,) = session_of(graph, CONFIG).active
+        other = {"t1": "雨", "t2": "茶"}[awake]
+        text = next(r.text for r in transcript_of(tmp_path, graph, CONFIG) if other in r.text)
+        tell(graph, CONFIG, text.replace("第1次", ""))
+        assert last_receipt(tmp_path, graph, CONFIG).woken
+        assert router.requests == []

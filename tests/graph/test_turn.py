@@ -1,0 +1,489 @@
+"""One turn after another: cold start, split, fan-out, tools, streams."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from sessions import (
+    chatter,
+    check_kept,
+    chunks_of,
+    events_of,
+    kept,
+    last_receipt,
+    open_graph,
+    past,
+    prompt_of,
+    record,
+    spoken,
+    tell,
+    thread,
+    transcript_of,
+)
+
+from roles import (
+    Clock,
+    Said,
+    ScriptedResponder,
+    SteadyReader,
+    TaggedSplitter,
+    calling,
+    fake_roles,
+    searching,
+)
+from topicloom.context.options import TurnOptions
+from topicloom.evaluation.replay import Graph, session_of
+from topicloom.state.records import text_of
+from topicloom.state.session import Session
+
+CONFIG = thread()
+
+
+class TestColdStart:
+    def test_it_is_an_ordinary_chat(self, tmp_path: Path) -> None:
+        """One model call a turn, no reader, nothing said about memory, until the first split."""
+        responder, reader = ScriptedResponder(), SteadyReader()
+        roles = fake_roles(responder, reader=reader)
+        graph = open_graph(tmp_path, roles, instructions="Be kind.")
+        said: list[BaseMessage] = []
+        for text in ("Hello", "Who are you?", "I see"):
+            said.append(HumanMessage(text))
+            tell(graph, CONFIG, text)
+            request = responder.requests[-1]
+            system, *rest = request.messages
+            assert system.content == "Be kind."
+            assert [(m.type, m.content) for m in rest] == [(m.type, m.content) for m in said]
+            assert list(request.tools) == []
+            said.append(AIMessage("All right, noted."))
+            receipt = last_receipt(tmp_path, graph, CONFIG)
+            assert [c.role for c in receipt.calls] == ["responder"]
+        assert len(responder.requests) == 3
+        assert reader.requests == []
+        assert session_of(graph, CONFIG).topics == 0
+
+    def test_without_instructions_there_is_only_the_conversation(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder()
+        tell(open_graph(tmp_path, fake_roles(responder)), CONFIG, "Hello")
+        assert [m.content for m in responder.requests[0].messages] == ["Hello"]
+
+    def test_a_history_may_come_with_the_first_message(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder()
+        graph = open_graph(tmp_path, fake_roles(responder))
+        graph.invoke({"messages": [("user", "a"), ("ai", "b"), ("user", "c")]}, CONFIG)
+        assert [r.text for r in transcript_of(tmp_path, graph, CONFIG)] == [
+            "a",
+            "b",
+            "c",
+            "All right, noted.",
+        ]
+        assert len(responder.requests) == 1
+
+
+class TestSplit:
+    def test_whole_blocks_move_into_topics(self, tmp_path: Path) -> None:
+        splitter = TaggedSplitter()
+        graph = open_graph(tmp_path, fake_roles(splitter=splitter))
+        record(graph, CONFIG, *past("茶", "雨"))
+        tell(graph, CONFIG, chatter("山", 1), keep=0)
+        session = session_of(graph, CONFIG)
+        store = kept(tmp_path, session)
+        check_kept(store, session)
+        topics = {t.name: t for t in store.roster(session)}
+        assert set(topics) == {"茶", "雨"}
+        assert topics["茶"].count == 8
+        assert topics["茶"].brief
+        assert topics["茶"].first_at
+        assert topics["茶"].last_at
+        assert set(session.active) == {"t1", "t2"}
+        receipt = store.receipts(session, 1)[0]
+        assert receipt.woken == ("t1", "t2")
+        assert any(e.startswith("split m1-m") for e in receipt.events)
+        assert [c.role for c in receipt.calls][:3] == ["splitter", "brief", "brief"]
+        assert len(splitter.requests) == 1
+
+    def test_messages_stay_in_view_whether_split_or_not(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder()
+        graph = open_graph(tmp_path, fake_roles(responder))
+        record(graph, CONFIG, *past("茶", "雨", rounds=6))
+        tell(graph, CONFIG, chatter("山", 1))
+        session = session_of(graph, CONFIG)
+        assert session.view < session.tail
+        view = transcript_of(tmp_path, graph, CONFIG)[session.view - 1 : -1]
+        assert [text_of(m) for m in responder.requests[-1].messages[1:-1]] == [
+            r.text for r in view[:-1]
+        ]
+
+    def test_later_messages_join_the_topics_there_are(self, tmp_path: Path) -> None:
+        graph = open_graph(tmp_path)
+        record(graph, CONFIG, *past("茶", "雨"))
+        for n in range(1, 15):
+            tell(graph, CONFIG, chatter("茶雨"[n % 2], 100 + n))
+        session = session_of(graph, CONFIG)
+        store = kept(tmp_path, session)
+        check_kept(store, session)
+        assert [t.name for t in store.roster(session)] == ["茶", "雨"]
+        splits = [e for r in store.receipts(session) for e in r.events if e.startswith("split")]
+        assert len(splits) >= 2
+
+    def test_a_full_topic_goes_on_in_another(self, tmp_path: Path) -> None:
+        graph = open_graph(tmp_path, topic_window=1_000, topic_share=0.4)
+        for n in range(3):
+            record(graph, CONFIG, *past(f"茶{n}", "雨", rounds=4))
+            tell(graph, CONFIG, chatter("雨", 100 + n))
+        session = session_of(graph, CONFIG)
+        store = kept(tmp_path, session)
+        check_kept(store, session)
+        rain = [t for t in store.roster(session) if t.name == "雨"]
+        assert len(rain) >= 2
+        assert all(t.tokens <= 400 for t in rain)
+        assert all(t.parent is not None for t in rain[1:])
+
+    def test_keeping_none_moves_everything(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder()
+        graph = open_graph(tmp_path, fake_roles(responder))
+        record(graph, CONFIG, *past("茶", rounds=2))
+        tell(graph, CONFIG, "Hello", keep=0)
+        session = session_of(graph, CONFIG)
+        check_kept(kept(tmp_path, session), session)
+        assert (session.view, session.tail) == (5, 5)
+        assert [m.type for m in responder.requests[-1].messages] == ["system", "human"]
+
+    def test_a_message_larger_than_the_window_is_kept_whole(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder()
+        graph = open_graph(tmp_path, fake_roles(responder))
+        huge = "茶：" + "很长的一段话，" * 2_000
+        tell(graph, CONFIG, huge)
+        for n in range(12):
+            tell(graph, CONFIG, chatter("雨", n))
+        session = session_of(graph, CONFIG)
+        transcript = check_kept(kept(tmp_path, session), session)
+        assert transcript[0].text == huge
+        assert session.tail > 1
+        assert all(len(prompt_of(r)) < len(huge) for r in responder.requests)
+
+
+class TestFanOut:
+    def test_every_active_topic_is_read(self, tmp_path: Path) -> None:
+        responder, reader = ScriptedResponder(), SteadyReader(quotes=1, summary="摘要")
+        graph = open_graph(tmp_path, fake_roles(responder, reader=reader))
+        record(graph, CONFIG, *past("茶", "雨", "山", rounds=3))
+        tell(graph, CONFIG, "Hello again", keep=4)
+        assert sorted(r.topic.name for r in reader.requests) == sorted("茶雨山")
+        for request in reader.requests:
+            assert {r.text[0] for r in request.records} == {request.topic.name}
+            assert request.tail[-1].text == "Hello again"
+            assert request.query == "Hello again"
+        receipt = last_receipt(tmp_path, graph, CONFIG)
+        assert set(receipt.scores) == {"t1", "t2", "t3"}
+        assert [c.role for c in receipt.calls].count("reader") == 3
+        # What still stands in view is not quoted.
+        quoted = [i for note in receipt.quoted for i in note.quotes]
+        view = session_of(graph, CONFIG).view
+        assert quoted
+        assert all(int(i[1:]) < view for i in quoted)
+        prompt = prompt_of(responder.requests[-1])
+        transcript = transcript_of(tmp_path, graph, CONFIG)
+        for i in quoted:
+            assert transcript[int(i[1:]) - 1].text in prompt
+
+    def test_nothing_is_quoted_twice_until_the_next_split(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder()
+        graph = open_graph(tmp_path, fake_roles(responder), window=3_000)
+        record(graph, CONFIG, *past("茶", "雨", rounds=6))
+        tell(graph, CONFIG, "Hello", keep=0)
+        tell(graph, CONFIG, "And now?", "And then?")
+        session = session_of(graph, CONFIG)
+        notes = kept(tmp_path, session).notes(session)
+        quoted = [i for n in notes for t in n.topics for i in t.quotes]
+        assert len(quoted) >= 4
+        assert len(quoted) == len(set(quoted))
+        prompt = prompt_of(responder.requests[-1])
+        transcript = transcript_of(tmp_path, graph, CONFIG)
+        assert all(prompt.count(transcript[int(i[1:]) - 1].text) == 1 for i in quoted)
+
+    def test_the_spec_s_layout_shows_what_is_relevant_now(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder()
+        graph = open_graph(tmp_path, fake_roles(responder), window=3_000, layout="spec")
+        record(graph, CONFIG, *past("茶", rounds=6))
+        tell(graph, CONFIG, "Hello", keep=0)
+        tell(graph, CONFIG, "And now?", "And then?")
+        for request in responder.requests[-2:]:
+            system = text_of(request.messages[0])
+            assert chatter("茶", 1, characters=120) in system
+            assert all("<memory>" not in text_of(m) for m in request.messages[1:])
+
+    def test_topics_that_are_never_relevant_fall_asleep(self, tmp_path: Path) -> None:
+        reader = SteadyReader(scores={"茶": 0.9}, otherwise=0.0)
+        activation = {"floor": 1}
+        graph = open_graph(tmp_path, fake_roles(reader=reader), activation=activation, window=4_000)
+        record(graph, CONFIG, *past("茶", "雨", rounds=5))
+        tell(graph, CONFIG, "Hello", keep=0)
+        slept: list[str] = []
+        for _ in range(6):
+            tell(graph, CONFIG, "Fine")
+            slept += last_receipt(tmp_path, graph, CONFIG).slept
+        assert slept == ["t2"]
+        assert set(session_of(graph, CONFIG).active) == {"t1"}
+        asked = len(reader.requests)
+        tell(graph, CONFIG, "Still there?")
+        assert [r.topic.name for r in reader.requests[asked:]] == ["茶"]
+
+
+class TestTools:
+    @staticmethod
+    def weather(city: str) -> str:
+        """The weather in a city."""
+        return f"Sunny in {city}."
+
+    @staticmethod
+    def broken(city: str) -> str:
+        """A tool that does not work."""
+        raise RuntimeError(f"no connection to {city}")
+
+    def test_a_normal_tool_loop(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder(
+            calling("weather", {"city": "北京"}, text="Let me see."), "It is sunny.", "Bye."
+        )
+        graph = open_graph(tmp_path, fake_roles(responder), tools=[self.weather])
+        messages = tell(graph, CONFIG, "How is the weather?")
+        assert [m.type for m in messages] == ["human", "ai", "tool", "ai"]
+        transcript = transcript_of(tmp_path, graph, CONFIG)
+        assert [r.role for r in transcript] == ["user", "assistant", "tool", "assistant"]
+        assert [type(r.message) for r in transcript] == [
+            HumanMessage,
+            AIMessage,
+            ToolMessage,
+            AIMessage,
+        ]
+        assert transcript[2].text == "Sunny in 北京."
+        call = transcript[1].message
+        assert isinstance(call, AIMessage)
+        assert call.tool_calls[0]["args"] == {"city": "北京"}
+        tell(graph, CONFIG, "Thanks, bye")
+        sent = responder.requests[-1].messages
+        assert [m.type for m in sent] == ["human", "ai", "tool", "ai", "human"]
+        assert [t.name for t in responder.requests[-1].tools] == ["weather"]
+
+    def test_with_topics_both_kinds_of_tools_are_offered(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder(calling("weather", {"city": "Rome"}), "Sunny.")
+        graph = open_graph(tmp_path, fake_roles(responder), tools=[self.weather])
+        record(graph, CONFIG, *past("茶", "雨"))
+        tell(graph, CONFIG, "How is the weather?", keep=2)
+        offered = [t.name for t in responder.requests[0].tools]
+        assert offered == ["weather", "activate_topic"]
+        session = session_of(graph, CONFIG)
+        check_kept(kept(tmp_path, session), session)
+        assert [r.role for r in transcript_of(tmp_path, graph, CONFIG)[-3:]] == [
+            "assistant",
+            "tool",
+            "assistant",
+        ]
+
+    def test_tool_calls_and_results_move_together(self, tmp_path: Path) -> None:
+        script: list[Said] = []
+        for _ in range(12):
+            script += [calling("weather", {"city": "Rome"}), "Sunny again."]
+        graph = open_graph(
+            tmp_path, fake_roles(ScriptedResponder(*script)), tools=[self.weather], window=2_400
+        )
+        for n in range(12):
+            tell(graph, CONFIG, chatter("茶雨山"[n % 3], n, characters=120))
+        session = session_of(graph, CONFIG)
+        check_kept(kept(tmp_path, session), session)
+        assert session.tail > 1
+        assert session.count == 48
+
+    def test_a_tool_that_fails_does_not_break_the_session(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder(calling("broken", {"city": "Rome"}), "It seems to be down.")
+        graph = open_graph(tmp_path, fake_roles(responder), tools=[self.broken])
+        try:
+            tell(graph, CONFIG, "How is the weather?")
+        except RuntimeError:
+            tell(graph, CONFIG, "Never mind")
+        # Providers refuse a call without its result, in this prompt and in every later one.
+        for request in responder.requests:
+            called = [c["id"] for m in request.messages for c in getattr(m, "tool_calls", [])]
+            answered = [m.tool_call_id for m in request.messages if isinstance(m, ToolMessage)]
+            assert called == answered
+
+
+class TestRecordOnly:
+    def test_nobody_is_asked(self, tmp_path: Path) -> None:
+        responder, reader = ScriptedResponder(), SteadyReader()
+        graph = open_graph(tmp_path, fake_roles(responder, reader=reader))
+        record(graph, CONFIG, *past("茶", "雨", "山", rounds=6))
+        record(graph, CONFIG, HumanMessage("A question that nobody answers"))
+        assert responder.requests == []
+        assert reader.requests == []
+        session = session_of(graph, CONFIG)
+        transcript = check_kept(kept(tmp_path, session), session)
+        assert len(transcript) == 37
+        assert session.topics > 0, "it splits all the same"
+        assert session.turn == 2
+
+    def test_what_was_recorded_is_known_to_the_next_turn(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder()
+        graph = open_graph(tmp_path, fake_roles(responder))
+        record(graph, CONFIG, HumanMessage("My cat is called Tom."))
+        tell(graph, CONFIG, "What is my cat called?")
+        assert "My cat is called Tom." in prompt_of(responder.requests[0])
+        assert [r.role for r in transcript_of(tmp_path, graph, CONFIG)] == [
+            "user",
+            "user",
+            "assistant",
+        ]
+
+    def test_a_reply_that_came_from_elsewhere_is_only_kept(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder()
+        graph = open_graph(tmp_path, fake_roles(responder))
+        graph.invoke({"messages": [HumanMessage("Hi"), AIMessage("Hello!")]}, CONFIG)
+        assert responder.requests == []
+        assert [r.text for r in transcript_of(tmp_path, graph, CONFIG)] == ["Hi", "Hello!"]
+
+    def test_blocks_stay_whole_when_replies_come_late(self, tmp_path: Path) -> None:
+        """A reply in a turn of its own belongs to the block of its question."""
+        graph = open_graph(tmp_path)
+        record(graph, CONFIG, HumanMessage("茶：第一"))
+        options = TurnOptions(answer=False, keep_messages=0)
+        graph.invoke({"messages": [AIMessage("好")]}, CONFIG, context=options)
+        graph.invoke({"messages": [HumanMessage("雨：第二")]}, CONFIG, context=options)
+        session = session_of(graph, CONFIG)
+        check_kept(kept(tmp_path, session), session)
+
+
+def said_once(graph: Graph, text: str, config: RunnableConfig) -> None:
+    graph.invoke({"messages": [HumanMessage(text, id=text)]}, config)
+
+
+def streamed_once(graph: Graph, text: str, config: RunnableConfig) -> None:
+    list(graph.stream({"messages": [HumanMessage(text, id=text)]}, config, stream_mode="updates"))
+
+
+async def asaid_once(graph: Graph, text: str, config: RunnableConfig) -> None:
+    await graph.ainvoke({"messages": [HumanMessage(text, id=text)]}, config)
+
+
+async def astreamed_once(graph: Graph, text: str, config: RunnableConfig) -> None:
+    async for _ in graph.astream({"messages": [HumanMessage(text, id=text)]}, config):
+        pass
+
+
+class TestStreams:
+    async def test_however_it_is_called_the_outcome_is_the_same(self, tmp_path: Path) -> None:
+        outcomes: list[Any] = []
+        ways: list[Callable[[Graph, str, RunnableConfig], Any]] = [
+            said_once,
+            streamed_once,
+            asaid_once,
+            astreamed_once,
+        ]
+        for way in ways:
+            folder = tmp_path / way.__name__
+            script: list[Said] = ["One.", searching("茶"), "Two.", "x" * 300]
+            graph = open_graph(
+                folder,
+                fake_roles(ScriptedResponder(*script)),
+                clock=Clock(),
+                tools=[TestTools.weather],
+            )
+            record(graph, CONFIG, *past("茶", "雨", "山", rounds=5))
+            for text in ("Hello", "And?", "So?", "Well"):
+                pending = way(graph, text, CONFIG)
+                if pending is not None:
+                    await pending
+            session = session_of(graph, CONFIG)
+            transcript = kept(folder, session).records(session)
+            facts = session.model_dump(exclude={"turns", "transcript", "roster", "timeline"})
+            said = [r.model_dump(exclude={"source", "time"}) for r in transcript]
+            outcomes.append((facts, said))
+        assert outcomes[0][0]["topics"] > 0
+        assert all(outcome == outcomes[0] for outcome in outcomes[1:])
+
+    def test_custom_gives_progress_and_the_receipt(self, tmp_path: Path) -> None:
+        graph = open_graph(tmp_path)
+        record(graph, CONFIG, *past("茶", "雨", rounds=6))
+        events = events_of(graph, CONFIG, "Hello")
+        kinds = [e["type"] for e in events]
+        assert "split" in kinds
+        assert kinds[-1] == "receipt"
+        assert kinds.count("receipt") == 1
+        receipt = last_receipt(tmp_path, graph, CONFIG)
+        assert events[-1]["receipt"] == receipt.model_dump(mode="json")
+        assert receipt.turn == 2
+        assert receipt.user == "m25"
+        assert receipt.seconds > 0
+        assert receipt.window == 2_000
+        assert receipt.sections["system"] > 0
+
+    async def test_custom_works_on_the_event_loop(self, tmp_path: Path) -> None:
+        graph = open_graph(tmp_path)
+        said = {"messages": [HumanMessage("Hello")]}
+        events = [e async for e in graph.astream(said, CONFIG, stream_mode="custom")]
+        assert [dict(e)["type"] for e in events] == ["receipt"]
+
+    def test_messages_gives_the_reply_s_tokens_alone(self, tmp_path: Path) -> None:
+        reply = "A reply of several words, 也有中文。"
+        graph = open_graph(tmp_path, fake_roles(ScriptedResponder(otherwise=reply)))
+        record(graph, CONFIG, *past("茶", "雨"))
+        for text in ("Hello", "And now?", "你忘了吗？"):
+            assert spoken(graph, CONFIG, text) == reply
+
+    def test_tokens_come_one_by_one(self, tmp_path: Path) -> None:
+        reply = " ".join(["word"] * 80)
+        for held in (0, 200):
+            config = thread(str(held))
+            graph = open_graph(
+                tmp_path,
+                fake_roles(ScriptedResponder(otherwise=reply)),
+                hold_characters=held,
+            )
+            record(graph, config, *past("茶", "雨"))
+            chunks = chunks_of(graph, {"messages": [HumanMessage("Hello")]}, config)
+            assert len([c for c in chunks if text_of(c)]) == 80
+
+    async def test_messages_on_the_event_loop(self, tmp_path: Path) -> None:
+        graph = open_graph(tmp_path)
+        record(graph, CONFIG, *past("茶", "雨"))
+        said = {"messages": [HumanMessage("Hello")]}
+        parts: AsyncIterator[Any] = graph.astream(said, CONFIG, stream_mode="messages")
+        found = [(text_of(m), meta["langgraph_node"]) async for m, meta in parts]
+        assert "".join(text for text, _ in found) == "All right, noted."
+        assert {node for _, node in found} == {"generate"}
+
+    def test_the_channel_shows_the_newest_messages_only(self, tmp_path: Path) -> None:
+        graph = open_graph(tmp_path, visible_messages=4)
+        messages = tell(graph, CONFIG, *[chatter("茶", n) for n in range(8)])
+        assert [m.type for m in messages] == ["human", "ai"] * 2
+
+    def test_usage_is_counted_once(self, tmp_path: Path) -> None:
+        from langchain_core.callbacks import get_usage_metadata_callback
+        from langchain_core.messages import AIMessageChunk
+
+        usage = {"input_tokens": 30, "output_tokens": 5, "total_tokens": 35}
+        chunks = [AIMessageChunk(content="Hi"), AIMessageChunk(content="", usage_metadata=usage)]
+        graph = open_graph(tmp_path, fake_roles(ScriptedResponder(otherwise=chunks)))
+        with get_usage_metadata_callback() as seen:
+            (_, reply) = tell(graph, CONFIG, "Hello")
+        assert seen.usage_metadata == {}
+        assert isinstance(reply, AIMessage)
+        assert reply.usage_metadata == usage
+        (call,) = last_receipt(tmp_path, graph, CONFIG).calls
+        assert (call.input_tokens, call.output_tokens) == (30, 5)
+
+
+def heads_of(session: Session) -> Iterator[str | None]:
+    yield from (session.transcript, session.roster, session.ledger, session.turns)
+
+
+def test_the_state_points_at_bodies_and_holds_none(tmp_path: Path) -> None:
+    graph = open_graph(tmp_path)
+    record(graph, CONFIG, *past("茶", "雨", "山"))
+    tell(graph, CONFIG, "Hello", "And now?")
+    values = graph.get_state(CONFIG).values
+    assert all(heads_of(Session.model_validate(values["session"])))
+    rest = {k: v for k, v in values.items() if k != "messages"}
+    assert "茶" not in str(rest)
