@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ from pydantic.fields import FieldInfo
 from topicloom.settings import Settings
 
 PAGE = Path(__file__).parent.parent / "docs" / "settings.md"
+_SOURCE = re.compile(r" \(spec [^)]*\)")
+"""Where a default comes from: of use beside the code, not on the page."""
 BEGIN, END = "<!-- settings: made by scripts/settings_doc.py -->", "<!-- end of settings -->"
 
 
@@ -71,7 +74,7 @@ def _documented(model: type[BaseModel]) -> dict[str, str]:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             match following:
                 case ast.Expr(value=ast.Constant(value=str(text))):
-                    found[statement.target.id] = " ".join(text.split())
+                    found[statement.target.id] = _SOURCE.sub("", " ".join(text.split()))
     return found
 
 

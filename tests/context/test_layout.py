@@ -160,6 +160,14 @@ class TestToolCalls:
         kinds = [m.type for m in lay_out(layout(), records, []).messages[1:]]
         assert kinds == ["human", "ai", "tool", "human", "ai", "tool"]
 
+    def test_a_result_that_nothing_called_for_is_shown_as_words(self) -> None:
+        call, result = AIMessage("", tool_calls=[CALL]), ToolMessage("fox", tool_call_id="c")
+        stray = ToolMessage([{"type": "text", "text": "an owl"}], tool_call_id="z")
+        records = records_of([HumanMessage("Go"), stray, call, result, result])
+        shown = lay_out(layout(), records, []).messages[1:]
+        assert [m.type for m in shown] == ["human", "human", "ai", "tool", "human"]
+        assert shown[1].content == "an owl"
+
     def test_nothing_is_added_to_calls_that_were_answered(self) -> None:
         call, result = AIMessage("", tool_calls=[CALL]), ToolMessage("fox", tool_call_id="c")
         records = records_of([HumanMessage("Go"), call, result, AIMessage("A fox.")])

@@ -16,6 +16,8 @@ from topicloom import build_session_graph
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
 
+FOLDERS = r"bin|\.ci|scripts|tests|benchmarks|notebooks"
+
 
 def examples() -> list[Any]:
     return [
@@ -52,7 +54,12 @@ def test_an_example_runs(code: str, surroundings: dict[str, Any]) -> None:
 def test_what_a_page_points_to_is_there(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
-    named = re.findall(r"`((?:bin|\.ci|scripts|tests|benchmarks|notebooks)/[\w./-]+)`", text)
     missing = [link for link in links if not ((ROOT / page).parent / link).exists()]
-    missing += [name for name in named if not (ROOT / name).exists()]
+    named = re.findall(rf"`((?:{FOLDERS})/[\w./-]+)(?:::(\w+))?`", text)
+    missing += [name for name, _ in named if not (ROOT / name).exists()]
+    missing += [test for name, test in named if test and not _has_test(ROOT / name, test)]
     assert not missing
+
+
+def _has_test(path: Path, name: str) -> bool:
+    return f"def {name}(" in path.read_text("utf-8")

@@ -11,6 +11,7 @@ from typing import Any
 
 from topicloom.state.recall import TopicNote
 from topicloom.state.receipt import Call, Receipt
+from topicloom.state.session import Search
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,4 +41,5 @@ def test_the_receipt_of_the_example_is_whole() -> None:
     assert receipt.keys() == Receipt.model_fields.keys()
     assert all(call.keys() == Call.model_fields.keys() for call in receipt["calls"])
     assert all(note.keys() == TopicNote.model_fields.keys() for note in receipt["quoted"])
+    assert all(search.keys() == Search.model_fields.keys() for search in receipt["searches"])
     assert Receipt.model_validate(receipt).model_dump(mode="json") == receipt

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from topicloom.state.recall import TopicNote
 from topicloom.state.receipt import Receipt
 
-_SPLIT, _SEARCH = "split ", "searched "
 _SLEEP = 10
 """Turns from which a sleep is worth telling of."""
 
@@ -42,10 +41,10 @@ class Account:
 def account_of(receipts: Sequence[Receipt]) -> Account:
     """Draw up the account of a session's turns, in order."""
     return Account(
-        splits=sum(any(e.startswith(_SPLIT) for e in r.events) for r in receipts),
+        splits=sum(bool(r.split) for r in receipts),
         largest=max((sum(r.sections.values()) for r in receipts), default=0),
         wakings=tuple(_wakings(receipts)),
-        forgotten=tuple(r for r in receipts if any(e.startswith(_SEARCH) for e in r.events)),
+        forgotten=tuple(r for r in receipts if r.searches),
     )
 
 

@@ -39,6 +39,8 @@ from topicloom.state.session import Session
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
 
+_RECALL = 0.125
+"""Share of it that recall may add: there is no model that picks, so more has to be shown."""
 _WINDOW = 16_000
 """Main window of a replay: small, so that a short conversation has to be split too."""
 _MANY = 24
@@ -96,7 +98,7 @@ def _place(given: Given, options: ReplayOptions) -> Iterator[Workplace]:
     """The folder of the sessions, or one that is thrown away."""
     place = open_workplace(given)
     window = options.window or place.settings.window or _WINDOW
-    settings = place.settings.model_copy(update={"window": window})
+    settings = place.settings.model_copy(update={"window": window, "recall_share": _RECALL})
     if options.session is not None:
         yield workplace_in(place.folder, settings)
         return

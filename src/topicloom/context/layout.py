@@ -10,16 +10,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Literal
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 
 from topicloom.context.excerpt import excerpt
 from topicloom.context.notes import render_note
 from topicloom.context.tokens import TokenCounter
 from topicloom.state.recall import Note, number_of
-from topicloom.state.records import Record
+from topicloom.state.records import Record, text_of
 from topicloom.state.session import Language
 
 _MOST_A_CHARACTER = 2
@@ -163,21 +169,31 @@ def _named(message: AnyMessage) -> AnyMessage:
 
 
 def _with_results(messages: Sequence[BaseMessage], language: Language) -> list[BaseMessage]:
-    """Every tool call with a result: providers refuse one that was cut off without any."""
+    """Calls with results and results with calls: providers refuse the one without the other.
+
+    A call that was cut off is given a result that says so; a result that nothing called for
+    becomes words of the user's.
+    """
     whole: list[BaseMessage] = []
-    for place, message in enumerate(messages):
+    due: dict[str | None, str | None] = {}
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            whole.append(message if message.tool_call_id in due else HumanMessage(text_of(message)))
+            due.pop(message.tool_call_id, None)
+            continue
+        whole += _cut_off(due, language)
+        calls = isinstance(message, AIMessage) and [
+            *message.tool_calls,
+            *message.invalid_tool_calls,
+        ]
+        due = {c["id"]: c["name"] for c in calls or ()}
         whole.append(message)
-        if isinstance(message, AIMessage):
-            rest = messages[place + 1 :]
-            results = takewhile(lambda m: isinstance(m, ToolMessage), rest)
-            given = {m.tool_call_id for m in results if isinstance(m, ToolMessage)}
-            calls = [*message.tool_calls, *message.invalid_tool_calls]
-            whole += [
-                ToolMessage(_CUT_OFF[language], tool_call_id=c["id"] or "", name=c["name"])
-                for c in calls
-                if c["id"] not in given
-            ]
-    return whole
+    return whole + _cut_off(due, language)
+
+
+def _cut_off(due: Mapping[str | None, str | None], language: Language) -> list[ToolMessage]:
+    text = _CUT_OFF[language]
+    return [ToolMessage(text, tool_call_id=i or "", name=name) for i, name in due.items()]
 
 
 _CUT_OFF: Mapping[Language, str] = {

@@ -125,12 +125,11 @@ def language_of(texts: Sequence[str]) -> Language:
 
 
 def _says_something(message: AnyMessage) -> bool:
-    content = message.content
     if not isinstance(message, HumanMessage):
         return True  # a tool's result may well be empty, and so is a reply that calls tools
-    if isinstance(content, str):
-        return bool(content.strip())
-    return any(not isinstance(b, dict) or b.get("type") != "text" or b.get("text") for b in content)
+    blocks = message.content if isinstance(message.content, list) else []
+    other = any(isinstance(b, dict) and b.get("type") != "text" for b in blocks)
+    return other or bool(text_of(message).strip())
 
 
 def _records(
@@ -143,9 +142,11 @@ def _records(
 ) -> list[Record]:
     records: list[Record] = []
     for number, message in enumerate(fresh, start=count + 1):
-        opens = False
+        record = record_of(message, seq=number, time=now)
         if isinstance(message, HumanMessage):
-            said = query if message is fresh[-1] else text_of(message)
-            opens = adsorber.opens(blocks_of([*recent, *records]), said)
-        records.append(record_of(message, seq=number, time=now, opens=opens))
+            said = query if message is fresh[-1] else record.text
+            blocks = blocks_of([*recent, *records])
+            opens = adsorber.opens(blocks, record.model_copy(update={"text": said}))
+            record = record.model_copy(update={"opens": opens})
+        records.append(record)
     return records

@@ -97,22 +97,15 @@ def _receipt(
         window=window_tokens,
         abandoned=turn.abandoned,
         calls=calls,
-        events=(*turn.events, *_searches(turn), *damage),
+        split=turn.split,
+        searches=turn.searches,
+        events=(*turn.events, *damage),
     )
 
 
 def _quoted(store: SessionStore, session: Session, turn: Turn) -> tuple[TopicNote, ...]:
     notes = [n for n in store.notes(session) if n.after == turn.user]
     return tuple(topic for note in notes for topic in note.topics)
-
-
-def _searches(turn: Turn) -> list[str]:
-    return [
-        f"searched “{s.query}”"
-        + (f" ({s.when})" if s.when else "")
-        + f": {', '.join(s.found) or 'nothing found'}"
-        for s in turn.searches
-    ]
 
 
 def forget_old(messages: Sequence[AnyMessage], keep: int) -> list[RemoveMessage]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from langchain_core.runnables import Runnable
@@ -29,7 +29,7 @@ from topicloom.state.receipt import Call
 from topicloom.state.records import Record
 from topicloom.state.session import Language, Session
 from topicloom.state.splitting import Portion, gather, joined
-from topicloom.state.topics import Topic
+from topicloom.state.topics import Roster, Topic
 from topicloom.storage.sessions import SessionStore
 
 _FRESH = 0.6
@@ -77,15 +77,17 @@ def split(
     def step(state: SessionState) -> Step[Update]:
         session, turn = current_session(state), current_turn(state)
         assert turn.plan is not None  # the wiring comes here only with a plan
-        store = open_workspace(workspaces, session).store
+        workspace = open_workspace(workspaces, session)
+        store, index = workspace.store, workspace.index
         blocks = blocks_of(store.records(session, session.tail, turn.plan.tail - 1))
         emit("split", blocks=len(blocks), first=session.tail, last=turn.plan.tail - 1)
         labels = adsorber.segments(blocks)
         work = _Work(session)
         for start, stop in chunks([sum(map(size, b.records)) for b in blocks], chunk_tokens):
-            portions = yield from _assign(
-                work, store, roles, blocks[start:stop], labels[start:stop]
-            )
+            roster = Roster({**store.roster(session).topics, **work.touched})
+            index.update(roster, store.topic_records)
+            hints = list(zip(labels[start:stop], index.affinity(blocks[start:stop]), strict=True))
+            portions = yield from _assign(work, roster, roles, blocks[start:stop], hints)
             _move(work, store, portions, size, topic_tokens)
         _relate(work, store)
         yield from _write_briefs(work, store, roles)
@@ -106,7 +108,12 @@ def split(
         )
         events = (*turn.events, *_events(blocks, work.touched))
         turn = turn.model_copy(
-            update={"woken": result.woken, "slept": result.slept, "events": events}
+            update={
+                "woken": result.woken,
+                "slept": result.slept,
+                "split": tuple(work.touched),
+                "events": events,
+            }
         )
         return {**dump(session, turn), "calls": dumped(work.calls)}
 
@@ -138,26 +145,26 @@ _Steps = Generator[Sequence[Ask], Sequence[Outcome], list[Portion]]
 
 def _assign(
     work: _Work,
-    store: SessionStore,
+    roster: Roster,
     roles: Roles,
     blocks: Sequence[LogicalBlock],
-    labels: Sequence[int],
+    hints: Sequence[tuple[int, Mapping[str, float]]],
 ) -> _Steps:
     """Ask the splitter; ask once more for what it left out; then the stand-in decides.
 
     Should even that fail, blocks stay with the ones before them.
     """
-    roster = store.roster(work.session)
-    known = {t.id: t for t in roster.open()} | work.touched
+    known = {t.id: t for t in roster.open()}
     portions: list[Portion] = []
-    left, segments = list(blocks), dict(zip((b.first for b in blocks), labels, strict=True))
+    left, hint = list(blocks), dict(zip((b.first for b in blocks), hints, strict=True))
     for splitter in (roles.splitter, roles.splitter, roles.fallback.splitter):
         if not left:
             break
         request = SplitRequest(
             session=work.session.id,
             blocks=left,
-            segments=[segments[b.first] for b in left],
+            segments=[hint[b.first][0] for b in left],
+            affinity=[hint[b.first][1] for b in left],
             topics=list(known.values()),
             active=frozenset(work.session.active) | frozenset(work.touched),
             previous=_before(work, left[0].first),

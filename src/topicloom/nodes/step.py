@@ -40,12 +40,12 @@ def current_session(state: Any) -> Session:
     if state.get("session"):
         return Session.model_validate(state["session"])
     info = get_runtime().execution_info
-    if info is None or not info.thread_id:
+    if info is None or info.thread_id in (None, ""):
         raise MissingThreadError(
             "a session needs a thread: call the graph with "
             'config={"configurable": {"thread_id": "..."}} and compile it with a checkpointer'
         )
-    return Session(id=info.thread_id)
+    return Session(id=str(info.thread_id))
 
 
 def current_turn(state: Any) -> Turn:

@@ -1,4 +1,4 @@
-"""The semantic boundary adsorber: does a block continue the open topic, or begin another?"""
+"""The semantic boundary adsorber: does a message continue the open topic, or begin another?"""
 
 from __future__ import annotations
 
@@ -7,60 +7,58 @@ from itertools import accumulate
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from topicloom.perception.embedder import Embedder, Vectors
+from topicloom.perception.embedder import Embedder, Vectors, unit_rows
 from topicloom.state.blocks import LogicalBlock
 from topicloom.state.cues import Cues
+from topicloom.state.records import Record, hours_between
+from topicloom.state.script import cjk_share
 
 
 class Adsorber(Protocol):
     """Tells where topics begin."""
 
-    def opens(self, blocks: Sequence[LogicalBlock], query: str) -> bool:
-        """Whether a new message begins a topic, by what is known when it arrives.
+    def opens(self, blocks: Sequence[LogicalBlock], message: Record) -> bool:
+        """Whether a user message begins a topic, by what is known when it arrives.
 
         Args:
             blocks: The newest blocks of the conversation, oldest first.
-            query: The new message, with references resolved.
+            message: The new message, its text with references resolved.
         """
         ...
 
     def segments(self, blocks: Sequence[LogicalBlock]) -> list[int]:
-        """The segment of each block, counted from 0, looking back over all of them."""
+        """The segment of each block, counted from 0, when the tail is split."""
         ...
 
 
 class AdsorberPolicy(BaseModel):
-    """Thresholds of the funnel (spec 001, section 3), on what MiniLM's cosine really does.
+    """The funnel of spec 001, section 3, with the thresholds of the encoder that ships.
 
-    The spec's 0.75 and 0.40 belong to another encoder; with this one a topic that continues
-    often stands at 0.2.
+    The spec's 0.75 and 0.40 belong to another encoder. With this one a message has a cosine of
+    about 0.4 to the block it continues, and CJK text, which is compared by its characters, of
+    about 0.2.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    memory: int = Field(4, ge=1)
+    memory: int = Field(2, ge=1)
     """Blocks that a new message is compared with; the nearest counts."""
-    low: float = 0.12
+    low: float = 0.2
     """Similarity below which a topic begins."""
+    low_cjk: float = 0.1
+    """The same for text that is mostly CJK."""
+    pause_hours: float = Field(6.0, gt=0)
+    """A pause after which a message has to be nearer to continue: people come back with news."""
+    pause_factor: float = Field(2.0, ge=1)
+    """How much nearer, as a factor on `low`."""
     filler_characters: int = 6
     """A message this short says nothing about its topic (spec 001: under 5 tokens)."""
-    fewest: int = Field(8, ge=3)
-    """Blocks from which valleys can be told from noise; below, what was seen online counts."""
-    depth_window: int = Field(2, ge=1)
-    """Blocks on each side of a gap that the retrospective pass compares."""
-    depth_factor: float = 0.5
-    """A gap is a boundary if its depth exceeds the mean by this many standard deviations."""
 
 
 class SemanticAdsorber:
-    """Similarity to the last blocks online; depth of the similarity valleys in retrospect.
-
-    The depth score is Hearst's (TextTiling, 1997): how far the similarity at a gap lies below
-    the peaks on both sides of it.
-    """
+    """Compares a new message with the last blocks, replies included."""
 
     def __init__(
         self, embedder: Embedder, fillers: Cues, policy: AdsorberPolicy | None = None
@@ -69,78 +67,33 @@ class SemanticAdsorber:
         self._fillers = fillers
         self._policy = policy or AdsorberPolicy()
 
-    def opens(self, blocks: Sequence[LogicalBlock], query: str) -> bool:
+    def opens(self, blocks: Sequence[LogicalBlock], message: Record) -> bool:
         """See `Adsorber.opens`."""
-        anchors = [
-            a for a in map(anchor_text, blocks[-2 * self._policy.memory :]) if not self._filler(a)
-        ]
-        if self._filler(query) or not anchors:
+        said = [b for b in blocks if not self._is_filler(b.records[0])][-self._policy.memory :]
+        if self._is_filler(message) or not said:
             return False
-        vectors = self._embedder.embed([*anchors[-self._policy.memory :], query])
-        return bool(np.max(vectors[:-1] @ vectors[-1]) < self._policy.low)
+        vector = self._embedder.embed([message.line])[0]
+        nearest = float(np.max(block_vectors(said, self._embedder) @ vector))
+        return nearest < self._low(message, hours_between(blocks[-1].records[-1], message))
+
+    def _low(self, message: Record, pause: float) -> float:
+        policy = self._policy
+        low = policy.low_cjk if cjk_share(message.text[:2_000]) > 0.4 else policy.low
+        return low * policy.pause_factor if pause >= policy.pause_hours else low
 
     def segments(self, blocks: Sequence[LogicalBlock]) -> list[int]:
-        """See `Adsorber.segments`."""
-        informative = [i for i, b in enumerate(blocks) if not self._filler(anchor_text(b))]
-        if len(informative) < self._policy.fewest:
-            return list(accumulate(int(i > 0 and b.opens) for i, b in enumerate(blocks)))
-        vectors = self._embedder.embed([anchor_text(blocks[i]) for i in informative])
-        depths = gap_depths(vectors, self._policy.depth_window)
-        limit = depths.mean() + self._policy.depth_factor * depths.std()
-        starts = {
-            informative[gap + 1]
-            for gap, depth in enumerate(depths)
-            if depth > limit and depth > 0 and depth == depths[max(0, gap - 1) : gap + 2].max()
-        }
-        segment, labels = 0, []
-        for index in range(len(blocks)):
-            segment += index in starts
-            labels.append(segment)
-        return labels
+        """See `Adsorber.segments`: by what was seen as the messages came."""
+        return list(accumulate(int(place > 0 and b.opens) for place, b in enumerate(blocks)))
 
-    def _filler(self, text: str) -> bool:
-        return len(text.strip()) < self._policy.filler_characters or self._fillers.is_all_of(text)
+    def _is_filler(self, record: Record) -> bool:
+        text = record.text.strip()
+        return len(text) < self._policy.filler_characters or self._fillers.is_all_of(text)
 
 
-def anchor_text(block: LogicalBlock) -> str:
-    """What stands for a block: its first message, which is the user's in all but the first."""
-    return block.records[0].text
-
-
-def gap_depths(vectors: Vectors, window: int) -> NDArray[np.float64]:
-    """Depth of the similarity valley at each gap between rows.
-
-    Args:
-        vectors: Unit rows [n, d], n at least 2.
-        window: Rows on each side whose means are compared.
-
-    Returns:
-        Depths [n - 1], at least 0.
-    """
-    n = len(vectors)
-    similarity = np.array(
-        [
-            _cosine(vectors[max(0, g - window + 1) : g + 1], vectors[g + 1 : g + 1 + window])
-            for g in range(n - 1)
-        ]
-    )
-    left = np.array([_peak(similarity[: g + 1][::-1]) for g in range(n - 1)])
-    right = np.array([_peak(similarity[g:]) for g in range(n - 1)])
-    depths: NDArray[np.float64] = left + right - 2 * similarity
-    return depths
-
-
-def _cosine(a: Vectors, b: Vectors) -> float:
-    x, y = a.mean(axis=0), b.mean(axis=0)
-    scale = float(np.linalg.norm(x) * np.linalg.norm(y))
-    return float(x @ y) / scale if scale else 0.0
-
-
-def _peak(values: np.ndarray) -> float:
-    """Where the values stop climbing, from the first on."""
-    best = float(values[0])
-    for value in values[1:]:
-        if value < best:
-            break
-        best = float(value)
-    return best
+def block_vectors(blocks: Sequence[LogicalBlock], embedder: Embedder) -> Vectors:
+    """Mean vector of each block's messages, as unit rows [blocks, d]."""
+    flat = embedder.embed([r.line for b in blocks for r in b.records])
+    owner = np.repeat(np.arange(len(blocks)), [len(b.records) for b in blocks])
+    sums = np.zeros((len(blocks), embedder.dimension), dtype=np.float32)
+    np.add.at(sums, owner, flat)
+    return unit_rows(sums)

@@ -12,17 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.context.tokens import budget_tokens
+from topicloom.perception.adsorber import block_vectors
 from topicloom.perception.embedder import Embedder, Vectors
 from topicloom.perception.kernels import TopicKernels
 from topicloom.perception.lexical import LexicalIndex
 from topicloom.perception.ranking import Messages, rank
 from topicloom.perception.vectors import StoredVectors
+from topicloom.state.blocks import LogicalBlock
 from topicloom.state.records import Record
 from topicloom.state.topics import Roster, Topic
 from topicloom.storage.base import SessionLog
 
 _REACH = 8
 """Recall budgets of best messages past which nothing is worth quoting."""
+_NEAREST = 3
+"""Messages of a topic that say how near it is: one may be near by chance."""
 _SURE_COSINE, _SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was found for sure."""
 
@@ -105,6 +109,24 @@ class SessionIndex:
                     self._latest.popitem(last=False)
             return hits
 
+    def affinity(self, blocks: Sequence[LogicalBlock]) -> list[dict[str, float]]:
+        """How near each topic is to some blocks.
+
+        Returns:
+            For each block, by topic, the mean of its highest cosines to messages of the topic,
+            over its mean cosine to all messages: what a whole conversation has in common, such as
+            the names of its speakers, says nothing.
+        """
+        with self._lock:
+            cosines = block_vectors(blocks, self._embedder) @ self._matrix.T
+            places: dict[str, list[int]] = {}
+            for row, topic in enumerate(self._rows.topics):
+                places.setdefault(topic, []).append(row)
+            return [
+                {t: mean_of_best(c[rows]) - float(c.mean()) for t, rows in places.items()}
+                for c in cosines
+            ]
+
     def _fresh(self, roster: Roster) -> list[tuple[Topic, int, Sequence[str]]] | None:
         """What each topic gained; None if a topic is not a continuation of what is held."""
         if any(topic_id not in roster for topic_id in self._heads):
@@ -121,12 +143,12 @@ class SessionIndex:
         return found
 
     def _add(self, topic: Topic, records: Sequence[Record], refs: Sequence[str]) -> None:
-        texts = [f"{r.label}: {r.text}" for r in records]
+        texts = [r.line for r in records]
         self._matrix = np.concatenate([self._matrix, self._vectors.of(refs, texts)])
         for record in records:
             self._rows.numbers.append(record.seq)
             self._rows.topics.append(topic.id)
-            self._rows.costs.append(budget_tokens(f"{record.label}: {record.text}"))
+            self._rows.costs.append(budget_tokens(record.line))
             self._rows.from_user.append(record.role == "user")
             self._rows.dates.append(_date_words(record.day))
             self._words.add(record.label, record.text)
@@ -154,6 +176,11 @@ class SessionIndex:
             topic = rows.topics[row]
             topics[topic] = max(topics.get(topic, 0.0), weight)
         return Hits({f"m{rows.numbers[row]}": w for row, w in ranked}, topics)
+
+
+def mean_of_best(cosines: NDArray[np.float32]) -> float:
+    """Mean of the `_NEAREST` highest of some cosines [n]."""
+    return float(np.sort(cosines)[-_NEAREST:].mean())
 
 
 def worth(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:

@@ -119,6 +119,8 @@ class SplitRequest:
     """For each block, the number of the adsorber's segment that it lies in."""
     topics: Sequence[Topic]
     """Open topics that a block may go to."""
+    affinity: Sequence[Mapping[str, float]]
+    """For each block, how near its vector is to each topic's messages, by topic id."""
     active: frozenset[str]
     """Ids of those that are active."""
     previous: str | None

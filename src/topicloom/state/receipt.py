@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from topicloom.state.recall import TopicNote
+from topicloom.state.session import Search
 
 
 class Call(BaseModel):
@@ -61,12 +62,16 @@ class Receipt(BaseModel):
     """Tokens of the main prompt by section: system, tools, notes, tail."""
     window: int = 0
     """Size of the main window in tokens."""
+    split: tuple[str, ...] = ()
+    """Topics that messages moved into, if the tail was split."""
+    searches: tuple[Search, ...] = ()
+    """Searches through all topics: for an amnesia cue, or asked for by the model."""
     abandoned: int = 0
     """Replies thrown away because more topics were asked for."""
     calls: tuple[Call, ...] = ()
     """Every call of a role, in order."""
     events: tuple[str, ...] = ()
-    """What else happened: splits, searches, damage found in storage."""
+    """What else happened, in words: what was split, notes dropped, damage found in storage."""
 
     @property
     def failures(self) -> tuple[Call, ...]:

@@ -6,6 +6,7 @@ import json
 import math
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal, cast
 
@@ -71,6 +72,11 @@ class Record(BaseModel):
         """The name to show before the text: the speaker, else the role."""
         return self.speaker or self.role
 
+    @property
+    def line(self) -> str:
+        """`speaker: text`, which is what is searched and embedded."""
+        return f"{self.label}: {self.text}"
+
     @cached_property
     def message(self) -> AnyMessage:
         """The message as LangChain has it, equal in content to what came in. Not to be changed."""
@@ -115,6 +121,15 @@ def _role_of(message: BaseMessage) -> Role:
         return "tool"
     named = getattr(message, "role", None)
     return next((role for role in _ROLE_OF_TYPE.values() if role == named), "user")
+
+
+def hours_between(earlier: Record, later: Record) -> float:
+    """Hours from one message to another; 0 where their times can't be compared."""
+    try:
+        since = datetime.fromisoformat(later.time) - datetime.fromisoformat(earlier.time)
+    except (ValueError, TypeError):  # no ISO time, or only one of them with a zone
+        return 0.0
+    return since.total_seconds() / 3600
 
 
 def message_type(message: BaseMessage) -> str:

@@ -127,6 +127,8 @@ class Turn(BaseModel):
     """Topics that woke in this turn."""
     slept: tuple[str, ...] = ()
     """Topics that fell asleep in this turn."""
+    split: tuple[str, ...] = ()
+    """Topics that messages moved into in this turn."""
     sections: dict[str, int] = {}
     """Tokens of the last main prompt by section."""
     abandoned: int = 0

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from topicloom.perception.embedder import Embedder, unit_rows
+from topicloom.perception.embedder import Embedder, Vectors
 from topicloom.perception.words import FUNCTION_WORDS
 from topicloom.state.blocks import LogicalBlock
-from topicloom.state.script import cjk_share
+from topicloom.state.script import CJK_RUN
 
 _EMPTY_WORDS = FUNCTION_WORDS | frozenset(
     """
@@ -23,24 +23,32 @@ _EMPTY_WORDS = FUNCTION_WORDS | frozenset(
     yeah yes yet you'd you'll you're you've new first last next around every never always cool nice
     """.split()
 )
-_WORD = re.compile(r"[^\W\d_][\w'’-]+")
+_WORD = re.compile(rf"(?:(?!{CJK_RUN.pattern})[^\W\d_])(?:(?!{CJK_RUN.pattern})[\w'’-])+")
 _HAN_RUN = re.compile(r"[\u3400-\u9fff]{2,}")
-_CANDIDATES = 24
+_CANDIDATES = 12
 _HAN_STOP = set(
-    "的了是我你他她它们这那就都也和在有不很吗呢吧啊要会能可以一个什么怎么没说去来到给把被让还再又上下里想做看"
+    "的了是我你他她它们这那就都也和在有不很吗呢吧啊要会能可以一个"
+    "什么怎么没说去来到给把被让还再又上下里想做看"
 )
 
 
-def title_of(blocks: Sequence[LogicalBlock], embedder: Embedder) -> str:
-    """A few words for the blocks: the phrase of theirs that is nearest to all of them."""
+def title_of(blocks: Sequence[LogicalBlock], vectors: Vectors, embedder: Embedder) -> str:
+    """A few words for the blocks: the frequent phrase that is nearest to all of them.
+
+    Args:
+        blocks: Of one topic; not empty.
+        vectors: Their unit vectors [blocks, d].
+        embedder: Compares phrases with them.
+    """
     texts = [b.records[0].text[:600] for b in blocks]
-    found = [p for p, _ in phrases(texts).most_common(_CANDIDATES)]
+    found = [
+        p for p, _ in phrases([*texts, *(b.text[:1_200] for b in blocks)]).most_common(_CANDIDATES)
+    ]
     if not found:
-        return " ".join(texts[0].split())[:40] or "…"
-    kernel = unit_rows(embedder.embed(texts).mean(axis=0, keepdims=True))[0]
-    scores = embedder.embed(found) @ kernel
+        return " ".join(texts[0].split())[:12] or "…"
+    scores = embedder.embed(found) @ vectors.mean(axis=0)
     best = found[int(np.argmax(scores))]
-    return best if cjk_share(best) else best[0].upper() + best[1:]
+    return best if CJK_RUN.search(best) else best[0].upper() + best[1:]
 
 
 def keywords(texts: Sequence[str], most: int) -> list[str]:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from topicloom.perception.embedder import Embedder, Vectors, unit_rows
+from topicloom.perception.adsorber import block_vectors
+from topicloom.perception.embedder import Embedder, Vectors
 from topicloom.roles.base import Answer, Local, SplitRequest
 from topicloom.roles.embedded.phrases import title_of
 from topicloom.state.blocks import LogicalBlock
 from topicloom.state.script import cjk_share
 from topicloom.state.splitting import Assignment
 
-_JOIN_LATIN, _JOIN_CJK = 0.45, 0.20
-"""Similarity from which a segment belongs to a topic. Paraphrases of either script score
-differently in the mixed space: about .7 against .2 for Latin text, .34 against .02 for CJK."""
+_JOIN_LATIN, _JOIN_CJK = 0.22, 0.27
+"""Nearness from which a segment belongs to a topic, over that of the conversation as a whole; CJK
+text, compared by its characters, stands further apart."""
 
 
 @dataclass(slots=True)
@@ -26,41 +28,68 @@ class _Known:
 
     topic: str | None
     name: str
-    vector: Vectors
+    vectors: list[Vectors]
+    """Of the blocks that this call gave it."""
 
 
 class EmbeddedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
-    """Joins each segment to the most similar topic, or opens one for it."""
+    """Joins each segment to the nearest topic, or opens one for it."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
     def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
         """Assign every message of the request."""
-        briefs = self._embedder.embed([f"{t.name}. {t.brief}" for t in request.topics])
-        known = [_Known(t.id, t.name, v) for t, v in zip(request.topics, briefs, strict=True)]
+        vectors = block_vectors(request.blocks, self._embedder)
+        common = vectors @ vectors.mean(axis=0)
+        known = [_Known(t.id, t.name, []) for t in request.topics]
         assignments: list[Assignment] = []
-        for place, segment in enumerate(_segments(request)):
-            if place == 0 and request.previous is not None and not segment[0].opens:
-                home = next(k for k in known if k.topic == request.previous)
-                assignments += _all_to(home, segment)
-            else:
-                assignments += self._assign(segment, known)
+        for first, last in _segments(request.segments):
+            blocks = request.blocks[first : last + 1]
+            home = self._continued(request, known, first)
+            if home is None:
+                here = slice(first, last + 1)
+                scores = [
+                    _score(k, request.affinity[here], vectors[here], common[here]) for k in known
+                ]
+                home = _nearest(known, scores, blocks)
+            if home is None:
+                title = title_of(blocks, vectors[first : last + 1], self._embedder)
+                home = _Known(None, _distinct(title, {k.name for k in known}), [])
+                known.append(home)
+            home.vectors.extend(vectors[first : last + 1])
+            assignments += _all_to(home, blocks)
         return Answer(tuple(assignments))
 
-    def _assign(self, segment: Sequence[LogicalBlock], known: list[_Known]) -> list[Assignment]:
-        texts = [block.text[:1_000] for block in segment]
-        vector = unit_rows(self._embedder.embed(texts).mean(axis=0, keepdims=True))[0]
-        limit = _JOIN_CJK if cjk_share(" ".join(texts)[:2_000]) > 0.4 else _JOIN_LATIN
-        scores = [float(k.vector @ vector) for k in known]
-        best = int(np.argmax(scores)) if scores else -1
-        if best >= 0 and scores[best] >= limit:
-            home = known[best]
-        else:
-            taken = {k.name for k in known}
-            home = _Known(None, _distinct(title_of(segment, self._embedder), taken), vector)
-            known.append(home)
-        return _all_to(home, segment)
+    def _continued(
+        self, request: SplitRequest, known: Sequence[_Known], first: int
+    ) -> _Known | None:
+        """The topic that the first block goes on with, if the adsorber saw none begin there."""
+        if first > 0 or request.blocks[0].opens:
+            return None
+        return next((k for k in known if k.topic and k.topic == request.previous), None)
+
+
+def _nearest(
+    known: Sequence[_Known], scores: Sequence[float], blocks: Sequence[LogicalBlock]
+) -> _Known | None:
+    """The topic that is nearest to a segment, if any is near enough."""
+    share = cjk_share(" ".join(b.text for b in blocks)[:2_000])
+    limit = _JOIN_CJK if share > 0.4 else _JOIN_LATIN
+    best = max(range(len(known)), key=scores.__getitem__, default=None)
+    return known[best] if best is not None and scores[best] >= limit else None
+
+
+def _score(
+    known: _Known,
+    near: Sequence[Mapping[str, float]],
+    vectors: Vectors,
+    common: NDArray[np.float32],
+) -> float:
+    """How near a topic is to a segment: by what is stored of it, or by what this call gave it."""
+    stored = [n.get(known.topic, 0.0) for n in near] if known.topic else [0.0]
+    given = [float(v @ w) - c for v, c in zip(vectors, common, strict=True) for w in known.vectors]
+    return max(sum(stored) / len(stored), sum(given) / len(given) if given else 0.0)
 
 
 def _all_to(home: _Known, segment: Sequence[LogicalBlock]) -> list[Assignment]:
@@ -68,11 +97,10 @@ def _all_to(home: _Known, segment: Sequence[LogicalBlock]) -> list[Assignment]:
     return [Assignment(message=i, topic=home.topic, name=home.name) for i in ids]
 
 
-def _segments(request: SplitRequest) -> list[list[LogicalBlock]]:
-    groups: dict[int, list[LogicalBlock]] = {}
-    for block, label in zip(request.blocks, request.segments, strict=True):
-        groups.setdefault(label, []).append(block)
-    return list(groups.values())
+def _segments(labels: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last place of each run of equal labels."""
+    starts = [i for i, label in enumerate(labels) if i == 0 or label != labels[i - 1]]
+    return list(zip(starts, [s - 1 for s in starts[1:]] + [len(labels) - 1], strict=True))
 
 
 def _distinct(name: str, taken: set[str]) -> str:
