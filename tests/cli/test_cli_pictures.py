@@ -16,6 +16,7 @@ from topicloom.cli.transcript_view import written
 from topicloom.state.recall import TopicNote
 from topicloom.state.receipt import Receipt
 from topicloom.state.records import Record
+from topicloom.state.session import Search
 
 
 def record(seq: int, day: str, text: str = "") -> Record:
@@ -110,11 +111,16 @@ def receipt(turn: int, **fields: object) -> Receipt:
 
 def test_the_account_of_receipts() -> None:
     receipts = [
-        receipt(1, active=("t1",), events=("split m1-m9 into t1 “Lake”",), sections={"tail": 70}),
+        receipt(1, active=("t1",), split=("t1",), sections={"tail": 70}),
         receipt(2, slept=("t1",)),
         *(receipt(turn) for turn in range(3, 15)),
         receipt(15, woken=("t1",), active=("t1",), quoted=(note("t1", "m4"),)),
-        receipt(16, woken=("t2",), quoted=(note("t2", "m5"),), events=("searched “it”: t2",)),
+        receipt(
+            16,
+            woken=("t2",),
+            quoted=(note("t2", "m5"),),
+            searches=(Search(query="it", found=("t2",)),),
+        ),
     ]
     account = account_of(receipts)
     assert (account.splits, account.largest) == (1, 70)

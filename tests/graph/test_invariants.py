@@ -452,7 +452,7 @@ def story(folder: Path, storage: FailingStorage, durability: Any) -> tuple[list[
             graph.invoke(said, thread(), durability=durability)
         except Crash:
             graph = opened()
-            pending = graph.get_state(thread()).next
+            pending = [task.name for task in graph.get_state(thread()).tasks]
             # A crash before the first checkpoint leaves nothing to go on with: say it again.
             again = None if pending and "__start__" not in pending else said
             graph.invoke(again, thread(), durability=durability)

@@ -72,7 +72,7 @@ class TestModelAsks:
         receipt = last_receipt(tmp_path, graph, CONFIG)
         assert receipt.abandoned == 1
         assert receipt.woken == ("t1",)
-        assert any("the tea" in e and "t1" in e for e in receipt.events)
+        assert [(s.query, s.found) for s in receipt.searches] == [("the tea", ("t1",))]
         assert [c.role for c in receipt.calls] == ["responder", "router", "reader", "responder"]
 
     def test_the_abandoned_reply_reaches_nobody(self, tmp_path: Path) -> None:
@@ -161,7 +161,20 @@ class TestModelAsks:
         assert "unicorns" in note
         receipt = last_receipt(tmp_path, graph, CONFIG)
         assert receipt.woken == ()
-        assert any("nothing found" in e for e in receipt.events)
+        assert [(s.query, s.found) for s in receipt.searches] == [("unicorns", ())]
+        assert receipt.searches[0].reason
+
+    def test_a_search_that_adds_nothing_says_so(self, tmp_path: Path) -> None:
+        """Otherwise the model would be asked the very same again, and search again."""
+        responder = ScriptedResponder("Fine.", searching("tea"), "I know no more.")
+        roles = fake_roles(responder, router=NamedRouter({"茶": 0.9}))
+        graph = open_graph(tmp_path, roles)
+        record(graph, CONFIG, *past("茶", "雨"))
+        tell(graph, CONFIG, "Hello", keep=0)
+        tell(graph, CONFIG, "And the tea?")
+        before, after = (prompt_of(r) for r in responder.requests[-2:])
+        assert before != after
+        assert "“tea”" in after
 
     def test_candidates_that_cannot_be_told_apart_are_asked_about(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(searching("the trip"), "Do you mean 茶 or 雨?")

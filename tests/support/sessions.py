@@ -35,16 +35,18 @@ def open_graph(
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     clock: Clock | None = None,
     instructions: str = "",
+    storage: Any = None,
     **settings: Any,
 ) -> Graph:
     """A compiled session graph over a folder, with a small window."""
     options: dict[str, Any] = {"window": 2_000, "recall_tokens": 500, "fsync": False, **settings}
     return build_session_graph(
-        settings=Settings(folder=folder, **options),
+        settings=Settings.model_validate({"folder": folder, **options}),
         roles=roles or fake_roles(),
         tools=tools,
         instructions=instructions,
         clock=clock or Clock(),
+        storage=storage,
     ).compile(checkpointer=checkpointer or InMemorySaver())
 
 

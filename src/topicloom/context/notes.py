@@ -11,12 +11,12 @@ from topicloom.state.session import Language
 _WORDS = {
     "en": {
         "summary": "In short",
-        "searched": "Searched everything for “{query}”: nothing that fits.",
+        "searched": "Searched everything for “{query}”: nothing more than what stands here.",
         "candidates": "It is not clear which is meant; ask: {names}.",
     },
     "zh": {
         "summary": "概要",
-        "searched": "已查遍全部记录：“{query}”，没有找到相符的内容。",
+        "searched": "已查遍全部记录：“{query}”，除眼前这些外没有更多内容。",
         "candidates": "不确定指的是哪一个，请询问用户：{names}。",
     },
 }

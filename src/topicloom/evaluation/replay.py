@@ -71,9 +71,12 @@ def replay(
     """
     heard = session_of(graph, config).count
     for exchange in exchanges(conversation):
-        if heard > 0:
+        # A turn that was cut off has its message in the session, but not its reply: it is fed
+        # again, and the session knows that it has heard the message.
+        if heard >= len(exchange):
             heard -= len(exchange)
             continue
+        heard = 0
         yield exchange, feed(graph, recorded, exchange, config)
 
 

@@ -98,7 +98,8 @@ def compose_note(
     topics = compose(readings, names, costs, window.recall, quoted | in_view)
     search = turn.searches[-1] if turn.searches else None
     candidates = [names[t] for t in search.candidates if t in names] if search else []
-    nothing = search is not None and not search.found
+    # A search that adds nothing has to say so, or the model would be asked the same once more.
+    nothing = search is not None and not topics
     return Note(
         after=turn.user,
         topics=topics,

@@ -66,9 +66,10 @@ def generate(
         session, turn = current_session(state), current_turn(state)
         workspace = open_workspace(workspaces, session)
         store = workspace.store
+        view = store.records(session, session.view)
         prompt = window.layout.prompt(
             window.system(session),
-            store.records(session, session.view),
+            view,
             store.notes(session),
             lambda number: store.record(session, number),
             session.language,
@@ -82,7 +83,7 @@ def generate(
             # Past the last round the tool is not offered, so that the answer comes in words.
             tools=window.bound(session) if may_search else list(window.tools),
             query=turn.query,
-            sources=prompt.sources,
+            sources=[*prompt.sources, *reversed(view[:-1])],
             language=session.language,
         )
         gate = Gate(hold_characters if may_search else -1, window.search.name)

@@ -51,10 +51,11 @@ def perceive(
         recent = recent_records(workspace.store, session, messages)
         fresh = new_messages(messages, recent)
         if session.turn == 0:
-            spoken = language or language_of([text_of(m) for m in fresh])
+            spoken = language or language_of([text_of(m) for m in messages])
             session = session.model_copy(update={"language": spoken})
-        answer = isinstance(fresh[-1], HumanMessage) and turn_options().answer
-        query, calls = text_of(fresh[-1]), []
+        newest = fresh[-1] if fresh else messages[-1]
+        answer = isinstance(newest, HumanMessage) and turn_options().answer
+        query, calls = text_of(newest), []
         if answer and rewriter is not None and recent:
             request = RewriteRequest(session.id, query, recent, session.language)
             rewritten, call = yield from ask("rewriter", rewriter, request)
@@ -62,6 +63,7 @@ def perceive(
         now = clock().isoformat(timespec="seconds")
         records = _records(fresh, recent, session.count, now, adsorber, query)
         session = workspace.store.append(session, records)
+        records = records or list(recent[-1:])
         turn = Turn(
             first=records[0].seq,
             user=records[-1].seq,
@@ -84,14 +86,21 @@ def new_messages(messages: Sequence[AnyMessage], recent: Sequence[Record]) -> li
         messages: The `messages` channel.
         recent: The newest records of the transcript.
 
+    Returns:
+        None of them if the last one is in the transcript but has had no answer yet: it was sent
+        again after a crash, or after a reply that failed.
+
     Raises:
-        NoNewMessageError: If there is none.
+        NoNewMessageError: If there is none, and nothing waits for an answer either.
         InputError: If what there is to answer is empty.
     """
     if messages and not _says_something(messages[-1]):
         raise InputError("the message is empty: give it a text or another content block")
     fresh = unheard(messages, recent)
-    if not fresh:
+    waits = (
+        messages and recent and recent[-1].role == "user" and messages[-1].id == recent[-1].source
+    )
+    if not fresh and not waits:
         raise NoNewMessageError(
             "there is no new message: every id in the input is part of the conversation already. "
             "Give a repeated message an id of its own, or none"

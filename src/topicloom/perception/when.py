@@ -113,10 +113,14 @@ def _month(text: str) -> int:
 def _number(text: str) -> int:
     if text.isdigit():
         return int(text)
-    if "十" in text:
-        tens, _, ones = text.partition("十")
-        return 10 * (_NUMERALS[tens] if tens else 1) + (_NUMERALS[ones] if ones else 0)
-    return int("".join(str(_NUMERALS[c]) for c in text))
+    tens, ten, ones = text.partition("十")
+    if not ten:
+        return _digits(text)
+    return 10 * (_digits(tens) if tens else 1) + (_digits(ones) if ones else 0)
+
+
+def _digits(text: str) -> int:
+    return int("".join(str(_NUMERALS[c] % 10) for c in text))
 
 
 @cache

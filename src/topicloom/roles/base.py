@@ -56,6 +56,11 @@ class Role(Protocol[Q_contra, A_co]):
     """Something that answers one kind of request. It may raise or take too long."""
 
     @property
+    def model(self) -> str:
+        """Name of who plays it, for receipts."""
+        ...
+
+    @property
     def deadline(self) -> float | None:
         """Seconds after which the turn goes on without it; None for no limit."""
         ...
@@ -72,6 +77,7 @@ class Role(Protocol[Q_contra, A_co]):
 class Local(Generic[Q, A]):
     """Base of roles that compute: the async form runs the sync one in a thread."""
 
+    model: str = "embedded"
     deadline: float | None = None
 
     def call(self, request: Q) -> Answer[A]:
@@ -216,7 +222,8 @@ class ReplyRequest:
     query: str
     """What to answer."""
     sources: Sequence[Record]
-    """Originals that the prompt quotes, best first: what an embedded responder answers from."""
+    """Originals that the prompt quotes or shows, those recalled last first: what an embedded
+    responder answers from."""
     language: Language
 
 

@@ -15,8 +15,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from topicloom.roles.base import Answer, Role, RoleName
+from topicloom.errors import UnusableAnswerError
+from topicloom.roles.base import Answer, Brief, Role, RoleName, Route
+from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call
+from topicloom.state.splitting import Assignment
+
+_KINDS: dict[RoleName, type] = {
+    "splitter": tuple,
+    "reader": Reading,
+    "router": Route,
+    "brief": Brief,
+    "rewriter": str,
+}
+"""What each role answers with; roles may be anybody's code."""
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -105,7 +117,7 @@ def _perform_all(asks: Sequence[Ask]) -> list[Outcome]:
 def _perform(ask: Ask) -> Outcome:
     began = time.monotonic()
     try:
-        answer = _within(ask.role.deadline, lambda: ask.role.call(ask.request))
+        answer = _checked(ask, _within(ask.role.deadline, lambda: ask.role.call(ask.request)))
     except Exception as error:  # noqa: BLE001 - a role's failure costs its contribution only
         return _failed(ask, error, time.monotonic() - began)
     return _answered(ask, answer, time.monotonic() - began)
@@ -114,7 +126,8 @@ def _perform(ask: Ask) -> Outcome:
 async def _aperform(ask: Ask) -> Outcome:
     began = time.monotonic()
     try:
-        answer = await asyncio.wait_for(ask.role.acall(ask.request), ask.role.deadline)
+        given = await asyncio.wait_for(ask.role.acall(ask.request), ask.role.deadline)
+        answer = _checked(ask, given)
     except Exception as error:  # noqa: BLE001 - a role's failure costs its contribution only
         return _failed(ask, error, time.monotonic() - began)
     return _answered(ask, answer, time.monotonic() - began)
@@ -138,7 +151,22 @@ def _failed(ask: Ask, error: Exception, seconds: float) -> Outcome:
         if isinstance(error, TimeoutError) and ask.role.deadline is not None
         else f"{type(error).__name__}: {error}"
     )
-    return Outcome(None, Call(role=ask.name, topic=ask.topic, seconds=seconds, failure=reason))
+    call = Call(role=ask.name, model=ask.role.model, topic=ask.topic, seconds=seconds)
+    return Outcome(None, call.model_copy(update={"failure": reason}))
+
+
+def _checked(ask: Ask, answer: Answer[Any]) -> Answer[Any]:
+    """The answer, if it is what its role gives.
+
+    Raises:
+        UnusableAnswerError: If it is something else.
+    """
+    kind = _KINDS[ask.name]
+    value = answer.value if isinstance(answer, Answer) else answer
+    whole = isinstance(value, tuple) and all(isinstance(a, Assignment) for a in value)
+    if not isinstance(answer, Answer) or not (whole if kind is tuple else isinstance(value, kind)):
+        raise UnusableAnswerError(f"a {ask.name} may not answer with {type(value).__name__!r}")
+    return answer
 
 
 def _answered(ask: Ask, answer: Answer[Any], seconds: float) -> Outcome:

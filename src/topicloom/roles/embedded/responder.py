@@ -9,8 +9,10 @@ import numpy as np
 from langchain_core.messages import AIMessageChunk
 
 from topicloom.perception.embedder import Embedder
+from topicloom.perception.words import words_of
 from topicloom.roles.base import ReplyRequest
 from topicloom.state.records import Record
+from topicloom.state.script import cjk_share
 
 _WORDS = {
     "en": (
@@ -20,7 +22,7 @@ _WORDS = {
     "zh": ("之前是这样说的：", "没有找到相关的内容。（未设置模型：我只能引用说过的话。）"),
 }
 _SENTENCE = re.compile(r"(?<=[.!?。！？\n])\s*")
-_QUOTED, _LONGEST = 3, 300
+_READ, _COMPARED, _QUOTED, _LONGEST = 80, 24, 3, 300
 _RELEVANT = 0.2
 """Similarity from which a sentence has to do with the question."""
 
@@ -45,19 +47,27 @@ class EmbeddedResponder:
 
     def _text(self, request: ReplyRequest) -> str:
         found = self._best(request.query, request.sources)
-        lead, nothing = _WORDS[request.language]
+        lead, nothing = _WORDS["zh" if cjk_share(request.query) > 1 / 3 else "en"]
         if not found:
             return nothing
         return "\n".join([lead, *(_line(r, s) for r, s in found)])
 
     def _best(self, query: str, sources: Sequence[Record]) -> list[tuple[Record, str]]:
-        pairs = [(r, s) for r in sources[:40] for s in _sentences(r.text)][:200]
+        pairs = _likely(query, [(r, s) for r in sources[:_READ] for s in _sentences(r.text)])
         if not pairs:
             return []
         vectors = self._embedder.embed([query, *(s for _, s in pairs)])
         scores = vectors[1:] @ vectors[0]
         ranked = [int(i) for i in np.argsort(-scores, kind="stable") if scores[i] >= _RELEVANT]
         return [pairs[i] for i in ranked[:_QUOTED]]
+
+
+def _likely(query: str, pairs: Sequence[tuple[Record, str]]) -> list[tuple[Record, str]]:
+    """The sentences that share most words with the query: embedding all would take too long."""
+    asked = set(words_of(query))
+    shared = [len(asked & set(words_of(sentence))) for _, sentence in pairs]
+    ranked = sorted(range(len(pairs)), key=lambda i: -shared[i])
+    return [pairs[i] for i in ranked[:_COMPARED]]
 
 
 def _sentences(text: str) -> list[str]:

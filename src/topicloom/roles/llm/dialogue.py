@@ -67,6 +67,11 @@ class LLMRole(Generic[Q, A]):
         self._chat = chat
 
     @property
+    def model(self) -> str:
+        """The model's name."""
+        return self._chat.name
+
+    @property
     def deadline(self) -> float | None:
         """Seconds after which the turn goes on without it."""
         return self._chat.deadline
