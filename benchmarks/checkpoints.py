@@ -37,7 +37,8 @@ def topicloom(folder: Path, window: int) -> tuple[StateGraph[Any, Any, Any, Any]
     """The session graph with embedded roles and a fixed reply."""
     echo = Echo()
     roles = replace(embedded_roles(default_embedder()), responder=echo)
-    return build_session_graph(settings=Settings(window=window, folder=folder), roles=roles), echo
+    settings = Settings(window=window, folder=folder)
+    return build_session_graph(settings=settings, roles=roles, clock=echo.now), echo
 
 
 def plain() -> tuple[StateGraph[Any, Any, Any, Any], Echo]:

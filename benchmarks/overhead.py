@@ -34,7 +34,7 @@ def overheads(folder: Path) -> tuple[list[float], list[float], int]:
     settings = Settings(
         window=8_000, folder=folder, activation=ActivationPolicy(floor=10, usual=10, ceiling=10)
     )
-    graph = build_session_graph(settings=settings, roles=roles)
+    graph = build_session_graph(settings=settings, roles=roles, clock=echo.now)
     config = {"configurable": {"thread_id": "overhead"}}
     walls, overs, active = [], [], 0
     with SqliteSaver.from_conn_string(str(folder / "checkpoints.sqlite")) as saver:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
 
 from langchain_core.messages import AIMessageChunk
 
@@ -36,12 +37,16 @@ def said(turn: int, characters: int) -> str:
 
 
 class Echo:
-    """A responder that says 300 characters without thinking."""
+    """A responder that says 300 characters without thinking, and the clock of its conversation."""
 
     model = "echo"
 
     def __init__(self) -> None:
         self.turn = 0
+
+    def now(self) -> datetime:
+        """A day later whenever the theme changes."""
+        return datetime(2026, 1, 1, 9, self.turn % 10, tzinfo=UTC) + timedelta(days=self.turn // 10)
 
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
         """The text of the turn."""

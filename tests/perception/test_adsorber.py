@@ -71,8 +71,8 @@ class TestOpens:
         policy = AdsorberPolicy(memory=1)
         short = SemanticAdsorber(HashingEmbedder(), cue_list("fillers"), policy)
         mixed = blocks([TEA[0], "Quantum physics explains lasers"])
-        assert short.opens(mixed, said(TEA[1]))
-        assert not ADSORBER.opens(mixed, said(TEA[1]))
+        assert short.opens(mixed, said("green tea, black tea"))
+        assert not ADSORBER.opens(mixed, said("green tea, black tea"))
 
     def test_after_a_pause_a_message_has_to_be_nearer(self) -> None:
         faint = "some tea, or a long walk by the river with the old dog and my uncle Bertram"

@@ -72,7 +72,8 @@ class SemanticAdsorber:
         said = [b for b in blocks if not self._is_filler(b.records[0])][-self._policy.memory :]
         if self._is_filler(message) or not said:
             return False
-        vector = self._embedder.embed([message.line])[0]
+        # The bare text, as it is searched with later in the turn: it is embedded once.
+        vector = self._embedder.embed([message.text])[0]
         nearest = float(np.max(block_vectors(said, self._embedder) @ vector))
         return nearest < self._low(message, hours_between(blocks[-1].records[-1], message))
 

@@ -1,0 +1,226 @@
+"""`langgraph dev` serves the graph, and langgraph_sdk holds a conversation over it, on loopback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langgraph_api", reason="the server is NOT TESTED: langgraph-cli[inmem]")
+
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
+
+from topicloom.state.session import Session
+from topicloom.storage.files import FileStorage
+from topicloom.storage.sessions import SessionStore
+
+CONFIG = Path(__file__).parents[2] / "langgraph.json"
+GUARD = '''
+"""Notes down whoever wants to leave this machine, and does not let them."""
+import os, sys
+
+LOCAL = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "", None)
+
+
+def guard(event, args):
+    address = args[1] if event == "socket.connect" else args
+    if event in ("socket.connect", "socket.getaddrinfo") and isinstance(address, tuple):
+        if address[0] not in LOCAL:
+            note(f"{event} {address}")
+            raise OSError("this test stays on this machine")
+
+
+def note(line):
+    with open(os.environ["GUARD_LOG"], "a") as log:
+        print(line, file=log)
+
+
+sys.addaudithook(guard)
+note("armed")
+'''
+QUIET = {
+    "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+    "LANGGRAPH_NO_VERSION_CHECK": "true",
+    "LANGSMITH_TRACING": "false",
+    "LANGSMITH_TRACING_V2": "false",
+    "LANGCHAIN_TRACING_V2": "false",
+    "PYTHONUNBUFFERED": "1",
+}
+UNWANTED = ("TOPICLOOM_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_", "OPENAI_")
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server."""
+
+    url: str
+    folder: Path
+    """Where sessions live."""
+    log: Path
+    guard: Path
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The repository's own `langgraph.json`, served from an empty folder."""
+    home = tmp_path_factory.mktemp("server")
+    guard = home / "guard"
+    guard.mkdir()
+    (guard / "sitecustomize.py").write_text(GUARD)
+    port = free_port()
+    served = Server(f"http://127.0.0.1:{port}", home / "sessions", home / "log", home / "visits")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(UNWANTED)} | QUIET
+    environment |= {
+        "PYTHONPATH": str(guard),
+        "GUARD_LOG": str(served.guard),
+        "TOPICLOOM_FOLDER": str(served.folder),
+        "TOPICLOOM_WINDOW": "2000",
+        "TOPICLOOM_FSYNC": "false",
+    }
+    command = [str(program()), "dev", "--no-browser", "--no-reload", "--port", str(port)]
+    with served.log.open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "--config", str(CONFIG)],
+            cwd=home,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            wait_for(served, process)
+            yield served
+        finally:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+            process.kill()
+            process.wait()
+
+
+def program() -> Path:
+    """The `langgraph` command of this environment."""
+    beside = Path(sys.executable).with_name("langgraph")
+    found = beside if beside.exists() else shutil.which("langgraph")
+    if found is None:
+        pytest.skip("the command langgraph is not installed")
+    return Path(found)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_for(server: Server, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the server answers."""
+    for _ in range(600):
+        if process.poll() is not None:
+            break
+        with suppress(urllib.error.URLError, OSError), urllib.request.urlopen(f"{server.url}/ok"):
+            return
+        time.sleep(0.1)
+    pytest.fail(f"the server did not start:\n{server.log.read_text()[-3_000:]}")
+
+
+@pytest.fixture
+async def client(server: Server) -> AsyncIterator[LangGraphClient]:
+    """A client of the server."""
+    async with get_client(url=server.url, api_key=None) as opened:
+        yield opened
+
+
+async def begin(client: LangGraphClient) -> str:
+    """A new thread."""
+    thread: str = (await client.threads.create())["thread_id"]
+    return thread
+
+
+async def say(
+    client: LangGraphClient, thread: str, text: str, **context: Any
+) -> tuple[str, list[Any]]:
+    """Say something; returns the streamed reply and the custom events."""
+    said: Any = {"messages": [{"role": "user", "content": text}]}
+    reply, events = "", []
+    stream: AsyncIterator[Any] = client.runs.stream(
+        thread,
+        "topicloom",
+        input=said,
+        context=context or None,
+        stream_mode=["messages-tuple", "custom"],
+    )
+    async for part in stream:
+        assert part.event != "error", part.data
+        if part.event == "messages":
+            reply += part.data[0]["content"]
+        elif part.event == "custom":
+            events.append(part.data)
+    return reply, events
+
+
+async def test_a_conversation(server: Server, client: LangGraphClient) -> None:
+    thread = await begin(client)
+    await say(client, thread, "My cat is called Tom and he likes fish.")
+    reply, events = await say(client, thread, "What is my cat called?", keep_messages=0)
+    assert "Tom" in reply
+    assert [e["type"] for e in events] == ["split", "receipt"]
+    assert events[-1]["receipt"]["turn"] == 2
+
+    state: Any = (await client.threads.get_state(thread))["values"]
+    assert [m["type"] for m in state["messages"]] == ["human", "ai", "human", "ai"]
+    assert state["messages"][-1]["content"] == reply
+    session = Session.model_validate(state["session"])
+    assert session.id == thread
+    store = SessionStore(FileStorage(server.folder).open(thread))
+    assert [r.text for r in store.records(session)] == [m["content"] for m in state["messages"]]
+    assert len(store.roster(session)) == 1
+
+
+async def test_two_threads_stay_apart(client: LangGraphClient) -> None:
+    ann, ben = await begin(client), await begin(client)
+    await say(client, ann, "My password is swordfish.")
+    reply, _ = await say(client, ben, "What is my password?", keep_messages=0)
+    assert "swordfish" not in reply
+
+
+async def test_bad_input_is_an_error_of_that_run_alone(client: LangGraphClient) -> None:
+    thread = await begin(client)
+    empty: Any = {"messages": [{"role": "user", "content": "  "}]}
+    result: Any = await client.runs.wait(thread, "topicloom", input=empty, raise_error=False)
+    assert "empty" in str(result)
+    reply, _ = await say(client, thread, "Hello")
+    assert reply
+    state: Any = (await client.threads.get_state(thread))["values"]
+    assert state["session"]["count"] == 2
+
+
+async def test_nothing_blocks_the_loop_and_nothing_leaves_the_machine(
+    server: Server, client: LangGraphClient
+) -> None:
+    thread = await begin(client)
+    for number in range(3):
+        await say(client, thread, f"You forgot number {number}", keep_messages=0)
+    log = server.log.read_text()
+    assert "Blocking" not in log
+    assert server.guard.read_text().split() == ["armed"]
+
+
+def test_the_graph_brings_no_checkpointer() -> None:
+    from topicloom.graph.app import graph
+
+    assert graph.checkpointer is None
+    assert graph.store is None
