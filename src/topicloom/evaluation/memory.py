@@ -16,14 +16,19 @@ from topicloom.context.options import TurnOptions
 from topicloom.context.tokens import budget_tokens
 from topicloom.evaluation.budget import BudgetCounter
 from topicloom.evaluation.conversations import Conversation, Question
-from topicloom.evaluation.replay import Graph, exchanges, feed
+from topicloom.evaluation.replay import Graph, exchanges, feed, session_of
 from topicloom.graph.session import build_session_graph
 from topicloom.perception.defaults import default_embedder
 from topicloom.roles.base import ReplyRequest
 from topicloom.roles.embedded import embedded_roles
 from topicloom.roles.recorded import RecordedResponder
 from topicloom.settings import Settings
-from topicloom.state.records import text_of
+from topicloom.state.recall import number_of
+from topicloom.state.receipt import Receipt
+from topicloom.state.records import Record, text_of
+from topicloom.state.session import Session
+from topicloom.storage.files import FileStorage
+from topicloom.storage.sessions import SessionStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,34 +109,33 @@ class MemoryEvaluation:
         """
         oracle = Oracle()
         recorded = RecordedResponder(oracle)
-        graph = self._graph(recorded, folder)
+        storage = FileStorage(folder, fsync=False)
+        graph = self._graph(recorded, storage)
         config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
         due = _by_place(conversation)
         for exchange in exchanges(conversation):
-            for message in exchange.said:
-                for question in due.pop(message.id, ()):
-                    yield self._ask(graph, oracle, conversation, question, config)
+            for message_id in exchange.ids:
+                for question in due.pop(message_id, ()):
+                    yield self._ask(graph, storage, oracle, conversation, question, config)
             feed(graph, recorded, exchange, config)
             yield len(exchange)
         for question in (q for questions in due.values() for q in questions):
-            yield self._ask(graph, oracle, conversation, question, config)
+            yield self._ask(graph, storage, oracle, conversation, question, config)
 
-    def _graph(self, recorded: RecordedResponder, folder: Path) -> Graph:
+    def _graph(self, recorded: RecordedResponder, storage: FileStorage) -> Graph:
         settings = self.settings.model_copy(
-            update={
-                "window": self.window,
-                "recall_tokens": self.budget,
-                "folder": folder,
-                "fsync": False,
-            }
+            update={"window": self.window, "recall_tokens": self.budget}
         )
         roles = replace(embedded_roles(default_embedder()), responder=recorded)
-        graph = build_session_graph(settings=settings, roles=roles, counter=BudgetCounter())
+        graph = build_session_graph(
+            settings=settings, roles=roles, storage=storage, counter=BudgetCounter()
+        )
         return graph.compile(checkpointer=InMemorySaver())
 
     def _ask(
         self,
         graph: Graph,
+        storage: FileStorage,
         oracle: Oracle,
         conversation: Conversation,
         question: Question,
@@ -150,21 +154,27 @@ class MemoryEvaluation:
             )
             if event["type"] == "receipt"
         ]
+        context = _context(oracle.prompts[-1], question.question)
+        shown = _shown(storage, session_of(graph, config), Receipt.model_validate(receipts[-1]))
         # The thread goes on from where it was, not from the question.
         graph.update_state(base, {"messages": []})
-        context = _context(oracle.prompts[-1], question.question)
         return MemoryRow(
             conversation=conversation.id,
             question=question.id,
             category=question.category,
             budget=self.budget,
-            message_ids=tuple(
-                m.id for m in conversation.messages if m.text.strip() and m.text in context
-            ),
+            message_ids=tuple(r.source for r in shown if r.source and r.text in context),
             tokens=budget_tokens(context),
             calls=dict(Counter(c["role"] for c in receipts[-1]["calls"])),
             evidence=question.evidence,
         )
+
+
+def _shown(storage: FileStorage, session: Session, receipt: Receipt) -> list[Record]:
+    """The originals that a question's turn quoted whole, or that stood in view."""
+    quoted = [i for t in receipt.quoted for i in t.quotes if i not in t.partial]
+    numbers = {*map(number_of, quoted), *range(session.view, number_of(receipt.user))}
+    return list(SessionStore(storage.open(session.id)).pick(session, numbers).values())
 
 
 def _by_place(conversation: Conversation) -> dict[str | None, list[Question]]:

@@ -29,6 +29,11 @@ class Exchange:
     reply: RecordedMessage | None
     """The recorded reply; None for messages that nobody answered."""
 
+    @property
+    def ids(self) -> list[str]:
+        """Ids of all its messages, in order."""
+        return [m.id for m in (*self.said, *([self.reply] if self.reply else []))]
+
     def __len__(self) -> int:
         return len(self.said) + (self.reply is not None)
 
