@@ -33,6 +33,7 @@ from roles import (
     ScriptedResponder,
     SteadyReader,
     TaggedSplitter,
+    calling,
     fake_roles,
     searching,
     tag_of,
@@ -270,6 +271,53 @@ class TestReply:
             "Hello",
             "All right, noted.",
         ]
+
+    def test_the_message_may_be_sent_again(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder(RuntimeError("no"))
+        graph = open_graph(tmp_path, fake_roles(responder), reply_attempts=1)
+        said = {"messages": [HumanMessage("Hello", id="a")]}
+        with pytest.raises(ReplyError):
+            graph.invoke(said, CONFIG)
+        graph.invoke(said, CONFIG)
+        check(tmp_path, graph)
+        assert [r.text for r in transcript_of(tmp_path, graph, CONFIG)] == [
+            "Hello",
+            "All right, noted.",
+        ]
+
+    def test_a_turn_that_fails_after_a_tool_ran_goes_on_there(self, tmp_path: Path) -> None:
+        ran: list[str] = []
+
+        def weather(city: str) -> str:
+            """The weather in a city."""
+            ran.append(city)
+            return "Sunny."
+
+        responder = ScriptedResponder(calling("weather", {"city": "Rome"}), RuntimeError("no"))
+        graph = open_graph(tmp_path, fake_roles(responder), tools=[weather], reply_attempts=1)
+        with pytest.raises(ReplyError):
+            tell(graph, CONFIG, "Hello")
+        graph.invoke(None, CONFIG)
+        check(tmp_path, graph)
+        assert ran == ["Rome"]
+        roles = [r.role for r in transcript_of(tmp_path, graph, CONFIG)]
+        assert roles == ["user", "assistant", "tool", "assistant"]
+
+    def test_a_turn_that_failed_after_a_tool_ran_is_not_lost(self, tmp_path: Path) -> None:
+        def weather(city: str) -> str:
+            """The weather in a city."""
+            return "Sunny."
+
+        responder = ScriptedResponder(calling("weather", {"city": "Rome"}), RuntimeError("no"))
+        graph = open_graph(tmp_path, fake_roles(responder), tools=[weather], reply_attempts=1)
+        with pytest.raises(ReplyError):
+            tell(graph, CONFIG, "Hello")
+        tell(graph, CONFIG, "Well?")
+        check(tmp_path, graph)
+        roles = [r.role for r in transcript_of(tmp_path, graph, CONFIG)]
+        assert roles == ["user", "assistant", "tool", "user", "assistant"]
+        kinds = [m.type for m in responder.requests[-1].messages]
+        assert kinds == ["human", "ai", "tool", "human"]
 
     def test_a_failed_turn_in_which_much_was_split(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(RuntimeError("no"))

@@ -37,6 +37,7 @@ from roles import (
 )
 from topicloom.context.options import TurnOptions
 from topicloom.evaluation.replay import Graph, session_of
+from topicloom.prompts.loader import prompt
 from topicloom.state.records import text_of
 from topicloom.state.session import Session
 
@@ -486,3 +487,24 @@ def test_the_state_points_at_bodies_and_holds_none(tmp_path: Path) -> None:
     assert all(heads_of(Session.model_validate(values["session"])))
     rest = {k: v for k, v in values.items() if k != "messages"}
     assert "茶" not in str(rest)
+
+
+class TestLanguage:
+    def test_prompts_follow_the_conversation_from_split_to_split(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder()
+        graph = open_graph(tmp_path, fake_roles(responder))
+        tell(graph, CONFIG, "Hello there, my friend")
+        assert session_of(graph, CONFIG).language == "en"
+        record(graph, CONFIG, *past("茶"))
+        tell(graph, CONFIG, "好", keep=0)
+        assert session_of(graph, CONFIG).language == "zh"
+        assert prompt_of(responder.requests[-1]).startswith(prompt("responder", "zh"))
+        tell(graph, CONFIG, "And now?")
+        assert prompt_of(responder.requests[-1]).startswith(prompt("responder", "zh"))
+
+    def test_a_setting_fixes_it(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder()
+        graph = open_graph(tmp_path, fake_roles(responder), language="en")
+        record(graph, CONFIG, *past("茶"))
+        tell(graph, CONFIG, "好", keep=0)
+        assert prompt_of(responder.requests[-1]).startswith(prompt("responder", "en"))

@@ -43,10 +43,13 @@ class MainPrompt:
     """System message first, if there is anything to say in one."""
     sections: dict[str, int]
     """Tokens of `system`, `notes` and `tail`."""
-    whole: frozenset[str]
-    """Short ids of the originals whose whole text stands in it."""
     sources: list[Record]
     """Quoted originals, those of the newest note first."""
+
+    @property
+    def size(self) -> int:
+        """Tokens of all sections."""
+        return sum(self.sections.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +112,8 @@ class Layout:
             head += texts.values()
         newest_first = [t for n in reversed(notes) for t in n.topics]
         quoted = [record(number_of(i)) for t in newest_first for i in t.quotes]
-        partial = {i for t in newest_first for i in t.partial}
         if view_tokens is None:
             view_tokens = sum(map(self.size, view))
-        whole = {r.id for r in view if self.shown(r, language) == r.text}
         said = _with_results([*messages, *loop], language)
         return MainPrompt(
             messages=[*([SystemMessage("\n\n".join(head))] if head else []), *said],
@@ -121,7 +122,6 @@ class Layout:
                 "notes": sum(self.counter.text(t) for t in texts.values()),
                 "tail": view_tokens + sum(map(self.counter.message, loop)),
             },
-            whole=frozenset(whole | {r.id for r in quoted if r.id not in partial}),
             sources=quoted,
         )
 

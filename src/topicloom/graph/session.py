@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
+from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langgraph.graph import END, START, StateGraph
 from langgraph.prebuilt import ToolNode
@@ -102,13 +103,8 @@ def _add_nodes(graph: SessionGraph, parts: Parts) -> None:
         limit=settings.index_topics,
     )
     language = None if settings.language == "auto" else settings.language
-    storage_retry = RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
-    reply_retry = RetryPolicy(
-        max_attempts=settings.reply_attempts, initial_interval=0.2, retry_on=ReplyError
-    )
-    graph.add_node(
-        "perceive",
-        perceive(
+    nodes: dict[str, Runnable[Any, Any]] = {
+        "perceive": perceive(
             workspaces=workspaces,
             clock=parts.clock,
             adsorber=parts.adsorber,
@@ -116,16 +112,8 @@ def _add_nodes(graph: SessionGraph, parts: Parts) -> None:
             rewriter=parts.roles.rewriter,
             language=language,
         ),
-        retry_policy=storage_retry,
-    )
-    graph.add_node(
-        "estimate",
-        estimate(workspaces=workspaces, window=window, policy=settings.split),
-        retry_policy=storage_retry,
-    )
-    graph.add_node(
-        "split",
-        split(
+        "estimate": estimate(workspaces=workspaces, window=window, policy=settings.split),
+        "split": split(
             workspaces=workspaces,
             roles=parts.roles,
             adsorber=parts.adsorber,
@@ -135,52 +123,41 @@ def _add_nodes(graph: SessionGraph, parts: Parts) -> None:
             activation=settings.activation,
             language=language,
         ),
-        retry_policy=storage_retry,
-    )
-    graph.add_node(
-        "recall",
-        recall(workspaces=workspaces, desk=desk, activation=settings.activation),
-        retry_policy=storage_retry,
-    )
-    graph.add_node(
-        "read_topic",
-        read_topic(workspaces=workspaces, roles=parts.roles),
-        input_schema=ReadTask,
-        retry_policy=storage_retry,
-    )
-    graph.add_node(
-        "assemble",
-        assemble(workspaces=workspaces, window=window),
-        retry_policy=storage_retry,
-    )
-    graph.add_node(
-        "generate",
-        generate(
-            workspaces=workspaces,
-            window=window,
-            responder=parts.roles.responder,
-            meter=parts.meter,
-            hold_characters=settings.hold_characters,
-            search_rounds=settings.search_rounds,
-        ),
-        retry_policy=reply_retry,
-    )
-    if window.tools:
-        graph.add_node("tools", ToolNode(list(window.tools)))
-    graph.add_node(
-        "activate", activate(workspaces=workspaces, desk=desk), retry_policy=storage_retry
-    )
-    graph.add_node(
-        "settle",
-        settle(
+        "recall": recall(workspaces=workspaces, desk=desk, activation=settings.activation),
+        "assemble": assemble(workspaces=workspaces, window=window),
+        "activate": activate(workspaces=workspaces, desk=desk),
+        "settle": settle(
             workspaces=workspaces,
             clock=parts.clock,
             activation=settings.activation,
             window_tokens=window.size,
             visible_messages=settings.visible_messages,
         ),
-        retry_policy=storage_retry,
+    }
+    storage_retry = RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
+    for name, step in nodes.items():
+        graph.add_node(name, step, retry_policy=storage_retry)
+    reader = read_topic(workspaces=workspaces, roles=parts.roles)
+    graph.add_node("read_topic", reader, input_schema=ReadTask, retry_policy=storage_retry)
+    _add_main_window(graph, parts)
+
+
+def _add_main_window(graph: SessionGraph, parts: Parts) -> None:
+    settings, window = parts.settings, parts.window
+    main = generate(
+        workspaces=parts.workspaces,
+        window=window,
+        responder=parts.roles.responder,
+        meter=parts.meter,
+        hold_characters=settings.hold_characters,
+        search_rounds=settings.search_rounds,
     )
+    reply_retry = RetryPolicy(
+        max_attempts=settings.reply_attempts, initial_interval=0.2, retry_on=ReplyError
+    )
+    graph.add_node("generate", main, retry_policy=reply_retry)
+    if window.tools:
+        graph.add_node("tools", ToolNode(list(window.tools)))
 
 
 def _add_edges(graph: SessionGraph, has_tools: bool) -> None:

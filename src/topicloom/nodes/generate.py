@@ -23,6 +23,7 @@ from topicloom.nodes.step import (
     current_session,
     current_turn,
     dump,
+    dumped,
     emit,
     open_workspace,
 )
@@ -61,11 +62,47 @@ def generate(
     Raises:
         ReplyError: If the model fails or says nothing. The user's message is kept all the same.
     """
+    main = _Main(workspaces, window, responder, meter, hold_characters, search_rounds)
+    return RunnableLambda(main.reply, main.areply, name="generate")
 
-    def prepare(state: SessionState) -> _Prepared:
+
+@dataclass(frozen=True, slots=True)
+class _Main:
+    """The main window at work."""
+
+    workspaces: Workspaces
+    window: MainWindow
+    responder: Responder
+    meter: PrefixMeter
+    hold_characters: int
+    search_rounds: int
+
+    def reply(self, state: SessionState) -> Update:
+        """Lay the prompt out, pass the reply on, account for it."""
+        prepared = self._prepare(state)
+        try:
+            said = say(self.responder.stream(prepared.request), prepared.gate)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:  # however a provider fails, it ends in one clear error
+            raise self._failure(error) from error
+        return self._conclude(prepared, said)
+
+    async def areply(self, state: SessionState) -> Update:
+        """`reply` on the event loop."""
+        prepared = await asyncio.to_thread(self._prepare, state)
+        try:
+            said = await asay(self.responder.astream(prepared.request), prepared.gate)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:  # however a provider fails, it ends in one clear error
+            raise self._failure(error) from error
+        return await asyncio.to_thread(self._conclude, prepared, said)
+
+    def _prepare(self, state: SessionState) -> _Prepared:
         session, turn = current_session(state), current_turn(state)
-        workspace = open_workspace(workspaces, session)
-        store = workspace.store
+        workspace = open_workspace(self.workspaces, session)
+        store, window = workspace.store, self.window
         view = store.records(session, session.view)
         prompt = window.layout.prompt(
             window.system(session),
@@ -76,7 +113,7 @@ def generate(
             loop=loop_of(state["messages"], store, session),
             view_tokens=workspace.sizes.between(session, session.view, session.count),
         )
-        may_search = bool(session.topics) and len(turn.searches) < search_rounds
+        may_search = bool(session.topics) and len(turn.searches) < self.search_rounds
         request = ReplyRequest(
             session=session.id,
             messages=prompt.messages,
@@ -86,31 +123,23 @@ def generate(
             sources=[*prompt.sources, *reversed(view[:-1])],
             language=session.language,
         )
-        gate = Gate(hold_characters if may_search else -1, window.search.name)
+        gate = Gate(self.hold_characters if may_search else -1, window.search.name)
         info = get_runtime().execution_info
         if info is not None and info.node_attempt > 1:
             emit("reply_restarted")
         return _Prepared(session, turn, request, prompt, gate, time.monotonic())
 
-    def conclude(prepared: _Prepared, said: Said) -> Update:
-        session, turn, message = prepared.session, prepared.turn, said.message
+    def _conclude(self, prepared: _Prepared, said: Said) -> Update:
+        turn, message = prepared.turn, said.message
         request = _wanted(message, prepared.gate)
-        if (request and said.seen) or not (request or window.tools):
+        if (request and said.seen) or not (request or self.window.tools):
             # What the user saw stands, even if it goes on to ask for more topics, and so do the
             # words of a reply that calls a tool which nobody offered.
             message = words_of(message)
         if not (message.content or message.tool_calls):
             raise ReplyError(
-                f"{responder.model} gave an empty answer; your message is kept, send the next one"
+                f"{self.responder.model} gave an empty answer; your message is kept, send the next"
             )
-        call = _call(prepared, message, window, responder.model, meter)
-        reported = message.usage_metadata["input_tokens"] if message.usage_metadata else 0
-        estimated = sum(prepared.prompt.sections.values()) + window.counter.tools(
-            prepared.request.tools
-        )
-        session = session.model_copy(
-            update={"correction": session.correction.observe(estimated, reported)}
-        )
         turn = turn.model_copy(
             update={
                 "request": request,
@@ -118,34 +147,39 @@ def generate(
                 "sections": prepared.prompt.sections,
             }
         )
-        update = dump(session, turn) | {
-            "calls": [call.model_dump(mode="json", exclude_defaults=True)]
-        }
+        update = dump(self._corrected(prepared, message), turn)
+        update["calls"] = dumped([self._call(prepared, message)])
         if said.seen:
             update["messages"] = [message]
         return update
 
-    def sync(state: SessionState) -> Update:
-        prepared = prepare(state)
-        try:
-            said = say(responder.stream(prepared.request), prepared.gate)
-        except GraphBubbleUp:
-            raise
-        except Exception as error:
-            raise _failure(responder, error) from error
-        return conclude(prepared, said)
+    def _corrected(self, prepared: _Prepared, message: AIMessage) -> Session:
+        """The session, with what the provider's report teaches about the estimates."""
+        reported = message.usage_metadata["input_tokens"] if message.usage_metadata else 0
+        estimated = prepared.prompt.size + self.window.counter.tools(prepared.request.tools)
+        correction = prepared.session.correction.observe(estimated, reported)
+        return prepared.session.model_copy(update={"correction": correction})
 
-    async def asynchronous(state: SessionState) -> Update:
-        prepared = await asyncio.to_thread(prepare, state)
-        try:
-            said = await asay(responder.astream(prepared.request), prepared.gate)
-        except GraphBubbleUp:
-            raise
-        except Exception as error:
-            raise _failure(responder, error) from error
-        return await asyncio.to_thread(conclude, prepared, said)
+    def _call(self, prepared: _Prepared, message: AIMessage) -> Call:
+        usage, counter = message.usage_metadata, self.window.counter
+        details = usage.get("input_token_details", {}) if usage else {}
+        return Call(
+            role="responder",
+            model=self.responder.model,
+            seconds=round(time.monotonic() - prepared.began, 4),
+            input_tokens=usage["input_tokens"] if usage else prepared.prompt.size,
+            output_tokens=usage["output_tokens"] if usage else counter.message(message),
+            cached_tokens=details.get("cache_read") or 0,
+            repeated=self.meter.share(
+                prepared.session.id, "main", prepared.request.messages, counter.message
+            ),
+        )
 
-    return RunnableLambda(sync, asynchronous, name="generate")
+    def _failure(self, error: Exception) -> ReplyError:
+        return ReplyError(
+            f"{self.responder.model} gave no reply ({type(error).__name__}: {error}). "
+            "Your message is kept; send the next one, or run the turn again with invoke(None)"
+        )
 
 
 def loop_of(
@@ -153,13 +187,6 @@ def loop_of(
 ) -> list[AnyMessage]:
     """What has been said since the message to answer: the tool loop."""
     return unheard(messages, recent_records(store, session, messages))
-
-
-def _failure(responder: Responder, error: Exception) -> ReplyError:
-    return ReplyError(
-        f"{responder.model} gave no reply ({type(error).__name__}: {error}). "
-        "Your message is kept; send the next one, or run the turn again with invoke(None)"
-    )
 
 
 def _wanted(message: AIMessage, gate: Gate) -> SearchRequest | None:
@@ -174,22 +201,4 @@ def _wanted(message: AIMessage, gate: Gate) -> SearchRequest | None:
         query=query if isinstance(query, str) else text_of(message),
         when=when if isinstance(when, str) and when.strip() else None,
         include_archived=args.get("include_archived") is True,
-    )
-
-
-def _call(
-    prepared: _Prepared, message: AIMessage, window: MainWindow, model: str, meter: PrefixMeter
-) -> Call:
-    usage = message.usage_metadata
-    counted = sum(prepared.prompt.sections.values())
-    return Call(
-        role="responder",
-        model=model,
-        seconds=round(time.monotonic() - prepared.began, 4),
-        input_tokens=usage["input_tokens"] if usage else counted,
-        output_tokens=usage["output_tokens"] if usage else window.counter.message(message),
-        cached_tokens=(usage.get("input_token_details") or {}).get("cache_read", 0) if usage else 0,
-        repeated=meter.share(
-            prepared.session.id, "main", prepared.request.messages, window.counter.message
-        ),
     )

@@ -27,8 +27,8 @@ from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.channels import SessionState
 from topicloom.state.receipt import Call
 from topicloom.state.records import Record
-from topicloom.state.session import Language, Session
-from topicloom.state.splitting import Portion, gather, joined
+from topicloom.state.session import Language, Session, Turn
+from topicloom.state.splitting import Portion, SplitPlan, gather, joined
 from topicloom.state.topics import Roster, Topic
 from topicloom.storage.sessions import SessionStore
 
@@ -92,32 +92,42 @@ def split(
         _relate(work, store)
         yield from _write_briefs(work, store, roles)
         work.session = store.save_topics(work.session, list(work.touched.values()))
-        spoken = language or language_of([b.text for b in blocks[-20:]])
-        standing = dict.fromkeys(work.touched, _FRESH)
-        result = admit(session.active, standing, activation)
-        session = work.session.model_copy(
-            update={
-                "tail": turn.plan.tail,
-                "view": turn.plan.view,
-                "ledger": None,
-                "ledger_tokens": 0,
-                "active": result.active,
-                "home": _before(work, turn.plan.tail),
-                "language": spoken if blocks else session.language,
-            }
-        )
-        events = (*turn.events, *_events(blocks, work.touched))
-        turn = turn.model_copy(
-            update={
-                "woken": result.woken,
-                "slept": result.slept,
-                "split": tuple(work.touched),
-                "events": events,
-            }
-        )
+        if blocks:
+            spoken = language or language_of([b.text for b in blocks[-20:]])
+            work.session = work.session.model_copy(update={"language": spoken})
+        session, turn = _settled(work, turn, turn.plan, blocks, activation)
         return {**dump(session, turn), "calls": dumped(work.calls)}
 
     return node(step, "split")
+
+
+def _settled(
+    work: _Work,
+    turn: Turn,
+    plan: SplitPlan,
+    blocks: Sequence[LogicalBlock],
+    activation: ActivationPolicy,
+) -> tuple[Session, Turn]:
+    """Session and turn after the split: a shorter tail, no notes, and what was touched awake."""
+    result = admit(work.session.active, dict.fromkeys(work.touched, _FRESH), activation)
+    session = work.session.model_copy(
+        update={
+            "tail": plan.tail,
+            "view": plan.view,
+            "ledger": None,
+            "ledger_tokens": 0,
+            "active": result.active,
+            "home": _before(work, plan.tail),
+        }
+    )
+    return session, turn.model_copy(
+        update={
+            "woken": result.woken,
+            "slept": result.slept,
+            "split": tuple(work.touched),
+            "events": (*turn.events, *_events(blocks, work.touched)),
+        }
+    )
 
 
 def chunks(sizes: Sequence[int], limit: int, filled: int = 0) -> list[tuple[int, int]]:

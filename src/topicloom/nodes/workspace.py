@@ -48,7 +48,7 @@ class Workspaces:
         self._index = index
         self._size = size
         self._limit = open_at_once
-        self._open: OrderedDict[str, Workspace] = OrderedDict()
+        self._open: OrderedDict[tuple[int, str], Workspace] = OrderedDict()
         self._lock = Lock()
 
     def open(self, session: str, store: BaseStore | None = None) -> Workspace:
@@ -61,17 +61,19 @@ class Workspaces:
         Raises:
             StorageUnavailableError: If there is neither.
         """
+        # One graph may be compiled over several stores; a workspace keeps its own alive.
+        key = (0 if self._storage is not None else id(store), session)
         with self._lock:
-            workspace = self._open.get(session)
+            workspace = self._open.get(key)
             if workspace is None:
                 log = self._storage_of(store).open(session)
                 kept = SessionStore(log)
                 sizes = TranscriptSizes(kept, self._size)
                 workspace = Workspace(kept, self._index(log), sizes)
-                self._open[session] = workspace
+                self._open[key] = workspace
                 while len(self._open) > self._limit:
                     self._open.popitem(last=False)
-            self._open.move_to_end(session)
+            self._open.move_to_end(key)
             return workspace
 
     def _storage_of(self, store: BaseStore | None) -> Storage:
