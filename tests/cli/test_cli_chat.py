@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from command_line import Run
 from langchain_core.messages import AIMessageChunk
 from langgraph.checkpoint.memory import InMemorySaver
 from openai_server import OpenAIServer, Reply
 from rich.console import Console
 
-from conftest import Run
 from topicloom.cli import main
 from topicloom.cli.chat import Chat
 from topicloom.cli.talk import Talk, remark_of

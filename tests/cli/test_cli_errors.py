@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from conftest import Outcome, Run
+from command_line import Outcome, Run
 
 
 def assert_one_line(outcome: Outcome, *parts: str) -> None:

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from command_line import Run, question, write
 from openai_server import OpenAIServer, Reply
 
-from conftest import Run, question, write
 from topicloom.cli.recordings import first_conversation, place_of, sample
 from topicloom.cli.workplace import workplace_in
 from topicloom.evaluation.conversations import load_conversations

@@ -111,7 +111,7 @@ def test_a_session_splits_reads_and_quotes(openai_server: OpenAIServer, tmp_path
 def test_activate_topic_goes_through_the_router(
     openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
-    asked = []
+    asked: list[Request] = []
 
     def answer(request: Request) -> Reply:
         tools = [t["function"]["name"] for t in request.get("tools", ())]

@@ -130,7 +130,7 @@ class TestSplit:
         assert len([r for r in store.receipts(session) if r.split]) >= 2
 
     def test_a_full_topic_goes_on_in_another(self, tmp_path: Path) -> None:
-        graph = open_graph(tmp_path, topic_window=1_000, topic_share=0.4)
+        graph = open_graph(tmp_path, topic_window=1_000, topic_share=0.9)
         for n in range(3):
             record(graph, CONFIG, *past(f"茶{n}", "雨", rounds=4))
             tell(graph, CONFIG, chatter("雨", 100 + n))
@@ -508,3 +508,13 @@ class TestLanguage:
         record(graph, CONFIG, *past("茶"))
         tell(graph, CONFIG, "好", keep=0)
         assert prompt_of(responder.requests[-1]).startswith(prompt("responder", "en"))
+
+
+def test_a_full_topic_goes_on_in_its_newest_continuation(tmp_path: Path) -> None:
+    graph = open_graph(tmp_path, topic_window=1_000, topic_share=0.9)
+    tell(graph, CONFIG, *(chatter("茶", number, characters=90) for number in range(80)))
+    session = session_of(graph, CONFIG)
+    topics = list(kept(tmp_path, session).roster(session))
+    assert len(topics) > 2
+    assert [t.parent for t in topics] == [None, *(t.id for t in topics[:-1])]
+    assert all(t.tokens > 700 for t in topics[:-1]), "each was filled before the next was opened"

@@ -210,8 +210,12 @@ def _move(
         topic_id = portion.topic or by_name.get(portion.name)
         topic = known[topic_id] if topic_id else _new_topic(work, portion.name, portion.brief)
         sizes = [sum(map(size, block.records)) for block in portion.blocks]
+        if topic.count and topic.tokens + sizes[0] > limit:
+            topic = _continuation(topic, known)
+        if topic.count and topic.tokens + sizes[0] > limit:
+            topic = _new_topic(work, topic.name, topic.brief, parent=topic.id)
         for start, stop in chunks(sizes, limit, topic.tokens):
-            if start or (topic.count and topic.tokens + sizes[0] > limit):
+            if start:
                 topic = _new_topic(work, topic.name, topic.brief, parent=topic.id)
             blocks = portion.blocks[start:stop]
             topic = store.move(topic, blocks)
@@ -220,6 +224,13 @@ def _move(
             work.moved.setdefault(topic.id, []).extend(blocks)
             work.session = store.add_days(work.session, topic, blocks)
         by_name[topic.name] = topic.id
+
+
+def _continuation(topic: Topic, known: Mapping[str, Topic]) -> Topic:
+    """Where a full topic goes on by now: its newest continuation, or itself."""
+    while following := [t for t in known.values() if t.parent == topic.id and t.status == "open"]:
+        topic = following[-1]
+    return topic
 
 
 def _new_topic(work: _Work, name: str, brief: str, parent: str | None = None) -> Topic:
