@@ -130,7 +130,7 @@ class TestSplit:
         assert len([r for r in store.receipts(session) if r.split]) >= 2
 
     def test_a_full_topic_goes_on_in_another(self, tmp_path: Path) -> None:
-        graph = open_graph(tmp_path, topic_window=1_000, topic_share=0.9)
+        graph = open_graph(tmp_path, topic_window=1_000, topic_share=0.4)
         for n in range(3):
             record(graph, CONFIG, *past(f"茶{n}", "雨", rounds=4))
             tell(graph, CONFIG, chatter("雨", 100 + n))
