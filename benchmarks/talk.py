@@ -25,6 +25,8 @@ THEMES = (
     "wedding guests florist cake speech invitations",
 )
 
+FILLING = "the a my your some about with near after before under again maybe still our two".split()
+
 
 def said(turn: int, characters: int) -> str:
     """A text of that many characters; the theme changes every ten turns and returns."""
@@ -32,7 +34,7 @@ def said(turn: int, characters: int) -> str:
     draw = random.Random(turn * 1_000 + characters)
     text = f"{turn}:"
     while len(text) < characters:
-        text += f" {draw.choice(words)} {draw.randrange(1000)}"
+        text += f" {draw.choice(FILLING)} {draw.choice(words)}"
     return text[:characters]
 
 

@@ -93,7 +93,9 @@ class SemanticAdsorber:
 
 def block_vectors(blocks: Sequence[LogicalBlock], embedder: Embedder) -> Vectors:
     """Mean vector of each block's messages, as unit rows [blocks, d]."""
-    flat = embedder.embed([r.line for b in blocks for r in b.records])
+    # A user message by its bare text, as it was embedded when it came.
+    texts = [r.text if r.role == "user" else r.line for b in blocks for r in b.records]
+    flat = embedder.embed(texts)
     owner = np.repeat(np.arange(len(blocks)), [len(b.records) for b in blocks])
     sums = np.zeros((len(blocks), embedder.dimension), dtype=np.float32)
     np.add.at(sums, owner, flat)
