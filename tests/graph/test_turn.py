@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from sessions import (
@@ -309,6 +310,23 @@ class TestTools:
             called = [c["id"] for m in request.messages for c in getattr(m, "tool_calls", [])]
             answered = [m.tool_call_id for m in request.messages if isinstance(m, ToolMessage)]
             assert called == answered
+
+    @pytest.mark.parametrize("stop", ["tools", "generate"])
+    def test_a_message_sent_again_goes_on_where_its_tools_stopped(
+        self, tmp_path: Path, stop: str
+    ) -> None:
+        script = [calling("weather", {"city": "Rome"}), "Sunny."]
+        responder = ScriptedResponder(*script)
+        graph = open_graph(tmp_path, fake_roles(responder), tools=[self.weather])
+        asked = {"messages": [HumanMessage("How is the weather?", id="q")]}
+        graph.invoke(asked, CONFIG, interrupt_after=[stop])
+        messages = graph.invoke(asked, CONFIG)["messages"]
+        assert [m.type for m in messages][-1] == "ai"
+        assert messages[-1].content == "Sunny."
+        transcript = transcript_of(tmp_path, graph, CONFIG)
+        kinds = ["user", "assistant", "tool", "assistant"]
+        assert [r.role for r in transcript] == [k for k in kinds if stop == "tools" or k != "tool"]
+        assert responder.requests[-1].query == "How is the weather?"
 
 
 class TestRecordOnly:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import Runnable
 
 from topicloom.errors import InputError, NoNewMessageError
@@ -49,12 +49,13 @@ def perceive(
         workspace = open_workspace(workspaces, session)
         messages = state.get("messages", [])
         recent = recent_records(workspace.store, session, messages)
-        fresh = new_messages(messages, recent)
+        options = turn_options()
+        fresh = new_messages(messages, recent, answer=options.answer)
         if session.turn == 0:
             spoken = language or language_of([text_of(m) for m in messages])
             session = session.model_copy(update={"language": spoken})
-        newest = fresh[-1] if fresh else messages[-1]
-        answer = isinstance(newest, HumanMessage) and turn_options().answer
+        newest = fresh[-1] if fresh else recent[-1].message
+        answer = isinstance(newest, HumanMessage) and options.answer
         query, calls = text_of(newest), []
         if answer and rewriter is not None and recent:
             request = RewriteRequest(session.id, query, recent, session.language)
@@ -79,16 +80,20 @@ def perceive(
     return node(step, "perceive")
 
 
-def new_messages(messages: Sequence[AnyMessage], recent: Sequence[Record]) -> list[AnyMessage]:
+def new_messages(
+    messages: Sequence[AnyMessage], recent: Sequence[Record], answer: bool = True
+) -> list[AnyMessage]:
     """The messages that a turn takes in.
 
     Args:
         messages: The `messages` channel.
         recent: The newest records of the transcript.
+        answer: Whether the turn answers.
 
     Returns:
-        None of them if the last one is in the transcript but has had no answer yet: it was sent
-        again after a crash, or after a reply that failed.
+        None of them if a message in the transcript still waits for its answer: it was sent again
+        after a crash, or after a reply that failed. Tools that ran for it meanwhile stay in the
+        loop.
 
     Raises:
         NoNewMessageError: If there is none, and nothing waits for an answer either.
@@ -97,15 +102,23 @@ def new_messages(messages: Sequence[AnyMessage], recent: Sequence[Record]) -> li
     if messages and not _says_something(messages[-1]):
         raise InputError("the message is empty: give it a text or another content block")
     fresh = unheard(messages, recent)
-    waits = (
-        messages and recent and recent[-1].role == "user" and messages[-1].id == recent[-1].source
-    )
+    waits = _waits(messages, fresh, recent)
     if not fresh and not waits:
         raise NoNewMessageError(
             "there is no new message: every id in the input is part of the conversation already. "
             "Give a repeated message an id of its own, or none"
         )
-    return fresh
+    return [] if waits and answer else fresh
+
+
+def _waits(
+    messages: Sequence[AnyMessage], fresh: Sequence[AnyMessage], recent: Sequence[Record]
+) -> bool:
+    """Whether the newest user message has had no answer yet, only tool calls if anything."""
+    heard = messages[: len(messages) - len(fresh)]
+    if not (heard and recent and recent[-1].role == "user" and heard[-1].id == recent[-1].source):
+        return False
+    return all(isinstance(m, ToolMessage) or getattr(m, "tool_calls", None) for m in fresh)
 
 
 def unheard(messages: Sequence[AnyMessage], recent: Sequence[Record]) -> list[AnyMessage]:
