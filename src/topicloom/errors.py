@@ -13,6 +13,7 @@ TopicLoomError
 ├── StorageError              stored data that cannot be what was written
 │   └── MissingRecordError    a reference that points at nothing
 ├── SessionBusyError          another process holds the session's lock
+├── TransitionError           a step that the life of a topic does not have
 ├── UnusableAnswerError       a model's answer that holds nothing of what was asked for
 └── ReplyError                the main model failed after its retries
 ```
@@ -70,6 +71,10 @@ class MissingRecordError(StorageError):
 
 class SessionBusyError(TopicLoomError):
     """Another process holds the session."""
+
+
+class TransitionError(TopicLoomError):
+    """A step that the life of a topic does not have, such as waking one that was divided."""
 
 
 class UnusableAnswerError(TopicLoomError):

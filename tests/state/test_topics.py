@@ -51,6 +51,19 @@ def test_a_topic_survives_its_row() -> None:
     )
     assert Roster.fold([topic.model_dump(mode="json")])["t7"] == topic
     assert topic.chain == "topics/topic-t7"
+    assert topic.references == "references/topic-t7"
+
+
+def test_rows_of_before_there_were_archives_are_read() -> None:
+    old = {"id": "t1", "name": "Garden", "count": 2, "status": "open", "parent": None}
+    (topic,) = Roster.fold([old])
+    assert (topic.borrowed, topic.merged_into, topic.summary) == (None, None, "")
+    assert (topic.importance, topic.archived) == (None, "")
+
+
+def test_an_emptied_topic_keeps_what_it_is_about() -> None:
+    topic = Topic(id="t7", name="Garden", brief="tomatoes", head="0" * 16, count=3, tokens=90)
+    assert topic.emptied() == Topic(id="t7", name="Garden", brief="tomatoes")
 
 
 rows = st.lists(

@@ -1,4 +1,4 @@
-"""The three places that storage is tested on, behind one fixture."""
+"""The places that storage is tested on, behind one fixture."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
+from langgraph.store.sqlite import SqliteStore
 
 from topicloom.storage import FileStorage, Storage, StoreStorage
 
@@ -38,13 +39,25 @@ def postgres() -> Iterator[BaseStore]:
             server.cleanup()
 
 
-@pytest.fixture(params=["files", "memory", "postgres"])
+@pytest.fixture
+def memory() -> BaseStore:
+    """A store in memory."""
+    return InMemoryStore()
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[BaseStore]:
+    """A store in a SQLite file."""
+    with SqliteStore.from_conn_string(str(tmp_path / "store.sqlite")) as store:
+        store.setup()
+        yield store
+
+
+@pytest.fixture(params=["files", "memory", "sqlite", "postgres"])
 def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Reopen:
     """A place of its own, empty."""
     if request.param == "files":
         return lambda: FileStorage(tmp_path / "root", fsync=False)
-    store: BaseStore = (
-        InMemoryStore() if request.param == "memory" else request.getfixturevalue("postgres")
-    )
+    store: BaseStore = request.getfixturevalue(request.param)
     prefix = ("topicloom", f"test-{next(_numbers)}")
     return lambda: StoreStorage(store, prefix=prefix)

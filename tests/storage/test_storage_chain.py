@@ -6,29 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from chain_data import bodies, joined, refs
 from hypothesis import given
 from hypothesis import strategies as st
 
 from topicloom.errors import InputError, StorageError
 from topicloom.storage.chain import decode_line, encode_line, link, split_tail
-
-text = st.text(st.characters(exclude_categories=()), max_size=20)
-values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | text,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
-    max_leaves=8,
-)
-bodies = st.dictionaries(text.filter(lambda key: key not in ("prev", "ref")), values, max_size=4)
-refs = st.text("0123456789abcdef", min_size=16, max_size=16)
-
-
-def joined(data: Any) -> Any:
-    """Data as JSON can hold it: a high surrogate before a low one is one character."""
-    return json.loads(json.dumps(data))
 
 
 @given(bodies, st.none() | refs)
@@ -67,7 +50,7 @@ def test_order_and_time_do_not_count() -> None:
     assert link(None, {"a": 1}) != link("0" * 16, {"a": 1})
 
 
-@pytest.mark.parametrize("key", ["prev", "ref"])
+@pytest.mark.parametrize("key", ["prev", "ref", "purged"])
 def test_reserved_keys(key: str) -> None:
     with pytest.raises(InputError, match=key):
         encode_line({key: 1}, None, "0" * 16)

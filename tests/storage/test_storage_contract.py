@@ -138,7 +138,9 @@ def test_what_was_read_is_the_readers(reopen: Reopen) -> None:
     assert twin == log.read("c", refs)[0] == {"deep": {"list": [1]}}
 
 
-@pytest.mark.parametrize("body", [{"prev": 1}, {"ref": 1}, {"x": {1}}, {"x": float("nan")}])
+@pytest.mark.parametrize(
+    "body", [{"prev": 1}, {"ref": 1}, {"purged": 1}, {"x": {1}}, {"x": float("nan")}]
+)
 def test_bodies_that_are_refused(reopen: Reopen, body: dict[str, Any]) -> None:
     log = reopen().open("s")
     with pytest.raises(InputError):

@@ -1,4 +1,4 @@
-"""Random branching against a model: a chain is a list, a storage a dict from heads to lists."""
+"""Random histories against a model: a chain is a list, a storage a dict from heads to lists."""
 
 from __future__ import annotations
 
@@ -23,8 +23,16 @@ bodies = st.lists(
 )
 
 
+months = st.sampled_from(["2026-02", "2026-03"])
+openings = st.integers(0, 1)
+
+
 class Branching(RuleBasedStateMachine):
-    """Appends after any head seen so far, through two openings of one place."""
+    """Appends after any head seen so far, archives, restores and purges, through two openings.
+
+    Moving changes nothing. What is purged is gone for everyone who opens the place afterwards; an
+    opening that has read it before may remember it.
+    """
 
     heads = Bundle("heads")
 
@@ -35,9 +43,11 @@ class Branching(RuleBasedStateMachine):
     def begin(self) -> tuple[str, str | None]:
         self.storages = [self.place(), self.place()]
         self.model: dict[tuple[str, str | None], list[dict[str, Any]]] = {}
+        self.purged: set[tuple[str, str]] = set()
+        self.remembered: list[set[tuple[str, str]]] = [set(), set()]
         return ("transcript", None)
 
-    @rule(target=heads, at=heads, new=bodies, which=st.integers(0, 1))
+    @rule(target=heads, at=heads, new=bodies, which=openings)
     def append(
         self, at: tuple[str, str | None], new: list[dict[str, Any]], which: int
     ) -> tuple[str, str | None]:
@@ -50,21 +60,50 @@ class Branching(RuleBasedStateMachine):
     def another(self, chain: str) -> tuple[str, str | None]:
         return chain, None
 
-    @rule(at=heads, which=st.integers(0, 1))
+    @rule(chain=chains, month=months, which=openings)
+    def archive(self, chain: str, month: str, which: int) -> None:
+        log = self.storages[which].open("s")
+        if log.entries(chain):
+            log.archive(chain, month, {"name": chain})
+            card = log.archived(chain)
+            assert card is not None
+            assert card.month == month
+            assert card.refs == log.entries(chain)
+
+    @rule(chain=chains, which=openings)
+    def restore(self, chain: str, which: int) -> None:
+        log = self.storages[which].open("s")
+        log.restore(chain)
+        assert log.archived(chain) is None
+
+    @rule(at=heads, which=openings, chosen=st.sets(st.integers(0, 5), max_size=3))
+    def purge(self, at: tuple[str, str | None], which: int, chosen: set[int]) -> None:
+        chain, head = at
+        log = self.storages[which].open("s")
+        refs = [ref for place, ref in enumerate(log.refs(chain, head)) if place in chosen]
+        gone = {(chain, ref) for ref in refs}
+        assert log.purge(chain, refs) == len(gone - self.purged)
+        self.purged |= gone
+        self.remembered[which] -= gone
+        self.remembered[1 - which] |= gone
+
+    @rule(at=heads, which=openings)
     def look(self, at: tuple[str, str | None], which: int) -> None:
         chain, head = at
         log = self.storages[which].open("s")
         refs = log.refs(chain, head)
-        assert untimed(log.read(chain, refs)) == untimed(self.model.get(at, []))
+        said = [body["text"] for body in self.model.get(at, [])]
+        found = [body.get("text") for body in log.read(chain, refs)]
+        for ref, text, expected in zip(refs, found, said, strict=True):
+            purged = (chain, ref) in self.purged
+            remembered = (chain, ref) in self.remembered[which]
+            assert text == (None if purged and not (remembered and text) else expected)
         assert log.reports() == []
 
-    @rule(which=st.integers(0, 1))
+    @rule(which=openings)
     def restart(self, which: int) -> None:
         self.storages[which] = self.place()
-
-
-def untimed(found: list[dict[str, Any]]) -> list[str]:
-    return [body["text"] for body in found]
+        self.remembered[which] = set()
 
 
 class BranchingFiles(Branching):

@@ -33,17 +33,53 @@ class Topic(BaseModel):
     """Time of its oldest message, ISO 8601."""
     last_at: str = ""
     """Time of its newest message, ISO 8601."""
+    newest: int = 0
+    """Number of its newest message; 0 if it has none or is older than this field. Unlike times, it
+    never goes backwards."""
     status: Status = "open"
     """Where it is in its life, but for active and dormant."""
     parent: str | None = None
-    """The topic that it continues or is a part of."""
+    """The topic that it is a part of."""
     related: tuple[str, ...] = ()
     """Topics that were quoted for messages of this one."""
+    borrowed: str | None = None
+    """Newest entry of the chain of its references: blocks of other topics that belong here too."""
+    merged_into: str | None = None
+    """The topic that its messages went to, once it is merged."""
+    summary: str = ""
+    """What a review made of it; stands for an archived topic (spec 000, 4.8)."""
+    importance: float | None = None
+    """How much it matters by the last review, 0 to 1; None before the first."""
+    once: bool = False
+    """Whether the last review took it for something that was asked once and is over."""
+    reviewed: str | None = None
+    """Newest entry of its chain at the last review; None before the first."""
+    archived: str = ""
+    """Month that it was last archived in, `2026-03`."""
 
     @property
     def chain(self) -> str:
         """Name of the chain of its messages."""
         return f"topics/topic-{self.id}"
+
+    @property
+    def references(self) -> str:
+        """Name of the chain of its references."""
+        return f"references/topic-{self.id}"
+
+    def emptied(self) -> Topic:
+        """The topic without messages or references; what it had stays in storage."""
+        return self.model_copy(
+            update={
+                "head": None,
+                "count": 0,
+                "tokens": 0,
+                "first_at": "",
+                "last_at": "",
+                "newest": 0,
+                "borrowed": None,
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +113,10 @@ class Roster:
     def open(self) -> list[Topic]:
         """Topics that may be active or dormant."""
         return [t for t in self if t.status == "open"]
+
+    def get(self, topic_id: str) -> Topic | None:
+        """The topic of that id, if there is one."""
+        return self.topics.get(topic_id)
 
     def archived(self) -> list[Topic]:
         """Topics that only an explicit request may find."""

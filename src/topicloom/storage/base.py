@@ -2,17 +2,21 @@
 
 A checkpoint keeps one head a chain and nothing else; bodies live here. Storage only ever
 grows, so every head that was ever handed out stays readable, and forking from an old
-checkpoint sees what that checkpoint saw, whatever has been appended since.
+checkpoint sees what that checkpoint saw, whatever has been appended since. Archiving moves
+bodies and changes nothing of that. Purging is the one exception, and takes bodies only: refs
+and order stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from topicloom.storage.cards import ArchiveCard
 
 
 class VectorLog(Protocol):
@@ -43,6 +47,15 @@ class VectorLog(Protocol):
         """
         ...
 
+    def remove(self, keys: Collection[str]) -> None:
+        """Remove the vectors of some keys, where there are any.
+
+        Raises:
+            StorageError: The stored data is not vectors.
+            StorageUnavailableError: Nothing can be written there.
+        """
+        ...
+
 
 class SessionLog(Protocol):
     """Everything durable of one session. Safe to use from several threads and processes."""
@@ -57,7 +70,7 @@ class SessionLog(Protocol):
         Args:
             chain: Name of the chain, such as `transcript` or `topics/topic-t1`.
             head: Ref to append after, or None to begin; any older ref forks.
-            bodies: JSON-native data, without keys `prev` and `ref`.
+            bodies: JSON-native data, without keys `prev`, `ref` and `purged`.
 
         Returns:
             The new head; `head` itself when there are no bodies.
@@ -83,9 +96,97 @@ class SessionLog(Protocol):
     def read(self, chain: str, refs: Sequence[str]) -> list[dict[str, Any]]:
         """The bodies of refs, in their order. The caller owns what is returned.
 
+        What is left of a purged body has the key `purged`.
+
         Raises:
             MissingRecordError: A ref is not in the chain.
-            StorageError: An entry is not what was written, such as a line edited by hand.
+            StorageError: An entry is not what was written, such as a line edited by hand, or an
+                archive that is damaged or gone.
+        """
+        ...
+
+    def readable(self, chain: str, refs: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Those of some bodies that can be read, by ref; else like `read`.
+
+        Raises:
+            MissingRecordError: A ref is not in the chain.
+        """
+        ...
+
+    def entries(self, chain: str) -> Mapping[str, str | None]:
+        """The ref before each ref of a chain, of all its branches, in no order.
+
+        Empty for an unknown chain.
+        """
+        ...
+
+    def archive(self, chain: str, month: str, summary: Mapping[str, Any]) -> None:
+        """Move a chain's bodies into the archive, compressed, beside a summary for people.
+
+        Every head stays valid: `refs`, `read` and `append` work as before. May be called again,
+        with another month or summary too: it takes in what was appended since. Safe beside other
+        processes; killed anywhere, nothing is lost or twice, and the same call finishes.
+        Entries that are damaged stay where they are.
+
+        Args:
+            chain: Name of the chain.
+            month: What to file it under, `2026-03`.
+            summary: JSON-native data, without a key `refs`.
+
+        Raises:
+            MissingRecordError: The chain is empty.
+            InputError: That is no month, or the summary is not JSON.
+            StorageError: An archive of the chain is damaged; nothing was changed.
+            StorageUnavailableError: Nothing can be written there.
+        """
+        ...
+
+    def restore(self, chain: str) -> None:
+        """Move a chain back out of the archive, and its summary away; the reverse of `archive`.
+
+        Nothing to do where nothing is archived.
+
+        Raises:
+            StorageError: An archive of the chain is damaged; nothing was changed.
+            StorageUnavailableError: Nothing can be written there.
+        """
+        ...
+
+    def archived(self, chain: str) -> ArchiveCard | None:
+        """What an archived chain is filed under; None when nothing of it is archived."""
+        ...
+
+    def purge(
+        self,
+        chain: str,
+        refs: Sequence[str],
+        keep: Mapping[str, Mapping[str, Any]] | None = None,
+        summary: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Remove bodies on purpose and for good, archived or not, and the vectors of their refs.
+
+        The entries stay with their refs, so every head stays valid. `read` gives what was kept
+        of a body, with the key `purged`. Appending such an entry again does not bring its body
+        back. Killed half-way, the same call finishes. What other processes have in memory stays
+        there for as long as they run. Messages are purged by `SessionStore.purge`, which knows
+        what has to stay of them and where else they stand.
+
+        Args:
+            chain: Name of the chain.
+            refs: The entries.
+            keep: What stays of their bodies, by ref; nothing by default.
+            summary: Takes the place of what the archive's card says, if there is one: that may
+                quote what is removed. Empty by default.
+
+        Returns:
+            How many were purged and had not been before.
+
+        Raises:
+            MissingRecordError: A ref is not in the chain; nothing was changed.
+            InputError: What is to stay is not JSON, or uses a reserved key.
+            StorageError: An archive of the chain is damaged, and nobody can say what is in it;
+                nothing was changed.
+            StorageUnavailableError: Nothing can be written there.
         """
         ...
 

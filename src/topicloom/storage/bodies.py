@@ -43,3 +43,15 @@ class BodyCache:
             while self._held > self._limit:
                 _, dropped = self._bodies.popitem(last=False)
                 self._held -= len(dropped) + _OVERHEAD
+
+    def replace(self, session: str, chain: str, ref: str, body: bytes) -> None:
+        """Let go of a body that is not valid any more.
+
+        The new one takes its place, so that a reader who still holds the old one does not put it
+        back.
+        """
+        with self._mutex:
+            old = self._bodies.pop((session, chain, ref), None)
+            if old is not None:
+                self._held -= len(old) + _OVERHEAD
+        self.put(session, chain, ref, body)

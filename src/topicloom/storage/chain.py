@@ -26,7 +26,9 @@ NO_PREV = "0" * 16
 _TAIL_BYTES = len('"prev":"0123456789abcdef","ref":"0123456789abcdef"}\n')
 _TAIL = re.compile(rb'[{,]"prev":"([0-9a-f]{16})","ref":"([0-9a-f]{16})"\}\n')
 _UNIDENTIFYING = "time"
-_RESERVED = ("prev", "ref")
+PURGED = "purged"
+"""Marks a body that was purged; see `tombstones`."""
+_RESERVED = ("prev", "ref", PURGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +83,6 @@ def draft(prev: str | None, body: Mapping[str, Any]) -> RawEntry:
     return RawEntry(link(prev, body), prev, dump_body(body))
 
 
-def is_sound(raw: RawEntry) -> bool:
-    """Whether a stored entry is what its ref says it is."""
-    try:
-        return link(raw.prev, load_body(raw.body)) == raw.ref
-    except (StorageError, InputError):
-        return False
-
-
 def dump_body(body: Mapping[str, Any]) -> bytes:
     """A body as compact JSON in UTF-8, keys in their own order.
 
@@ -97,7 +91,7 @@ def dump_body(body: Mapping[str, Any]) -> bytes:
     one character the two stand for: JSON cannot tell these apart.
 
     Raises:
-        InputError: The body cannot be JSON, or uses the key "prev" or "ref".
+        InputError: The body cannot be JSON, or uses the key "prev", "ref" or "purged".
     """
     for key in _RESERVED:
         if key in body:
@@ -127,7 +121,7 @@ def encode_line(body: Mapping[str, Any], prev: str | None, ref: str) -> bytes:
     """The line of an entry, newline included.
 
     Raises:
-        InputError: The body cannot be JSON, or uses the key "prev" or "ref".
+        InputError: The body cannot be JSON, or uses the key "prev", "ref" or "purged".
     """
     return join_line(RawEntry(ref, prev, dump_body(body)))
 

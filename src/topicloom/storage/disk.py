@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -100,11 +101,34 @@ def sync_folder(folder: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes, *, fsync: bool) -> None:
-    """Write a small file whole, in the place of the old one if there is one."""
-    fresh = path.with_name(path.name + ".new")
+    """Write a small file whole, in the place of the old one if there is one.
+
+    It is written under another name and read back before it takes the old one's place.
+
+    Raises:
+        OSError: It could not be written, or not be read back; the old file is as it was.
+    """
+    fresh = fresh_name(path)
     fresh.unlink(missing_ok=True)
     append_bytes(fresh, data, fsync=fsync)
+    if fresh.read_bytes() != data:
+        raise OSError(errno.EIO, "what was written could not be read back", str(fresh))
     fresh.replace(path)
+    if fsync:
+        sync_folder(path.parent)
+
+
+def fresh_name(path: Path) -> Path:
+    """Where the new content of a file is written before it takes the old one's place."""
+    return path.with_name(path.name + ".new")
+
+
+def remove_file(path: Path, *, fsync: bool) -> None:
+    """Remove a file, if it is there."""
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return
     if fsync:
         sync_folder(path.parent)
 

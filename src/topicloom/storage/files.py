@@ -3,6 +3,8 @@
     <root>/<session>/session.json               the session's true name
                      transcript.jsonl           one file a chain
                      topics/topic-t1.jsonl
+                     topics/archived/2026-03/topic-t2.jsonl.xz   an archived chain
+                     topics/archived/2026-03/topic-t2.json       its summary
                      vectors-<fingerprint>.bin  vectors of one embedding space
                      .lock                      held while appending
                      .held                      held by `FileStorage.lock`
@@ -13,18 +15,21 @@ Names are made safe by `names.safe_name`. Nothing is created before the first ap
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from topicloom.errors import SessionBusyError, StorageUnavailableError
+from topicloom.storage.archive_file import ArchiveFile
 from topicloom.storage.base import SessionLog, VectorLog
 from topicloom.storage.bodies import DEFAULT_BYTES, BodyCache
+from topicloom.storage.cards import ArchiveCard
 from topicloom.storage.chain import RawEntry
 from topicloom.storage.disk import make_folder, reachable, replace_file
-from topicloom.storage.jsonl import ChainFile, Place
+from topicloom.storage.file_chain import FileChain, Spot
 from topicloom.storage.log import ChainLog
 from topicloom.storage.names import original_name, safe_name
 from topicloom.storage.shelf import Shelf
@@ -108,10 +113,26 @@ class FileLog(ChainLog):
         super().__init__(session, bodies)
         self._folder = folder
         self._fsync = fsync
-        self._files: dict[str, ChainFile] = {}
+        self._chains: dict[str, FileChain] = {}
         self._lock = FileLock(folder / ".lock", timeout=_APPEND_SECONDS)
         with reachable(folder):
             self._has_card = self._check_card()
+
+    def entries(self, chain: str) -> Mapping[str, str | None]:
+        """The ref before each ref of a chain; see `SessionLog.entries`."""
+        with self._holding(chain) as files:
+            return files.refs()
+
+    def restore(self, chain: str) -> None:
+        """Move a chain back out of the archive; see `SessionLog.restore`."""
+        with self._holding(chain) as files:
+            files.sweep()
+            files.restore()
+
+    def archived(self, chain: str) -> ArchiveCard | None:
+        """What an archived chain is filed under; see `SessionLog.archived`."""
+        with self._mutex, reachable(self._folder):
+            return self._files(chain).card()
 
     def vectors(self, fingerprint: str) -> VectorLog:
         """The vectors of one embedding space; see `SessionLog.vectors`."""
@@ -119,77 +140,130 @@ class FileLog(ChainLog):
         return VectorFile(path, self._writing)
 
     def _append(self, chain: str, head: str | None, entries: Sequence[RawEntry]) -> None:
-        file = self._file(chain)
+        files = self._files(chain)
         if head is not None:
             # Before the lock, which makes a folder: a wrong head shall leave nothing behind.
-            self._place(chain, head)
-        with self._writing(), reachable(file.path):
-            file.repair()
-            file.append(entries)
+            self._spot(chain, head)
+        with self._writing(), reachable(files.plain.path):
+            files.settle()
+            files.append(entries)
+
+    def _archive(self, chain: str, month: str, summary: Mapping[str, Any]) -> bool:
+        with self._holding(chain) as files:
+            files.sweep()
+            return files.archive(month, summary)
+
+    def _purge(
+        self, chain: str, tombstones: Mapping[str, RawEntry], summary: Mapping[str, Any]
+    ) -> int:
+        with self._holding(chain) as files:
+            files.sweep()
+            return files.purge(tombstones, summary)
+
+    def _all_vectors(self) -> Iterable[VectorLog]:
+        with reachable(self._folder):
+            paths = sorted(self._folder.glob("vectors-*.bin"))
+        return [VectorFile(path, self._writing) for path in paths]
 
     def _prev(self, chain: str, ref: str) -> str | None:
-        return self._place(chain, ref).prev
+        return self._spot(chain, ref).place.prev
 
     def _fetch(self, chain: str, refs: Sequence[str]) -> Iterable[RawEntry]:
         with self._mutex:
-            places = [(ref, self._place(chain, ref)) for ref in refs]
-        file = self._file(chain)
-        with reachable(file.path):
-            yield from file.read(places)
+            spots = [(ref, self._spot(chain, ref)) for ref in refs]
+        files = self._files(chain)
+        moved: list[str] = []
+        with reachable(files.plain.path):
+            for raw in files.read(spots):
+                if raw.body:
+                    yield raw
+                else:
+                    moved.append(raw.ref)
+        if moved:
+            # Another process has archived, restored or purged. With the lock held it does not.
+            with self._holding(chain):
+                files.settle(anew=True)
+                found = list(files.read([(ref, self._spot(chain, ref)) for ref in moved]))
+            yield from found
 
     def _mismatch(self, chain: str, ref: str) -> str:
-        file = self._file(chain)
-        line = file.line_number(self._place(chain, ref))
+        spot = self._spot(chain, ref)
+        if isinstance(spot.part, ArchiveFile) and spot.part.damage:
+            return f"entry {ref} of chain {chain!r} cannot be read: {spot.part.damage}"
+        with reachable(self._folder):
+            place = spot.part.whereabouts(spot.place)
         return (
-            f"{file.path}, line {line}: entry {ref} is not what was written. If"
+            f"{place}: entry {ref} is not what was written. If"
             " you changed it, change it back: storage is append-only. Otherwise restore the file"
             " from a backup"
         )
 
-    def _place(self, chain: str, ref: str) -> Place:
+    def _spot(self, chain: str, ref: str) -> Spot:
         """Where an entry is; looks at the disk only for an entry not known yet."""
-        file = self._file(chain)
-        place = file.place(ref)
-        if place is not None:
-            return place
-        with self._mutex, reachable(file.path):
-            if file.refresh():
-                # The end of a line is missing. With the lock held it is not being written.
-                with self._writing():
-                    file.repair()
-            place = file.place(ref)
-        if place is None:
+        files = self._files(chain)
+        with self._mutex, reachable(files.plain.path):
+            spot = files.spot(ref)
+            if spot is None:
+                torn = files.refresh()
+                spot = files.spot(ref)
+                if torn or spot is None:
+                    # The end of a line is missing, or an entry is on its way from one file to
+                    # another. With the lock held, nobody is writing.
+                    with self._holding(chain):
+                        spot = files.spot(ref)
+        if spot is None:
             raise self._missing(chain, ref)
-        return place
+        return spot
 
-    def _file(self, chain: str) -> ChainFile:
-        file = self._files.get(chain)
-        if file is None:
+    def _files(self, chain: str) -> FileChain:
+        files = self._chains.get(chain)
+        if files is None:
             *folders, name = (safe_name(part) for part in chain.split("/"))
-            path = self._folder.joinpath(*folders, f"{name}.jsonl")
-            file = ChainFile(path, fsync=self._fsync, reports=self._reports)
-            file = self._files.setdefault(chain, file)
-        return file
+            folder = self._folder.joinpath(*folders)
+            files = FileChain(folder, name, fsync=self._fsync, reports=self._reports)
+            files = self._chains.setdefault(chain, files)
+        return files
+
+    @contextmanager
+    def _holding(self, chain: str) -> Iterator[FileChain]:
+        """A chain brought up to date, and nobody else writes to the session.
+
+        Nothing is created: a session that has no folder has nothing that could be written to.
+        """
+        files = self._files(chain)
+        with self._mutex, reachable(files.plain.path):
+            if not self._folder.is_dir():
+                yield files
+                return
+            with self._locked():
+                files.settle()
+                yield files
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """The folder exists, and no other thread or process appends to this session."""
+        """The folder exists, and no other thread or process writes to this session."""
         with self._mutex:
             with reachable(self._folder):
                 make_folder(self._folder, fsync=self._fsync)
-                try:
-                    self._lock.acquire()
-                except Timeout as error:
-                    raise SessionBusyError(
-                        f"session {self.session!r} could not be appended to: another process has"
-                        f" held {self._lock.lock_file} for {_APPEND_SECONDS:.0f} seconds"
-                    ) from error
-            try:
+            with self._locked():
                 with reachable(self._folder):
                     self._write_card()
                 yield
-            finally:
-                self._lock.release()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with reachable(self._folder):
+            try:
+                self._lock.acquire()
+            except Timeout as error:
+                raise SessionBusyError(
+                    f"session {self.session!r} could not be written to: another process has"
+                    f" held {self._lock.lock_file} for {_APPEND_SECONDS:.0f} seconds"
+                ) from error
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _write_card(self) -> None:
         path = self._folder / _CARD

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from topicloom.storage.chain import RawEntry, join_line, split_line, split_tail
-from topicloom.storage.disk import append_bytes, sync_file
+from topicloom.storage.disk import append_bytes, remove_file, replace_file, sync_file
+from topicloom.storage.packing import lines_in
 
 
 class Place(NamedTuple):
     """Where an entry is in its file."""
 
     offset: int
+    """Bytes before it; in an archive, in the text of its block."""
     length: int
-    """Bytes, newline included."""
+    """Bytes, newline included; 0 for an entry that is known of but not there any more."""
     prev: str | None
+    block: tuple[int, int] = (0, 0)
+    """In an archive, where the block is: bytes before it, and its size."""
 
 
 @dataclass(slots=True)
@@ -34,14 +38,16 @@ class _Seen:
     lines: int = 0
     last: str | None = None
     """Ref of the last entry indexed."""
+    last_place: Place | None = None
 
 
 class ChainFile:
     """An index over one file, kept up with what other processes append.
 
-    The index holds offsets and refs and no bodies, and is built without parsing any JSON. Not
-    safe for several threads: the log that owns it holds a lock. All methods raise OSError where
-    the system does; a file that is not there is an empty chain.
+    The index holds offsets and refs and no bodies, and is built without parsing any JSON. Where
+    another process has rewritten the file, the index is found out by the refs at the ends of the
+    lines. Not safe for several threads: the log that owns it holds a lock. All methods raise
+    OSError where the system does; a file that is not there is an empty chain.
     """
 
     def __init__(self, path: Path, *, fsync: bool, reports: list[str]) -> None:
@@ -57,9 +63,19 @@ class ChainFile:
         self._reports = reports
         self._seen = _Seen()
 
-    def place(self, ref: str) -> Place | None:
-        """Where an entry is; None when the file did not have it at the last `refresh`."""
-        return self._seen.places.get(ref)
+    @property
+    def places(self) -> Mapping[str, Place]:
+        """The entries that the file had at the last `refresh`, in its order."""
+        return self._seen.places
+
+    @property
+    def torn(self) -> Path:
+        """Where torn lines are set aside."""
+        return self.path.with_name(self.path.name + ".torn")
+
+    def forget(self) -> None:
+        """Have the next `refresh` look at the whole file again."""
+        self._seen = _Seen()
 
     def refresh(self) -> bool:
         """Index what has been appended since the last time.
@@ -72,7 +88,7 @@ class ChainFile:
         except FileNotFoundError:
             self._seen = _Seen()
             return False
-        if now.st_ino != self._seen.inode or now.st_size < self._seen.end:
+        if now.st_ino != self._seen.inode or now.st_size < self._seen.end or not self._agrees(now):
             self._seen = _Seen()
         self._seen.inode = now.st_ino
         return now.st_size > self._seen.end and self._scan()
@@ -88,12 +104,11 @@ class ChainFile:
         with self.path.open("r+b") as file:
             file.seek(self._seen.end)
             torn = file.read()
-            aside = self.path.with_name(self.path.name + ".torn")
-            append_bytes(aside, torn + b"\n", fsync=self._fsync)
+            append_bytes(self.torn, torn + b"\n", fsync=self._fsync)
             file.truncate(self._seen.end)
         self._reports.append(
             f"{self.path}: the last line was cut off in the middle; its {len(torn)} bytes were"
-            f" moved to {aside.name}"
+            f" moved to {self.torn.name}"
         )
 
     def append(self, entries: Sequence[RawEntry]) -> None:
@@ -114,18 +129,53 @@ class ChainFile:
             sync_file(self.path)
         self._seen.synced = self._seen.end
 
-    def read(self, places: Iterable[tuple[str, Place]]) -> Iterator[RawEntry]:
-        """The entries of refs as they stand in the file now, unchecked."""
-        with self.path.open("rb") as file:
-            for ref, place in places:
+    def read(self, wanted: Sequence[tuple[str, Place]]) -> Iterator[RawEntry]:
+        """Entries as they stand in the file now, unchecked; of one that is not in its place, an
+        empty body."""
+        try:
+            file = self.path.open("rb")
+        except FileNotFoundError:
+            yield from (RawEntry(ref, place.prev, b"") for ref, place in wanted)
+            return
+        with file:
+            for ref, place in wanted:
                 file.seek(place.offset)
-                raw = split_line(file.read(place.length))
-                yield RawEntry(ref, place.prev, b"") if raw is None else raw._replace(ref=ref)
+                yield entry_at(ref, place, file.read(place.length))
 
-    def line_number(self, place: Place) -> int:
-        """The number of an entry's line, from 1, as editors count."""
+    def whereabouts(self, place: Place) -> str:
+        """The file and the number of an entry's line, from 1, as editors count."""
         with self.path.open("rb") as file:
-            return file.read(place.offset).count(b"\n") + 1
+            number = file.read(place.offset).count(b"\n") + 1
+        return f"{self.path}, line {number}"
+
+    def lines(self) -> list[bytes]:
+        """The file's lines. The caller holds the session's lock and has called `repair`."""
+        try:
+            return lines_in(self.path.read_bytes())
+        except FileNotFoundError:
+            return []
+
+    def replace(self, lines: Sequence[bytes]) -> None:
+        """Put other lines in the place of all; without any, the file goes away.
+
+        The caller holds the session's lock.
+        """
+        if lines:
+            replace_file(self.path, b"".join(lines), fsync=self._fsync)
+        else:
+            remove_file(self.path, fsync=self._fsync)
+        self.forget()
+        self.refresh()
+        self._seen.synced = self._seen.end
+
+    def _agrees(self, now: os.stat_result) -> bool:
+        """Whether the last line indexed still stands where it did."""
+        place = self._seen.last_place
+        if place is None or now.st_size == self._seen.end:
+            return True
+        with self.path.open("rb") as file:
+            file.seek(place.offset)
+            return split_tail(file.read(place.length)) == (self._seen.last, place.prev)
 
     def _scan(self) -> bool:
         with self.path.open("rb") as file:
@@ -140,13 +190,20 @@ class ChainFile:
         self._seen.lines += 1
         tail = split_tail(line)
         if tail is None:
-            self._reports.append(
-                f"{self.path}: line {self._seen.lines} is not an entry and was passed over"
-            )
+            report = f"{self.path}: line {self._seen.lines} is not an entry and was passed over"
+            if report not in self._reports:
+                self._reports.append(report)
         else:
             ref, prev = tail
             # Refs of neighbours are the same text: one object for both halves the index.
             prev = self._seen.last if prev == self._seen.last else prev
-            self._seen.places.setdefault(ref, Place(self._seen.end, len(line), prev))
-            self._seen.last = ref
+            place = Place(self._seen.end, len(line), prev)
+            self._seen.places.setdefault(ref, place)
+            self._seen.last, self._seen.last_place = ref, place
         self._seen.end += len(line)
+
+
+def entry_at(ref: str, place: Place, line: bytes) -> RawEntry:
+    """The entry that a line is; when it is not the one that was looked for, an empty body."""
+    raw = split_line(line)
+    return RawEntry(ref, place.prev, b"") if raw is None or raw.ref != ref else raw

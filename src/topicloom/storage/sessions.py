@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
+from topicloom.errors import StorageError
 from topicloom.state.blocks import LogicalBlock
 from topicloom.state.recall import Note
 from topicloom.state.receipt import Receipt
@@ -14,8 +15,13 @@ from topicloom.state.records import Record
 from topicloom.state.session import Session
 from topicloom.state.topics import Roster, Topic
 from topicloom.storage.base import SessionLog
+from topicloom.storage.cards import ArchiveCard
+from topicloom.storage.chain_names import LEDGER, ROSTER, TIMELINE, TRANSCRIPT, TURNS
+from topicloom.storage.purging import PurgePlan, carry_out, plan_purge
+from topicloom.storage.recovery import recovered
+from topicloom.storage.removed import record_in, row_of
 
-TRANSCRIPT, ROSTER, LEDGER, TIMELINE, TURNS = "transcript", "roster", "ledger", "timeline", "turns"
+__all__ = ["LEDGER", "ROSTER", "TIMELINE", "TRANSCRIPT", "TURNS", "SessionStore", "ordered"]
 
 
 class SessionStore:
@@ -33,7 +39,7 @@ class SessionStore:
 
     def append(self, session: Session, records: Sequence[Record]) -> Session:
         """Append messages to the transcript; their numbers continue the conversation's."""
-        head = self.log.append(TRANSCRIPT, session.transcript, [_row(r) for r in records])
+        head = self.log.append(TRANSCRIPT, session.transcript, [row_of(r) for r in records])
         return session.model_copy(
             update={"transcript": head, "count": session.count + len(records)}
         )
@@ -53,8 +59,7 @@ class SessionStore:
         Raises:
             IndexError: If the conversation has no such message.
         """
-        if not 1 <= number <= session.count:
-            raise IndexError(f"the conversation has messages m1 to m{session.count}, not m{number}")
+        self._check(session, number)
         (record,) = self.records(session, number, number)
         return record
 
@@ -91,7 +96,7 @@ class SessionStore:
     def move(self, topic: Topic, blocks: Sequence[LogicalBlock]) -> Topic:
         """Append blocks to a topic's chain; returns the topic with its new head."""
         records = [r for block in blocks for r in block.records]
-        head = self.log.append(topic.chain, topic.head, [_row(r) for r in records])
+        head = self.log.append(topic.chain, topic.head, [row_of(r) for r in records])
         times = sorted(
             [t for t in (topic.first_at, topic.last_at) if t] + [r.time for r in records]
         )
@@ -105,8 +110,78 @@ class SessionStore:
         )
 
     def topic_records(self, topic: Topic, start: int = 0) -> list[Record]:
-        """A topic's messages in order, from its `start`th (counted from 0) on."""
-        return self._read(topic.chain, self.log.refs(topic.chain, topic.head)[start:])
+        """A topic's messages in order, from its `start`th (counted from 0) on.
+
+        Those that an archive which is damaged or gone does not give are taken from the transcript.
+
+        Raises:
+            MissingRecordError: The topic's entries are not known any more.
+            StorageError: A message cannot be read, and not be taken from the transcript either.
+        """
+        refs = self.log.refs(topic.chain, topic.head)[start:]
+        try:
+            return self._read(topic.chain, refs)
+        except StorageError:
+            rows = recovered(self.log, topic.chain, refs)
+        self._records.hold({r: record_in(row) for r, row in zip(refs, rows, strict=True)})
+        return list(map(record_in, rows))
+
+    def archive(self, topic: Topic, month: str) -> None:
+        """Move a topic's messages into the archive, beside a summary for people.
+
+        The topic is read, searched and added to as before. See `SessionLog.archive`.
+
+        Args:
+            topic: With its newest name, brief and summary.
+            month: What to file it under, `2026-03`.
+        """
+        self.log.archive(topic.chain, month, _summary(topic, self.topic_records(topic)))
+
+    def restore(self, topic: Topic) -> None:
+        """Move a topic's messages out of the archive; see `SessionLog.restore`."""
+        self.log.restore(topic.chain)
+
+    def archived(self, topic: Topic) -> ArchiveCard | None:
+        """What an archived topic is filed under; None when nothing of it is archived."""
+        return self.log.archived(topic.chain)
+
+    def plan_purge(self, session: Session, messages: Topic | Iterable[int]) -> PurgePlan:
+        """What has to be removed so that some messages are gone; nothing is removed yet.
+
+        Args:
+            session: Says which branch is meant.
+            messages: Numbers of messages, or a topic for all of its own.
+
+        Raises:
+            IndexError: If the conversation has no such message.
+            StorageError: A message cannot be read.
+        """
+        if isinstance(messages, Topic):
+            messages = [r.seq for r in self.topic_records(messages)]
+        numbers = sorted(set(messages))
+        for number in numbers[:1] + numbers[-1:]:
+            self._check(session, number)
+        refs = self.transcript_refs(session)
+        return plan_purge(self.log, [refs[n - 1] for n in numbers])
+
+    def purge(self, plan: PurgePlan) -> int:
+        """Remove messages for good, and what was made of them; see `SessionLog.purge`.
+
+        Their places stay: a purged message reads `REMOVED`, in every checkpoint. What is not in
+        the session's chains is not reached: the newest messages in the checkpoints themselves,
+        facts that were kept, other processes' memory, and later messages that repeat it.
+
+        Returns:
+            How many entries were purged that had not been before.
+
+        Raises:
+            StorageError: An archive is damaged, and nobody can say what is in it. What was purged
+                before it stays purged; mend it, and purge again.
+        """
+        count = carry_out(self.log, plan)
+        self._records.drop(ref for keep in plan.entries.values() for ref in keep)
+        self._rosters.clear()
+        return count
 
     def add_note(self, session: Session, note: Note) -> Session:
         """Append a recall note to the ledger."""
@@ -154,19 +229,20 @@ class SessionStore:
         self._reported += len(reports)
         return reports
 
+    @staticmethod
+    def _check(session: Session, number: int) -> None:
+        if not 1 <= number <= session.count:
+            raise IndexError(f"the conversation has messages m1 to m{session.count}, not m{number}")
+
     def _read(self, chain: str, refs: Sequence[str]) -> list[Record]:
         held = self._records.look_up(refs)
         missing = [ref for ref in refs if ref not in held]
         if missing:
             rows = zip(missing, self.log.read(chain, missing), strict=True)
-            fresh = {ref: Record.model_validate(row) for ref, row in rows}
+            fresh = {ref: record_in(row) for ref, row in rows}
             self._records.hold(fresh)
             held |= fresh
         return [held[ref] for ref in refs]
-
-
-def _row(record: Record) -> dict[str, Any]:
-    return {"id": record.id} | record.model_dump(mode="json", exclude_defaults=True)
 
 
 class _RecordCache:
@@ -196,6 +272,27 @@ class _RecordCache:
             while self._size > self._limit and self._records:
                 _, old = self._records.popitem(last=False)
                 self._size -= len(old.text)
+
+    def drop(self, refs: Iterable[str]) -> None:
+        """Let go of records."""
+        with self._lock:
+            for ref in refs:
+                old = self._records.pop(ref, None)
+                self._size -= len(old.text) if old is not None else 0
+
+
+def _summary(topic: Topic, records: Sequence[Record]) -> dict[str, Any]:
+    """What stands beside an archived topic, for people."""
+    return {
+        "topic": topic.id,
+        "name": topic.name,
+        "brief": topic.brief,
+        "summary": topic.summary,
+        "count": topic.count,
+        "first_at": topic.first_at,
+        "last_at": topic.last_at,
+        "days": sorted({record.day for record in records}),
+    }
 
 
 def ordered(topics: Iterable[Topic]) -> list[Topic]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp
@@ -56,3 +56,21 @@ def put_items(
     ops = [PutOp(namespace, key, dict(value), index=False) for key, value in values.items()]
     for start in range(0, len(ops), _PAGE):
         store.batch(ops[start : start + _PAGE])
+
+
+def delete_items(store: BaseStore, namespace: Namespace, keys: Iterable[str]) -> None:
+    """Delete items in order; those that are not there count as deleted."""
+    ops = [PutOp(namespace, key, None) for key in keys]
+    for start in range(0, len(ops), _PAGE):
+        store.batch(ops[start : start + _PAGE])
+
+
+def namespaces_in(store: BaseStore, namespace: Namespace) -> Iterator[Namespace]:
+    """The namespaces directly below one."""
+    depth = len(namespace) + 1
+    offset = 0
+    while page := store.list_namespaces(
+        prefix=namespace, max_depth=depth, limit=_PAGE, offset=offset
+    ):
+        yield from (found for found in map(tuple, page) if found[:-1] == namespace)
+        offset += len(page)

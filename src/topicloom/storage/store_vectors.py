@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,15 @@ from langgraph.store.base import BaseStore, Item
 from numpy.typing import NDArray
 
 from topicloom.errors import InputError, StorageError
-from topicloom.storage.store_items import Namespace, items_in, put_items
-from topicloom.storage.vectors import rows_of, vectors_of
+from topicloom.storage.store_items import Namespace, delete_items, items_in, put_items
+from topicloom.storage.vectors import rows_of, rows_without, vectors_of
 
 
 class StoreVectors:
     """A `VectorLog` of items `{"dimension": d, "rows": <base64 rows>}`.
 
-    The key of a batch is a hash of its rows, so the same batch twice is one item.
+    The key of a batch is a hash of its rows as they were appended, so the same batch twice is one
+    item.
     """
 
     def __init__(
@@ -39,9 +40,7 @@ class StoreVectors:
 
     def load(self) -> tuple[list[str], NDArray[np.float32]]:
         """Everything stored; see `VectorLog.load`."""
-        batches = sorted(
-            items_in(self._store, self._namespace), key=lambda item: (item.updated_at, item.key)
-        )
+        batches = self._batches()
         if not batches:
             return [], np.zeros((0, 0), dtype=np.float32)
         dimensions = {_dimension_of(item) for item in batches}
@@ -65,16 +64,42 @@ class StoreVectors:
                 f"namespace {self._namespace} holds vectors of {stored} numbers, not of"
                 f" {dimension}: an embedder that gives others needs another fingerprint"
             )
-        value = {"dimension": dimension, "rows": base64.b64encode(rows).decode("ascii")}
         self._announce()
-        put_items(self._store, self._namespace, {hashlib.sha256(rows).hexdigest()[:32]: value})
+        key = hashlib.sha256(rows).hexdigest()[:32]
+        put_items(self._store, self._namespace, {key: _value(rows, dimension)})
         self._dimension = dimension
+
+    def remove(self, keys: Collection[str]) -> None:
+        """Remove the vectors of some keys; see `VectorLog.remove`."""
+        newer: set[str] = set()
+        for item in self._batches(newest_first=True):
+            dimension, rows = _dimension_of(item), _rows_in(item)
+            own = set(vectors_of(rows, dimension)[0])
+            if not own.isdisjoint(keys):
+                # A batch written again is the newest, and must not outdo what came after it.
+                left = rows_without(rows, dimension, {*keys, *newer})
+                if left:
+                    put_items(self._store, self._namespace, {item.key: _value(left, dimension)})
+                else:
+                    delete_items(self._store, self._namespace, [item.key])
+            newer |= own
+
+    def _batches(self, *, newest_first: bool = False) -> list[Item]:
+        return sorted(
+            items_in(self._store, self._namespace),
+            key=lambda item: (item.updated_at, item.key),
+            reverse=newest_first,
+        )
 
     def _stored_dimension(self) -> int | None:
         if self._dimension is None:
             for item in self._store.search(self._namespace, limit=1):
                 self._dimension = _dimension_of(item)
         return self._dimension
+
+
+def _value(rows: bytes, dimension: int) -> dict[str, Any]:
+    return {"dimension": dimension, "rows": base64.b64encode(rows).decode("ascii")}
 
 
 def _dimension_of(item: Item) -> int:

@@ -6,28 +6,34 @@ not an object, because databases change objects: PostgreSQL reorders keys, rewri
 refuses NUL characters and lone surrogates. In SQL, `(value->>'body')::jsonb` reads most of them.
 
 Labels are made by `store_items.label`, which puts `%` only before hex digits. Labels of our own
-cannot be mistaken for any: `%sessions` lists the sessions, `%vectors-<fingerprint>` holds vectors.
+cannot be mistaken for any: `%sessions` lists the sessions, `%vectors-<fingerprint>` holds vectors,
+`%archived-<chain>` what was archived of a chain (`store_archive`). A chain is its own items and the
+archived ones together, and an entry that stands in both is one entry.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
+from typing import Any
 
 from langgraph.store.base import BaseStore, Item
 
 from topicloom.errors import ConfigurationError, SessionBusyError, StorageError
 from topicloom.storage.base import SessionLog, VectorLog
 from topicloom.storage.bodies import DEFAULT_BYTES, BodyCache
-from topicloom.storage.chain import RawEntry, is_sound
+from topicloom.storage.cards import ArchiveCard
+from topicloom.storage.chain import RawEntry
 from topicloom.storage.log import ChainLog
 from topicloom.storage.shelf import Shelf
-from topicloom.storage.store_items import Namespace, items_at, items_in, label, put_items
+from topicloom.storage.store_archive import StoreArchive
+from topicloom.storage.store_chain import StoreChain
+from topicloom.storage.store_items import Namespace, items_in, label, namespaces_in, put_items
 from topicloom.storage.store_vectors import StoreVectors
 
-_SESSIONS = "%sessions"
+_SESSIONS, _VECTORS, _ARCHIVED = "%sessions", "%vectors-", "%archived-"
 _OPEN_SESSIONS = 64
 
 
@@ -105,72 +111,97 @@ class StoreLog(ChainLog):
         self._prefix = prefix
         self._label = label(session)
         self._has_card = False
-        self._chains: dict[str, dict[str, str | None]] = {}
-        self._loaded: set[str] = set()
+        self._chains: dict[str, StoreChain] = {}
+
+    def entries(self, chain: str) -> Mapping[str, str | None]:
+        """The ref before each ref of a chain; see `SessionLog.entries`."""
+        with self._mutex:
+            return self._chain(chain).refs()
+
+    def restore(self, chain: str) -> None:
+        """Move a chain back out of the archive; see `SessionLog.restore`."""
+        with self._mutex:
+            self._chain(chain).restore()
+
+    def archived(self, chain: str) -> ArchiveCard | None:
+        """What an archived chain is filed under; see `SessionLog.archived`."""
+        with self._mutex:
+            return self._chain(chain).archive.card()
 
     def vectors(self, fingerprint: str) -> VectorLog:
         """The vectors of one embedding space; see `SessionLog.vectors`."""
-        own = f"%vectors-{label(fingerprint)}"
-        return StoreVectors(self._store, (*self._prefix, self._label, own), self._write_card)
+        return self._vectors_at((*self._prefix, self._label, f"{_VECTORS}{label(fingerprint)}"))
 
     def _append(self, chain: str, head: str | None, entries: Sequence[RawEntry]) -> None:
-        prevs = self._chains.setdefault(chain, {})
-        refs = [raw.ref for raw in entries]
-        self._look_up(chain, refs if head is None else [head, *refs])
-        if head is not None and head not in prevs:
-            raise self._missing(chain, head)
-        new = [raw for raw in entries if raw.ref not in prevs]
+        items = self._chain(chain)
+        new = items.news(head, entries)
+        if head is not None:
+            self._prev(chain, head)
         if new:
             self._write_card()
-            put_items(self._store, self._namespace(chain), {raw.ref: _value(raw) for raw in new})
-            prevs.update((raw.ref, raw.prev) for raw in new)
+            items.put(new)
+
+    def _archive(self, chain: str, month: str, summary: Mapping[str, Any]) -> bool:
+        return self._chain(chain).move_to_archive(month, summary)
+
+    def _purge(
+        self, chain: str, tombstones: Mapping[str, RawEntry], summary: Mapping[str, Any]
+    ) -> int:
+        return self._chain(chain).purge(tombstones, summary)
+
+    def _all_vectors(self) -> Iterable[VectorLog]:
+        found = namespaces_in(self._store, (*self._prefix, self._label))
+        own = [namespace for namespace in found if namespace[-1].startswith(_VECTORS)]
+        return [self._vectors_at(namespace) for namespace in own]
+
+    def _vectors_at(self, namespace: Namespace) -> VectorLog:
+        return StoreVectors(self._store, namespace, self._write_card)
 
     def _prev(self, chain: str, ref: str) -> str | None:
-        prevs = self._chains.setdefault(chain, {})
-        if ref not in prevs and chain not in self._loaded:
-            self._load(chain)
-        if ref not in prevs:
-            self._look_up(chain, [ref])
-        if ref not in prevs:
+        found = self._chain(chain).prev(ref)
+        if found is None:
             raise self._missing(chain, ref)
-        return prevs[ref]
+        return found[0]
 
     def _fetch(self, chain: str, refs: Sequence[str]) -> Iterable[RawEntry]:
-        found = [_raw(item) for item in items_at(self._store, self._namespace(chain), refs)]
-        absent = set(refs) - {raw.ref for raw in found}
+        items = self._chain(chain)
+        found = items.items(refs)
+        there = {raw.ref for raw in found}
+        absent = [ref for ref in refs if ref not in there]
         if absent:
-            raise self._missing(chain, min(absent))
+            with self._mutex:
+                found += items.archived(absent)
+                lost = items.archive.lost
+            there = {raw.ref for raw in found}
+            for ref in absent:
+                if ref not in there and ref not in lost:
+                    raise self._missing(chain, ref)
+            found += [RawEntry(ref, lost[ref], b"") for ref in absent if ref not in there]
         return found
 
     def _mismatch(self, chain: str, ref: str) -> str:
+        items = self._chain(chain)
+        if ref in items.archive.lost:
+            return f"entry {ref} of chain {chain!r} cannot be read: {items.archive.damage}"
         return (
-            f"item {ref} in namespace {self._namespace(chain)} is not what was written. If you"
+            f"item {ref} in namespace {items.namespace} is not what was written. If you"
             " changed it, change it back: storage is append-only. Otherwise restore it from a"
             " backup"
         )
 
-    def _load(self, chain: str) -> None:
-        """Take in a whole chain by pages. What is missed is looked up when it is met."""
-        self._loaded.add(chain)
-        prevs = self._chains[chain]
-        for item in items_in(self._store, self._namespace(chain)):
-            self._take(chain, prevs, _raw(item))
-
-    def _look_up(self, chain: str, refs: Sequence[str]) -> None:
-        """Take in those of some entries that are in the store."""
-        prevs = self._chains[chain]
-        unknown = [ref for ref in refs if ref not in prevs]
-        if unknown:
-            for item in items_at(self._store, self._namespace(chain), unknown):
-                self._take(chain, prevs, _raw(item))
-
-    def _take(self, chain: str, prevs: dict[str, str | None], raw: RawEntry) -> None:
-        prevs[raw.ref] = raw.prev
-        if is_sound(raw):
-            self._bodies.put(self.session, chain, raw.ref, raw.body)
-
-    def _namespace(self, chain: str) -> Namespace:
-        return (*self._prefix, self._label, label(chain))
+    def _chain(self, chain: str) -> StoreChain:
+        items = self._chains.get(chain)
+        if items is None:
+            own = (*self._prefix, self._label)
+            packed = (*own, f"{_ARCHIVED}{label(chain)}")
+            items = StoreChain(
+                self._store,
+                (*own, label(chain)),
+                StoreArchive(self._store, packed, self._reports),
+                lambda raw: self._bodies.put(self.session, chain, raw.ref, raw.body),
+            )
+            items = self._chains.setdefault(chain, items)
+        return items
 
     def _write_card(self) -> None:
         if not self._has_card:
@@ -178,17 +209,6 @@ class StoreLog(ChainLog):
             card = {"name": json.dumps(self.session)}
             put_items(self._store, (*self._prefix, _SESSIONS), {self._label: card})
             self._has_card = True
-
-
-def _value(raw: RawEntry) -> dict[str, str | None]:
-    return {"body": raw.body.decode(), "prev": raw.prev}
-
-
-def _raw(item: Item) -> RawEntry:
-    """The entry in an item; of a damaged item, one that no check lets through."""
-    body, prev = item.value.get("body"), item.value.get("prev")
-    text = body.encode("utf-8", "replace") if isinstance(body, str) else b""
-    return RawEntry(item.key, prev if isinstance(prev, str) else None, text)
 
 
 def _name_on(card: Item) -> str:

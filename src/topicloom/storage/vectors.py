@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.errors import InputError, StorageError
-from topicloom.storage.disk import append_bytes, reachable
+from topicloom.storage.disk import append_bytes, reachable, replace_file
 
 _MAGIC = b"topicloom-vec-1\n"
 _HEADER = struct.Struct("<16sI12x")
@@ -52,6 +52,14 @@ def vectors_of(rows: bytes, dimension: int) -> tuple[list[str], NDArray[np.float
     return list(newest), table["vector"][list(newest.values())].astype(np.float32)
 
 
+def rows_without(rows: bytes, dimension: int, keys: Collection[str]) -> bytes:
+    """Rows, those of some keys left out."""
+    table = np.frombuffer(rows, dtype=_row_type(dimension))
+    gone = {bytes.fromhex(key) for key in keys}
+    stays = np.array([key.tobytes() not in gone for key in table["key"]], dtype=np.bool_)
+    return table[stays].tobytes()
+
+
 class VectorFile:
     """A `VectorLog` in a file: a header that names the dimension, then rows.
 
@@ -80,9 +88,7 @@ class VectorFile:
         dimension = self._dimension(data)
         if dimension is None:
             return [], np.zeros((0, 0), dtype=np.float32)
-        whole = (len(data) - _HEADER.size) // _row_type(dimension).itemsize
-        rows = data[_HEADER.size : _HEADER.size + whole * _row_type(dimension).itemsize]
-        return vectors_of(rows, dimension)
+        return vectors_of(_whole_rows(data, dimension), dimension)
 
     def append(self, keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> None:
         """Add vectors; see `VectorLog.append`."""
@@ -94,6 +100,19 @@ class VectorFile:
             if self._cut_to_rows(dimension) == 0:
                 rows = _HEADER.pack(_MAGIC, dimension) + rows
             append_bytes(self._path, rows, fsync=False)
+
+    def remove(self, keys: Collection[str]) -> None:
+        """Remove the vectors of some keys; see `VectorLog.remove`."""
+        with self._writing(), reachable(self._path):
+            if not self._path.exists():
+                return
+            data = self._path.read_bytes()
+            dimension = self._dimension(data)
+            if dimension is None:
+                return
+            left = rows_without(_whole_rows(data, dimension), dimension, keys)
+            if len(left) < len(data) - _HEADER.size:
+                replace_file(self._path, data[: _HEADER.size] + left, fsync=True)
 
     def _cut_to_rows(self, dimension: int) -> int:
         """Cut off a torn row or header; returns what is left, in bytes."""
@@ -123,6 +142,12 @@ class VectorFile:
                 f"{self._path} is not a file of vectors; delete it, and they are computed again"
             )
         return int(dimension)
+
+
+def _whole_rows(data: bytes, dimension: int) -> bytes:
+    """The rows of a file without the one that a crash tore off."""
+    whole = (len(data) - _HEADER.size) // _row_type(dimension).itemsize
+    return data[_HEADER.size : _HEADER.size + whole * _row_type(dimension).itemsize]
 
 
 def _row_type(dimension: int) -> np.dtype[np.void]:

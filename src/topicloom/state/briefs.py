@@ -1,0 +1,55 @@
+"""Briefs that were written beside the graph, until a node of the graph takes them in.
+
+Only the graph writes the roster: a second writer could undo a turn. So a reflection leaves its
+briefs as updates, and whoever holds the checkpoint applies those that still fit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from pydantic import BaseModel, ConfigDict
+
+from topicloom.state.topics import Roster, Topic
+
+
+class BriefUpdate(BaseModel):
+    """A topic's new name and brief."""
+
+    model_config = ConfigDict(frozen=True)
+
+    topic: str
+    """Id of the topic."""
+    name: str
+    """Its new name."""
+    brief: str
+    """Its new brief."""
+    seen: str
+    """Stands for the topic as it was when the brief was written."""
+
+
+def update_of(topic: Topic, name: str, brief: str) -> BriefUpdate | None:
+    """The update that gives a topic a name and a brief; None if it has both already."""
+    if (name, brief) == (topic.name, topic.brief):
+        return None
+    return BriefUpdate(topic=topic.id, name=name, brief=brief, seen=_state_of(topic))
+
+
+def updated(roster: Roster, updates: Iterable[BriefUpdate]) -> list[Topic]:
+    """The topics with their new briefs.
+
+    An update is passed over if its topic is not open any more, or has got messages, a name or a
+    brief since: something newer has been written then, or the update has been applied.
+    """
+    found = [(roster[u.topic], u) for u in updates if u.topic in roster]
+    return [
+        topic.model_copy(update={"name": u.name, "brief": u.brief})
+        for topic, u in found
+        if topic.status == "open" and _state_of(topic) == u.seen
+    ]
+
+
+def _state_of(topic: Topic) -> str:
+    said = "\0".join((topic.head or "", topic.name, topic.brief))
+    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]

@@ -1,0 +1,114 @@
+"""The hierarchy of topics (spec 000, section 8): paths down to a topic, and what lies below one.
+
+A part is made after the topic that it is a part of, so there are no cycles; rows that were
+edited by hand may have some, and every walk here ends all the same. None of them recurses: a
+matter that one speaks of for years is divided again and again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+
+from topicloom.state.topics import Roster, Topic
+
+BETWEEN = " / "
+"""Stands between the names of a path."""
+_SHOWN = 3
+"""Names of a path that are shown at most: the first and the last ones."""
+_NUMBERED = re.compile(r"(.*\S) \(\d{1,9}\)", re.DOTALL)
+
+
+def path_of(topic: Topic, topics: Mapping[str, Topic]) -> list[Topic]:
+    """The topics from the top of the hierarchy down to a topic, itself last."""
+    path, seen = [topic], {topic.id}
+    while (parent := path[-1].parent) in topics and parent not in seen:
+        assert parent is not None  # `None in topics` is false
+        path.append(topics[parent])
+        seen.add(parent)
+    return path[::-1]
+
+
+def full_name(topic: Topic, topics: Mapping[str, Topic]) -> str:
+    """A topic's name behind those of the topics that it is a part of: `House / Kitchen / Tiles`.
+
+    A part that is called like its parent, but for a number, stands for both; of a long path
+    the first name and the last ones are shown.
+    """
+    names = [t.name for t in path_of(topic, topics)]
+    told = [n for n, below in itertools.pairwise(names) if base_of(n) != base_of(below)]
+    told.append(names[-1])
+    if len(told) > _SHOWN:
+        told = [told[0], "…", *told[1 - _SHOWN :]]
+    return BETWEEN.join(told)
+
+
+def named_in_full(topics: Sequence[Topic], known: Mapping[str, Topic]) -> list[Topic]:
+    """Topics under their full names, as splitters, routers and the index see them."""
+    return [_as_seen(t, known) for t in topics]
+
+
+def _as_seen(topic: Topic, known: Mapping[str, Topic]) -> Topic:
+    """A topic under its full name; of an archived one, the summary stands for its brief."""
+    if topic.status == "archived" and topic.summary:
+        topic = topic.model_copy(update={"brief": topic.summary})
+    if topic.parent is None:
+        return topic
+    return topic.model_copy(update={"name": full_name(topic, known)})
+
+
+def children_of(topic_id: str, topics: Mapping[str, Topic]) -> list[Topic]:
+    """The parts of a topic, in the order in which they were made."""
+    return [t for t in topics.values() if t.parent == topic_id]
+
+
+def heirs(topic_id: str | None, topics: Mapping[str, Topic]) -> list[Topic]:
+    """The open topics that hold what a topic held, in the order in which they were made.
+
+    An open topic is its own; a divided one leaves everything to its parts and theirs, a merged
+    one to what it was merged into. What is archived has none.
+    """
+    parts: dict[str, list[str]] = {}
+    for topic in topics.values():
+        if topic.parent is not None:
+            parts.setdefault(topic.parent, []).append(topic.id)
+    found: list[Topic] = []
+    seen: set[str] = set()
+    left = [topic_id]
+    while left:
+        current = left.pop()
+        if current is None or current in seen or current not in topics:
+            continue
+        seen.add(current)
+        topic = topics[current]
+        if topic.status == "open":
+            found.append(topic)
+        elif topic.status == "divided":
+            left += parts.get(current, ())
+        else:
+            left.append(topic.merged_into)
+    return sorted(found, key=lambda t: _age(t.id))
+
+
+def continued_in(topic_id: str | None, topics: Mapping[str, Topic]) -> Topic | None:
+    """The open topic in which a topic goes on: the one of its heirs that was last spoken of."""
+    found = heirs(topic_id, topics)
+    return max(found, key=lambda t: (t.newest, _age(t.id)), default=None)
+
+
+def base_of(name: str) -> str:
+    """A name without the number at its end: `Rain` of `Rain (2)`."""
+    match = _NUMBERED.fullmatch(name)
+    return match[1] if match else name
+
+
+def holders(roster: Roster) -> Roster:
+    """The topics that have messages of their own, under their full names: what an index holds."""
+    kept = [t for t in roster if t.head is not None]
+    return Roster({t.id: t for t in named_in_full(kept, roster.topics)})
+
+
+def _age(topic_id: str) -> int:
+    """The number in a short id; later topics have higher ones."""
+    return int(topic_id[1:]) if topic_id[1:].isdecimal() else 0

@@ -1,0 +1,133 @@
+"""The life of a topic: five states, and every step between them (spec 000, section 7).
+
+```
+            create                divide
+              |        +-> active ------> divided
+              v  wake  |   |   ^ |
+           dormant ----+   |   | +--> merged        merge: also from dormant
+              ^   <--------+   |
+              |      sleep     | revive
+              +--> archived ---+
+           archive
+```
+
+Whether an open topic is active or dormant is the session's to say, the rest stands in its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Literal
+
+from topicloom.errors import TransitionError
+from topicloom.state.topics import Status, Topic
+
+State = Literal["active", "dormant", "archived", "divided", "merged"]
+Event = Literal["create", "create_asleep", "wake", "sleep", "divide", "archive", "revive", "merge"]
+"""`create` makes an active topic, `create_asleep` a dormant one: there may be no room for another
+active one. `archive` is for reviews only, `revive` only for a search that the user asked for."""
+
+TRANSITIONS: Mapping[tuple[State | None, Event], State] = {
+    (None, "create"): "active",
+    (None, "create_asleep"): "dormant",
+    ("dormant", "wake"): "active",
+    ("active", "sleep"): "dormant",
+    ("active", "divide"): "divided",
+    ("dormant", "archive"): "archived",
+    ("archived", "revive"): "active",
+    ("active", "merge"): "merged",
+    ("dormant", "merge"): "merged",
+}
+"""Every step there is; None stands for a topic that does not exist yet."""
+
+_STATUS: Mapping[State, Status] = {
+    "active": "open",
+    "dormant": "open",
+    "archived": "archived",
+    "divided": "divided",
+    "merged": "merged",
+}
+
+
+def advance(state: State | None, event: Event) -> State:
+    """The state after an event.
+
+    Args:
+        state: The state before; None for a topic that does not exist yet.
+        event: What happens.
+
+    Raises:
+        TransitionError: If nothing of the kind can happen in that state.
+    """
+    after = TRANSITIONS.get((state, event))
+    if after is None:
+        raise TransitionError(f"no step {event!r} from {state or 'nothing'!r}")
+    return after
+
+
+def state_of(topic: Topic, active: Container[str]) -> State:
+    """The state of a topic.
+
+    Args:
+        topic: Its row.
+        active: Ids of the session's active topics.
+    """
+    if topic.status == "open":
+        return "active" if topic.id in active else "dormant"
+    return topic.status
+
+
+def lived(topic: Topic, event: Event, active: Container[str]) -> Topic:
+    """The row of a topic after an event; whether it is active is for the caller to enter.
+
+    Raises:
+        TransitionError: If nothing of the kind can happen to it.
+    """
+    try:
+        state = advance(state_of(topic, active), event)
+    except TransitionError as error:
+        raise TransitionError(f"topic {topic.id} {topic.name!r}: {error}") from error
+    return topic.model_copy(update={"status": _STATUS[state]})
+
+
+def woken(topic: Topic, active: Container[str], *, asked: bool = False) -> Topic:
+    """The row of a topic that is active from now on, if it was so before or not.
+
+    Args:
+        topic: Its row.
+        active: Ids of the topics that are active already.
+        asked: Whether the user asked for it: nothing else revives an archived topic.
+
+    Raises:
+        TransitionError: If it cannot wake.
+    """
+    state = state_of(topic, active)
+    if state == "active":
+        return topic
+    return lived(topic, "revive" if asked and state == "archived" else "wake", active)
+
+
+def divided(topic: Topic, active: Container[str]) -> Topic:
+    """The row of a topic whose messages belong to its parts from now on.
+
+    A dormant topic that outgrew its window was just given messages, which wakes it first
+    (spec 000, 4.4).
+
+    Raises:
+        TransitionError: If it is not open.
+    """
+    return lived(woken(topic, active), "divide", {topic.id}).emptied()
+
+
+def archived(topic: Topic, active: Container[str], month: str) -> Topic:
+    """The row of a topic that only a request of the user finds from now on.
+
+    Args:
+        topic: Its row.
+        active: Ids of the active topics.
+        month: Month of the archive that it goes to, `2026-03`.
+
+    Raises:
+        TransitionError: If it is not dormant.
+    """
+    return lived(topic, "archive", active).model_copy(update={"archived": month})

@@ -1,0 +1,50 @@
+"""Merging two topics that are about the same thing (spec 000, 4.8): what their rows become."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+
+from topicloom.errors import TransitionError
+from topicloom.state.lifecycle import lived, state_of
+from topicloom.state.records import Record
+from topicloom.state.topics import Topic
+
+
+def merge(survivor: Topic, other: Topic, active: Container[str]) -> tuple[Topic, Topic]:
+    """The rows of two topics, the other one merged into the survivor.
+
+    Name, brief and place in the hierarchy are the survivor's; a brief written anew is the
+    caller's business, and so is moving the messages: until then heads stay as they are.
+
+    Args:
+        survivor: An open topic.
+        other: An active or dormant one.
+        active: Ids of the active topics.
+
+    Raises:
+        TransitionError: If one of them may not be merged, or they are the same topic.
+    """
+    if survivor.id == other.id or state_of(survivor, active) not in ("active", "dormant"):
+        raise TransitionError(
+            f"topic {other.id} {other.name!r} cannot be merged into {survivor.id} "
+            f"({state_of(survivor, active)})"
+        )
+    times = sorted(t for x in (survivor, other) for t in (x.first_at, x.last_at) if t)
+    related = dict.fromkeys((*survivor.related, *other.related))
+    kept = survivor.model_copy(
+        update={
+            "count": survivor.count + other.count,
+            "tokens": survivor.tokens + other.tokens,
+            "first_at": times[0] if times else "",
+            "last_at": times[-1] if times else "",
+            "newest": max(survivor.newest, other.newest),
+            "related": tuple(i for i in related if i not in (survivor.id, other.id)),
+        }
+    )
+    gone = lived(other, "merge", active).emptied()
+    return kept, gone.model_copy(update={"merged_into": survivor.id})
+
+
+def in_order(*runs: Iterable[Record]) -> list[Record]:
+    """Messages of several topics in the order of the conversation, as a topic keeps them."""
+    return sorted((r for run in runs for r in run), key=lambda r: r.seq)

@@ -1,0 +1,86 @@
+"""References: a block that belongs to several topics has one home; the others refer to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from topicloom.state.blocks import LogicalBlock
+from topicloom.state.dividing import nearest_before
+from topicloom.state.records import Record
+from topicloom.state.splitting import Portion
+
+SHOWN = 8
+"""References of a topic that its reader is shown at most: the newest ones."""
+SHARE = 32
+"""A block is referred to if it is no larger than this part of what a topic may have, so that all
+references together take no more than a quarter of it."""
+
+
+class Reference(BaseModel):
+    """Some messages that belong to a topic and are kept in another."""
+
+    model_config = ConfigDict(frozen=True)
+
+    first: int
+    """Number of the first message."""
+    last: int
+    """Number of the last message."""
+    home: str
+    """The topic that they went to. It may have been divided or merged since."""
+
+
+def references_of(
+    portion: Portion, home: str, small: Iterable[LogicalBlock]
+) -> dict[str, list[Reference]]:
+    """What other topics are to refer to, by topic.
+
+    Args:
+        portion: Blocks that go to one topic.
+        home: Id of that topic.
+        small: Those of the blocks that are small enough to be shown twice.
+    """
+    found: dict[str, list[Reference]] = {}
+    for block in small:
+        for topic in portion.also.get(block.first, ()):
+            if topic != home:
+                reference = Reference(first=block.first, last=block.last, home=home)
+                found.setdefault(topic, []).append(reference)
+    return found
+
+
+def shown(references: Sequence[Reference]) -> list[Reference]:
+    """The references that a reader is shown: the newest, between half of `SHOWN` and all of it.
+
+    They are dropped by halves, so that the prompt loses its prefix once in several splits.
+    """
+    step = SHOWN // 2
+    over = max(0, len(references) - SHOWN)
+    return list(references[-(-over // step) * step :])
+
+
+def dealt(
+    references: Sequence[Reference], parts: Mapping[str, Sequence[LogicalBlock]]
+) -> dict[str, list[Reference]]:
+    """Hand the references of a divided topic to its parts: each to the one that was on before it.
+
+    Args:
+        references: In the order in which they came.
+        parts: Blocks of each part, by topic; not empty.
+    """
+    ids = list(parts)
+    homes = sorted((b.first, place) for place, i in enumerate(ids) for b in parts[i])
+    found: dict[str, list[Reference]] = {}
+    for reference in references:
+        found.setdefault(ids[nearest_before(homes, reference.first)], []).append(reference)
+    return found
+
+
+def window_of(own: Sequence[Record], borrowed: Iterable[Record]) -> list[Record]:
+    """What a topic's reader is shown: the topic's messages and borrowed ones, each once, in order.
+
+    Both kinds come from the part of the conversation that is split, which is newer than all that
+    was split before: in the order of the conversation, whatever comes, comes at the end.
+    """
+    return sorted({r.seq: r for r in (*borrowed, *own)}.values(), key=lambda r: r.seq)

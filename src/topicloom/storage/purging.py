@@ -1,0 +1,128 @@
+"""Removing messages for good, wherever a session's chains hold them or something made of them.
+
+What will be removed is worked out first, so that it can be shown before it is done. Forks count:
+a message goes from every branch that shares it, and from every topic that any branch moved it
+to. The transcript comes last: killed on the way, the same purge finds what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from topicloom.state.topics import Topic
+from topicloom.storage.base import SessionLog
+from topicloom.storage.chain import PURGED, link
+from topicloom.storage.chain_names import LEDGER, ROSTER, TRANSCRIPT, TURNS
+from topicloom.storage.removed import record_in, shell_of
+from topicloom.storage.traces import Traces
+
+Row = Mapping[str, Any]
+_CARD_STAYS = ("topic", "messages", "count", "days", "first_at", "last_at")
+"""What stays in the summary of an archived topic: numbers and dates."""
+
+
+@dataclass(frozen=True, slots=True)
+class PurgePlan:
+    """What a purge removes."""
+
+    messages: tuple[str, ...]
+    """Short ids of the messages; those that were purged before are not among them."""
+    topics: tuple[str, ...]
+    """Topics that hold any of them, in any branch. Their names, briefs and summaries go too."""
+    entries: Mapping[str, Mapping[str, Row]]
+    """By chain, in the order in which it is done, and by ref: what stays of an entry."""
+    cards: Mapping[str, Row]
+    """By chain: what stays of an archived topic's summary."""
+
+
+def plan_purge(log: SessionLog, refs: Sequence[str]) -> PurgePlan:
+    """What has to be removed so that some messages are gone.
+
+    Args:
+        log: The session's log.
+        refs: The messages' entries in the transcript.
+
+    Raises:
+        StorageError: A message cannot be read: nobody can say where else it stands.
+    """
+    rows = dict(zip(refs, log.read(TRANSCRIPT, refs), strict=True))
+    rows = {ref: row for ref, row in rows.items() if PURGED not in row}
+    wanted = {row["id"]: row for row in rows.values()}
+    shells = {message: shell_of(record_in(row)) for message, row in wanted.items()}
+
+    roster = _all_rows(log, ROSTER)
+    topics = {row["id"]: Topic.model_validate(row) for row in roster.values()}
+    held = {topic: _held(log, topics[topic].chain, wanted) for topic in topics}
+    held = {topic: found for topic, found in held.items() if found}
+    traces = Traces(
+        messages=frozenset(wanted),
+        topics=frozenset(held),
+        names=frozenset(row["name"] for row in roster.values() if row["id"] in held),
+    )
+    changed = {
+        chain: dict(_changed(_all_rows(log, chain), clean))
+        for chain, clean in (
+            (ROSTER, traces.without_in_topic),
+            (LEDGER, traces.without_in_note),
+            (TURNS, traces.without_in_receipt),
+        )
+    }
+    in_topics = {
+        topics[topic].chain: {ref: shells[message] for ref, message in found.items()}
+        for topic, found in held.items()
+    }
+    in_transcript = {TRANSCRIPT: {ref: shells[row["id"]] for ref, row in rows.items()}}
+    cards = {chain: log.archived(chain) for chain in in_topics}
+    return PurgePlan(
+        messages=tuple(wanted),
+        topics=tuple(held),
+        entries={c: e for c, e in (changed | in_topics | in_transcript).items() if e},
+        cards={
+            chain: {key: card.summary[key] for key in _CARD_STAYS if key in card.summary}
+            for chain, card in cards.items()
+            if card is not None
+        },
+    )
+
+
+def carry_out(log: SessionLog, plan: PurgePlan) -> int:
+    """Remove what a plan says; returns how many entries were purged that had not been before."""
+    return sum(
+        log.purge(chain, list(keep), keep, plan.cards.get(chain))
+        for chain, keep in plan.entries.items()
+    )
+
+
+def _all_rows(log: SessionLog, chain: str) -> dict[str, dict[str, Any]]:
+    """The rows of a chain that can be read, of all branches, by ref."""
+    rows = log.readable(chain, list(log.entries(chain)))
+    return {ref: {k: v for k, v in row.items() if k != PURGED} for ref, row in rows.items()}
+
+
+def _changed(rows: Mapping[str, Row], clean: Callable[[Row], Row]) -> Iterator[tuple[str, Row]]:
+    for ref, row in rows.items():
+        cleaned = clean(row)
+        if cleaned != row:
+            yield ref, cleaned
+
+
+def _held(log: SessionLog, chain: str, wanted: Mapping[str, Row]) -> dict[str, str]:
+    """Which entries of a topic's chain are messages that are wanted: short ids by ref."""
+    prevs = log.entries(chain)
+    readable = log.readable(chain, list(prevs))
+    found = {ref: _message(readable.get(ref), prevs[ref], ref, wanted) for ref in prevs}
+    return {ref: message for ref, message in found.items() if message is not None}
+
+
+def _message(row: Row | None, prev: str | None, ref: str, wanted: Mapping[str, Row]) -> str | None:
+    """The message that an entry is, if it is wanted. One that cannot be read is known by its ref.
+
+    Another branch may have another message of that number: all the words have to be the same.
+    """
+    if row is None:
+        return next((m for m, other in wanted.items() if link(prev, other) == ref), None)
+    message = str(row.get("id"))
+    same = message in wanted and link(None, row) == link(None, wanted[message])
+    return message if same else None

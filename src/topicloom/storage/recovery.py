@@ -1,0 +1,68 @@
+"""Rows of a topic that cannot be read any more, taken from the transcript instead.
+
+Every message of a topic stands in the transcript too, in the same words. Which one an entry
+was, its ref tells: it is a hash of the ref before it and the row, so a row either is the one
+that was written or does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from topicloom.storage.base import SessionLog
+from topicloom.storage.chain import PURGED, link
+from topicloom.storage.chain_names import TRANSCRIPT
+
+Row = Mapping[str, Any]
+
+
+def recovered(log: SessionLog, chain: str, refs: Sequence[str]) -> list[Row]:
+    """The rows of entries of a topic, those that cannot be read taken from the transcript.
+
+    Costs time in proportion to the transcript.
+
+    Args:
+        log: The session's log.
+        chain: The topic's chain.
+        refs: The entries.
+
+    Raises:
+        StorageError: A row cannot be read and is not in the transcript either.
+    """
+    readable, prevs = log.readable(chain, refs), log.entries(chain)
+    search = _Search(log)
+    rows: list[Row] = []
+    for ref in refs:
+        row = readable.get(ref) or search.row(prevs[ref], ref) or log.read(chain, [ref])[0]
+        search.passed(row)
+        rows.append(row)
+    return rows
+
+
+class _Search:
+    """Finds rows of the transcript, of all its branches, by what their refs would be."""
+
+    def __init__(self, log: SessionLog) -> None:
+        refs = list(log.entries(TRANSCRIPT))
+        found = log.readable(TRANSCRIPT, refs)
+        self._rows = sorted(found.values(), key=lambda row: int(row["seq"]))
+        self._whole = len(found) == len(refs)
+        self._at = {row["id"]: place for place, row in enumerate(self._rows)}
+        self._next = 0
+
+    def row(self, prev: str | None, ref: str) -> Row | None:
+        """The row that an entry was; None when there is none.
+
+        The hash of a purged row cannot be found again. An entry that fits no other row of a
+        transcript without damage was one of them: the first that comes next.
+        """
+        for row in (*self._rows[self._next :], *self._rows[: self._next]):
+            if link(prev, row) == ref:
+                return row
+        purged = (row for row in self._rows[self._next :] if PURGED in row)
+        return next(purged, None) if self._whole else None
+
+    def passed(self, row: Row) -> None:
+        """Go on behind a row: a topic is in the order of the conversation."""
+        self._next = self._at.get(row["id"], self._next - 1) + 1

@@ -1,0 +1,69 @@
+"""References and moves between topics, over a session's chains.
+
+A topic's references have a chain of their own, `references/topic-<id>`, with rows
+`{"first": 41, "last": 44, "home": "t2"}`; its newest entry stands in the topic's row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from topicloom.state.activation import handed_on
+from topicloom.state.blocks import blocks_of
+from topicloom.state.merging import in_order, merge
+from topicloom.state.records import Record
+from topicloom.state.references import Reference, shown, window_of
+from topicloom.state.session import Session
+from topicloom.state.topics import Topic
+from topicloom.storage.sessions import SessionStore
+
+
+def refer(store: SessionStore, topic: Topic, references: Sequence[Reference]) -> Topic:
+    """Append references to a topic's; returns the topic with its new head."""
+    rows = [r.model_dump(mode="json") for r in references]
+    head = store.log.append(topic.references, topic.borrowed, rows)
+    return topic.model_copy(update={"borrowed": head})
+
+
+def references(store: SessionStore, topic: Topic) -> list[Reference]:
+    """A topic's references, in the order in which they came."""
+    refs = store.log.refs(topic.references, topic.borrowed)
+    return [Reference.model_validate(row) for row in store.log.read(topic.references, refs)]
+
+
+def topic_window(store: SessionStore, session: Session, topic: Topic) -> list[Record]:
+    """What a topic's reader is shown: its messages, and the newest ones that it refers to."""
+    borrowed = [
+        record
+        for reference in shown(references(store, topic))
+        for record in store.records(session, reference.first, reference.last)
+    ]
+    return window_of(store.topic_records(topic), borrowed)
+
+
+def merge_topics(
+    store: SessionStore, session: Session, survivor: Topic, other: Topic
+) -> tuple[Session, Topic]:
+    """Merge a topic into another; both rows are written.
+
+    The survivor's chain is written anew in the order of the conversation, so that whoever reads
+    a chain reads it in order. What comes before the first message of the other topic is shared
+    with the old chain and not written again.
+
+    Returns:
+        The session, where the survivor takes the other's place, and the survivor.
+
+    Raises:
+        TransitionError: If they may not be merged.
+    """
+    moved = blocks_of(store.topic_records(other))
+    records = in_order(store.topic_records(survivor), store.topic_records(other))
+    kept, gone = merge(survivor, other, session.active)
+    filled = store.move(survivor.emptied(), blocks_of(records))
+    kept = kept.model_copy(update={"head": filled.head, "count": filled.count})
+    kept = refer(store, kept, references(store, other))
+    session = store.add_days(session, kept, moved)
+    session = store.save_topics(session, [gone, kept])
+    home = survivor.id if session.home == other.id else session.home
+    active = handed_on(session.active, other.id, [survivor.id])
+    return session.model_copy(update={"active": active, "home": home}), kept

@@ -1,0 +1,138 @@
+"""The hierarchy of topics: paths, names, heirs; deep ones, and rows that go in circles."""
+
+from __future__ import annotations
+
+import pytest
+
+from topicloom.state.hierarchy import (
+    base_of,
+    children_of,
+    continued_in,
+    full_name,
+    heirs,
+    holders,
+    named_in_full,
+    path_of,
+)
+from topicloom.state.topics import Roster, Status, Topic
+
+DEEP = 5_000
+
+
+def topic(
+    number: int,
+    parent: int | None = None,
+    status: Status = "open",
+    *,
+    name: str = "",
+    into: int | None = None,
+    last: int = 0,
+) -> Topic:
+    return Topic(
+        id=f"t{number}",
+        name=name or f"n{number}",
+        status=status,
+        parent=f"t{parent}" if parent else None,
+        merged_into=f"t{into}" if into else None,
+        newest=last,
+        head=None if status in ("divided", "merged") else "0" * 16,
+    )
+
+
+def known(*topics: Topic) -> dict[str, Topic]:
+    return {t.id: t for t in topics}
+
+
+HOUSE = known(
+    topic(1, status="divided", name="House", last=0),
+    topic(2, 1, "divided", name="Kitchen"),
+    topic(3, 1, name="Garden", last=2),
+    topic(4, 2, name="Tiles", last=9),
+    topic(5, 2, name="Builder", last=4),
+    topic(6, name="Kyoto"),
+)
+
+
+def test_paths_and_full_names() -> None:
+    assert [t.id for t in path_of(HOUSE["t4"], HOUSE)] == ["t1", "t2", "t4"]
+    assert full_name(HOUSE["t4"], HOUSE) == "House / Kitchen / Tiles"
+    assert full_name(HOUSE["t6"], HOUSE) == "Kyoto"
+    assert [t.id for t in children_of("t2", HOUSE)] == ["t4", "t5"]
+    assert [t.name for t in named_in_full([HOUSE["t3"], HOUSE["t6"]], HOUSE)] == [
+        "House / Garden",
+        "Kyoto",
+    ]
+
+
+def test_a_numbered_part_stands_for_what_it_is_a_part_of() -> None:
+    topics = known(
+        topic(1, status="divided", name="Rain"),
+        topic(2, 1, "divided", name="Rain (2)"),
+        topic(3, 2, name="Rain (4)"),
+        topic(4, 1, name="Snow"),
+    )
+    assert full_name(topics["t3"], topics) == "Rain (4)"
+    assert full_name(topics["t4"], topics) == "Rain / Snow"
+
+
+@pytest.mark.parametrize(
+    ("name", "base"), [("Rain (12)", "Rain"), ("Rain", "Rain"), ("Rain (b)", "Rain (b)"), ("", "")]
+)
+def test_a_name_without_its_number(name: str, base: str) -> None:
+    assert base_of(name) == base
+
+
+def test_who_has_what_a_topic_had() -> None:
+    assert [t.id for t in heirs("t1", HOUSE)] == ["t3", "t4", "t5"]
+    assert [t.id for t in heirs("t6", HOUSE)] == ["t6"]
+    assert heirs("t99", HOUSE) == heirs(None, HOUSE) == []
+    newest = continued_in("t1", HOUSE)
+    assert newest is not None
+    assert newest.id == "t4"
+
+
+def test_heirs_are_found_through_mergers() -> None:
+    topics = known(
+        topic(1, status="divided"),
+        topic(2, 1, "merged", into=4),
+        topic(3, 1, "archived"),
+        topic(4),
+    )
+    assert [t.id for t in heirs("t1", topics)] == ["t4"]
+    assert continued_in("t3", topics) is None
+
+
+def test_a_deep_hierarchy() -> None:
+    rows = [topic(n, n - 1 or None, "divided") for n in range(1, DEEP)]
+    topics = known(*rows, topic(DEEP, DEEP - 1))
+    assert len(path_of(topics[f"t{DEEP}"], topics)) == DEEP
+    assert [t.id for t in heirs("t1", topics)] == [f"t{DEEP}"]
+    assert full_name(topics[f"t{DEEP}"], topics) == f"n1 / … / n{DEEP - 1} / n{DEEP}"
+
+
+def test_rows_that_go_in_circles_do_not_hang() -> None:
+    topics = known(
+        topic(1, 2, "divided"),
+        topic(2, 1, "divided"),
+        topic(3, 3),
+        topic(4, None, "merged", into=4),
+    )
+    assert [t.id for t in path_of(topics["t1"], topics)] == ["t2", "t1"]
+    assert [t.id for t in path_of(topics["t3"], topics)] == ["t3"]
+    assert heirs("t1", topics) == heirs("t4", topics) == []
+    assert [t.id for t in heirs("t3", topics)] == ["t3"]
+
+
+def test_a_parent_that_is_not_there() -> None:
+    topics = known(topic(2, 1))
+    assert full_name(topics["t2"], topics) == "n2"
+
+
+def test_an_index_holds_topics_with_messages_under_their_full_names() -> None:
+    held = holders(Roster(HOUSE))
+    assert [(t.id, t.name) for t in held] == [
+        ("t3", "House / Garden"),
+        ("t4", "House / Kitchen / Tiles"),
+        ("t5", "House / Kitchen / Builder"),
+        ("t6", "Kyoto"),
+    ]

@@ -1,0 +1,137 @@
+"""The life of a topic: every step of section 7 of the main spec, merging, and no other."""
+
+from __future__ import annotations
+
+import itertools
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topicloom.errors import TransitionError
+from topicloom.state.lifecycle import (
+    TRANSITIONS,
+    Event,
+    State,
+    advance,
+    archived,
+    divided,
+    lived,
+    state_of,
+    woken,
+)
+from topicloom.state.topics import Topic
+
+STATES: tuple[State, ...] = get_args(State)
+EVENTS: tuple[Event, ...] = get_args(Event)
+
+TABLE = """
+    -         create         active
+    -         create_asleep  dormant
+    dormant   wake           active
+    active    sleep          dormant
+    active    divide         divided
+    dormant   archive        archived
+    archived  revive         active
+    active    merge          merged
+    dormant   merge          merged
+"""
+STEPS = {(a, e): b for a, e, b in (line.split() for line in TABLE.strip().splitlines())}
+
+
+def topic_in(state: State) -> tuple[Topic, set[str]]:
+    """A topic in a state, with the active set that says so."""
+    if state == "active" or state == "dormant":
+        return Topic(id="t1", name="Tea"), {"t1"} if state == "active" else set()
+    return Topic(id="t1", name="Tea", status=state), set()
+
+
+@pytest.mark.parametrize(("state", "event"), list(itertools.product((None, *STATES), EVENTS)))
+def test_there_are_these_steps_and_no_others(state: State | None, event: Event) -> None:
+    after = STEPS.get((state or "-", event))
+    if after is not None:
+        assert advance(state, event) == after
+        return
+    with pytest.raises(TransitionError, match=event):
+        advance(state, event)
+
+
+def test_divided_and_merged_are_ends() -> None:
+    assert not {before for before, _ in TRANSITIONS} & {"divided", "merged"}
+
+
+def test_archived_topics_only_come_back_on_request() -> None:
+    assert [e for before, e in TRANSITIONS if before == "archived"] == ["revive"]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_state_of_a_topic(state: State) -> None:
+    assert state_of(*topic_in(state)) == state
+
+
+@pytest.mark.parametrize(("state", "event"), list(itertools.product(STATES, EVENTS)))
+def test_a_row_follows_the_table(state: State, event: Event) -> None:
+    topic, active = topic_in(state)
+    if (state, event) not in STEPS:
+        with pytest.raises(TransitionError, match="t1 'Tea'"):
+            lived(topic, event, active)
+        return
+    after = lived(topic, event, active)
+    awake = {"t1"} if STEPS[state, event] == "active" else set()
+    assert state_of(after, awake) == STEPS[state, event]
+
+
+def test_waking() -> None:
+    may: list[State] = ["active", "dormant"]
+    for state in may:
+        topic, active = topic_in(state)
+        assert woken(topic, active) == topic
+    may_not: list[State] = ["divided", "merged"]
+    for state in may_not:
+        topic, active = topic_in(state)
+        with pytest.raises(TransitionError):
+            woken(topic, active, asked=True)
+
+
+def test_only_a_request_wakes_what_is_archived() -> None:
+    topic, _ = topic_in("archived")
+    with pytest.raises(TransitionError):
+        woken(topic, ())
+    assert woken(topic, (), asked=True).status == "open"
+
+
+@pytest.mark.parametrize("state", ["active", "dormant"])
+def test_a_divided_topic_keeps_its_name_and_brief_only(state: State) -> None:
+    topic, active = topic_in(state)
+    full = topic.model_copy(
+        update={
+            "brief": "Of tea.",
+            "head": "0" * 16,
+            "count": 4,
+            "tokens": 90,
+            "borrowed": "1" * 16,
+        }
+    )
+    assert divided(full, active) == Topic(id="t1", name="Tea", brief="Of tea.", status="divided")
+
+
+def test_archiving_notes_the_month() -> None:
+    topic, active = topic_in("dormant")
+    after = archived(topic, active, "2026-03")
+    assert (after.status, after.archived) == ("archived", "2026-03")
+    with pytest.raises(TransitionError):
+        archived(topic, {"t1"}, "2026-03")
+
+
+@given(st.lists(st.sampled_from(EVENTS), max_size=30))
+def test_any_history_stays_in_the_table(events: list[Event]) -> None:
+    state: State | None = None
+    for event in events:
+        try:
+            after = advance(state, event)
+        except TransitionError:
+            assert (state or "-", event) not in STEPS
+        else:
+            assert STEPS[state or "-", event] == after
+            state = after

@@ -1,0 +1,301 @@
+"""Topics in the archive and messages that are purged, in domain terms, on each kind of storage."""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    FunctionMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langgraph.store.memory import InMemoryStore
+
+from topicloom.errors import StorageError
+from topicloom.state.blocks import blocks_of
+from topicloom.state.recall import Note, TopicNote
+from topicloom.state.receipt import Receipt
+from topicloom.state.records import Record, record_of
+from topicloom.state.session import Search, Session
+from topicloom.state.topics import Topic
+from topicloom.storage import FileStorage, Storage, StoreStorage
+from topicloom.storage.removed import REMOVED
+from topicloom.storage.sessions import SessionStore
+
+Reopen = Callable[[], Storage]
+
+
+@dataclass
+class Talk:
+    """A session of twelve messages: six in t1, four in t2, two in the tail."""
+
+    store: SessionStore
+    session: Session
+    topics: list[Topic]
+    said: list[Record]
+
+
+def messages() -> list[BaseMessage]:
+    call = {"name": "bank", "args": {"pin": "secret 1"}, "id": "c1", "type": "tool_call"}
+    return [
+        HumanMessage("hello", id="a1"),
+        AIMessage("hi", id="a2"),
+        HumanMessage("the secret 1", id="a3", name="Ann Secret"),
+        AIMessage("", id="a4", tool_calls=[call]),
+        ToolMessage("secret 1 is right", tool_call_id="c1", id="a5"),
+        AIMessage("done"),
+        HumanMessage("tea"),
+        FunctionMessage(content="green", name="shop"),
+        SystemMessage("be brief"),
+        AIMessage("green tea"),
+        HumanMessage("bye"),
+        AIMessage("good bye"),
+    ]
+
+
+def talk(storage: Storage) -> Talk:
+    store = SessionStore(storage.open("s"))
+    said = [
+        record_of(message, seq=seq, time=f"2026-03-{seq:02}T08:00:00+00:00")
+        for seq, message in enumerate(messages(), start=1)
+    ]
+    session = store.append(Session(id="s", topics=2, tail=11), said)
+    topics = []
+    for number, part in ((1, said[:6]), (2, said[6:10])):
+        topic = Topic(id=f"t{number}", name=f"secret {number}", brief=f"of secret {number}")
+        topics.append(store.move(topic, blocks_of(part)))
+        session = store.add_days(session, topics[-1], blocks_of(part))
+    session = store.save_topics(session, topics)
+    parts = tuple(
+        TopicNote(topic=t.id, name=t.name, score=0.5, quotes=(quote,), summary=f"so {t.name}")
+        for t, quote in zip(topics, ("m3", "m7"), strict=True)
+    )
+    note = Note(after=11, topics=parts, searched="bye", candidates=("secret 1", "secret 2"))
+    session = store.add_note(session, note)
+    session = store.add_note(session, Note(after=3, searched="the secret 1"))
+    for user, query in (("m11", "bye"), ("m3", "the secret 1")):
+        receipt = Receipt(
+            turn=1,
+            user=user,
+            started="",
+            seconds=1.0,
+            scores={},
+            quoted=parts,
+            searches=(Search(query=query, reason=f"no {query}"),),
+            events=("split m1-m6 into t1 “secret 1”", "split m7-m10 into t2 “secret 2”"),
+        )
+        session = store.add_receipt(session, receipt)
+    return Talk(store, session, topics, said)
+
+
+def again(reopen: Reopen) -> SessionStore:
+    return SessionStore(reopen().open("s"))
+
+
+def test_an_archived_topic_reads_as_before(reopen: Reopen) -> None:
+    at = talk(reopen())
+    at.store.archive(at.topics[0], "2026-03")
+    for store in (at.store, again(reopen)):
+        assert store.topic_records(at.topics[0]) == at.said[:6]
+        assert store.topic_records(at.topics[0], 4) == at.said[4:6]
+        card = store.archived(at.topics[0])
+        assert card is not None
+        assert card.summary["name"] == "secret 1"
+        assert card.summary["count"] == 6
+        assert card.summary["days"] == [f"2026-03-0{n}" for n in range(1, 7)]
+    store = again(reopen)
+    grown = store.move(at.topics[0], blocks_of(at.said[10:]))
+    assert again(reopen).topic_records(grown) == at.said[:6] + at.said[10:]
+    store.restore(grown)
+    assert store.archived(grown) is None
+    assert again(reopen).topic_records(grown) == at.said[:6] + at.said[10:]
+
+
+@pytest.mark.parametrize("archived", [False, True])
+def test_purged_messages(reopen: Reopen, archived: bool) -> None:
+    at = talk(reopen())
+    if archived:
+        at.store.archive(at.topics[0], "2026-03")
+    plan = at.store.plan_purge(at.session, [3, 4, 5])
+    assert plan.messages == ("m3", "m4", "m5")
+    assert plan.topics == ("t1",)
+    assert at.store.records(at.session) == at.said
+    assert at.store.purge(plan) > 0
+    assert at.store.purge(plan) == 0
+    for store in (at.store, again(reopen)):
+        everywhere = store.records(at.session)
+        assert store.topic_records(at.topics[0]) == everywhere[:6]
+        assert store.topic_records(at.topics[1]) == at.said[6:10]
+        assert everywhere[:2] + everywhere[5:] == at.said[:2] + at.said[5:]
+        for old, new in zip(at.said[2:5], everywhere[2:5], strict=True):
+            assert (new.seq, new.role, new.time, new.source) == (
+                old.seq,
+                old.role,
+                old.time,
+                old.source,
+            )
+            assert new.text == REMOVED
+            assert type(new.message) is type(old.message)
+            assert new.message.content == REMOVED
+            assert new.speaker is None
+        [call] = everywhere[3].message.tool_calls  # type: ignore[union-attr]
+        assert (call["name"], call["args"], call["id"]) == ("bank", {}, "c1")
+        assert everywhere[4].message.tool_call_id == "c1"  # type: ignore[union-attr]
+        assert len(blocks_of(everywhere)) == len(blocks_of(at.said))
+
+        first, second = store.roster(at.session)
+        assert (first.name, first.brief, first.count) == ("topic t1", "", 6)
+        assert second == at.topics[1]
+        note, asked = store.notes(at.session)
+        assert [(t.name, t.summary, t.quotes) for t in note.topics] == [
+            ("topic t1", "", ("m3",)),
+            ("secret 2", "so secret 2", ("m7",)),
+        ]
+        assert (note.searched, note.candidates, asked.searched) == ("bye", ("secret 2",), "")
+        one, two = store.receipts(at.session)
+        assert [part.summary for part in one.quoted] == ["", "so secret 2"]
+        assert one.events == ("split m1-m6 into t1 “…”", "split m7-m10 into t2 “secret 2”")
+        assert [search.query for search in (*one.searches, *two.searches)] == ["bye", ""]
+        assert store.days(at.session).keys() == {f"2026-03-{n:02}" for n in range(1, 11)}
+    again(reopen).archive(at.topics[1], "2026-04")
+    assert again(reopen).plan_purge(at.session, [3, 4, 5]).messages == ()
+
+
+def test_a_whole_topic(reopen: Reopen) -> None:
+    at = talk(reopen())
+    at.store.purge(at.store.plan_purge(at.session, at.topics[1]))
+    found = again(reopen).topic_records(at.topics[1])
+    assert [r.text for r in found] == [REMOVED] * 4
+    assert [type(r.message) for r in found] == [type(r.message) for r in at.said[6:10]]
+
+
+def test_other_branches(reopen: Reopen) -> None:
+    """What branches share goes from all of them; what another said under the number stays."""
+    at = talk(reopen())
+    fork = at.session.model_copy(
+        update={
+            "transcript": at.store.transcript_refs(at.session)[5],
+            "count": 6,
+            "roster": None,
+            "tail": 1,
+        }
+    )
+    other = record_of(HumanMessage("coffee"), seq=7, time="2026-03-07T08:00:00+00:00")
+    fork = at.store.append(fork, [other])
+    topic = at.store.move(Topic(id="t1", name="mixed"), blocks_of([*at.said[2:6], other]))
+    fork = at.store.save_topics(fork, [topic])
+    at.store.purge(at.store.plan_purge(at.session, [3, 7]))
+    found = again(reopen).topic_records(topic)
+    assert [r.text for r in found] == [REMOVED, "", "secret 1 is right", "done", "coffee"]
+    assert again(reopen).records(fork, 7) == [other]
+    assert again(reopen).record(at.session, 7).text == REMOVED
+
+
+@pytest.mark.parametrize("numbers", [[0], [13], [3, 99]])
+def test_messages_that_are_none(reopen: Reopen, numbers: list[int]) -> None:
+    at = talk(reopen())
+    with pytest.raises(IndexError, match="m1 to m12"):
+        at.store.plan_purge(at.session, numbers)
+
+
+def written(root: Path) -> bytes:
+    found = b""
+    for path in sorted(p for p in root.rglob("*") if p.is_file()):
+        data = path.read_bytes()
+        found += lzma.decompress(data) if path.suffix == ".xz" else data
+    return found
+
+
+@pytest.mark.parametrize("archived", [False, True])
+def test_nothing_is_left_on_disk(tmp_path: Path, archived: bool) -> None:
+    at = talk(FileStorage(tmp_path, fsync=False))
+    if archived:
+        at.store.archive(at.topics[0], "2026-03")
+    assert b"secret 1" in written(tmp_path)
+    at.store.purge(at.store.plan_purge(at.session, at.topics[0]))
+    assert b"secret 1" not in written(tmp_path)
+    assert b"Ann Secret" not in written(tmp_path)
+
+
+def test_nothing_is_left_in_a_store() -> None:
+    place = InMemoryStore()
+    at = talk(StoreStorage(place))
+    at.store.purge(at.store.plan_purge(at.session, at.topics[0]))
+    items = place.search(("topicloom",), limit=1000)
+    assert not [item for item in items if "secret 1" in str(item.value)]
+
+
+def test_a_purge_that_was_killed_is_found_again(tmp_path: Path) -> None:
+    at = talk(FileStorage(tmp_path, fsync=False))
+    plan = at.store.plan_purge(at.session, [3])
+    *before, _ = plan.entries.items()
+    for chain, keep in before:
+        at.store.log.purge(chain, list(keep), keep)
+    store = SessionStore(FileStorage(tmp_path, fsync=False).open("s"))
+    plan = store.plan_purge(at.session, [3])
+    assert plan.messages == ("m3",)
+    assert store.purge(plan) == 1
+    assert store.record(at.session, 3).text == REMOVED
+
+
+PACKED = "s/topics/archived/2026-03/topic-t1.jsonl.xz"
+
+
+def spoil(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:40])
+
+
+def edit(path: Path) -> None:
+    text = lzma.decompress(path.read_bytes())
+    path.write_bytes(lzma.compress(text.replace(b"secret", b"better").replace(b"hello", b"bye")))
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, spoil, edit])
+@pytest.mark.parametrize("purged", [[], [3], [1, 2, 6]])
+def test_a_topic_is_read_from_the_transcript(
+    tmp_path: Path, harm: Callable[[Path], None], purged: Sequence[int]
+) -> None:
+    """The very words, checked by their refs, in other branches and with purged messages too."""
+    at = talk(FileStorage(tmp_path, fsync=False))
+    other = record_of(HumanMessage("coffee"), seq=5, time="2026-03-05T08:00:00+00:00")
+    fork = at.session.model_copy(
+        update={"transcript": at.store.transcript_refs(at.session)[3], "count": 4}
+    )
+    at.store.append(fork, [other])
+    topic = at.topics[0]
+    branch = at.store.move(
+        topic.model_copy(update={"head": at.store.log.refs(topic.chain, topic.head)[1]}),
+        blocks_of([*at.said[2:4], other]),
+    )
+    if purged:
+        at.store.purge(at.store.plan_purge(at.session, purged))
+    at.store.archive(topic, "2026-03")
+    whole = [at.store.topic_records(t) for t in (topic, branch)]
+    harm(tmp_path / PACKED)
+    store = SessionStore(FileStorage(tmp_path, fsync=False).open("s"))
+    assert store.topic_records(topic) == whole[0]
+    assert store.topic_records(topic, 3) == whole[0][3:]
+    assert store.topic_records(branch) == whole[1]
+    if harm is not edit:
+        [report] = store.new_reports()
+        assert "topic-t1.jsonl.xz" in report
+
+
+def test_what_the_transcript_does_not_give_either(tmp_path: Path) -> None:
+    at = talk(FileStorage(tmp_path, fsync=False))
+    at.store.archive(at.topics[0], "2026-03")
+    (tmp_path / PACKED).unlink()
+    path = tmp_path / "s/transcript.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"hello", b"HELLO"))
+    store: Any = SessionStore(FileStorage(tmp_path, fsync=False).open("s"))
+    with pytest.raises(StorageError, match=r"topic-t1\.jsonl\.xz"):
+        store.topic_records(at.topics[0])
+    assert store.topic_records(at.topics[0], 1) == at.said[1:6]

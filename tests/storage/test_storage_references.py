@@ -1,0 +1,106 @@
+"""References and mergers, over a session's chains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from topicloom.errors import TransitionError
+from topicloom.state.blocks import blocks_of
+from topicloom.state.records import Record
+from topicloom.state.references import Reference
+from topicloom.state.session import Session
+from topicloom.state.topics import Topic
+from topicloom.storage.files import FileStorage
+from topicloom.storage.references import merge_topics, refer, references, topic_window
+from topicloom.storage.sessions import SessionStore
+
+
+def records(*numbers: int) -> list[Record]:
+    return [
+        Record(
+            seq=n,
+            role="user" if n % 2 else "assistant",
+            text=f"word {n}",
+            time=f"2026-03-{n:02}T10:00:00+00:00",
+        )
+        for n in numbers
+    ]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SessionStore:
+    return SessionStore(FileStorage(tmp_path, fsync=False).open("s"))
+
+
+@pytest.fixture
+def session(store: SessionStore) -> Session:
+    """Ten messages; t1 has m1, m2, m7, m8 and t2 has m3 to m6."""
+    session = store.append(Session(id="s"), records(*range(1, 11)))
+    session = session.model_copy(update={"tail": 9, "topics": 2, "home": "t1"})
+    topics = [
+        store.move(Topic(id="t1", name="Tea", tokens=40), blocks_of(records(1, 2, 7, 8))),
+        store.move(Topic(id="t2", name="Rain", tokens=50), blocks_of(records(3, 4, 5, 6))),
+    ]
+    return store.save_topics(session, topics)
+
+
+def test_a_reader_sees_what_a_topic_refers_to(store: SessionStore, session: Session) -> None:
+    tea = store.roster(session)["t1"]
+    assert references(store, tea) == []
+    held = [Reference(first=3, last=4, home="t2"), Reference(first=9, last=10, home="t2")]
+    lent = refer(store, refer(store, tea, held[:1]), held[1:])
+    assert references(store, lent) == held
+    assert [r.seq for r in topic_window(store, session, lent)] == [1, 2, 3, 4, 7, 8, 9, 10]
+    assert [r.seq for r in topic_window(store, session, tea)] == [1, 2, 7, 8]
+    assert store.topic_records(lent) == store.topic_records(tea)
+    assert refer(store, refer(store, tea, held[:1]), held[1:]) == lent, "run again, nothing new"
+
+
+def test_merging(store: SessionStore, session: Session) -> None:
+    before = store.roster(session)
+    awake = session.model_copy(update={"active": {"t2": (0.7,)}})
+    merged, kept = merge_topics(store, awake, before["t1"], before["t2"])
+    roster = store.roster(merged)
+    assert roster["t1"] == kept
+    assert [r.seq for r in store.topic_records(kept)] == list(range(1, 9))
+    assert (kept.count, kept.tokens, kept.status) == (8, 90, "open")
+    assert (kept.first_at[:10], kept.last_at[:10]) == ("2026-03-01", "2026-03-08")
+    gone = roster["t2"]
+    assert (gone.status, gone.merged_into, gone.head, gone.count) == ("merged", "t1", None, 0)
+    assert merged.active == {"t1": (0.7,)}
+    assert store.days(merged)["2026-03-04"] == {"t1"}
+    assert merge_topics(store, awake, before["t1"], before["t2"]) == (merged, kept)
+
+
+def test_what_was_before_a_merger_stays_as_it_was(store: SessionStore, session: Session) -> None:
+    before = store.roster(session)
+    merge_topics(store, session, before["t1"], before["t2"])
+    assert [r.seq for r in store.topic_records(before["t1"])] == [1, 2, 7, 8]
+    assert [r.seq for r in store.topic_records(before["t2"])] == [3, 4, 5, 6]
+    assert store.roster(session)["t2"].status == "open"
+
+
+def test_a_merged_topic_hands_its_references_on(store: SessionStore, session: Session) -> None:
+    roster = store.roster(session)
+    tea = refer(store, roster["t1"], [Reference(first=3, last=4, home="t2")])
+    rain = refer(store, roster["t2"], [Reference(first=9, last=10, home="t3")])
+    _, kept = merge_topics(store, session, tea, rain)
+    assert [r.first for r in references(store, kept)] == [3, 9]
+    assert [r.seq for r in topic_window(store, session, kept)] == list(range(1, 11))
+
+
+def test_the_tail_goes_on_where_its_topic_went(store: SessionStore, session: Session) -> None:
+    roster = store.roster(session)
+    merged, _ = merge_topics(store, session, roster["t2"], roster["t1"])
+    assert merged.home == "t2"
+
+
+def test_a_topic_cannot_be_merged_twice(store: SessionStore, session: Session) -> None:
+    roster = store.roster(session)
+    merged, kept = merge_topics(store, session, roster["t1"], roster["t2"])
+    gone = store.roster(merged)["t2"]
+    for survivor, other in ((kept, gone), (gone, kept), (kept, kept)):
+        with pytest.raises(TransitionError):
+            merge_topics(store, merged, survivor, other)
