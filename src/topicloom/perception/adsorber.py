@@ -1,30 +1,58 @@
-"""The semantic boundary adsorber: does a message continue the open topic, or begin another?"""
+"""The semantic boundary adsorber: does a message continue the open topic, or begin another?
+
+The funnel of spec 001, section 3: a message that says nothing by itself is adsorbed; a screening
+rates the others; those that it leaves in the grey zone are put to an arbiter.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import Protocol
+from typing import Literal, Protocol
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
-
-from topicloom.perception.embedder import Embedder, Vectors, unit_rows
+from topicloom.perception.adsorption import AdsorberPolicy
+from topicloom.perception.screening import Screening
 from topicloom.state.blocks import LogicalBlock
+from topicloom.state.boundary import BoundaryQuestion
 from topicloom.state.cues import Cues
-from topicloom.state.records import Record, hours_between
-from topicloom.state.script import cjk_share
+from topicloom.state.records import Record
+from topicloom.state.script import CJK_RUN, cjk_share
+
+Zone = Literal["filler", "adsorb", "grey", "split"]
+"""Where a message fell in the funnel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the adsorber makes of a message."""
+
+    zone: Zone
+    continues: float
+    """Probability that the message continues the open topic; 1 for fillers."""
+    question: BoundaryQuestion | None = None
+    """What to ask an arbiter; only in the grey zone."""
+
+    def opens(self, answer: float | None = None) -> bool:
+        """Whether the message begins a topic.
+
+        Args:
+            answer: An arbiter's; None to leave the grey zone to the screening's probability.
+        """
+        if self.zone == "grey":
+            return (self.continues if answer is None else answer) < 0.5
+        return self.zone == "split"
 
 
 class Adsorber(Protocol):
     """Tells where topics begin."""
 
-    def opens(self, blocks: Sequence[LogicalBlock], message: Record) -> bool:
-        """Whether a user message begins a topic, by what is known when it arrives.
+    def judge(self, blocks: Sequence[LogicalBlock], message: Record) -> Verdict:
+        """What a user message is, by what is known when it arrives.
 
         Args:
             blocks: The newest blocks of the conversation, oldest first.
-            message: The new message, its text with references resolved.
+            message: The new message.
         """
         ...
 
@@ -33,70 +61,50 @@ class Adsorber(Protocol):
         ...
 
 
-class AdsorberPolicy(BaseModel):
-    """The funnel of spec 001, section 3, with the thresholds of the encoder that ships.
-
-    The spec's 0.75 and 0.40 belong to another encoder. With this one a message has a cosine of
-    about 0.4 to the block it continues, and CJK text, which is compared by its characters, of
-    about 0.2.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    memory: int = Field(2, ge=1)
-    """Blocks that a new message is compared with; the nearest counts."""
-    low: float = 0.2
-    """Similarity below which a topic begins."""
-    low_cjk: float = 0.1
-    """The same for text that is mostly CJK."""
-    pause_hours: float = Field(6.0, gt=0)
-    """A pause after which a message has to be nearer to continue: people come back with news."""
-    pause_factor: float = Field(2.0, ge=1)
-    """How much nearer, as a factor on `low`."""
-    filler_characters: int = 6
-    """A message this short says nothing about its topic (spec 001: under 5 tokens)."""
-
-
 class SemanticAdsorber:
-    """Compares a new message with the last blocks, replies included."""
+    """The funnel, over any screening."""
 
-    def __init__(
-        self, embedder: Embedder, fillers: Cues, policy: AdsorberPolicy | None = None
-    ) -> None:
-        self._embedder = embedder
+    def __init__(self, screening: Screening, fillers: Cues, policy: AdsorberPolicy) -> None:
+        self._screening = screening
         self._fillers = fillers
-        self._policy = policy or AdsorberPolicy()
+        self._policy = policy
 
-    def opens(self, blocks: Sequence[LogicalBlock], message: Record) -> bool:
-        """See `Adsorber.opens`."""
-        said = [b for b in blocks if not self._is_filler(b.records[0])][-self._policy.memory :]
-        if self._is_filler(message) or not said:
-            return False
-        # The bare text, as it is searched with later in the turn: it is embedded once.
-        vector = self._embedder.embed([message.text])[0]
-        nearest = float(np.max(block_vectors(said, self._embedder) @ vector))
-        return nearest < self._low(message, hours_between(blocks[-1].records[-1], message))
-
-    def _low(self, message: Record, pause: float) -> float:
-        policy = self._policy
-        low = policy.low_cjk if cjk_share(message.text[:2_000]) > 0.4 else policy.low
-        return low * policy.pause_factor if pause >= policy.pause_hours else low
+    def judge(self, blocks: Sequence[LogicalBlock], message: Record) -> Verdict:
+        """See `Adsorber.judge`."""
+        # Fillers leave the kernel of the open topic alone (spec 001, step 1).
+        said = [b for b in blocks if not self._is_filler(b)]
+        block = LogicalBlock((message,), blocks[-1].bridge if blocks else "")
+        if self._is_filler(block) or not said:
+            return Verdict("filler", 1.0)
+        rating = self._screening.rate(said, block)
+        if rating.score > self._policy.high:
+            return Verdict("adsorb", rating.continues)
+        if rating.score < self._policy.low:
+            return Verdict("split", rating.continues)
+        return Verdict("grey", rating.continues, self._question(said, block, rating.continues))
 
     def segments(self, blocks: Sequence[LogicalBlock]) -> list[int]:
-        """See `Adsorber.segments`: by what was seen as the messages came."""
-        return list(accumulate(int(place > 0 and b.opens) for place, b in enumerate(blocks)))
+        """See `Adsorber.segments`; the first block begins the first, and a filler none."""
+        begins = zip(self._screening.begins(blocks), blocks, strict=True)
+        flags = [place > 0 and b and not self._is_filler(x) for place, (b, x) in enumerate(begins)]
+        return list(accumulate(map(int, flags)))
 
-    def _is_filler(self, record: Record) -> bool:
-        text = record.text.strip()
-        return len(text) < self._policy.filler_characters or self._fillers.is_all_of(text)
+    def _question(
+        self, said: Sequence[LogicalBlock], block: LogicalBlock, prior: float
+    ) -> BoundaryQuestion:
+        return BoundaryQuestion(
+            summary="\n".join(b.rewritten_query for b in said[-self._policy.memory :]),
+            request=block.rewritten_query,
+            anchor=block.anchor_text,
+            prior=prior,
+            language="zh" if cjk_share(block.rewritten_query) > 1 / 3 else "en",
+        )
+
+    def _is_filler(self, block: LogicalBlock) -> bool:
+        text = block.rewritten_query
+        return _tokens(text) < self._policy.filler_tokens or self._fillers.is_all_of(text)
 
 
-def block_vectors(blocks: Sequence[LogicalBlock], embedder: Embedder) -> Vectors:
-    """Mean vector of each block's messages, as unit rows [blocks, d]."""
-    # A user message by its bare text, as it was embedded when it came.
-    texts = [r.text if r.role == "user" else r.line for b in blocks for r in b.records]
-    flat = embedder.embed(texts)
-    owner = np.repeat(np.arange(len(blocks)), [len(b.records) for b in blocks])
-    sums = np.zeros((len(blocks), embedder.dimension), dtype=np.float32)
-    np.add.at(sums, owner, flat)
-    return unit_rows(sums)
+def _tokens(text: str) -> int:
+    """Words and CJK characters, about what tokenizers make of a short text."""
+    return sum(map(len, CJK_RUN.findall(text))) + len(CJK_RUN.sub(" ", text).split())

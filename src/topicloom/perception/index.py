@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.context.tokens import budget_tokens
-from topicloom.perception.adsorber import block_vectors
 from topicloom.perception.embedder import Embedder, Vectors
 from topicloom.perception.kernels import TopicKernels
 from topicloom.perception.lexical import LexicalIndex
 from topicloom.perception.ranking import Messages, rank
+from topicloom.perception.screening import block_vectors
 from topicloom.perception.vectors import StoredVectors
 from topicloom.state.blocks import LogicalBlock
 from topicloom.state.records import Record

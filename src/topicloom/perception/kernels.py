@@ -12,6 +12,10 @@ from topicloom.state.topics import Roster
 
 _NONE, _SURE = 0.2, 0.8
 """Cosines to a kernel or brief that mean nothing and everything."""
+_NEAREST = 512
+"""Kernels and briefs that a query is given; what lies further means nothing to it."""
+_EXACT = 8_192
+"""Rows up to which every one is compared with a query: a few milliseconds."""
 
 
 class TopicKernels:
@@ -21,7 +25,7 @@ class TopicKernels:
         self._embedder = embedder
         self._briefs: dict[str, str] = {}
         self._ids: list[str] = []
-        self._index: Any = None
+        self._nearest = NearestRows(embedder.dimension)
 
     def outdated(self, roster: Roster) -> bool:
         """Whether a brief is not the one that is held."""
@@ -35,25 +39,71 @@ class TopicKernels:
             vectors: Vectors [n, d] of the messages in them.
             owners: Topic id of each [n].
         """
-        import faiss  # loads a large library: only sessions with topics need it
-
         places = {topic.id: i for i, topic in enumerate(roster)}
         sums = np.zeros((len(places), self._embedder.dimension), dtype=np.float32)
         np.add.at(sums, [places[o] for o in owners], vectors)
         briefs = self._embedder.embed([f"{t.name}. {t.brief}" for t in roster])
-        self._index = faiss.IndexFlatIP(self._embedder.dimension)
-        self._index.add(np.concatenate([unit_rows(sums), briefs]))
+        self._nearest.fill(np.concatenate([unit_rows(sums), briefs]))
         self._ids = [*places, *places]
         self._briefs = {t.id: t.brief for t in roster}
 
     def relevance(self, query: Vectors) -> dict[str, float]:
         """Relevance of topics to a query vector [d], 0 to 1, the better of kernel and brief."""
-        if self._index is None or not self._ids:
-            return {}
-        cosines, rows = self._index.search(query[None, :], len(self._ids))
         found: dict[str, float] = {}
-        for cosine, row in zip(cosines[0], rows[0], strict=True):
-            scaled = min(1.0, max(0.0, (float(cosine) - _NONE) / (_SURE - _NONE)))
+        for row, cosine in self._nearest.search(query, _NEAREST):
+            scaled = min(1.0, max(0.0, (cosine - _NONE) / (_SURE - _NONE)))
             topic = self._ids[row]
             found[topic] = max(found.get(topic, 0.0), scaled)
         return found
+
+
+class NearestRows:
+    """Nearest rows by inner product: exact for as long as that is quick, then by cells.
+
+    Past that an inverted file is used: rows in about `sqrt(n)` cells, of which a query looks into
+    the nearest sixteenth. Cells are laid out once and again when the rows have doubled.
+    """
+
+    def __init__(self, dimension: int, exact: int = _EXACT) -> None:
+        """Args:
+        dimension: Columns of the rows.
+        exact: Rows up to which every one is looked at.
+        """
+        self._dimension = dimension
+        self._exact = exact
+        self._index: Any = None
+        self._laid_out = 0
+
+    def fill(self, rows: Vectors) -> None:
+        """Hold these rows [n, d] and no others."""
+        import faiss  # loads a large library: only sessions with topics need it
+
+        if len(rows) <= self._exact:
+            self._index, self._laid_out = faiss.IndexFlatIP(self._dimension), 0
+        elif self._laid_out and self._laid_out <= len(rows) < 2 * self._laid_out:
+            self._index.reset()
+        else:
+            self._index, self._laid_out = self._cells(rows), len(rows)
+        self._index.add(rows)
+
+    def _cells(self, rows: Vectors) -> Any:
+        import faiss
+
+        cells = int(len(rows) ** 0.5)
+        inner = faiss.METRIC_INNER_PRODUCT
+        index = faiss.IndexIVFFlat(
+            faiss.IndexFlatIP(self._dimension), self._dimension, cells, inner
+        )
+        index.nprobe = max(1, cells // 16)
+        # Evenly over all rows, as many as FAISS wants at least: 39 a cell.
+        index.train(rows[:: max(1, len(rows) // (40 * cells))])
+        return index
+
+    def search(self, query: Vectors, most: int) -> list[tuple[int, float]]:
+        """Places and inner products of the rows nearest to a query [d], nearest first."""
+        count = min(most, self._index.ntotal) if self._index is not None else 0
+        if not count:
+            return []
+        products, places = self._index.search(query[None, :], count)
+        pairs = zip(places[0].tolist(), products[0].tolist(), strict=True)
+        return [(place, product) for place, product in pairs if place >= 0]

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from topicloom.state.records import Record
 
+_BRIDGE = 100
+"""Characters of the last reply that an anchor begins with (spec 001, 2.1)."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogicalBlock:
@@ -17,6 +20,8 @@ class LogicalBlock:
 
     records: tuple[Record, ...]
     """The messages, in order; never empty."""
+    context: str = ""
+    """What the block before ended with: the beginning of its reply (spec 001, 2.1)."""
 
     @property
     def first(self) -> int:
@@ -32,6 +37,22 @@ class LogicalBlock:
     def ids(self) -> tuple[str, ...]:
         """Short ids of the messages."""
         return tuple(r.id for r in self.records)
+
+    @property
+    def bridge(self) -> str:
+        """The context that the block after this one has: how its last message begins."""
+        return self.records[-1].text[:_BRIDGE]
+
+    @property
+    def rewritten_query(self) -> str:
+        """What the user asks, with references resolved where a rewriter is set."""
+        return self.records[0].query or self.records[0].text
+
+    @property
+    def anchor_text(self) -> str:
+        """The query behind its context bridge (spec 001, 2.1)."""
+        bridge = f"Context: {self.context}\n" if self.context else ""
+        return f"{bridge}Query: {self.rewritten_query}"
 
     @property
     def opens(self) -> bool:
@@ -55,4 +76,7 @@ def blocks_of(records: Iterable[Record]) -> list[LogicalBlock]:
             groups.append([record])
         else:
             groups[-1].append(record)
-    return [LogicalBlock(tuple(group)) for group in groups]
+    blocks: list[LogicalBlock] = []
+    for group in groups:
+        blocks.append(LogicalBlock(tuple(group), blocks[-1].bridge if blocks else ""))
+    return blocks

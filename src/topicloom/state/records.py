@@ -54,6 +54,8 @@ class Record(BaseModel):
     """The id that the application gave the message."""
     opens: bool = False
     """Whether the boundary adsorber saw a topic begin with this message."""
+    query: str | None = None
+    """The text with its references resolved, where a rewriter changed it."""
     whole: dict[str, Any] | None = None
     """The message as LangChain data, where text alone would not give it back (tool calls...)."""
 

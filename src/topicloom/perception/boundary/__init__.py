@@ -1,0 +1,1 @@
+"""Where topics begin: a small trained model over similarities and cues."""

@@ -1,0 +1,102 @@
+"""What a single message shows without its meaning: question, length, words that lean backwards.
+
+Greetings, thanks and goodbyes are left out on purpose. In dialogues that were stitched together
+they give every boundary away; in one long conversation they hardly occur.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicloom.perception.words import words_of
+from topicloom.state.script import cjk_share
+
+CUE_NAMES = ("asks", "ends_asking", "length", "leans", "points", "words", "digits")
+"""Columns of `cues_of`, in order."""
+
+MAX_CHARACTERS = 4_000
+"""Characters read of one message; a pasted page says no more in full."""
+CJK_LETTERS = 3.0
+"""Letters of an alphabet that say as much as one CJK character."""
+MOSTLY_CJK = 0.4
+"""Share of CJK letters from which a message counts as CJK text, as in `perception.mixed`."""
+
+_ASKS = re.compile(
+    r"[?？]|吗|呢|什么|多少|哪|怎么"
+    r"|^\s*(?:what|who|where|when|why|how|which|do|does|did|can|could|is|are|would|will|should)\b",
+    re.IGNORECASE,
+)
+_LEANS = re.compile(
+    r"\s*(?:(?:it|its|that|this|these|those|they|them|their|he|she|his|her|him|and|but|so|also|or"
+    r"|then|yes|yeah|yep|no|nope|not|ok|okay|sure|because|there|which|same)\b"
+    r"|那|这|它|他|她|还|也|对|是|不|嗯|哦|就|可是|但|所以|而且|然后|因为)",
+    re.IGNORECASE,
+)
+"""Starts that answer or carry on what was said before."""
+_POINTS = re.compile(
+    r"\b(?:it|its|that|this|these|those|they|them|their|he|she|his|her|him|there|one|ones)\b"
+    r"|它|他|她|这|那|该|其",
+    re.IGNORECASE,
+)
+"""Words that stand for something named before."""
+_DIGIT = re.compile(r"\d")
+
+
+@lru_cache(maxsize=4_096)
+def cues_of(text: str) -> tuple[float, ...]:
+    """Cues of one message: `CUE_NAMES`.
+
+    `asks`, `ends_asking` and `leans` are 0 or 1; `length` and `words` are logarithms of letters
+    (a CJK character as `CJK_LETTERS`) and of distinct words; `points` and `digits` are shares of
+    the most that is counted, 3 and 6.
+    """
+    text = text[:MAX_CHARACTERS]
+    letters = len(text) * (CJK_LETTERS if is_cjk(text) else 1.0)
+    return (
+        float(_ASKS.search(text) is not None),
+        float(text.rstrip()[-1:] in ("?", "？")),
+        float(np.log1p(letters)),
+        float(_LEANS.match(text) is not None),
+        min(len(_POINTS.findall(text)), 3) / 3,
+        float(np.log1p(len(distinct_words(text)))),
+        min(len(_DIGIT.findall(text)), 6) / 6,
+    )
+
+
+@lru_cache(maxsize=4_096)
+def distinct_words(text: str) -> frozenset[str]:
+    """Words of a message, each once, without grammar words and endings."""
+    return frozenset(words_of(text[:MAX_CHARACTERS]))
+
+
+@lru_cache(maxsize=4_096)
+def is_cjk(text: str) -> bool:
+    """Whether a message is mostly Chinese, Japanese or Korean."""
+    return cjk_share(text[:MAX_CHARACTERS]) > MOSTLY_CJK
+
+
+def novelty(texts: Sequence[str], near: int, first: int = 0) -> NDArray[np.float64]:
+    """Words that the messages before don't have, and words of the very last one [n - first, 2].
+
+    Args:
+        texts: Messages [n].
+        near: Messages before each that count as near.
+        first: Message to begin at.
+
+    Returns:
+        Share of a message's words in none of the `near` messages before it, and share of them in
+        the last one; NaN where there are no words or nothing came before.
+    """
+    found = np.full((len(texts) - first, 2), np.nan)
+    for place in range(max(first, 1), len(texts)):
+        words = distinct_words(texts[place])
+        if words:
+            before = [distinct_words(text) for text in texts[max(0, place - near) : place]]
+            new = len(words.difference(*before)) / len(words)
+            found[place - first] = new, len(words & before[-1]) / len(words)
+    return found

@@ -1,0 +1,1 @@
+"""Training the models that ship, from a folder of open data."""
