@@ -8,9 +8,11 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from topicloom.perception.adsorber import AdsorberPolicy
+from topicloom.perception.adsorption import AdsorberPolicy
 from topicloom.roles.base import RoleName
 from topicloom.state.activation import ActivationPolicy
+from topicloom.state.reflection import ReflectionPolicy
+from topicloom.state.review import ReviewPolicy
 from topicloom.state.splitting import SplitPolicy
 
 
@@ -29,7 +31,8 @@ class Settings(BaseSettings):
     cheap_model: str | None = None
     """The cheap model (readers, router, briefs); None for the strong one."""
     role_models: dict[RoleName, str] = {}
-    """A model of its own for a role; `rewriter` works only if it is given one."""
+    """A model of its own for a role; `rewriter` and `arbiter` work only if they are given one. The
+    arbiter may be a cross-encoder: `rerank:BAAI/bge-reranker-v2-m3`, or `rerank:` and a folder."""
     base_url: str | None = None
     """Base URL of an OpenAI-compatible server."""
     api_key: str | None = Field(default=None, repr=False)
@@ -57,7 +60,14 @@ class Settings(BaseSettings):
     activation: ActivationPolicy = ActivationPolicy()
     """The grey scale of activation."""
     adsorber: AdsorberPolicy = AdsorberPolicy()
-    """Thresholds of the boundary adsorber."""
+    """The funnel of the boundary adsorber; `{"preset": "spec"}` for the thresholds of spec 001."""
+    embedder: str | None = None
+    """The encoder that messages are searched with: None for the one that ships, `hashing`, or a
+    model of sentence-transformers such as `BAAI/bge-m3`, by name or folder."""
+    reflection: ReflectionPolicy = ReflectionPolicy()
+    """When sessions are reflected upon, where a scheduler runs beside the graph."""
+    review: ReviewPolicy = ReviewPolicy()
+    """What a review archives and merges."""
     deep_share: float = Field(default=0.5, gt=0, le=1)
     """Share of the activation threshold that a deep search asks for."""
     search_rounds: int = Field(default=2, ge=0)

@@ -7,17 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import Outcome, Run
-
-
-def assert_one_line(outcome: Outcome, *parts: str) -> None:
-    """Checks exit code, form and content of an error."""
-    assert outcome.code == 2
-    assert outcome.err.startswith("error: ")
-    assert outcome.err.count("\n") == 1
-    assert "Traceback" not in outcome.err + outcome.out
-    for part in parts:
-        assert part in outcome.err
+from command_line import Run, assert_one_line
 
 
 @pytest.mark.parametrize("name", ["../../x", "", "a" * 101, "..", "a/b", "a\nb", ".hidden"])

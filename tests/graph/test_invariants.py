@@ -431,7 +431,13 @@ class FailingStorage:
         return FailingLog(self, self._storage.open(session))
 
 
-def story(folder: Path, storage: FailingStorage, durability: Any) -> tuple[list[str], list[Any]]:
+SMALL_TOPICS = {"topic_window": 1_000, "topic_share": 0.15}
+"""Topics so small that they are divided into parts."""
+
+
+def story(
+    folder: Path, storage: FailingStorage, durability: Any, **options: Any
+) -> tuple[list[str], list[Any]]:
     """Twelve turns with splits, tools and a search, over a storage that may fail once."""
     script: list[Said] = ["一", "二", calling("weather", {"city": "北京"}), "三", *"四五六七八九"]
     script += [searching("茶"), "十"]
@@ -442,7 +448,13 @@ def story(folder: Path, storage: FailingStorage, durability: Any) -> tuple[list[
         """The graph as a new process would open it."""
         roles = fake_roles(Patient(responder), router=NamedRouter({"茶": 0.9}))
         return open_graph(
-            folder, roles, storage=storage, checkpointer=saver, tools=[weather], window=1_900
+            folder,
+            roles,
+            storage=storage,
+            checkpointer=saver,
+            tools=[weather],
+            window=1_900,
+            **options,
         )
 
     graph = opened()
@@ -505,6 +517,20 @@ class TestIdempotent:
             f := fresh(tmp_path), fail_at, afterwards=afterwards, error=Crash()
         )
         assert story(f, storage, durability) == whole
+
+    @settings(FEW, max_examples=10)
+    @given(st.integers(15, 90), st.booleans())
+    def test_after_a_crash_in_a_division_nothing_is_lost_or_twice(
+        self, tmp_path: Path, fail_at: int, afterwards: bool
+    ) -> None:
+        storage = FailingStorage(f := fresh(tmp_path), error=Crash())
+        whole = story(f, storage, "sync", **SMALL_TOPICS)
+        assert storage.appends > 90
+        assert [t for t in whole[1] if t[1] == 0], "some topic was divided"
+        storage = FailingStorage(
+            f := fresh(tmp_path), fail_at, afterwards=afterwards, error=Crash()
+        )
+        assert story(f, storage, "sync", **SMALL_TOPICS) == whole
 
     @settings(FEW, max_examples=8)
     @given(st.integers(1, 55))

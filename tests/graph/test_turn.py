@@ -130,19 +130,6 @@ class TestSplit:
         assert [t.name for t in store.roster(session)] == ["茶", "雨"]
         assert len([r for r in store.receipts(session) if r.split]) >= 2
 
-    def test_a_full_topic_goes_on_in_another(self, tmp_path: Path) -> None:
-        graph = open_graph(tmp_path, topic_window=1_000, topic_share=0.4)
-        for n in range(3):
-            record(graph, CONFIG, *past(f"茶{n}", "雨", rounds=4))
-            tell(graph, CONFIG, chatter("雨", 100 + n))
-        session = session_of(graph, CONFIG)
-        store = kept(tmp_path, session)
-        check_kept(store, session)
-        rain = [t for t in store.roster(session) if t.name == "雨"]
-        assert len(rain) >= 2
-        assert all(t.tokens <= 400 for t in rain)
-        assert all(t.parent is not None for t in rain[1:])
-
     def test_keeping_none_moves_everything(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         graph = open_graph(tmp_path, fake_roles(responder))
@@ -315,8 +302,7 @@ class TestTools:
     def test_a_message_sent_again_goes_on_where_its_tools_stopped(
         self, tmp_path: Path, stop: str
     ) -> None:
-        script = [calling("weather", {"city": "Rome"}), "Sunny."]
-        responder = ScriptedResponder(*script)
+        responder = ScriptedResponder(calling("weather", {"city": "Rome"}), "Sunny.")
         graph = open_graph(tmp_path, fake_roles(responder), tools=[self.weather])
         asked = {"messages": [HumanMessage("How is the weather?", id="q")]}
         graph.invoke(asked, CONFIG, interrupt_after=[stop])
@@ -526,13 +512,3 @@ class TestLanguage:
         record(graph, CONFIG, *past("茶"))
         tell(graph, CONFIG, "好", keep=0)
         assert prompt_of(responder.requests[-1]).startswith(prompt("responder", "en"))
-
-
-def test_a_full_topic_goes_on_in_its_newest_continuation(tmp_path: Path) -> None:
-    graph = open_graph(tmp_path, topic_window=1_000, topic_share=0.9)
-    tell(graph, CONFIG, *(chatter("茶", number, characters=90) for number in range(80)))
-    session = session_of(graph, CONFIG)
-    topics = list(kept(tmp_path, session).roster(session))
-    assert len(topics) > 2
-    assert [t.parent for t in topics] == [None, *(t.id for t in topics[:-1])]
-    assert all(t.tokens > 700 for t in topics[:-1]), "each was filled before the next was opened"

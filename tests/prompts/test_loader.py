@@ -53,7 +53,10 @@ def test_prompts_quote_the_lines_that_follow_them(language: Language) -> None:
     assert words.looking_for in prompt("router", language)
     assert words.former_brief in prompt("brief", language)
     assert words.message in prompt("rewriter", language)
+    assert words.task in prompt("arbiter", language)
+    assert words.request in prompt("arbiter", language)
     assert words.part.format(number=2) in prompt("splitter", language)
+    assert words.dividing in prompt("splitter", language)
     for word in (words.active, words.dormant):
         assert word in prompt("splitter", language)
 
@@ -61,7 +64,9 @@ def test_prompts_quote_the_lines_that_follow_them(language: Language) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_examples_in_the_prompts_are_in_the_form_that_is_read(language: Language) -> None:
     assert parse_reading(prompt("reader", language)).ids == ("m42", "m57")
-    assert len(parse_split(prompt("splitter", language))) == 16
+    assignments = parse_split(prompt("splitter", language))
+    assert len(assignments) == 16
+    assert [a.message for a in assignments if a.also] == ["m13"]
     assert parse_routing(prompt("router", language)).relevance == {"t3": 0.9}
     assert parse_brief(prompt("brief", language)).name
     assert parse_query(prompt("rewriter", language))

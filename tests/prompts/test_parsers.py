@@ -216,6 +216,32 @@ def test_a_split_is_read_in_every_form(text: str) -> None:
     assert parse_split(text) == SPLIT
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<assignment msg_id="m1" topic_id="t3" also="topic-7,topic-009">',
+        "<assignment msg_id=m1 topic_id=t3 also='[T7] [t9] [t7]'/>",
+        '<assignment msg_id="m1" topic_id="t3" also="7, 9"></assignment>',
+        '<assignment msg_id="m1" topic_id="t3"><also>t7、t9</also></assignment>',
+        '{"assignments": [{"msg_id": "m1", "topic_id": "t3", "also": ["t7", "topic 9"]}]}',
+    ],
+)
+def test_references_are_read_in_every_form(text: str) -> None:
+    assert parse_split(text) == (Assignment("m1", "t3", also=("t7", "t9")),)
+
+
+@pytest.mark.parametrize("also", ["", "none", "-", "无", "{}", "tea", "t", "9" * 5_000])
+def test_references_to_nothing_are_none(also: str) -> None:
+    (assignment,) = parse_split(f'<assignment msg_id="m1" topic_id="t3" also="{also}">')
+    assert assignment.also == ()
+
+
+def test_a_message_refers_to_a_few_topics_at_most() -> None:
+    ids = ",".join(f"t{n}" for n in range(1, 60))
+    (assignment,) = parse_split(f'<assignment msg_id="m1" topic_id="t99" also="{ids}">')
+    assert assignment.also == ("t1", "t2", "t3", "t4")
+
+
 def test_assignments_to_nothing_are_dropped() -> None:
     text = '<assignment msg_id="m1" topic="new"></assignment><assignment msg_id="m2" topic_id="t1">'
     assert parse_split(text) == (Assignment("m2", "t1"),)

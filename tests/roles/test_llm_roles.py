@@ -57,6 +57,7 @@ from topicloom.roles.models import open_model
 from topicloom.state.blocks import blocks_of
 from topicloom.state.recall import Quote, Reading
 from topicloom.state.records import Record
+from topicloom.state.session import Language
 from topicloom.state.splitting import Assignment
 from topicloom.state.topics import Topic
 
@@ -306,6 +307,49 @@ def test_assignments_that_cannot_be_followed_are_told(openai_server: OpenAIServe
         "2 topics do not exist: t9, t8",
         "2 messages are not assigned: m1, m6",
     )
+
+
+def test_references_to_topics_that_are_not_there_are_told(openai_server: OpenAIServer) -> None:
+    text = (
+        '<assignment msg_id="m1-m2" topic="existing_active" topic_id="t1" also="topic-2, t9">'
+        '<assignment msg_id="m3-m6" topic="new" topic_name="Tea" also="t1">'
+    )
+    openai_server.then(Reply(text))
+    answer = LLMSplitter(chat(openai_server)).call(SPLIT)
+    assert answer.value == (
+        *(Assignment(f"m{n}", "t1", also=("t2",)) for n in (1, 2)),
+        *(Assignment(f"m{n}", None, "Tea", also=("t1",)) for n in range(3, 7)),
+    )
+    assert answer.remarks == ("1 reference is to no topic: t9",)
+
+
+def test_a_sub_topic_is_known_by_its_last_name_if_no_other_has_it(
+    openai_server: OpenAIServer,
+) -> None:
+    names = ["House / Kitchen", "House / Bills", "Car / Bills"]
+    topics = [Topic(id=f"t{n}", name=name) for n, name in enumerate(names, start=1)]
+    text = "".join(
+        f'<assignment msg_id="m{n}" topic="new" topic_name="{name}">'
+        for n, name in enumerate(["kitchen", "Bills", "Car / bills"], start=1)
+    )
+    openai_server.then(Reply(text))
+    answer = LLMSplitter(chat(openai_server)).call(replace(SPLIT, topics=topics))
+    assert [a.topic for a in answer.value] == ["t1", None, "t3"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_division_says_what_is_to_be_divided(
+    openai_server: OpenAIServer, language: Language
+) -> None:
+    openai_server.then(Reply(GOOD["splitter"].replace("existing_active", "new")))
+    request = replace(SPLIT, topics=[], active=frozenset(), dividing=OAK, language=language)
+    LLMSplitter(chat(openai_server)).call(request)
+    *_, last = openai_server.requests[-1]["messages"]
+    assert last["content"].splitlines()[:2] == [
+        wording(language).dividing,
+        "Oak table: A table of oak.",
+    ]
+    assert wording(language).dividing in prompt("splitter", language)
 
 
 def test_topics_that_are_no_candidates_are_dropped(openai_server: OpenAIServer) -> None:

@@ -164,6 +164,32 @@ class TestGather:
         assert (portion.topic, portion.name) == ("t1", "")
 
 
+class TestReferences:
+    def test_a_block_may_belong_to_other_topics_too(self) -> None:
+        answer = [
+            Assignment(message="m1", topic="t1", also=("t2",)),
+            Assignment(message="m2", topic="t1", also=("t2", "t9", "t1")),
+            Assignment(message="m3", name="Tea", also=("t1",)),
+        ]
+        portions, _ = gather(make_blocks(2), answer, TOPICS)
+        assert [dict(p.also) for p in portions] == [{1: ("t2",)}, {3: ("t1",)}]
+
+    def test_only_what_the_block_follows_counts(self) -> None:
+        answer = [
+            *to("t1", "m1", "m2"),
+            Assignment(message="m3", topic="t2", also=("t1",)),
+        ]
+        (portion,), _ = gather(make_blocks(1, replies=2), answer, TOPICS)
+        assert (portion.topic, portion.also) == ("t1", {})
+
+    def test_joined_portions_keep_them(self) -> None:
+        a, b = make_blocks(2)
+        first = Portion("t1", "", "", (b,), {3: ("t2",)})
+        assert joined([first, Portion("t1", "", "", (a,), {1: ("t3",)})]) == [
+            Portion("t1", "", "", (a, b), {1: ("t3",), 3: ("t2",)})
+        ]
+
+
 def test_joined_portions_are_in_conversation_order() -> None:
     a, b, c, d = make_blocks(4)
     portions = [

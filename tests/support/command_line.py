@@ -92,3 +92,13 @@ def write(path: Path, rows: Sequence[object]) -> Path:
     """Write JSON lines."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return path
+
+
+def assert_one_line(outcome: Outcome, *parts: str) -> None:
+    """Checks exit code, form and content of an error."""
+    assert outcome.code == 2
+    assert outcome.err.startswith("error: ")
+    assert outcome.err.count("\n") == 1
+    assert "Traceback" not in outcome.err + outcome.out
+    for part in parts:
+        assert part in outcome.err

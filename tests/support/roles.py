@@ -233,6 +233,9 @@ def fake_roles(
         splitter=splitter or TaggedSplitter(),
         router=router or embedded.router,
         brief=brief or PlainBriefs(),
+        reflector=embedded.reflector,
+        reviewer=embedded.reviewer,
+        merger=embedded.merger,
         fallback=embedded.fallback,
         rewriter=rewriter,
     )

@@ -1,6 +1,7 @@
 """The commands and their options; what they do is imported when one of them runs.
 
 topicloom [--folder DIR] [--language en] chat | replay | topics | transcript | receipt | sessions
+    | review | purge
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import typer
 
 from topicloom.cli.eval import eval_app
 from topicloom.cli.given import Given
+from topicloom.cli.train import train_app
 from topicloom.errors import TopicLoomError
 
 app = typer.Typer(
@@ -26,6 +28,7 @@ app = typer.Typer(
 )
 
 app.add_typer(eval_app, name="eval")
+app.add_typer(train_app, name="train")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the session.")]
 
@@ -156,6 +159,38 @@ def receipt(
     from topicloom.cli.reading import show_receipts
 
     show_receipts(_given(context), name, count)
+
+
+@app.command()
+def review(
+    context: typer.Context,
+    name: Name,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done, and why.")
+    ] = False,
+) -> None:
+    """Sum topics up, put away what is over, merge what is the same."""
+    from topicloom.cli.review import run_review
+
+    run_review(_given(context), name, dry_run=dry_run)
+
+
+@app.command()
+def purge(
+    context: typer.Context,
+    name: Name,
+    topic: Annotated[
+        list[str] | None, typer.Option(help="All messages of a topic, such as t3.")
+    ] = None,
+    message: Annotated[
+        list[str] | None, typer.Option(help="A message or a range: m12, m12-m15.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Remove messages for good, and what was made of them. What goes is named first."""
+    from topicloom.cli.purge import PurgeOptions, run_purge
+
+    run_purge(_given(context), name, PurgeOptions(topic or (), message or (), yes))
 
 
 def _given(context: typer.Context) -> Given:

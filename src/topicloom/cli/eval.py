@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -40,3 +40,43 @@ def memory(
     from topicloom.cli.evaluating import MemoryOptions, run_memory
 
     run_memory(MemoryOptions(file, out, budget, recent, window))
+
+
+@eval_app.command()
+def segmentation(
+    file: Annotated[Path, typer.Argument(help="Dialogues with segments, one JSON a line.")],
+    mode: Annotated[
+        Literal["online", "retrospective"],
+        typer.Option(help="Decide as messages come, or knowing the whole dialogue."),
+    ] = "online",
+    granularity: Annotated[
+        Literal["auto", "fine", "coarse"], typer.Option(help="How fine topics are.")
+    ] = "auto",
+    weights: Annotated[
+        Path | None, typer.Option(help="Weights of `topicloom train boundary`; else those shipped.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Results, one JSON a dialogue.")] = None,
+) -> None:
+    """Find where topics begin, and compare with dialogues whose segments are known."""
+    from topicloom.cli.segmenting import SegmentationOptions, run_segmentation
+
+    run_segmentation(SegmentationOptions(file, mode, granularity, weights, out))
+
+
+@eval_app.command()
+def threads(
+    file: Annotated[Path, typer.Argument(help="Conversations with threads, one JSON a line.")],
+    by: Annotated[
+        Literal["message", "block"],
+        typer.Option(help="Judge messages as they come, or blocks when they are over."),
+    ] = "message",
+    weights: Annotated[
+        Path | None,
+        typer.Option(help="Weights of `topicloom train rejoining`; else those shipped."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Results, one JSON a conversation.")] = None,
+) -> None:
+    """Tell to which topic each message belongs, as it comes, and compare with the known ones."""
+    from topicloom.cli.untangling import ThreadOptions, run_threads
+
+    run_threads(ThreadOptions(file, by, weights, out))

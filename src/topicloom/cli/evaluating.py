@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from topicloom.errors import StorageUnavailableError
+from topicloom.cli.writing import write_lines
 from topicloom.evaluation.conversations import Conversation, load_conversations
 from topicloom.evaluation.memory import MemoryEvaluation, MemoryRow
 
@@ -50,7 +50,8 @@ def run_memory(options: MemoryOptions, console: Console | None = None) -> list[M
         found = _one(conversation, options, console)
         rows += found
         if options.out is not None:
-            _append(options.out, found)
+            lines = (json.dumps(row.as_json(), ensure_ascii=False) for row in found)
+            write_lines(options.out, lines, add=True)
     console.print(summary(rows, options))
     return rows
 
@@ -126,13 +127,3 @@ def _done(options: MemoryOptions) -> list[MemoryRow]:
         for row in rows
         if row["budget"] == options.budget and (row["conversation"], row["question"]) in evidence
     ]
-
-
-def _append(out: Path, rows: Sequence[MemoryRow]) -> None:
-    lines = [json.dumps(row.as_json(), ensure_ascii=False) for row in rows]
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with out.open("a", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in lines)
-    except OSError as error:
-        raise StorageUnavailableError(f"results cannot be written to {out}: {error}") from error

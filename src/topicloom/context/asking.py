@@ -28,6 +28,7 @@ def splitter_messages(
     language: Language,
     counter: TokenCounter,
     limit: int,
+    dividing: Topic | None = None,
 ) -> list[BaseMessage]:
     """The prompt by which blocks are assigned to topics; the topics stand last.
 
@@ -42,9 +43,11 @@ def splitter_messages(
         language: Of the instructions.
         counter: Counts tokens.
         limit: Tokens of the whole prompt.
+        dividing: The topic that the blocks are of, when it is to be divided.
     """
     words = wording(language)
-    room = limit - counter.text(prompt("splitter", language))
+    asked = _to_divide(dividing, language) if dividing else ""
+    room = limit - counter.text(prompt("splitter", language)) - counter.text(asked)
     whole = _sorted_parts(blocks, segments, Transcript(counter, limit // 8, language))
     if counter.text(whole) > room * 2 // 3:
         share = max(_SMALLEST, room * 2 // 3 // sum(len(b.records) for b in blocks))
@@ -54,7 +57,7 @@ def splitter_messages(
         for t in topics
     ]
     listed = _listing(heads, topics, counter, room - counter.text(whole)) or words.nothing
-    return _asked("splitter", language, whole, f"{words.topics}\n{listed}")
+    return _asked("splitter", language, whole, f"{asked}{words.topics}\n{listed}")
 
 
 def router_messages(
@@ -108,6 +111,11 @@ def rewriter_messages(
 
 def _asked(name: PromptName, language: Language, first: str, last: str) -> list[BaseMessage]:
     return [SystemMessage(prompt(name, language)), HumanMessage(first), HumanMessage(last)]
+
+
+def _to_divide(topic: Topic, language: Language) -> str:
+    brief = f": {_line(topic.brief)}" if topic.brief else ""
+    return f"{wording(language).dividing}\n{_line(topic.name)}{brief}\n"
 
 
 def _sorted_parts(

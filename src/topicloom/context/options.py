@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from topicloom.state.changes import TopicChange
+
 
 @dataclass(frozen=True, slots=True)
 class TurnOptions:
@@ -14,3 +16,5 @@ class TurnOptions:
     keep_messages: int | None = None
     """Before answering, move everything into topics and keep this many messages in view. None
     to split only when the window fills."""
+    changes: tuple[TopicChange, ...] = ()
+    """Changes to topics that a review wants made. With these a turn needs no message."""

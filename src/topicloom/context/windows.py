@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from topicloom.context.tokens import TokenCounter
 from topicloom.context.transcript import Transcript
-from topicloom.prompts.loader import prompt
+from topicloom.prompts.loader import PromptName, prompt
 from topicloom.prompts.wording import wording
 from topicloom.state.blocks import blocks_of
 from topicloom.state.records import Record
@@ -69,6 +69,8 @@ def brief_messages(
     language: Language,
     counter: TokenCounter,
     limit: int,
+    *,
+    role: PromptName = "brief",
 ) -> list[BaseMessage]:
     """The prompt by which a topic's brief is written; the former brief stands last.
 
@@ -79,9 +81,10 @@ def brief_messages(
         language: Of the instructions.
         counter: Counts tokens.
         limit: Tokens of the whole prompt.
+        role: Who is asked: a reviewer is shown the same.
     """
     words = wording(language)
-    system = SystemMessage(prompt("brief", language))
+    system = SystemMessage(prompt(role, language))
     former = HumanMessage(
         f"{words.former_brief}\n{name or words.nothing}\n{brief or words.nothing}"
     )

@@ -22,8 +22,13 @@ from topicloom.errors import ConfigurationError
 from topicloom.nodes.activate import ACTIVATE_TOPIC, activate_tool
 from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.adsorber import Adsorber, SemanticAdsorber
+from topicloom.perception.adsorption import AdsorberPolicy
+from topicloom.perception.boundary.model import BoundaryModel
+from topicloom.perception.choice import open_embedder
 from topicloom.perception.defaults import default_embedder
+from topicloom.perception.embedder import Embedder
 from topicloom.perception.index import SessionIndex
+from topicloom.perception.screening import CosineScreening, Screening, TrainedScreening
 from topicloom.prompts.phrases import cue_list
 from topicloom.roles.base import RoleName, Roles
 from topicloom.roles.choice import Desk, Model, Models, choose_roles
@@ -73,7 +78,7 @@ def make_parts(
         ConfigurationError: If a model cannot be opened or a tool has the name of ours.
     """
     models.check()
-    embedder = default_embedder()
+    embedder = open_embedder(settings.embedder)
     main = models.of("responder")
     counter = RememberedCounts(counter or counter_for(_name(main)))
     meter = PrefixMeter()
@@ -102,11 +107,27 @@ def make_parts(
             lambda log: SessionIndex(embedder, log, recall),
             layout.size,
         ),
-        adsorber=SemanticAdsorber(embedder, cue_list("fillers"), settings.adsorber),
+        adsorber=open_adsorber(settings.adsorber, embedder),
         amnesia=cue_list("amnesia_en", "amnesia_zh", more=settings.amnesia_cues),
         meter=meter,
         clock=clock or _system_clock,
     )
+
+
+def open_adsorber(policy: AdsorberPolicy, embedder: Embedder) -> Adsorber:
+    """The adsorber of a policy.
+
+    Args:
+        policy: How it screens.
+        embedder: Whose cosines the spec's screening takes; the trained one has its own.
+    """
+    own = default_embedder()
+    model = BoundaryModel.load(embedder=own.fingerprint)
+    trained = TrainedScreening(model, own, policy)
+    screening: Screening = trained
+    if policy.screening == "cosine":
+        screening = CosineScreening(embedder, policy, trained)
+    return SemanticAdsorber(screening, cue_list("fillers"), policy)
 
 
 def models_of(

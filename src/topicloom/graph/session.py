@@ -20,12 +20,14 @@ from topicloom.nodes.activate import activate
 from topicloom.nodes.assemble import assemble
 from topicloom.nodes.estimate import estimate
 from topicloom.nodes.generate import generate
+from topicloom.nodes.maintain import maintain
 from topicloom.nodes.perceive import perceive
 from topicloom.nodes.read_topic import read_topic
 from topicloom.nodes.recall import recall
 from topicloom.nodes.search import SearchDesk
 from topicloom.nodes.settle import settle
 from topicloom.nodes.split import split
+from topicloom.nodes.step import turn_options
 from topicloom.roles.base import RoleName, Roles
 from topicloom.roles.choice import Model
 from topicloom.settings import Settings
@@ -109,9 +111,11 @@ def _add_nodes(graph: SessionGraph, parts: Parts) -> None:
             clock=parts.clock,
             adsorber=parts.adsorber,
             amnesia=parts.amnesia,
+            arbiter=parts.roles.arbiter,
             rewriter=parts.roles.rewriter,
             language=language,
         ),
+        "maintain": maintain(workspaces=workspaces),
         "estimate": estimate(workspaces=workspaces, window=window, policy=settings.split),
         "split": split(
             workspaces=workspaces,
@@ -163,7 +167,8 @@ def _add_main_window(graph: SessionGraph, parts: Parts) -> None:
 def _add_edges(graph: SessionGraph, has_tools: bool) -> None:
     graph.add_edge(START, "perceive")
     # A planner takes its place here, between what was said and what it costs to answer it.
-    graph.add_edge("perceive", "estimate")
+    graph.add_conditional_edges("perceive", _after_perceive, ["maintain", "estimate"])
+    graph.add_conditional_edges("maintain", _after_maintain, ["estimate", "settle"])
     graph.add_conditional_edges(
         "estimate", _after_estimate, ["split", "recall", "generate", "settle"]
     )
@@ -177,6 +182,15 @@ def _add_edges(graph: SessionGraph, has_tools: bool) -> None:
         graph.add_edge("tools", "generate")
     graph.add_conditional_edges("activate", _fan_out, ["read_topic", "assemble"])
     graph.add_edge("settle", END)
+
+
+def _after_perceive(state: SessionState) -> str:
+    return "maintain" if turn_options().changes else "estimate"
+
+
+def _after_maintain(state: SessionState) -> str:
+    turn = Turn.model_validate(state["turn"])
+    return "estimate" if turn.said or turn.answer else "settle"
 
 
 def _after_estimate(state: SessionState) -> str:

@@ -13,20 +13,23 @@ from topicloom.nodes.step import (
     Update,
     current_session,
     dump,
+    dumped,
     node,
     open_workspace,
     turn_options,
 )
 from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.adsorber import Adsorber
-from topicloom.roles.base import Rewriter, RewriteRequest
+from topicloom.roles.base import Arbiter, Rewriter, RewriteRequest
 from topicloom.roles.calls import Step, ask
 from topicloom.state.blocks import blocks_of
 from topicloom.state.channels import SessionState
 from topicloom.state.cues import Cues
+from topicloom.state.receipt import Call
 from topicloom.state.records import Record, key_of, record_of, text_of
 from topicloom.state.script import cjk_share
 from topicloom.state.session import Language, Session, Turn
+from topicloom.storage.removed import REMOVED
 from topicloom.storage.sessions import SessionStore
 
 _LOOK_BACK = 24
@@ -38,11 +41,22 @@ def perceive(
     workspaces: Workspaces,
     clock: Callable[[], datetime],
     adsorber: Adsorber,
+    arbiter: Arbiter | None,
     amnesia: Cues,
     rewriter: Rewriter | None,
     language: Language | None,
 ) -> Runnable[SessionState, Update]:
-    """The node that takes in what is new. `language` is None to follow the conversation."""
+    """The node that takes in what is new.
+
+    Args:
+        workspaces: Of this process.
+        clock: Dates what carries no time of its own.
+        adsorber: Sees whether a message begins a topic.
+        arbiter: Asked where the adsorber is in doubt; None to leave it at the likelier.
+        amnesia: Phrases by which the user says that something was forgotten.
+        rewriter: Resolves references; None to take messages as they are.
+        language: None to follow the conversation.
+    """
 
     def step(state: SessionState) -> Step[Update]:
         session = current_session(state)
@@ -50,19 +64,36 @@ def perceive(
         messages = state.get("messages", [])
         recent = recent_records(workspace.store, session, messages)
         options = turn_options()
-        fresh = new_messages(messages, recent, answer=options.answer)
+        # A turn that brings changes to the topics of a conversation need not bring a message.
+        silent = bool(options.changes and recent)
+        fresh = new_messages(messages, recent, answer=options.answer, silent=silent)
         if session.turn == 0:
             spoken = language or language_of([text_of(m) for m in messages])
             session = session.model_copy(update={"language": spoken})
         newest = fresh[-1] if fresh else recent[-1].message
         answer = isinstance(newest, HumanMessage) and options.answer
-        query, calls = text_of(newest), []
+        query, calls = text_of(newest), list[Call]()
         if answer and rewriter is not None and recent:
             request = RewriteRequest(session.id, query, recent, session.language)
             rewritten, call = yield from ask("rewriter", rewriter, request)
-            query, calls = rewritten or query, [call.model_dump(mode="json")]
+            query = rewritten or query
+            calls.append(call)
         now = clock().isoformat(timespec="seconds")
-        records = _records(fresh, recent, session.count, now, adsorber, query)
+        records: list[Record] = []
+        for number, message in enumerate(fresh, start=session.count + 1):
+            record = record_of(message, seq=number, time=now)
+            if isinstance(message, HumanMessage):
+                asked = answer and message is newest
+                if asked and query != record.text:
+                    record = record.model_copy(update={"query": query})
+                verdict = adsorber.judge(blocks_of([*recent, *records][-_LOOK_BACK:]), record)
+                opinion = None
+                # Of what is only recorded, nobody waits for an opinion: the split looks back.
+                if asked and arbiter is not None and verdict.question is not None:
+                    opinion, call = yield from ask("arbiter", arbiter, verdict.question)
+                    calls.append(call)
+                record = record.model_copy(update={"opens": verdict.opens(opinion)})
+            records.append(record)
         session = workspace.store.append(session, records)
         records = records or list(recent[-1:])
         turn = Turn(
@@ -70,18 +101,22 @@ def perceive(
             user=records[-1].seq,
             query=query,
             answer=answer,
+            said=bool(fresh),
             amnesia=answer and amnesia.found_in(records[-1].text),
             started=clock().isoformat(),
         )
-        return {**dump(session, turn), "readings": None, "calls": None} | (
-            {"calls": calls} if calls else {}
-        )
+        update = {**dump(session, turn), "readings": None, "calls": None}
+        return update | ({"calls": dumped(calls)} if calls else {})
 
     return node(step, "perceive")
 
 
 def new_messages(
-    messages: Sequence[AnyMessage], recent: Sequence[Record], answer: bool = True
+    messages: Sequence[AnyMessage],
+    recent: Sequence[Record],
+    answer: bool = True,
+    *,
+    silent: bool = False,
 ) -> list[AnyMessage]:
     """The messages that a turn takes in.
 
@@ -89,6 +124,7 @@ def new_messages(
         messages: The `messages` channel.
         recent: The newest records of the transcript.
         answer: Whether the turn answers.
+        silent: Whether it may take in none.
 
     Returns:
         None of them if a message in the transcript still waits for its answer: it was sent again
@@ -96,14 +132,15 @@ def new_messages(
         loop.
 
     Raises:
-        NoNewMessageError: If there is none, and nothing waits for an answer either.
+        NoNewMessageError: If there is none, nothing waits for an answer either, and the turn may
+            not be silent.
         InputError: If what there is to answer is empty.
     """
     if messages and not _says_something(messages[-1]):
         raise InputError("the message is empty: give it a text or another content block")
     fresh = unheard(messages, recent)
     waits = _waits(messages, fresh, recent)
-    if not fresh and not waits:
+    if not (fresh or waits or silent):
         raise NoNewMessageError(
             "there is no new message: every id in the input is part of the conversation already. "
             "Give a repeated message an id of its own, or none"
@@ -127,10 +164,13 @@ def unheard(messages: Sequence[AnyMessage], recent: Sequence[Record]) -> list[An
     A message whose id is known but whose content differs counts as new: applications reuse
     ids, and nothing that was said may be lost. It stands in the channel where the other one
     stood, so places in the channel say nothing. An empty one that an earlier turn refused does
-    not count.
+    not count, and neither does one that was removed on purpose: the channel may still show it.
     """
     known = {key_of(r.message) for r in recent}
-    return [m for m in messages if _says_something(m) and key_of(m) not in known]
+    gone = {r.source for r in recent if r.text == REMOVED}
+    return [
+        m for m in messages if _says_something(m) and key_of(m) not in known and m.id not in gone
+    ]
 
 
 def recent_records(
@@ -152,23 +192,3 @@ def _says_something(message: AnyMessage) -> bool:
     blocks = message.content if isinstance(message.content, list) else []
     other = any(isinstance(b, dict) and b.get("type") != "text" for b in blocks)
     return other or bool(text_of(message).strip())
-
-
-def _records(
-    fresh: Sequence[AnyMessage],
-    recent: Sequence[Record],
-    count: int,
-    now: str,
-    adsorber: Adsorber,
-    query: str,
-) -> list[Record]:
-    records: list[Record] = []
-    for number, message in enumerate(fresh, start=count + 1):
-        record = record_of(message, seq=number, time=now)
-        if isinstance(message, HumanMessage):
-            said = query if message is fresh[-1] else record.text
-            blocks = blocks_of([*recent, *records])
-            opens = adsorber.opens(blocks, record.model_copy(update={"text": said}))
-            record = record.model_copy(update={"opens": opens})
-        records.append(record)
-    return records

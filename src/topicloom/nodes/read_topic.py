@@ -12,6 +12,7 @@ from topicloom.roles.base import ReadRequest, Roles
 from topicloom.roles.calls import Step, ask
 from topicloom.state.channels import ReadTask
 from topicloom.state.recall import Reading
+from topicloom.storage.references import topic_window
 
 
 def read_topic(*, workspaces: Workspaces, roles: Roles) -> Runnable[ReadTask, Update]:
@@ -23,12 +24,11 @@ def read_topic(*, workspaces: Workspaces, roles: Roles) -> Runnable[ReadTask, Up
         roster = workspace.store.roster(session)
         topic = roster[task["topic"]]
         # Up to date already, but for a turn that another process began.
-        workspace.index.update(roster, workspace.store.topic_records)
-        hits = workspace.index.search(task["query"])
+        hits = workspace.indexed(roster).search(task["query"])
         request = ReadRequest(
             session=session.id,
             topic=topic,
-            records=workspace.store.topic_records(topic),
+            records=topic_window(workspace.store, session, topic),
             tail=workspace.store.records(session, session.view),
             query=task["query"],
             language=session.language,

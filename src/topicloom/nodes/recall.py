@@ -56,7 +56,6 @@ def _by_prior(
     workspace: Workspace, session: Session, turn: Turn, policy: ActivationPolicy
 ) -> Activation:
     roster = workspace.store.roster(session)
-    workspace.index.update(roster, workspace.store.topic_records)
-    hits = workspace.index.search(turn.query)
+    hits = workspace.indexed(roster).search(turn.query)
     asleep = {t.id for t in roster.open()} - session.active.keys()
     return admit(session.active, {t: s for t, s in hits.topics.items() if t in asleep}, policy)

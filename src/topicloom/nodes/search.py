@@ -12,6 +12,8 @@ from topicloom.perception.when import Days, parse_when
 from topicloom.roles.base import Roles, Route, RouteRequest
 from topicloom.roles.calls import Ask, Outcome, ask
 from topicloom.state.activation import ActivationPolicy, admit
+from topicloom.state.hierarchy import named_in_full
+from topicloom.state.lifecycle import woken
 from topicloom.state.session import Search, SearchRequest, Session, Turn
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import ordered
@@ -54,8 +56,8 @@ class SearchDesk:
         days = parse_when(request.when, self.clock()) if request.when else None
         topics = self._candidates(workspace, session, request, days)
         # Up to date already, but for a turn that another process began.
-        workspace.index.update(workspace.store.roster(session), workspace.store.topic_records)
-        priors = workspace.index.search(request.query).topics
+        roster = workspace.store.roster(session)
+        priors = workspace.indexed(roster).search(request.query).topics
         shown = self._shown(topics, priors)
         calls: list[dict[str, Any]] = []
         route = Route({}, "there is no topic to search")
@@ -64,7 +66,7 @@ class SearchDesk:
                 session=session.id,
                 query=request.query,
                 tail=workspace.store.records(session, session.count - 5),
-                topics=shown,
+                topics=named_in_full(shown, roster.topics),
                 priors={t.id: priors.get(t.id, 0.0) for t in shown},
                 when=str(days) if days else None,
                 language=session.language,
@@ -115,6 +117,9 @@ class SearchDesk:
         relevance = {t: s for t, s in route.relevance.items() if t in roster}
         asleep = {t: s for t, s in relevance.items() if t not in session.active}
         result = admit(session.active, asleep, policy)
+        rows = [(roster[t], self._awake(roster[t], session, request)) for t in result.woken]
+        changed = [after for before, after in rows if after != before]
+        session = workspace.store.save_topics(session, changed)
         best = sorted(relevance, key=lambda t: -relevance[t])
         search = Search(
             query=request.query,
@@ -132,6 +137,9 @@ class SearchDesk:
                 "slept": (*turn.slept, *result.slept),
             }
         )
+
+    def _awake(self, topic: Topic, session: Session, request: SearchRequest) -> Topic:
+        return woken(topic, session.active, asked=request.include_archived)
 
 
 def _ambiguous(

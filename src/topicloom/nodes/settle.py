@@ -7,6 +7,7 @@ from datetime import datetime
 
 from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import Runnable
+from langgraph.runtime import get_runtime
 
 from topicloom.nodes.generate import loop_of
 from topicloom.nodes.step import (
@@ -22,11 +23,13 @@ from topicloom.nodes.workspace import Workspaces
 from topicloom.roles.calls import Step
 from topicloom.state.activation import ActivationPolicy, average
 from topicloom.state.activation import settle as settle_scores
+from topicloom.state.briefs import updated
 from topicloom.state.channels import SessionState
 from topicloom.state.recall import Reading, TopicNote
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.records import message_type, record_of
 from topicloom.state.session import Session, Turn
+from topicloom.storage.reflections import ReflectionStore
 from topicloom.storage.sessions import SessionStore
 
 
@@ -56,6 +59,7 @@ def settle(
         scores = {r.topic: r.score for r in readings if not r.failed}
         result = settle_scores(session.active, scores, activation)
         session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
+        session = _with_new_briefs(store, session)
         turn = turn.model_copy(update={"slept": (*turn.slept, *result.slept)})
         calls = tuple(Call.model_validate(c) for c in state.get("calls") or ())
         receipt = _receipt(store, session, turn, scores, calls, now, window_tokens)
@@ -70,6 +74,15 @@ def settle(
         yield  # a step is a generator, though this one asks nobody
 
     return node(step, "settle")
+
+
+def _with_new_briefs(store: SessionStore, session: Session) -> Session:
+    """The session with the briefs that reflection left in the graph's store, if it has one."""
+    kept = get_runtime().store
+    if kept is None or not session.topics:
+        return session
+    topics = updated(store.roster(session), ReflectionStore(kept).briefs(session.id))
+    return store.save_topics(session, topics) if topics else session
 
 
 def _receipt(

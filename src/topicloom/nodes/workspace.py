@@ -12,7 +12,9 @@ from langgraph.store.base import BaseStore
 from topicloom.errors import StorageUnavailableError
 from topicloom.nodes.sizes import TranscriptSizes
 from topicloom.perception.index import SessionIndex
+from topicloom.state.hierarchy import holders
 from topicloom.state.records import Record
+from topicloom.state.topics import Roster
 from topicloom.storage.base import SessionLog, Storage
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage
@@ -25,6 +27,14 @@ class Workspace:
     store: SessionStore
     index: SessionIndex
     sizes: TranscriptSizes
+
+    def indexed(self, roster: Roster) -> SessionIndex:
+        """The index, with what the topics of a roster hold.
+
+        What a divided or merged topic held is found through the topics that have it now.
+        """
+        self.index.update(holders(roster), self.store.topic_records)
+        return self.index
 
 
 class Workspaces:

@@ -13,7 +13,18 @@ from typing import Literal
 
 from topicloom.state.session import Language
 
-PromptName = Literal["reader", "splitter", "router", "brief", "rewriter", "responder"]
+PromptName = Literal[
+    "reader",
+    "splitter",
+    "router",
+    "brief",
+    "rewriter",
+    "responder",
+    "arbiter",
+    "reflector",
+    "reviewer",
+    "merger",
+]
 
 
 @cache

@@ -23,7 +23,7 @@ from topicloom.prompts.markup import (
     json_values,
     strings,
 )
-from topicloom.prompts.values import message_ids, score_in, topic_id
+from topicloom.prompts.values import message_ids, score_in, topic_id, topic_ids
 from topicloom.state.splitting import Assignment
 
 T = TypeVar("T")
@@ -32,6 +32,8 @@ _WIDEST_QUOTE = 64
 """Messages that one range of quoted ids may span."""
 _WIDEST_ASSIGNMENT = 10_000
 """Messages that one range of assigned ids may span."""
+_MOST_REFERENCES = 4
+"""Other topics that a message may belong to as well."""
 _MOST_ASSIGNMENTS = 20_000
 """Assignments that are looked at."""
 _RELEVANCE: Mapping[str, float] = {
@@ -179,9 +181,10 @@ def _assignments(element: Element) -> Iterator[Assignment]:
     if not (known or name):
         return
     brief = element.field("summary", "brief")
+    also = topic_ids(element.field("also", "also_in", "references"), _MOST_REFERENCES)
     ids = element.field("msg_id", "msg_ids", "message_id", "message_ids", "id")
     for message in message_ids(ids, _WIDEST_ASSIGNMENT):
-        yield Assignment(message, known, " ".join(name.split()), brief)
+        yield Assignment(message, known, " ".join(name.split()), brief, also)
 
 
 def _route_of_tags(text: str) -> ParsedRoute | None:

@@ -69,6 +69,20 @@ def topic_id(text: str) -> str | None:
     return f"t{int(folded)}" if _DIGITS.fullmatch(folded) else None
 
 
+def topic_ids(text: str, most: int) -> tuple[str, ...]:
+    """The short ids of the topics in a text, each once: `t7, topic-009`, or bare numbers.
+
+    Args:
+        text: A list of ids.
+        most: Ids that are read at most.
+    """
+    folded = _folded(text[:200]).strip()
+    numbers = [m[1] for m in _TOPIC.finditer(folded)]
+    if not numbers and _BARE.fullmatch(folded):
+        numbers = _DIGITS.findall(folded)
+    return tuple(dict.fromkeys(f"t{int(n)}" for n in numbers))[:most]
+
+
 def _numbers(text: str, widest: int) -> Iterator[int]:
     for match in _MESSAGES.finditer(text):
         first = int(match[1])

@@ -25,6 +25,12 @@ class Wording:
     """Line before a topic's name and brief."""
     message: str
     """Line before a message to rewrite."""
+    task: str
+    """Line before what an arbiter is told of the open topic."""
+    request: str
+    """Line before a message that may begin another topic."""
+    dividing: str
+    """Line before the topic that is to be divided."""
     part: str
     """Line before a segment; `{number}`."""
     days: str
@@ -46,6 +52,9 @@ _WORDINGS: Mapping[Language, Wording] = {
         looking_for="=== Looking for ===",
         former_brief="=== The brief so far ===",
         message="=== The message ===",
+        task="=== The task so far ===",
+        request="=== The new request ===",
+        dividing="=== One topic, to be divided ===",
         part="-- part {number} --",
         days="Days: {days}",
         missing="-- {count:,} earlier messages are not shown --",
@@ -63,6 +72,9 @@ _WORDINGS: Mapping[Language, Wording] = {
         looking_for="=== 要找什么 ===",
         former_brief="=== 原来的简介 ===",
         message="=== 这条消息 ===",
+        task="=== 正在做的事 ===",
+        request="=== 新请求 ===",
+        dividing="=== 一个话题，需要拆分 ===",
         part="-- 第 {number} 段 --",
         days="日子：{days}",
         missing="-- 更早的 {count:,} 条消息未列出 --",

@@ -11,13 +11,27 @@ from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.tools import BaseTool
 
 from topicloom.state.blocks import LogicalBlock
+from topicloom.state.boundary import BoundaryQuestion
+from topicloom.state.facts import Claim, Fact
 from topicloom.state.recall import Reading
 from topicloom.state.records import Record
+from topicloom.state.review import Assessment
 from topicloom.state.session import Language
 from topicloom.state.splitting import Assignment
 from topicloom.state.topics import Topic
 
-RoleName = Literal["splitter", "reader", "router", "brief", "responder", "rewriter"]
+RoleName = Literal[
+    "splitter",
+    "reader",
+    "router",
+    "brief",
+    "responder",
+    "rewriter",
+    "arbiter",
+    "reflector",
+    "reviewer",
+    "merger",
+]
 
 Q = TypeVar("Q")
 Q_contra = TypeVar("Q_contra", contravariant=True)
@@ -124,7 +138,7 @@ class SplitRequest:
     segments: Sequence[int]
     """For each block, the number of the adsorber's segment that it lies in."""
     topics: Sequence[Topic]
-    """Open topics that a block may go to."""
+    """Open topics that a block may go to, under their full names (`House / Kitchen`)."""
     affinity: Sequence[Mapping[str, float]]
     """For each block, how near its vector is to each topic's messages, by topic id."""
     active: frozenset[str]
@@ -132,6 +146,8 @@ class SplitRequest:
     previous: str | None
     """Id of the topic that the messages before the first block went to."""
     language: Language
+    dividing: Topic | None = None
+    """The topic that all of the blocks are of, when it is to be divided into sub-topics."""
 
 
 class Splitter(Role[SplitRequest, tuple[Assignment, ...]], Protocol):
@@ -210,6 +226,68 @@ class Rewriter(Role[RewriteRequest, str], Protocol):
     """Rewrites a message so that it stands by itself."""
 
 
+class Arbiter(Role[BoundaryQuestion, float], Protocol):
+    """Says how likely a message, of which screening left it in doubt, continues the topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectRequest:
+    """A stretch of conversation to reflect upon."""
+
+    session: str
+    records: Sequence[Record]
+    """What was really said, in order."""
+    facts: Sequence[Fact]
+    """What is known about the user, in order; a new fact may take the place of one."""
+    language: Language
+
+
+@dataclass(frozen=True, slots=True)
+class Reflected:
+    """What a reflector found."""
+
+    claims: tuple[Claim, ...]
+    """Facts about the user, in order; not checked yet."""
+
+
+class Reflector(Role[ReflectRequest, Reflected], Protocol):
+    """Finds what is worth knowing about the user for good."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRequest:
+    """A topic to review."""
+
+    session: str
+    topic: Topic
+    """The topic with its former name, brief and summary."""
+    records: Sequence[Record]
+    """Its messages, in order; for two topics that may be merged, those of both."""
+    language: Language
+    uses: int = 0
+    """How often it was quoted lately, and how many topics refer to it."""
+
+
+class Reviewer(Role[ReviewRequest, Assessment], Protocol):
+    """Sums a topic up and says how much it matters (spec 000, 4.8)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """Two topics that may be about the same thing."""
+
+    session: str
+    topics: tuple[Topic, Topic]
+    """The topics, with briefs and summaries."""
+    likeness: float
+    """How alike the index finds them: a cosine."""
+    language: Language
+
+
+class Merger(Role[MergeRequest, float], Protocol):
+    """Says how likely two topics are about the same thing."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReplyRequest:
     """The main window, laid out."""
@@ -253,10 +331,15 @@ class Roles:
     splitter: Splitter
     router: Router
     brief: BriefWriter
+    reflector: Reflector
+    reviewer: Reviewer
+    merger: Merger
     fallback: Fallback
     """What stands in where one of them fails."""
     rewriter: Rewriter | None = None
     """A gateway that resolves references; none by default."""
+    arbiter: Arbiter | None = None
+    """Decides where the boundary adsorber is in doubt; None for its own likelier answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,3 +350,5 @@ class Fallback:
     splitter: Splitter
     router: Router
     brief: BriefWriter
+    reflector: Reflector
+    reviewer: Reviewer

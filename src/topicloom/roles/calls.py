@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from topicloom.errors import UnusableAnswerError
-from topicloom.roles.base import Answer, Brief, Role, RoleName, Route
+from topicloom.roles.base import Answer, Brief, Reflected, Role, RoleName, Route
 from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call
+from topicloom.state.review import Assessment
 from topicloom.state.splitting import Assignment
 
 _KINDS: dict[RoleName, type] = {
@@ -27,6 +28,10 @@ _KINDS: dict[RoleName, type] = {
     "router": Route,
     "brief": Brief,
     "rewriter": str,
+    "arbiter": float,
+    "reflector": Reflected,
+    "reviewer": Assessment,
+    "merger": float,
 }
 """What each role answers with; roles may be anybody's code."""
 

@@ -10,13 +10,18 @@ from langchain_core.language_models import BaseChatModel
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.errors import ConfigurationError
-from topicloom.roles.base import RoleName, Roles
+from topicloom.roles.base import Arbiter, RoleName, Roles
+from topicloom.roles.embedded.cross_encoder import CrossEncoderArbiter
 from topicloom.roles.models import window_of
 
 Model = str | BaseChatModel
 
 _STRONG: frozenset[RoleName] = frozenset({"responder", "splitter"})
 """Roles that want the strong model (spec 000, 14.5); the others do with the cheap one."""
+_ONLY_IF_GIVEN: frozenset[RoleName] = frozenset({"rewriter", "arbiter"})
+"""Roles that no model plays unless it is named for them."""
+_RERANKER = "rerank:"
+"""What the name of a cross-encoder begins with, which only the arbiter can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +31,15 @@ class Models:
     strong: Model | None = None
     """Replies and splits; None to leave them to the embedded roles."""
     cheap: Model | None = None
-    """Reads, routes and writes briefs; None for the strong one."""
+    """Reads, routes, writes briefs and reviews; None for the strong one."""
     by_role: Mapping[RoleName, Model] = field(default_factory=dict)
-    """A model of its own for a role; `rewriter` works only if it is given one."""
+    """A model of its own for a role; `rewriter` and `arbiter` work only if given one."""
 
     def of(self, role: RoleName) -> Model | None:
         """The model of a role; None for the embedded one."""
         if role in self.by_role:
             return self.by_role[role]
-        if role == "rewriter":
+        if role in _ONLY_IF_GIVEN:
             return None
         return self.strong if role in _STRONG or self.cheap is None else self.cheap
 
@@ -78,7 +83,10 @@ def choose_roles(
         return llm.Chat.of(opened, desk.meter, window=window, deadline=desk.deadline)
 
     responder, splitter, reader = models.of("responder"), chat("splitter"), chat("reader")
-    router, brief, rewriter = chat("router"), chat("brief"), chat("rewriter")
+    router, brief, reflector = chat("router"), chat("brief"), chat("reflector")
+    reviewer, merger = chat("reviewer"), chat("merger")
+    rewriter, reranker = chat("rewriter"), _reranker(models.of("arbiter"), desk)
+    judge = None if reranker else chat("arbiter")
     return replace(
         embedded,
         responder=llm.LLMResponder(open_model(responder)) if responder else embedded.responder,
@@ -86,8 +94,19 @@ def choose_roles(
         reader=llm.LLMReader(reader) if reader else embedded.reader,
         router=llm.LLMRouter(router) if router else embedded.router,
         brief=llm.LLMBriefWriter(brief) if brief else embedded.brief,
+        reflector=llm.LLMReflector(reflector) if reflector else embedded.reflector,
+        reviewer=llm.LLMReviewer(reviewer) if reviewer else embedded.reviewer,
+        merger=llm.LLMMerger(merger) if merger else embedded.merger,
         rewriter=llm.LLMRewriter(rewriter) if rewriter else embedded.rewriter,
+        arbiter=llm.LLMArbiter(judge) if judge else reranker,
     )
+
+
+def _reranker(model: Model | None, desk: Desk) -> Arbiter | None:
+    """The arbiter of a name such as `rerank:BAAI/bge-reranker-v2-m3`, or of a folder's."""
+    if not (isinstance(model, str) and model.startswith(_RERANKER)):
+        return None
+    return CrossEncoderArbiter(model.removeprefix(_RERANKER), deadline=desk.deadline)
 
 
 @dataclass(frozen=True, slots=True)

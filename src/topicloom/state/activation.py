@@ -94,6 +94,17 @@ def admit(
     return Activation(kept, tuple(woken), tuple(t for t in active if t not in kept))
 
 
+def handed_on(
+    active: Mapping[str, Sequence[float]], topic: str, heirs: Sequence[str]
+) -> dict[str, tuple[float, ...]]:
+    """The active topics when others take the place and the standing of one of them."""
+    taken: dict[str, tuple[float, ...]] = {}
+    for held, scores in active.items():
+        places = [i for i in heirs if i not in active] if held == topic else [held]
+        taken |= dict.fromkeys(places, tuple(scores))
+    return taken
+
+
 def settle(
     active: Mapping[str, Sequence[float]], scores: Mapping[str, float], policy: ActivationPolicy
 ) -> Activation:

@@ -111,6 +111,8 @@ class Turn(BaseModel):
     """That message, with its references resolved where a rewriter is set."""
     answer: bool = True
     """Whether there is a message to answer; otherwise the turn only records."""
+    said: bool = True
+    """Whether it took in any message; a turn that only carries changes takes in none."""
     amnesia: bool = False
     """Whether the user says that something was forgotten."""
     plan: SplitPlan | None = None
@@ -137,3 +139,7 @@ class Turn(BaseModel):
     """When the turn began, ISO 8601."""
     events: tuple[str, ...] = ()
     """What happened on the way, for the receipt (`slept t3`, `split m1-m40 ...`)."""
+    changed: tuple[str, ...] = ()
+    """Topics that changes were made to, which the application passed in."""
+    refused: dict[str, str] = {}
+    """Topics that such changes did not fit any more, and why."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -49,6 +49,8 @@ class Assignment:
     """Name of the new topic: equal names are one topic."""
     brief: str = ""
     """Brief of the new topic."""
+    also: tuple[str, ...] = ()
+    """Ids of other topics that the message belongs to as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class Portion:
     """Brief of the new topic, as far as the splitter wrote one."""
     blocks: tuple[LogicalBlock, ...]
     """In conversation order."""
+    also: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Other topics that a block belongs to as well, by the number of its first message."""
 
 
 def plan_split(
@@ -99,13 +103,33 @@ def _suffix(sizes: Sequence[int], limit: float) -> int:
     return start
 
 
+def runs(sizes: Sequence[int], limit: int) -> list[tuple[int, int]]:
+    """Cut a sequence into runs of at most `limit` in sum (one item may exceed it alone).
+
+    Args:
+        sizes: Of the items.
+        limit: Of a run.
+
+    Returns:
+        Start and stop of each run.
+    """
+    cuts, total = [0], 0
+    for index, item in enumerate(sizes):
+        if index and total and total + item > limit:
+            cuts.append(index)
+            total = 0
+        total += item
+    return [(a, b) for a, b in zip(cuts, [*cuts[1:], len(sizes)], strict=True) if a < b]
+
+
 def gather(
     blocks: Sequence[LogicalBlock], assignments: Sequence[Assignment], known: Mapping[str, object]
 ) -> tuple[list[Portion], list[LogicalBlock]]:
     """Turn a splitter's answer into portions of whole blocks.
 
     A block goes where most of its messages were sent (on a tie, where its first one was).
-    Assignments of unknown messages or topics don't count.
+    Assignments of unknown messages or topics don't count, nor do references to unknown topics or
+    to the one that the block goes to.
 
     Args:
         blocks: The blocks to split.
@@ -118,19 +142,35 @@ def gather(
     said = {a.message: a for a in assignments if _usable(a, known)}
     portions: dict[tuple[str | None, str], list[LogicalBlock]] = {}
     briefs: dict[tuple[str | None, str], str] = {}
+    also: dict[int, tuple[str, ...]] = {}
     uncovered: list[LogicalBlock] = []
     for block in blocks:
         votes = [said[i] for i in block.ids if i in said]
         if not votes:
             uncovered.append(block)
             continue
-        key = Counter((a.topic, "" if a.topic else a.name) for a in votes).most_common(1)[0][0]
+        key = Counter(map(_key, votes)).most_common(1)[0][0]
         portions.setdefault(key, []).append(block)
-        for vote in votes:
-            if vote.brief and (vote.topic, "" if vote.topic else vote.name) == key:
-                briefs.setdefault(key, vote.brief)
-    found = [Portion(t, n, briefs.get((t, n), ""), tuple(b)) for (t, n), b in portions.items()]
-    return found, uncovered
+        followed = [vote for vote in votes if _key(vote) == key]
+        brief = next((vote.brief for vote in followed if vote.brief), "")
+        briefs[key] = briefs.get(key) or brief
+        others = dict.fromkeys(i for vote in followed for i in vote.also)
+        also[block.first] = tuple(i for i in others if i in known and i != key[0])
+    return [
+        Portion(topic, name, briefs[topic, name], tuple(b), _of(b, also))
+        for (topic, name), b in portions.items()
+    ], uncovered
+
+
+def _key(assignment: Assignment) -> tuple[str | None, str]:
+    """What assignments to one topic have in common."""
+    return assignment.topic, "" if assignment.topic else assignment.name
+
+
+def _of(
+    blocks: Sequence[LogicalBlock], also: Mapping[int, tuple[str, ...]]
+) -> dict[int, tuple[str, ...]]:
+    return {b.first: also[b.first] for b in blocks if also[b.first]}
 
 
 def joined(portions: Iterable[Portion]) -> list[Portion]:
@@ -140,7 +180,8 @@ def joined(portions: Iterable[Portion]) -> list[Portion]:
         key = (portion.topic, "" if portion.topic else portion.name)
         before = found.get(key, replace(portion, blocks=()))
         blocks = sorted((*before.blocks, *portion.blocks), key=lambda b: b.first)
-        found[key] = replace(before, blocks=tuple(blocks))
+        also = {**before.also, **portion.also}
+        found[key] = replace(before, blocks=tuple(blocks), also=also)
     return list(found.values())
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from topicloom.perception.embedder import Embedder
 from topicloom.roles.base import Fallback, Roles
 from topicloom.roles.embedded.brief import EmbeddedBriefWriter
+from topicloom.roles.embedded.merger import EmbeddedMerger
 from topicloom.roles.embedded.reader import EmbeddedReader
+from topicloom.roles.embedded.reflector import EmbeddedReflector
 from topicloom.roles.embedded.responder import EmbeddedResponder
+from topicloom.roles.embedded.reviewer import EmbeddedReviewer
 from topicloom.roles.embedded.router import EmbeddedRouter
 from topicloom.roles.embedded.splitter import EmbeddedSplitter
 
@@ -20,6 +23,8 @@ def embedded_roles(embedder: Embedder) -> Roles:
         splitter=EmbeddedSplitter(embedder),
         router=EmbeddedRouter(),
         brief=EmbeddedBriefWriter(embedder),
+        reflector=EmbeddedReflector(),
+        reviewer=EmbeddedReviewer(embedder),
     )
     return Roles(
         responder=EmbeddedResponder(embedder),
@@ -27,5 +32,8 @@ def embedded_roles(embedder: Embedder) -> Roles:
         splitter=fallback.splitter,
         router=fallback.router,
         brief=fallback.brief,
+        reflector=fallback.reflector,
+        reviewer=fallback.reviewer,
+        merger=EmbeddedMerger(),
         fallback=fallback,
     )

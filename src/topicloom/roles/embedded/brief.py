@@ -15,6 +15,8 @@ _SIZE = 1_000
 """Characters of a brief, about (spec 000, 4.6: about 1 KB)."""
 _READ = 200
 """Newest messages that are weighed."""
+_QUOTED = 8
+"""Messages that are quoted at most."""
 
 
 class EmbeddedBriefWriter(Local[BriefRequest, Brief]):
@@ -32,7 +34,7 @@ class EmbeddedBriefWriter(Local[BriefRequest, Brief]):
         lines = [
             f"{said[0].day} – {said[-1].day}, {len(request.records)}",
             ", ".join(keywords([r.text[:600] for r in said], 12)),
-            *(r.text.strip()[:240] for r in self._central(said)),
+            *(r.text.strip()[:240] for r in central(said, self._embedder, _QUOTED)),
         ]
         text = ""
         for line in lines:
@@ -41,15 +43,16 @@ class EmbeddedBriefWriter(Local[BriefRequest, Brief]):
             text = f"{text}\n{line}" if text else line
         return Answer(Brief(request.topic.name, text))
 
-    def _central(self, records: Sequence[Record]) -> list[Record]:
-        """Records, the most central first, each unlike the ones before it."""
-        vectors = self._embedder.embed([r.text[:600] for r in records])
-        worth = vectors @ vectors.mean(axis=0)
-        chosen: list[int] = []
-        for _ in range(min(8, len(records))):
-            near = vectors @ vectors[chosen].T if chosen else np.zeros((len(records), 1))
-            best = int(np.argmax(worth - 0.5 * near.max(axis=1)))
-            if best in chosen:
-                break
-            chosen.append(best)
-        return [records[i] for i in chosen]
+
+def central(records: Sequence[Record], embedder: Embedder, most: int) -> list[Record]:
+    """Some of the records, the most central first, each unlike the ones before it."""
+    vectors = embedder.embed([r.text[:600] for r in records])
+    worth = vectors @ vectors.mean(axis=0)
+    chosen: list[int] = []
+    for _ in range(min(most, len(records))):
+        near = vectors @ vectors[chosen].T if chosen else np.zeros((len(records), 1))
+        best = int(np.argmax(worth - 0.5 * near.max(axis=1)))
+        if best in chosen:
+            break
+        chosen.append(best)
+    return [records[i] for i in chosen]

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.perception.adsorber import block_vectors
 from topicloom.perception.embedder import Embedder, Vectors
+from topicloom.perception.screening import block_vectors
 from topicloom.roles.base import Answer, Local, SplitRequest
 from topicloom.roles.embedded.phrases import title_of
 from topicloom.state.blocks import LogicalBlock
 from topicloom.state.script import cjk_share
 from topicloom.state.splitting import Assignment
 
-_JOIN_LATIN, _JOIN_CJK = 0.22, 0.27
+_JOIN_LATIN, _JOIN_CJK = 0.17, 0.20
 """Nearness from which a segment belongs to a topic, over that of the conversation as a whole; CJK
 text, compared by its characters, stands further apart."""
 

@@ -1,0 +1,127 @@
+"""`topicloom purge`: remove messages for good, after naming them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from topicloom.cli.console import dim, one_line, open_console
+from topicloom.cli.excerpts import shortened
+from topicloom.cli.given import Given
+from topicloom.cli.workplace import open_workplace, thread
+from topicloom.errors import InputError
+from topicloom.graph.session import build_session_graph
+from topicloom.nodes.step import dump
+from topicloom.prompts.values import message_ids
+from topicloom.state.recall import number_of
+from topicloom.state.session import Session, Turn
+from topicloom.storage.purging import PurgePlan
+from topicloom.storage.sessions import SessionStore
+
+_NAMED = 12
+"""Messages that are named before they are removed."""
+_WIDEST = 1_000_000
+"""Messages that a range may span."""
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeOptions:
+    """What is to go."""
+
+    topics: Sequence[str]
+    """Ids of topics, all messages of which go."""
+    messages: Sequence[str]
+    """Short ids of messages, or ranges of these: `m12`, `m12-m15`."""
+    sure: bool
+    """Whether nobody is asked."""
+
+
+def run_purge(given: Given, name: str, options: PurgeOptions) -> None:
+    """Name what will be removed, ask, and remove it.
+
+    Raises:
+        InvalidNameError: The name cannot name a session.
+        InputError: There is no such session, topic or message, or a turn is not finished.
+        SessionBusyError: The session is in use elsewhere.
+        StorageError: A message or an archive cannot be read.
+    """
+    place, console = open_workplace(given), open_console()
+    place.read(name)
+    with place.storage.lock(name), place.checkpoints() as saver:
+        graph = build_session_graph(settings=place.settings, storage=place.storage).compile(
+            checkpointer=saver
+        )
+        if graph.get_state(thread(name)).next:
+            raise InputError(f"a turn of {name!r} is not finished: finish it with /retry in a chat")
+        session, store = place.read(name)
+        plan = store.plan_purge(session, _numbers(session, store, options))
+        if not plan.messages:
+            dim(console, "nothing to remove: all of it has been removed before")
+            return
+        _name_all(console, session, store, plan)
+        if not (options.sure or typer.confirm("Remove all of this for good?")):
+            dim(console, "nothing was removed")
+            return
+        store.purge(plan)
+        _clear_state(graph, name, session, store, plan)
+    dim(console, f"{len(plan.messages)} messages were removed; their places stay")
+    dim(console, "checkpoints from before may still hold what was newest then")
+
+
+def _numbers(session: Session, store: SessionStore, options: PurgeOptions) -> list[int]:
+    """Numbers of the messages that are to go.
+
+    Raises:
+        InputError: There is no such topic or message, or none was given.
+    """
+    numbers: set[int] = set()
+    roster = store.roster(session)
+    for topic in options.topics:
+        if topic not in roster:
+            raise InputError(f"session {session.id!r} has no topic {topic!r}")
+        numbers |= {record.seq for record in store.topic_records(roster[topic])}
+    for text in options.messages:
+        named = [number_of(i) for i in message_ids(text, _WIDEST)]
+        if not named or max(named) > session.count:
+            there = f"m1 to m{session.count}" if session.count else "none"
+            raise InputError(f"session {session.id!r} has no message {text!r} (there: {there})")
+        numbers |= set(named)
+    if not numbers:
+        raise InputError("nothing to remove: name a topic that holds messages, or messages")
+    return sorted(numbers)
+
+
+def _name_all(console: Console, session: Session, store: SessionStore, plan: PurgePlan) -> None:
+    records = store.pick(session, map(number_of, plan.messages[:_NAMED]))
+    for record in records.values():
+        text = f"{record.id} {record.day} {record.label}: {shortened(record.text, 60)}"
+        console.print(Text(one_line(text)), soft_wrap=True)
+    rest = len(plan.messages) - len(records)
+    if rest:
+        dim(console, f"and {rest} more messages, up to {plan.messages[-1]}")
+    roster = store.roster(session)
+    names = [f"{t} “{shortened(roster[t].name, 40)}”" for t in plan.topics if t in roster]
+    if names:
+        dim(console, one_line(f"names, briefs and summaries of {', '.join(names)}"))
+
+
+def _clear_state(
+    graph: Any, name: str, session: Session, store: SessionStore, plan: PurgePlan
+) -> None:
+    """Take what is gone out of the newest checkpoint: its messages, and what the turn looked for.
+
+    A message that stood there with its old text would count as a new one.
+    """
+    values = graph.get_state(thread(name)).values
+    shown = {message.id for message in values["messages"]}
+    gone = store.pick(session, map(number_of, plan.messages)).values()
+    turn = Turn.model_validate(values["turn"])
+    empty = Turn(first=turn.first, user=turn.user, query="", answer=False)
+    update: dict[str, Any] = dump(turn=empty)
+    update["messages"] = [r.message for r in gone if r.source in shown]
+    graph.update_state(thread(name), update, as_node="settle")

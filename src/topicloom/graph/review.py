@@ -1,0 +1,220 @@
+"""The review graph: it looks at a session, judges its topics, and changes it by one turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any, Literal, TypedDict, Unpack
+
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import RetryPolicy, Send
+
+from topicloom.errors import MissingThreadError
+from topicloom.graph.parts import make_parts, models_of
+from topicloom.nodes.review.apply import apply
+from topicloom.nodes.review.assess import assess
+from topicloom.nodes.review.desk import ReviewDesk
+from topicloom.nodes.review.door import SessionApp, SessionDoor, free
+from topicloom.nodes.review.file import file
+from topicloom.nodes.review.judge import judge
+from topicloom.nodes.review.match import match
+from topicloom.nodes.review.survey import survey
+from topicloom.perception.choice import open_embedder
+from topicloom.roles.base import RoleName, Roles
+from topicloom.roles.choice import Model
+from topicloom.settings import Settings
+from topicloom.state.review import Look
+from topicloom.state.review_channels import (
+    AssessTask,
+    ReviewInput,
+    ReviewReport,
+    ReviewState,
+    report_of,
+)
+from topicloom.storage.base import Storage
+
+ReviewGraph = StateGraph[ReviewState, None, ReviewInput, ReviewState]
+
+
+class ReviewOptions(TypedDict, total=False):
+    """Collaborators of a review; what the session graph was built with has to be given again."""
+
+    model: Model | None
+    """The strong model; without one the embedded roles review."""
+    cheap_model: Model | None
+    """Reviews and compares; the strong one if not given."""
+    role_models: Mapping[RoleName, Model] | None
+    """A model of its own for `reviewer` or `merger`."""
+    settings: Settings | None
+    """What can be tuned; read from `TOPICLOOM_*` if not given."""
+    roles: Roles | None
+    """Ready-made roles instead of models."""
+    storage: Storage | Literal["store"] | None
+    """Where topics live."""
+    clock: Callable[[], datetime] | None
+    """Tells the time, with its zone; the system's if not given."""
+    hold: Callable[[str], AbstractContextManager[Any]]
+    """Holds a session while it is changed, such as `storage.lock`; nothing if not given, for
+    applications that see to it that a session has one turn at a time."""
+
+
+def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> ReviewGraph:
+    """A review of a session as an uncompiled graph.
+
+    It looks and judges without holding the session, which may take its turns meanwhile. Its last
+    step makes the changes by a turn of the session graph without a message; those that do not
+    fit any more are left out. Compiled with a checkpointer, under a thread of its own, a review
+    that was killed goes on where it stopped.
+
+    Args:
+        graph: The compiled session graph.
+        options: See `ReviewOptions`.
+
+    Raises:
+        ConfigurationError: If a model cannot be opened or a setting cannot be used.
+    """
+    settings = options.get("settings") or Settings()
+    parts = make_parts(
+        settings=settings,
+        models=models_of(
+            settings,
+            options.get("model"),
+            options.get("cheap_model"),
+            options.get("role_models"),
+        ),
+        roles=options.get("roles"),
+        tools=(),
+        instructions="",
+        storage=options.get("storage"),
+        clock=options.get("clock"),
+        counter=None,
+    )
+    desk = ReviewDesk(
+        door=SessionDoor(graph, options.get("hold", free)),
+        workspaces=parts.workspaces,
+        roles=parts.roles,
+        embedder=open_embedder(settings.embedder),
+        clock=parts.clock,
+        policy=settings.review,
+        topic_tokens=round(settings.topic_share * settings.topic_window),
+    )
+    return _wired(desk)
+
+
+def _wired(desk: ReviewDesk) -> ReviewGraph:
+    graph: ReviewGraph = StateGraph(ReviewState, input_schema=ReviewInput)
+    retry = RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
+    steps: dict[str, Runnable[Any, Any]] = {
+        "survey": survey(desk),
+        "match": match(desk),
+        "judge": judge(desk),
+        "apply": apply(desk),
+        "file": file(desk),
+    }
+    for name, step in steps.items():
+        graph.add_node(name, step, retry_policy=retry)
+    graph.add_node("assess", assess(desk), input_schema=AssessTask, retry_policy=retry)
+    graph.add_edge(START, "survey")
+    graph.add_conditional_edges("survey", _each_due, ["assess", "match"])
+    graph.add_edge("assess", "match")
+    graph.add_edge("match", "judge")
+    graph.add_conditional_edges("judge", _after_judge, ["apply", "file", END])
+    graph.add_edge("apply", "file")
+    graph.add_edge("file", END)
+    return graph
+
+
+def _each_due(state: ReviewState) -> list[Send] | str:
+    uses = {look.topic: look.uses for look in map(Look.model_validate, state["looks"])}
+    session = state["session"]
+    tasks = [AssessTask(session=session, topic=t, uses=uses[t]) for t in state["due"]]
+    return [Send("assess", task) for task in tasks] or "match"
+
+
+def _after_judge(state: ReviewState) -> str:
+    if state["dry_run"]:
+        return END
+    return "apply" if state["changes"] else "file"
+
+
+def review(
+    graph: SessionApp,
+    config: RunnableConfig,
+    *,
+    dry_run: bool = False,
+    now: datetime | None = None,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    **options: Unpack[ReviewOptions],
+) -> ReviewReport:
+    """Review a session: sum its topics up, put away what is over, merge what is the same.
+
+    Args:
+        graph: The compiled session graph.
+        config: Names the session's thread.
+        dry_run: Whether to change nothing.
+        now: The time to go by, with its zone; that of the clock if not given.
+        checkpointer: Keeps a review that is killed, for the next call to finish; the session's
+            own will do.
+        options: See `ReviewOptions`.
+
+    Raises:
+        ConfigurationError: If a model cannot be opened or a setting cannot be used.
+        SessionBusyError: If the session is held by another when it is to be changed.
+    """
+    thread = _thread(config)
+    app = build_review_graph(graph, **options).compile(checkpointer=checkpointer)
+    given, own = _input(thread, dry_run, now), _own(thread)
+    if checkpointer is not None and _goes_on(app.get_state(own), dry_run):
+        given = None
+    report = report_of(app.invoke(given, own))
+    if checkpointer is not None:
+        checkpointer.delete_thread(own["configurable"]["thread_id"])
+    return report
+
+
+async def areview(
+    graph: SessionApp,
+    config: RunnableConfig,
+    *,
+    dry_run: bool = False,
+    now: datetime | None = None,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    **options: Unpack[ReviewOptions],
+) -> ReviewReport:
+    """`review` on the event loop."""
+    thread = _thread(config)
+    app = build_review_graph(graph, **options).compile(checkpointer=checkpointer)
+    given, own = _input(thread, dry_run, now), _own(thread)
+    if checkpointer is not None and _goes_on(await app.aget_state(own), dry_run):
+        given = None
+    report = report_of(await app.ainvoke(given, own))
+    if checkpointer is not None:
+        await checkpointer.adelete_thread(own["configurable"]["thread_id"])
+    return report
+
+
+def _thread(config: RunnableConfig) -> str:
+    thread = config.get("configurable", {}).get("thread_id")
+    if thread in (None, ""):
+        raise MissingThreadError(
+            'a review needs a session: give config={"configurable": {"thread_id": "..."}}'
+        )
+    return str(thread)
+
+
+def _own(thread: str) -> RunnableConfig:
+    """The thread of a review: a name that no session is likely to have."""
+    return {"configurable": {"thread_id": f"topicloom:review:{thread}"}}
+
+
+def _input(thread: str, dry_run: bool, now: datetime | None) -> ReviewInput | None:
+    given: ReviewInput = {"thread": thread, "dry_run": dry_run}
+    return given | {"now": now.isoformat() if now else ""}
+
+
+def _goes_on(snapshot: Any, dry_run: bool) -> bool:
+    """Whether there is a review of this kind to finish."""
+    return bool(snapshot.next) and snapshot.values.get("dry_run") == dry_run

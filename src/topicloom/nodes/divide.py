@@ -1,0 +1,127 @@
+"""Dividing topics that outgrew their reader's window into sub-topics (spec 000, 4.5)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Sequence
+
+from topicloom.nodes.moving import Moves
+from topicloom.nodes.sorting import sort_blocks
+from topicloom.perception.adsorber import Adsorber
+from topicloom.roles.base import Roles, SplitRequest
+from topicloom.roles.calls import Ask, Outcome
+from topicloom.state.blocks import LogicalBlock, blocks_of
+from topicloom.state.dividing import Part, parts_of
+from topicloom.state.references import dealt
+from topicloom.state.splitting import Portion, joined, runs
+from topicloom.state.topics import Topic
+from topicloom.storage.references import refer, references
+
+_GLANCE = 24
+"""Tokens of a message by which a splitter is asked about it when a topic is divided; its prompt
+shows this much of every message at least."""
+
+
+def divide_large(
+    work: Moves, roles: Roles, adsorber: Adsorber, chunk_tokens: int
+) -> Generator[Sequence[Ask], Sequence[Outcome], list[str]]:
+    """Divide every topic that the split made too large, until all fit.
+
+    A block that is too large by itself is a topic of its own, and stays one.
+
+    Args:
+        work: The split so far.
+        roles: The splitter and its stand-in.
+        adsorber: Its segments are the splitter's hint.
+        chunk_tokens: How much one splitter call is given.
+
+    Returns:
+        What was divided into what, for the receipt.
+    """
+    events: list[str] = []
+    large = [t for t in work.touched.values() if t.tokens > work.limit]
+    for topic in large:
+        blocks = blocks_of(work.store.topic_records(topic))
+        if len(blocks) > 1:
+            parts = yield from _divide(work, topic, blocks, roles, adsorber, chunk_tokens)
+            names = ", ".join(f"{t.id} “{t.name}”" for t in parts)
+            events.append(f"divided {topic.id} “{topic.name}” into {names}")
+    return events
+
+
+def _divide(
+    work: Moves,
+    topic: Topic,
+    blocks: Sequence[LogicalBlock],
+    roles: Roles,
+    adsorber: Adsorber,
+    chunk_tokens: int,
+) -> Generator[Sequence[Ask], Sequence[Outcome], list[Topic]]:
+    """Divide one topic, and parts of it that are still too large; returns those that fit."""
+    queue = deque([(topic, tuple(blocks))])
+    done: dict[str, tuple[LogicalBlock, ...]] = {}
+    while queue:
+        whole, held = queue.popleft()
+        if len(held) == 1 or (whole is not topic and sum(map(work.tokens, held)) <= work.limit):
+            work.put(whole, held)
+            done[whole.id] = held
+            continue
+        said = yield from _asked(work, whole, held, roles, adsorber, chunk_tokens)
+        taken = {t.name for t in work.topics.values()}
+        parts = parts_of(whole.name, held, said, work.tokens, work.limit, taken)
+        work.divide(whole)
+        for part in parts:
+            child = work.open(part.name, part.brief, parent=whole.id)
+            queue.append((child.model_copy(update={"related": topic.related}), part.blocks))
+    _hand_down(work, topic, done)
+    return [work.touched[i] for i in done]
+
+
+def _asked(
+    work: Moves,
+    topic: Topic,
+    blocks: Sequence[LogicalBlock],
+    roles: Roles,
+    adsorber: Adsorber,
+    chunk_tokens: int,
+) -> Generator[Sequence[Ask], Sequence[Outcome], list[Part]]:
+    """How the splitter would divide a topic; it is shown the parts that it has named before."""
+    labels = adsorber.segments(blocks)
+    named: list[Topic] = []
+    portions: list[Portion] = []
+    glances = [sum(min(_GLANCE, work.size(r)) for r in b.records) for b in blocks]
+    for start, stop in runs(glances, chunk_tokens):
+        request = SplitRequest(
+            session=work.session.id,
+            blocks=blocks[start:stop],
+            segments=labels[start:stop],
+            topics=named,
+            affinity=[{} for _ in blocks[start:stop]],
+            active=frozenset(t.id for t in named),
+            previous=None,
+            language=work.session.language,
+            dividing=topic,
+        )
+        names = {t.id: t.name for t in named}
+        for portion in (yield from sort_blocks(request, roles, work.calls)):
+            name = names[portion.topic] if portion.topic else portion.name
+            portions.append(Portion(None, name, portion.brief, portion.blocks))
+        portions = joined(portions)
+        named = [_draft(place, p) for place, p in enumerate(portions, start=1)]
+    return [Part(p.name, p.brief, p.blocks) for p in portions]
+
+
+def _draft(place: int, portion: Portion) -> Topic:
+    """A part as a later request shows it; it has no id of the session's yet."""
+    return Topic(id=f"t{place}", name=portion.name, brief=portion.brief)
+
+
+def _hand_down(work: Moves, topic: Topic, parts: dict[str, tuple[LogicalBlock, ...]]) -> None:
+    """Give a divided topic's references and its blocks of this split to its parts."""
+    for part, found in dealt(references(work.store, topic), parts).items():
+        work.touched[part] = refer(work.store, work.touched[part], found)
+    tail = {b.first for b in work.moved.pop(topic.id, ())}
+    for part, blocks in parts.items():
+        fresh = [b for b in blocks if b.first in tail]
+        if fresh:
+            work.moved[part] = fresh

@@ -1,0 +1,66 @@
+"""maintain: make the changes to topics that a review passed in, as far as they still fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.runnables import Runnable
+
+from topicloom.nodes.step import (
+    Update,
+    current_session,
+    current_turn,
+    dump,
+    node,
+    open_workspace,
+    turn_options,
+)
+from topicloom.nodes.workspace import Workspaces
+from topicloom.roles.calls import Step
+from topicloom.state.changes import TopicChange, put_away, refusal, rewritten, told
+from topicloom.state.channels import SessionState
+from topicloom.state.session import Session, Turn
+from topicloom.storage.references import merge_topics
+from topicloom.storage.sessions import SessionStore
+
+
+def maintain(*, workspaces: Workspaces) -> Runnable[SessionState, Update]:
+    """The node that makes changes; asks nobody."""
+
+    def step(state: SessionState) -> Step[Update]:
+        session, turn = current_session(state), current_turn(state)
+        store = open_workspace(workspaces, session).store
+        changes = [TopicChange.model_validate(c) for c in turn_options().changes]
+        return dump(*make_changes(store, session, turn, changes))
+        yield  # a step is a generator, though this one asks nobody
+
+    return node(step, "maintain")
+
+
+def make_changes(
+    store: SessionStore, session: Session, turn: Turn, changes: Sequence[TopicChange]
+) -> tuple[Session, Turn]:
+    """Make changes one after another, and say in the turn what became of each."""
+    for change in changes:
+        roster = store.roster(session)
+        why = refusal(change, roster, session.active)
+        if why:
+            event = f"left {change.topic} as it is: {why}"
+            refused = {**turn.refused, change.topic: why}
+            turn = turn.model_copy(update={"refused": refused, "events": (*turn.events, event)})
+            continue
+        event = told(change, roster)
+        changed = (*turn.changed, change.topic)
+        turn = turn.model_copy(update={"changed": changed, "events": (*turn.events, event)})
+        session = _made(store, session, change)
+    return session, turn
+
+
+def _made(store: SessionStore, session: Session, change: TopicChange) -> Session:
+    """The session with one change, which fits."""
+    roster = store.roster(session)
+    topic = roster[change.topic]
+    if change.absorbs is not None:
+        session, topic = merge_topics(store, session, topic, roster[change.absorbs])
+    topic = put_away(rewritten(topic, change, roster), change, session.active)
+    return store.save_topics(session, [topic])

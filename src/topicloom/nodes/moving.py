@@ -1,0 +1,113 @@
+"""What a split has done so far: topics opened, blocks moved, topics divided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from topicloom.state.blocks import LogicalBlock
+from topicloom.state.hierarchy import base_of, continued_in, heirs
+from topicloom.state.lifecycle import divided
+from topicloom.state.receipt import Call
+from topicloom.state.records import Record
+from topicloom.state.references import SHARE, references_of
+from topicloom.state.session import Session
+from topicloom.state.splitting import Portion
+from topicloom.state.topics import Topic
+from topicloom.storage.references import refer
+from topicloom.storage.sessions import SessionStore
+
+
+@dataclass(slots=True)
+class Moves:
+    """The work of one split. Rows of topics are written at its end, all at once."""
+
+    store: SessionStore
+    session: Session
+    size: Callable[[Record], int]
+    """Tokens of a record."""
+    limit: int
+    """Tokens that a topic may have."""
+    touched: dict[str, Topic] = field(default_factory=dict)
+    """Topics that were given messages, by id."""
+    divided: dict[str, Topic] = field(default_factory=dict)
+    """Topics that were divided, by id."""
+    lent: dict[str, Topic] = field(default_factory=dict)
+    """Topics that were given references only, by id."""
+    moved: dict[str, list[LogicalBlock]] = field(default_factory=dict)
+    """Blocks of the tail, by the topic that they went to."""
+    calls: list[Call] = field(default_factory=list)
+
+    @property
+    def topics(self) -> dict[str, Topic]:
+        """All topics as they are by now."""
+        return {**self.store.roster(self.session).topics, **self.rows}
+
+    @property
+    def rows(self) -> dict[str, Topic]:
+        """Topics that are not as the roster has them."""
+        return {**self.lent, **self.touched, **self.divided}
+
+    def tokens(self, block: LogicalBlock) -> int:
+        """Size of a block."""
+        return sum(map(self.size, block.records))
+
+    def open(self, name: str, brief: str, parent: str | None = None) -> Topic:
+        """A new topic; its id follows from the session, so a step run again gives it again."""
+        number = self.session.topics + 1
+        self.session = self.session.model_copy(update={"topics": number})
+        return Topic(id=f"t{number}", name=name, brief=brief, parent=parent)
+
+    def put(self, topic: Topic, blocks: Sequence[LogicalBlock]) -> Topic:
+        """Append blocks to a topic."""
+        sizes = {
+            "tokens": topic.tokens + sum(map(self.tokens, blocks)),
+            "newest": max(topic.newest, blocks[-1].last),
+        }
+        topic = self.store.move(topic, blocks).model_copy(update=sizes)
+        self.session = self.store.add_days(self.session, topic, blocks)
+        self.lent.pop(topic.id, None)
+        self.touched[topic.id] = topic
+        return topic
+
+    def move(self, portions: Iterable[Portion]) -> None:
+        """Give each portion to its topic, and references to it to others."""
+        for portion in portions:
+            topic = self.put(self._home_of(portion), portion.blocks)
+            self.moved.setdefault(topic.id, []).extend(portion.blocks)
+            self._refer(portion, topic)
+
+    def divide(self, topic: Topic) -> None:
+        """Take a topic's messages from it; they are its parts' from now on."""
+        self.divided[topic.id] = divided(topic, {*self.session.active, *self.touched})
+        self.touched.pop(topic.id, None)
+
+    def before(self, first: int) -> str | None:
+        """The open topic that goes on with what the block before a message went to."""
+        ends = {b.last: i for i, moved in self.moved.items() for b in moved}
+        topic = continued_in(ends.get(first - 1, self.session.home), self.topics)
+        return topic.id if topic else None
+
+    def _home_of(self, portion: Portion) -> Topic:
+        """The topic of a portion; who names a topic that was divided means what goes on of it."""
+        if portion.topic is not None:
+            return self.topics[portion.topic]
+        named = {t.name: t for t in self.touched.values()}
+        if portion.name in named:
+            return named[portion.name]
+        former = [t for t in self.topics.values() if t.status == "divided"]
+        ids = [t.id for t in former if base_of(t.name) == portion.name]
+        found = [t for i in ids if (t := continued_in(i, self.topics)) is not None]
+        if found:
+            return max(found, key=lambda t: t.newest)
+        return self.open(portion.name, portion.brief, ids[0] if ids else None)
+
+    def _refer(self, portion: Portion, home: Topic) -> None:
+        small = [b for b in portion.blocks if self.tokens(b) * SHARE <= self.limit]
+        for other, found in references_of(portion, home.id, small).items():
+            topic = refer(self.store, self.topics[other], found)
+            (self.touched if other in self.touched else self.lent)[other] = topic
+
+    def heirs(self, topic_id: str) -> list[str]:
+        """Ids of the open topics that a topic was divided into."""
+        return [t.id for t in heirs(topic_id, self.topics)]

@@ -1,0 +1,50 @@
+"""assess: have one topic summed up and rated; many of these run side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from langchain_core.runnables import Runnable
+
+from topicloom.errors import StorageError
+from topicloom.nodes.review.desk import ReviewDesk
+from topicloom.nodes.step import Update, dumped, node
+from topicloom.roles.base import ReviewRequest, Roles
+from topicloom.roles.calls import Ask, Outcome, Step, ask
+from topicloom.state.receipt import Call
+from topicloom.state.review import Assessment
+from topicloom.state.review_channels import AssessTask
+from topicloom.state.session import Session
+
+
+def assess(desk: ReviewDesk) -> Runnable[AssessTask, Update]:
+    """The node that reviews one topic. If nobody can, that topic goes without."""
+
+    def step(task: AssessTask) -> Step[Update]:
+        session = Session.model_validate(task["session"])
+        store = desk.store(session.id)
+        topic = store.roster(session)[task["topic"]]
+        try:
+            records = store.topic_records(topic)
+        except StorageError as error:
+            return {"troubles": [f"{topic.id} cannot be read: {error}"]}
+        request = ReviewRequest(session.id, topic, records, session.language, task["uses"])
+        calls: list[Call] = []
+        found = yield from assessed(desk.roles, request, calls)
+        rows = [{"topic": topic.id, **found.model_dump(mode="json")}] if found else []
+        return {"assessed": rows, "calls": dumped(calls)}
+
+    return node(step, "assess")
+
+
+def assessed(
+    roles: Roles, request: ReviewRequest, calls: list[Call]
+) -> Generator[Sequence[Ask], Sequence[Outcome], Assessment | None]:
+    """What the reviewer says, or its stand-in; what was called is added to `calls`."""
+    for reviewer in (roles.reviewer, roles.fallback.reviewer):
+        found, call = yield from ask("reviewer", reviewer, request, request.topic.id)
+        calls.append(call)
+        if found is not None:
+            rated = min(1.0, max(0.0, found.importance))
+            return found.model_copy(update={"importance": rated})
+    return None

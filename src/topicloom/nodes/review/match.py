@@ -1,0 +1,143 @@
+"""match: which topics seem to be the same, and how near they are to what is being talked about."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Generator, Mapping, Sequence
+
+from langchain_core.runnables import Runnable
+
+from topicloom.errors import StorageError
+from topicloom.nodes.review.assess import assessed
+from topicloom.nodes.review.desk import ReviewDesk
+from topicloom.nodes.review.likeness import Kernels, kernels_of
+from topicloom.nodes.step import Update, dumped, node
+from topicloom.roles.base import MergeRequest, ReviewRequest
+from topicloom.roles.calls import Ask, Outcome, Step, ask_each
+from topicloom.state.merging import in_order
+from topicloom.state.receipt import Call
+from topicloom.state.records import Record
+from topicloom.state.review import Assessment, Look, Pair, likeliest, matched, paired
+from topicloom.state.review_channels import ReviewState
+from topicloom.state.session import Session
+from topicloom.state.topics import Topic
+from topicloom.storage.sessions import SessionStore
+
+_NEWEST = 24
+"""Newest messages that say what is being talked about."""
+_YES = 0.5
+"""Probability from which two topics are the same."""
+
+Held = Mapping[str, tuple[Topic, Sequence[Record]]]
+"""Topics with their messages, by id."""
+
+
+def match(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
+    """The node that proposes pairs by the index and asks a role whether they are the same.
+
+    Only pairs are proposed of which one has been touched since the last review.
+    """
+
+    def step(state: ReviewState) -> Step[Update]:
+        session = Session.model_validate(state["session"])
+        store = desk.store(session.id)
+        looks = [Look.model_validate(row) for row in state["looks"]]
+        held = _held(store, session, looks)
+        if not held:
+            return {"pairs": [], "near": {}}
+        newest = store.records(session, session.count - _NEWEST + 1)
+        kernels = kernels_of(store, desk.embedder, list(held.values()), newest)
+        calls: list[Call] = []
+        wanted = _proposed(desk, held, kernels, set(state["due"]))
+        fresh = {row["topic"]: Assessment.model_validate(row) for row in state["assessed"]}
+        pairs = yield from _confirmed(desk, session, held, wanted, fresh, calls)
+        pairs = yield from _described(desk, session, held, pairs, looks, calls)
+        awake = list(session.active)
+        return {
+            "pairs": [pair.model_dump(mode="json") for pair in pairs],
+            "near": {i: round(kernels.nearness(i, awake), 4) for i in held},
+            "calls": dumped(calls),
+        }
+
+    return node(step, "match")
+
+
+def _held(store: SessionStore, session: Session, looks: Sequence[Look]) -> Held:
+    """The topics that can be read; those that cannot were told of when they were to be assessed."""
+    roster = store.roster(session)
+    held: dict[str, tuple[Topic, Sequence[Record]]] = {}
+    for look in looks:
+        try:
+            held[look.topic] = roster[look.topic], store.topic_records(roster[look.topic])
+        except StorageError:
+            continue
+    return held
+
+
+def _proposed(desk: ReviewDesk, held: Held, kernels: Kernels, due: set[str]) -> list[Pair]:
+    pairs = []
+    for one, other in itertools.combinations(held, 2):
+        if one not in due and other not in due:
+            continue
+        likeness = kernels.between(one, other)
+        if likeness >= desk.policy.alike:
+            pairs.append(paired(held[one][0], held[other][0], likeness, desk.topic_tokens))
+    return likeliest((p for p in pairs if p is not None), desk.policy)
+
+
+def _confirmed(
+    desk: ReviewDesk,
+    session: Session,
+    held: Held,
+    pairs: Sequence[Pair],
+    fresh: Mapping[str, Assessment],
+    calls: list[Call],
+) -> Generator[Sequence[Ask], Sequence[Outcome], list[Pair]]:
+    """The pairs of which the merger says that they are the same; where it fails, they are not."""
+    if not pairs:
+        return []
+    requests = [
+        MergeRequest(
+            session=session.id,
+            topics=(_with(held[p.kept][0], fresh), _with(held[p.other][0], fresh)),
+            likeness=p.likeness,
+            language=session.language,
+        )
+        for p in pairs
+    ]
+    topics = [p.kept for p in pairs]
+    answers = yield from ask_each("merger", desk.roles.merger, requests, topics)
+    calls += [call for _, call in answers]
+    said = [answer is not None and answer >= _YES for answer, _ in answers]
+    agreed = [p.model_copy(update={"same": s}) for p, s in zip(pairs, said, strict=True)]
+    return matched(agreed, desk.policy)
+
+
+def _described(
+    desk: ReviewDesk,
+    session: Session,
+    held: Held,
+    pairs: Sequence[Pair],
+    looks: Sequence[Look],
+    calls: list[Call],
+) -> Generator[Sequence[Ask], Sequence[Outcome], list[Pair]]:
+    """The pairs, with what they are together."""
+    uses = {look.topic: look.uses for look in looks}
+    described = []
+    for pair in pairs:
+        topic, records = held[pair.kept]
+        both = in_order(records, held[pair.other][1])
+        used = uses[pair.kept] + uses[pair.other]
+        request = ReviewRequest(session.id, topic, both, session.language, used)
+        together = yield from assessed(desk.roles, request, calls)
+        described.append(pair.model_copy(update={"together": together}))
+    return described
+
+
+def _with(topic: Topic, fresh: Mapping[str, Assessment]) -> Topic:
+    """The topic with what has just been said of it."""
+    found = fresh.get(topic.id)
+    if found is None:
+        return topic
+    said = {"name": found.name or topic.name, "brief": found.brief, "summary": found.summary}
+    return topic.model_copy(update=said)

@@ -1,0 +1,82 @@
+"""survey: which topics there are to look at, and what is known of them without asking anyone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from langchain_core.runnables import Runnable
+
+from topicloom.nodes.review.desk import ReviewDesk, with_sight
+from topicloom.nodes.review.door import Sight
+from topicloom.nodes.step import Update
+from topicloom.state.recall import number_of
+from topicloom.state.receipt import Receipt
+from topicloom.state.review import Look, is_due
+from topicloom.state.review_channels import ReviewState
+from topicloom.state.session import Session
+from topicloom.state.topics import Roster
+from topicloom.storage.references import references
+from topicloom.storage.sessions import SessionStore
+
+_LOOK_BACK = 500
+"""Newest receipts that are looked at: some weeks of them."""
+
+
+def survey(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
+    """The node that a review begins with."""
+
+    def work(state: ReviewState, sight: Sight) -> Update:
+        session = sight.session
+        store = desk.store(session.id)
+        roster = store.roster(session)
+        looks = looks_at(store, session, roster)
+        return {
+            "now": state.get("now") or desk.clock().isoformat(),
+            "dry_run": state.get("dry_run", False),
+            "session": session.model_dump(mode="json", exclude_defaults=True),
+            "looks": [look.model_dump(mode="json", exclude_defaults=True) for look in looks],
+            "due": [t.id for t in roster if is_due(t)],
+            "assessed": None,
+            "troubles": None,
+            "calls": None,
+            "changes": [],
+            "told": [],
+            "changed": [],
+            "refused": {},
+            "filed": [],
+        }
+
+    return with_sight(work, desk, "survey")
+
+
+def looks_at(store: SessionStore, session: Session, roster: Roster) -> list[Look]:
+    """What is known of each open topic that holds messages."""
+    receipts = store.receipts(session, _LOOK_BACK)
+    awake = _last_awake(store, session, receipts)
+    uses = Counter(note.topic for r in receipts for note in r.quoted if note.quotes)
+    for topic in roster:
+        uses.update({reference.home for reference in references(store, topic)})
+    return [
+        Look(
+            topic=topic.id,
+            awake=topic.id in session.active,
+            spoken=tuple(t for t in (topic.last_at, awake.get(topic.id)) if t),
+            uses=uses[topic.id],
+        )
+        for topic in roster.open()
+        if topic.count
+    ]
+
+
+def _last_awake(
+    store: SessionStore, session: Session, receipts: Sequence[Receipt]
+) -> dict[str, str]:
+    """By topic, the time of the newest message that it was awake for.
+
+    Times are those of messages, as in topics, not those of turns: what is recorded later than it
+    was said has times of its own.
+    """
+    newest = {t: number_of(receipt.user) for receipt in receipts for t in receipt.active}
+    said = store.pick(session, set(newest.values()))
+    return {topic: said[number].time for topic, number in newest.items()}

@@ -1,0 +1,189 @@
+"""One reflection of one session: read what was said, keep what lasts, say how far it came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from topicloom.errors import UnusableAnswerError
+from topicloom.roles.base import BriefRequest, ReflectRequest, Role, RoleName, Roles
+from topicloom.roles.calls import Ask, Outcome, Step, arun, ask, run
+from topicloom.scheduling.grounding import Grounded, grounded
+from topicloom.scheduling.records import ChatRecords, chat_records, native_records
+from topicloom.scheduling.sessions import StoredSessions
+from topicloom.state.briefs import BriefUpdate, update_of, updated
+from topicloom.state.facts import Fact, changes
+from topicloom.state.receipt import Call
+from topicloom.state.records import Record
+from topicloom.state.reflection import Mark, Progress, ReflectionPolicy, Standing, done
+from topicloom.state.session import Session
+from topicloom.state.topics import Topic
+from topicloom.storage.sessions import SessionStore
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """What one reflection did."""
+
+    session: str
+    """The thread."""
+    upto: int
+    """Number of the last message that was reflected upon, now and before."""
+    read: int = 0
+    """Messages that were read."""
+    source: str = "native"
+    """Where they came from: `native` or `external`."""
+    facts: tuple[Fact, ...] = ()
+    """Facts that were written."""
+    retired: tuple[str, ...] = ()
+    """Keys of facts whose place others took."""
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """How many facts were not kept, by reason."""
+    briefs: tuple[BriefUpdate, ...] = ()
+    """Briefs for the graph to take in."""
+    calls: tuple[Call, ...] = ()
+    """Every call of a role."""
+    reports: tuple[str, ...] = ()
+    """What was wrong with external records."""
+
+
+class Reflecting:
+    """Reflects upon sessions; what the scheduler calls."""
+
+    def __init__(
+        self,
+        sessions: StoredSessions,
+        roles: Roles,
+        *,
+        policy: ReflectionPolicy,
+        clock: Callable[[], float],
+        external: Callable[[str], object] | None = None,
+    ) -> None:
+        """Args:
+        sessions: Where sessions stand.
+        roles: Find facts and write briefs.
+        policy: Says how much one reflection reads.
+        clock: Tells the time in seconds since the epoch.
+        external: The `chat_records` of a session, None for the native ones; see
+            `scheduling.records.chat_records`.
+        """
+        self._sessions = sessions
+        self._roles = roles
+        self._policy = policy
+        self._clock = clock
+        self._external = external
+
+    async def __call__(self, session: str) -> Reflection:
+        """Reflect upon what was said since the last time, without blocking the event loop.
+
+        Raises:
+            UnusableAnswerError: If the reflector and its stand-in both failed.
+            StorageError: If what is stored cannot be read.
+        """
+        return await arun(self.step(session))
+
+    def run(self, session: str) -> Reflection:
+        """The same in the calling thread."""
+        return run(self.step(session))
+
+    def step(self, session: str) -> Step[Reflection]:
+        """The work itself.
+
+        The mark is written last: after a crash before it everything is done again, and facts
+        and briefs that are there already come out the same.
+        """
+        kept = self._sessions.kept
+        core, store = self._sessions.open(session)
+        progress = kept.progress([session]).get(session, Progress())
+        refs = store.transcript_refs(core)
+        before = progress.upto(refs)
+        unread = store.records(core, before + 1)
+        native, last = native_records(unread, self._clock(), self._policy)
+        if last is None:
+            return Reflection(session, before)
+        said = chat_records(self._external(session) if self._external else None, native)
+        calls: list[Call] = []
+        found = yield from self._facts(core, said, calls)
+        known = kept.facts(session)
+        changed = changes(found.facts, known)
+        briefs = yield from self._briefs(core, store, unread[0].seq, last.seq, calls)
+        kept.change_facts(session, changed)
+        # A node that is late finds those left before, too, as far as they still fit.
+        roster = store.roster(core)
+        earlier = [u for u in kept.briefs(session) if updated(roster, [u])]
+        kept.keep_briefs(session, list({u.topic: u for u in (*earlier, *briefs)}.values()))
+        mark = Mark(upto=last.seq, ref=refs[last.seq - 1])
+        self._sessions.keep(done(Standing(session, 0, None, progress), mark))
+        outdated = {"is outdated": changed.outdated} if changed.outdated else {}
+        return Reflection(
+            session=session,
+            upto=last.seq,
+            read=len(said.records),
+            source=said.source,
+            facts=changed.written,
+            retired=changed.retired,
+            dropped={**found.dropped, **outdated},
+            briefs=tuple(briefs),
+            calls=tuple(calls),
+            reports=said.reports,
+        )
+
+    def _facts(
+        self, core: Session, said: ChatRecords, calls: list[Call]
+    ) -> Generator[Sequence[Ask], Sequence[Outcome], Grounded]:
+        if not any(r.role == "user" for r in said.records):
+            return Grounded((), {})
+        known = tuple(self._sessions.kept.facts(core.id).values())
+        request = ReflectRequest(core.id, said.records, known, core.language)
+        players = (self._roles.reflector, self._roles.fallback.reflector)
+        answer = yield from _either("reflector", players, request, None, calls)
+        if answer is None:
+            failures = "; ".join(str(c.failure) for c in calls)
+            raise UnusableAnswerError(f"nobody could reflect upon {core.id!r}: {failures}")
+        return grounded(answer.claims, said.records, said.ids)
+
+    def _briefs(
+        self, core: Session, store: SessionStore, first: int, last: int, calls: list[Call]
+    ) -> Generator[Sequence[Ask], Sequence[Outcome], list[BriefUpdate]]:
+        """Briefs of the topics that hold any of the messages."""
+        found: list[BriefUpdate] = []
+        for topic, records in _touched(core, store, first, last):
+            request = BriefRequest(core.id, topic, records, core.language)
+            players = (self._roles.brief, self._roles.fallback.brief)
+            brief = yield from _either("brief", players, request, topic.id, calls)
+            update = brief and update_of(topic, brief.name or topic.name, brief.text)
+            found += [update] if update else []
+        return found
+
+
+def _either(
+    name: RoleName,
+    players: Sequence[Role[Q, A]],
+    request: Q,
+    topic: str | None,
+    calls: list[Call],
+) -> Generator[Sequence[Ask], Sequence[Outcome], A | None]:
+    """What the first player answers that does not fail."""
+    for player in players:
+        answer, call = yield from ask(name, player, request, topic)
+        calls.append(call)
+        if answer is not None:
+            return answer
+    return None
+
+
+def _touched(
+    core: Session, store: SessionStore, first: int, last: int
+) -> list[tuple[Topic, list[Record]]]:
+    """Open topics with messages of a stretch, and all their messages."""
+    # Messages stand in a topic in order, and only what is before the tail stands in one.
+    if first >= core.tail:
+        return []
+    near = [t for t in store.roster(core).open() if t.count]
+    late = [t for t in near if store.topic_records(t, t.count - 1)[-1].seq >= first]
+    whole = [(t, store.topic_records(t)) for t in late]
+    return [(t, rs) for t, rs in whole if any(first <= r.seq <= last for r in rs)]

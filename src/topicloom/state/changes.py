@@ -1,0 +1,142 @@
+"""Changes to topics that were worked out beside the graph, until a turn of the graph makes them.
+
+Only the graph writes the roster: a second writer could undo a turn. So a review leaves its
+findings as changes. Each says how the topics looked that it was worked out from, and one that
+does not fit any more is passed over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Container
+
+from pydantic import BaseModel, ConfigDict
+
+from topicloom.state.lifecycle import archived, state_of
+from topicloom.state.topics import Roster, Topic
+
+_SEEN = {
+    "head",
+    "borrowed",
+    "name",
+    "brief",
+    "summary",
+    "importance",
+    "once",
+    "reviewed",
+    "status",
+}
+
+
+class TopicChange(BaseModel):
+    """What a review makes of a topic."""
+
+    model_config = ConfigDict(frozen=True)
+
+    topic: str
+    """Id of the topic."""
+    seen: str
+    """Stands for the topic as it was."""
+    name: str
+    """Its new name."""
+    brief: str
+    """Its new brief."""
+    summary: str
+    """Its new summary."""
+    importance: float | None
+    """How much it matters, 0 to 1; None if nobody said."""
+    once: bool = False
+    """Whether it was asked once and is over."""
+    reviewed: bool = True
+    """Whether all of the above was drawn from the topic's messages now, not taken over."""
+    absorbs: str | None = None
+    """Id of the topic that is merged into it."""
+    absorbed_seen: str = ""
+    """Stands for that topic as it was."""
+    archive: str = ""
+    """Month of the archive that it goes to, `2026-03`; empty if it stays."""
+    reason: str = ""
+    """Why it is merged or archived."""
+
+
+def mark_of(topic: Topic) -> str:
+    """Stands for what a review saw of a topic: another one for everything that may change."""
+    text = topic.model_dump_json(include=_SEEN)
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def refusal(change: TopicChange, roster: Roster, active: Container[str]) -> str:
+    """Why a change cannot be made; empty if it can.
+
+    Args:
+        change: The change.
+        roster: The topics as they are now.
+        active: Ids of the active topics.
+    """
+    marks = {change.topic: change.seen}
+    if change.absorbs is not None:
+        marks[change.absorbs] = change.absorbed_seen
+    for topic_id, seen in marks.items():
+        topic = roster.get(topic_id)
+        if topic is None:
+            return f"there is no {topic_id}"
+        if mark_of(topic) != seen:
+            return f"{topic_id} has changed since"
+        if topic.status != "open":
+            return f"{topic_id} is {topic.status}"
+    if len(marks) < 2 and change.absorbs is not None:
+        return f"{change.topic} cannot be merged into itself"
+    if change.archive and state_of(roster[change.topic], active) != "dormant":
+        return f"{change.topic} is awake"
+    return ""
+
+
+def rewritten(topic: Topic, change: TopicChange, roster: Roster) -> Topic:
+    """The topic with what a change says of it, a name that another one has excepted.
+
+    Args:
+        topic: With all messages that it is going to have.
+        change: The change.
+        roster: The topics beside it.
+    """
+    others = {t.name for t in roster if t.id not in (topic.id, change.absorbs)}
+    return topic.model_copy(
+        update={
+            "name": change.name if change.name and change.name not in others else topic.name,
+            "brief": change.brief,
+            "summary": change.summary,
+            "importance": change.importance,
+            "once": change.once,
+            "reviewed": topic.head if change.reviewed else topic.reviewed,
+        }
+    )
+
+
+def put_away(topic: Topic, change: TopicChange, active: Container[str]) -> Topic:
+    """The topic archived, if the change says so.
+
+    Raises:
+        TransitionError: If it is not dormant.
+    """
+    return archived(topic, active, change.archive) if change.archive else topic
+
+
+def told(change: TopicChange, roster: Roster) -> str:
+    """What a change does to a topic, in words for people.
+
+    Args:
+        change: The change.
+        roster: The topics as they were before it.
+    """
+    named = f"{change.topic} “{_name(change.topic, roster)}”"
+    if change.absorbs is not None:
+        other = f"{change.absorbs} “{_name(change.absorbs, roster)}”"
+        return f"merged {other} into {named}: {change.reason}"
+    if change.archive:
+        return f"archived {named}: {change.reason}"
+    return f"reviewed {named}"
+
+
+def _name(topic_id: str, roster: Roster) -> str:
+    topic = roster.get(topic_id)
+    return topic.name if topic else ""

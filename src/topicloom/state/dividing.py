@@ -1,0 +1,142 @@
+"""Dividing a topic that outgrew its window: which parts help, and a cut that always does."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from topicloom.state.blocks import LogicalBlock
+from topicloom.state.hierarchy import base_of
+
+_LARGEST = 0.8
+"""Share of the whole past which the largest part is no better than the whole: every division takes
+a fifth off at least, so a few of them make any topic fit."""
+_FILLED = 0.75
+"""Share of a window that parts which are cut fill at most: they have to last for a while."""
+_MOST = 8
+"""Parts to a window at most, as many as the splitter's prompt asks for."""
+_FEWEST = 4
+"""Exchanges that a part has on average at least: smaller ones are no matter to come back to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What becomes one part of a topic."""
+
+    name: str
+    brief: str
+    blocks: tuple[LogicalBlock, ...]
+    """In conversation order; never empty."""
+
+
+Size = Callable[[LogicalBlock], int]
+"""Tokens of a block."""
+
+
+def parts_of(
+    name: str,
+    blocks: Sequence[LogicalBlock],
+    said: Sequence[Part],
+    size: Size,
+    limit: int,
+    taken: Collection[str] = (),
+) -> list[Part]:
+    """The parts of a topic that is too large: by subject if that helps, else by time.
+
+    Args:
+        name: The topic's name.
+        blocks: Its blocks in conversation order, two at least.
+        said: How a splitter would divide it; all of its blocks are in one of them.
+        size: Tokens of a block.
+        limit: Tokens that a topic may have.
+        taken: Names that a part may not be given by number.
+
+    Returns:
+        Two parts or more, which have every block once.
+    """
+    whole = sum(map(size, blocks))
+    most = max(2, min(_MOST * whole // max(1, limit), len(blocks) // _FEWEST))
+    parts = without_crumbs(said, size, most)
+    largest = max((sum(map(size, part.blocks)) for part in parts), default=whole)
+    if len(parts) > 1 and largest <= _LARGEST * whole:
+        return parts
+    runs = cut(blocks, size, limit)
+    return [Part(n, "", run) for n, run in zip(numbered(name, taken), runs, strict=False)]
+
+
+def without_crumbs(parts: Sequence[Part], size: Size, most: int) -> list[Part]:
+    """The largest parts; blocks of the others go where the blocks before them are.
+
+    Args:
+        parts: Any number of them.
+        size: Tokens of a block.
+        most: How many may stay.
+    """
+    if len(parts) <= most:
+        return list(parts)
+    order = sorted(range(len(parts)), key=lambda i: (-sum(map(size, parts[i].blocks)), i))
+    kept = sorted(order[:most])
+    homes = sorted((b.first, i) for i in kept for b in parts[i].blocks)
+    given: dict[int, list[LogicalBlock]] = {i: list(parts[i].blocks) for i in kept}
+    for block in (b for i in order[most:] for b in parts[i].blocks):
+        given[nearest_before(homes, block.first)].append(block)
+    return [
+        Part(parts[i].name, parts[i].brief, tuple(sorted(given[i], key=lambda b: b.first)))
+        for i in kept
+    ]
+
+
+def nearest_before(homes: Sequence[tuple[int, int]], number: int) -> int:
+    """Where the last of some messages before a message is; of the first, if none is before it.
+
+    Args:
+        homes: Numbers of messages with where they are, sorted; not empty.
+        number: Number of the message.
+    """
+    place = bisect_right(homes, number, key=lambda home: home[0])
+    return homes[max(0, place - 1)][1]
+
+
+def cut(blocks: Sequence[LogicalBlock], size: Size, limit: int) -> list[tuple[LogicalBlock, ...]]:
+    """Cut consecutive blocks into runs that are balanced in tokens.
+
+    Args:
+        blocks: Two at least, in order.
+        size: Tokens of a block.
+        limit: Tokens of a run; only a block alone may be larger.
+
+    Returns:
+        Two runs at least.
+    """
+    done: list[tuple[LogicalBlock, ...]] = []
+    left = [tuple(blocks)]
+    while left:
+        run = left.pop()
+        if len(run) == 1 or ((done or left) and sum(map(size, run)) <= limit):
+            done.append(run)
+        else:
+            left += reversed(_balanced(run, size, limit))
+    return done
+
+
+def _balanced(
+    blocks: Sequence[LogicalBlock], size: Size, limit: int
+) -> list[tuple[LogicalBlock, ...]]:
+    """Two runs or more, each as near to its share of the tokens as whole blocks can be."""
+    ends = list(itertools.accumulate(map(size, blocks)))
+    whole = ends[-1]
+    count = min(len(blocks), max(2, math.ceil(whole / (_FILLED * limit))))
+    wanted = (whole * n / count for n in range(1, count))
+    inner = range(1, len(blocks))
+    cuts = sorted({min(inner, key=lambda i: (abs(ends[i - 1] - w), i)) for w in wanted})
+    return [tuple(blocks[a:b]) for a, b in zip([0, *cuts], [*cuts, len(blocks)], strict=True)]
+
+
+def numbered(name: str, taken: Collection[str] = ()) -> Iterator[str]:
+    """`Rain (1)`, `Rain (2)` and so on, but for names that are taken."""
+    base = base_of(name)
+    names = (f"{base} ({n})" for n in itertools.count(1))
+    return (n for n in names if n not in taken)

@@ -1,0 +1,523 @@
+"""Reviews of real sessions: what is put away, merged and summed up, and doing it again."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+from sessions import check_kept, kept, last_receipt, open_graph, past, record, tell, thread
+
+from roles import Clock, NamedRouter, Raising, ScriptedResponder, fake_roles, searching
+from topicloom.context.options import TurnOptions
+from topicloom.errors import MissingThreadError, NoNewMessageError
+from topicloom.evaluation.replay import Graph, session_of
+from topicloom.graph.review import ReviewOptions, areview, build_review_graph, review
+from topicloom.graph.session import build_session_graph
+from topicloom.roles.base import Answer, Local, MergeRequest, ReviewRequest, Roles
+from topicloom.settings import Settings
+from topicloom.state.records import Record
+from topicloom.state.review import Assessment
+from topicloom.state.review_channels import ReviewReport, report_of
+from topicloom.state.session import Session
+from topicloom.state.topics import Roster
+from topicloom.storage.files import FileStorage
+from topicloom.storage.sessions import SessionStore
+
+CONFIG = thread()
+AWAKE = {"floor": 0, "usual": 2, "ceiling": 2}
+ALIKE = {"review": {"alike": -1.0}}
+
+
+@dataclass
+class Reviewer(Local[ReviewRequest, Assessment]):
+    """Rates topics by name, as told."""
+
+    importance: dict[str, float] = field(default_factory=dict)
+    once: tuple[str, ...] = ()
+    requests: list[ReviewRequest] = field(default_factory=list)
+
+    def call(self, request: ReviewRequest) -> Answer[Assessment]:
+        self.requests.append(request)
+        name, count = request.topic.name, len(request.records)
+        return Answer(
+            Assessment(
+                name=name,
+                brief=f"{name}, {count} in brief",
+                summary=f"{name}, {count} summed up",
+                importance=self.importance.get(name, 0.9),
+                once=name in self.once,
+            )
+        )
+
+
+@dataclass
+class Merger(Local[MergeRequest, float]):
+    """Says of some names that they are the same."""
+
+    same: frozenset[str] = frozenset()
+    everything: bool = False
+    asked: list[set[str]] = field(default_factory=list)
+
+    def call(self, request: MergeRequest) -> Answer[float]:
+        names = {t.name for t in request.topics}
+        self.asked.append(names)
+        return Answer(float(self.everything or names == self.same))
+
+
+@dataclass
+class World:
+    """A session of four topics, two of them active, with all that a review needs."""
+
+    folder: Path
+    clock: Clock = field(default_factory=Clock)
+    checkpointer: InMemorySaver = field(default_factory=InMemorySaver)
+    reviewer: Any = field(default_factory=lambda: Reviewer(importance={"茶": 0.1}))
+    merger: Any = field(default_factory=Merger)
+    responder: ScriptedResponder = field(default_factory=ScriptedResponder)
+    router: NamedRouter = field(default_factory=lambda: NamedRouter({"茶": 0.9}))
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def roles(self) -> Roles:
+        roles = fake_roles(self.responder, router=self.router)
+        return replace(roles, reviewer=self.reviewer, merger=self.merger)
+
+    @property
+    def graph(self) -> Graph:
+        return open_graph(
+            self.folder,
+            self.roles,
+            checkpointer=self.checkpointer,
+            clock=self.clock,
+            activation=AWAKE,
+        )
+
+    def begin(self, *tags: str, days: float = 8) -> None:
+        """Talk about topics, the last two of which stay awake; then let days go by."""
+        tags = tags or ("茶", "雨", "山", "海")
+        graph = self.graph
+        for n in range(0, len(tags), 2):
+            record(graph, CONFIG, *past(*tags[n : n + 2], rounds=3))
+            tell(graph, CONFIG, f"{tags[n + 1]}：还有吗？", keep=0)
+            self.clock.now += timedelta(days=days)
+        self.clock.now -= timedelta(days=days)
+        self.sleep(*tags[:-2])
+        self.clock.now += timedelta(days=days)
+
+    def sleep(self, *names: str) -> None:
+        """Let topics fall asleep."""
+        session = self.session
+        ids = {t.id for t in self.roster if t.name in names}
+        active = {i: s for i, s in session.active.items() if i not in ids}
+        session = session.model_copy(update={"active": active})
+        state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
+        self.graph.update_state(CONFIG, state, as_node="settle")
+
+    def options(self, roles: Roles | None = None) -> ReviewOptions:
+        settings = {"folder": self.folder, "fsync": False, "window": 2_000, **self.settings}
+        return {
+            "roles": roles or self.roles,
+            "settings": Settings.model_validate(settings),
+            "clock": self.clock,
+        }
+
+    def review(self, **more: Any) -> ReviewReport:
+        return review(self.graph, CONFIG, **self.options(), **more)
+
+    @property
+    def session(self) -> Session:
+        return session_of(self.graph, CONFIG)
+
+    @property
+    def store(self) -> SessionStore:
+        return kept(self.folder, self.session)
+
+    @property
+    def roster(self) -> Roster:
+        return self.store.roster(self.session)
+
+    def checked(self) -> list[Record]:
+        return check_kept(self.store, self.session)
+
+    def named(self) -> dict[str, str]:
+        """Status by name."""
+        return {t.name: t.status for t in self.roster}
+
+    def id_of(self, name: str) -> str:
+        return next(t.id for t in self.roster if t.name == name)
+
+    def files(self) -> set[str]:
+        root = self.folder / "s" / "topics"
+        return {str(p.relative_to(root)) for p in root.rglob("*.jsonl*")}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+class TestArchive:
+    def test_what_slept_for_days_and_does_not_matter(self, world: World) -> None:
+        world.begin()
+        before = world.checked()
+        report = world.review()
+        assert world.checked() == before
+        tea = world.id_of("茶")
+        assert world.named() == {"茶": "archived", "雨": "open", "山": "open", "海": "open"}
+        assert report.archived == (tea,)
+        assert set(report.reviewed) == {t.id for t in world.roster}
+        assert report.filed == (tea,)
+        assert report.troubles == ()
+        row = world.roster[tea]
+        assert (row.archived, row.summary) == ("2026-03", "茶, 6 summed up")
+        assert f"archived/2026-03/topic-{tea}.jsonl.xz" in world.files()
+        assert f"topic-{tea}.jsonl" not in world.files()
+        assert any(
+            line.startswith(f"archived {tea} “茶”: not spoken of for") for line in report.told
+        )
+        assert "of little importance (0.10)" in next(t for t in report.told if "archived" in t)
+        receipt = last_receipt(world.folder, world.graph, CONFIG)
+        assert set(report.told) <= set(receipt.events)
+        assert receipt.calls == ()
+
+    def test_not_before_its_time(self, world: World) -> None:
+        world.begin(days=3)
+        assert world.review().archived == ()
+        world.clock.now += timedelta(days=8)
+        again = world.review()
+        assert again.archived == (world.id_of("茶"),)
+        assert again.reviewed == (), "what was said of it holds still"
+        assert world.roster[world.id_of("茶")].summary
+
+    def test_the_clock_may_go_backwards(self, world: World) -> None:
+        world.begin()
+        assert world.review(now=world.clock.now - timedelta(days=900)).archived == ()
+        assert world.review(now=world.clock.now + timedelta(days=1)).archived
+
+    def test_a_topic_that_was_asked_once(self, world: World) -> None:
+        world.reviewer = Reviewer(once=("雨",))
+        world.begin()
+        assert world.review().archived == (world.id_of("雨"),)
+
+    def test_neither_words_nor_time_wake_it_but_a_request_does(self, world: World) -> None:
+        world.begin()
+        world.review()
+        graph, tea = world.graph, world.id_of("茶")
+        tell(graph, CONFIG, "茶：第1次说到茶的事情。你忘了吗？")
+        assert world.roster[tea].status == "archived"
+        for when in ("上个月", "on 2 March", "2026-03-02"):
+            fresh = World(world.folder, world.clock, world.checkpointer)
+            fresh.clock.now = datetime(2026, 4, 3, 9, tzinfo=world.clock.now.tzinfo)
+            fresh.responder.script = [searching("茶", when=when, include_archived=True), "Yes."]
+            tell(fresh.graph, CONFIG, "What did we say then?")
+            assert fresh.roster[tea].status == "open"
+            prompt = "\n".join(fresh.responder.prompts[-1])
+            original = next(r for r in fresh.checked() if r.text.startswith("茶"))
+            assert original.text in prompt, "quoted word for word"
+            assert last_receipt(fresh.folder, fresh.graph, CONFIG).searches[0].when == when
+            fresh.sleep("茶")
+            fresh.clock.now += timedelta(days=40)
+            assert tea in fresh.review().archived
+            world.clock = fresh.clock
+
+    def test_another_time_does_not_find_it(self, world: World) -> None:
+        world.begin()
+        world.review()
+        world.responder.script = [searching("茶", when="2025-11", include_archived=True), "No."]
+        tell(world.graph, CONFIG, "What did we say then?")
+        assert world.roster[world.id_of("茶")].status == "archived"
+
+    def test_it_is_shown_by_its_summary(self, world: World) -> None:
+        world.begin()
+        world.review()
+        world.responder.script = [searching("茶", include_archived=True), "Yes."]
+        tell(world.graph, CONFIG, "What did we say then?")
+        shown = {t.name: t.brief for t in world.router.requests[-1].topics}
+        assert shown["茶"] == "茶, 6 summed up"
+
+    def test_once_revived_it_stays_and_its_messages_come_back(self, world: World) -> None:
+        world.begin()
+        world.review()
+        world.responder.script = [searching("茶", include_archived=True), "Yes."]
+        tell(world.graph, CONFIG, "What did we say then?")
+        world.sleep("茶")
+        report = world.review()
+        tea = world.id_of("茶")
+        assert report.archived == ()
+        assert report.filed == (tea,)
+        assert f"topic-{tea}.jsonl" in world.files()
+        world.checked()
+
+    @pytest.mark.parametrize("damage", ["missing", "edited"])
+    def test_a_damaged_archive_is_told_and_nothing_is_lost(self, world: World, damage: str) -> None:
+        world.begin()
+        world.review()
+        (path,) = (world.folder / "s" / "topics").rglob("*.xz")
+        if damage == "missing":
+            path.unlink()
+        else:
+            path.write_bytes(path.read_bytes()[:-40] + b"x" * 40)
+        world.checked()
+        world.responder.script = [searching("茶", include_archived=True), "Yes."]
+        tell(world.graph, CONFIG, "What did we say then?")
+        tea = world.id_of("茶")
+        assert world.roster[tea].status == "open"
+        world.sleep("茶")
+        report = world.review()
+        assert any(t.startswith(f"{tea} stays where it is") for t in report.troubles)
+        world.checked()
+
+
+class TestMerge:
+    def test_topics_about_the_same_thing(self, world: World) -> None:
+        world.settings, world.merger = ALIKE, Merger(frozenset({"茶", "雨"}))
+        world.begin("茶", "山", "雨", "海")
+        before = world.checked()
+        report = world.review()
+        assert world.checked() == before
+        tea, rain = world.id_of("茶"), world.id_of("雨")
+        ((gone, stays),) = report.merged
+        assert {gone, stays} == {tea, rain}
+        assert world.roster[gone].merged_into == stays
+        assert world.roster[stays].count == 12
+        assert world.roster[stays].summary.endswith("12 summed up")
+        assert any(t.startswith(f"merged {gone} “") for t in report.told)
+        assert world.roster[stays].reviewed == world.roster[stays].head
+        again = world.review()
+        assert (again.merged, again.changes) == ((), ())
+
+    def test_at_most_some_at_once_and_only_if_a_role_agrees(self, world: World) -> None:
+        world.settings, world.merger = ALIKE, Raising()
+        world.begin()
+        assert world.review(dry_run=True).merged == ()
+        assert world.merger.asked > 1
+        world.settings = {"review": {"alike": -1.0, "merges": 1}}
+        world.merger = Merger()
+        assert world.review(dry_run=True).merged == ()
+        assert len(world.merger.asked) == 4
+        world.merger = Merger(everything=True)
+        assert len(world.review().merged) == 1
+        world.checked()
+
+    def test_not_if_they_would_be_too_large(self, world: World) -> None:
+        world.settings = {**ALIKE, "topic_window": 1_000, "topic_share": 0.1}
+        world.begin()
+        world.review()
+        assert world.merger.asked == []
+
+    def test_by_the_embedded_roles(self, world: World) -> None:
+        embedded = fake_roles()
+        world.reviewer, world.merger = embedded.reviewer, embedded.merger
+        world.begin()
+        before = world.checked()
+        report = world.review()
+        assert world.checked() == before
+        assert {t.id for t in world.roster} == set(report.reviewed) | {g for g, _ in report.merged}
+        assert all(0 < (t.importance or 0) < 1 for t in world.roster.open())
+
+
+class TestSafety:
+    def test_a_dry_run_changes_nothing(self, world: World) -> None:
+        world.begin()
+        before, files = world.graph.get_state(CONFIG), world.files()
+        report = world.review(dry_run=True)
+        assert report.archived == (world.id_of("茶"),)
+        assert report.told
+        assert world.graph.get_state(CONFIG) == before
+        assert world.files() == files
+
+    def test_twice_is_once(self, world: World) -> None:
+        world.begin()
+        world.review()
+        session = world.session
+        asked = len(world.reviewer.requests)
+        report = world.review()
+        assert (report.changes, report.filed, report.calls) == ((), (), ())
+        assert world.session == session
+        assert len(world.reviewer.requests) == asked
+
+    def test_only_what_was_touched_is_looked_at_again(self, world: World) -> None:
+        world.begin(days=1)
+        world.review()
+        world.reviewer.requests.clear()
+        record(world.graph, CONFIG, *past("海", rounds=2, characters=99))
+        tell(world.graph, CONFIG, "嗯", keep=0)
+        report = world.review()
+        assert world.id_of("海") in report.reviewed
+        assert world.id_of("茶") not in report.reviewed
+        assert len(world.reviewer.requests) == len(report.reviewed)
+
+    def test_two_at_once(self, world: World) -> None:
+        world.begin()
+        apps = [
+            build_review_graph(world.graph, **world.options()).compile(
+                checkpointer=InMemorySaver(), interrupt_before=["apply"]
+            )
+            for _ in range(2)
+        ]
+        for app in apps:
+            app.invoke({"thread": "s"}, CONFIG)
+        first, second = (report_of(app.invoke(None, CONFIG)) for app in apps)
+        assert first.archived == (world.id_of("茶"),)
+        assert (second.changed, second.archived) == ((), ())
+        assert set(second.refused) == {t.id for t in world.roster}
+        world.checked()
+
+    def test_killed_half_way_it_goes_on(self, world: World) -> None:
+        world.begin()
+        saver = InMemorySaver()
+        graph = build_review_graph(world.graph, **world.options())
+        own = thread("topicloom:review:s")
+        graph.compile(checkpointer=saver, interrupt_before=["apply"]).invoke({"thread": "s"}, own)
+        asked = len(world.reviewer.requests)
+        report = world.review(checkpointer=saver)
+        assert report.archived == (world.id_of("茶"),)
+        assert len(world.reviewer.requests) == asked, "nobody is asked twice"
+        assert saver.get_tuple(own) is None
+
+    def test_killed_between_the_turn_and_the_archive(self, world: World) -> None:
+        world.begin()
+        app = build_review_graph(world.graph, **world.options()).compile(
+            checkpointer=InMemorySaver(), interrupt_before=["file"]
+        )
+        app.invoke({"thread": "s"}, CONFIG)
+        tea = world.id_of("茶")
+        assert world.roster[tea].status == "archived"
+        assert f"topic-{tea}.jsonl" in world.files()
+        report = world.review()
+        assert (report.changes, report.filed) == ((), (tea,))
+        assert f"archived/2026-03/topic-{tea}.jsonl.xz" in world.files()
+        world.checked()
+
+    def test_a_turn_goes_on_beside_it(self, world: World) -> None:
+        world.begin()
+        app = build_review_graph(world.graph, **world.options()).compile(
+            checkpointer=InMemorySaver(), interrupt_before=["apply"]
+        )
+        app.invoke({"thread": "s"}, CONFIG)
+        record(world.graph, CONFIG, *past("茶", rounds=1, characters=99))
+        tell(world.graph, CONFIG, "嗯", keep=0)
+        before = world.checked()
+        report = report_of(app.invoke(None, CONFIG))
+        tea = world.id_of("茶")
+        assert report.refused[tea] == f"{tea} has changed since"
+        assert world.roster[tea].status == "open"
+        assert world.checked() == before
+        events = last_receipt(world.folder, world.graph, CONFIG).events
+        assert f"left {tea} as it is: {tea} has changed since" in events
+
+    def test_what_woke_meanwhile_stays(self, world: World) -> None:
+        world.begin()
+        app = build_review_graph(world.graph, **world.options()).compile(
+            checkpointer=InMemorySaver(), interrupt_before=["apply"]
+        )
+        app.invoke({"thread": "s"}, CONFIG)
+        tea = world.id_of("茶")
+        session = world.session.model_copy(update={"active": {tea: (0.9,)}})
+        state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
+        world.graph.update_state(CONFIG, state, as_node="settle")
+        assert report_of(app.invoke(None, CONFIG)).refused[tea] == f"{tea} is awake"
+
+    def test_a_turn_that_has_no_answer_yet_is_left_alone(self, world: World) -> None:
+        world.begin()
+        world.responder.script = [RuntimeError("down"), RuntimeError("down")]
+        with pytest.raises(Exception, match="down"):
+            tell(world.graph, CONFIG, "山：然后呢？")
+        before = world.graph.get_state(CONFIG)
+        report = world.review()
+        assert report.changed == ()
+        assert set(report.refused.values()) == {"a turn of the session is not finished"}
+        assert world.graph.get_state(CONFIG) == before
+        world.graph.invoke(None, CONFIG)
+        assert world.review().archived
+
+    def test_a_reviewer_that_fails_costs_its_summaries_only(self, world: World) -> None:
+        world.reviewer = Raising()
+        world.begin()
+        report = world.review()
+        assert {c.failure for c in report.calls if c.failure} == {"RuntimeError: out of order"}
+        assert set(report.reviewed) == {t.id for t in world.roster}, "its stand-in reviews"
+
+    def test_nobody_to_review(self, world: World) -> None:
+        broken = Raising()
+        roles = replace(world.roles, reviewer=broken)
+        roles = replace(roles, fallback=replace(roles.fallback, reviewer=broken))
+        world.begin()
+        report = review(world.graph, CONFIG, **world.options(roles))
+        assert report.changes == ()
+        assert world.review().archived, "they are due still"
+
+    def test_on_the_event_loop(self, world: World) -> None:
+        world.begin()
+        saver = InMemorySaver()
+        report = asyncio.run(areview(world.graph, CONFIG, checkpointer=saver, **world.options()))
+        assert report.archived == (world.id_of("茶"),)
+        world.checked()
+
+    def test_in_the_store_of_the_graph(self) -> None:
+        clock = Clock()
+        roles = replace(fake_roles(), reviewer=Reviewer(importance={"茶": 0.1}))
+        settings = Settings.model_validate({"window": 2_000, "activation": AWAKE})
+        graph = build_session_graph(
+            roles=roles, settings=settings, storage="store", clock=clock
+        ).compile(checkpointer=InMemorySaver(), store=InMemoryStore())
+        record(graph, CONFIG, *past("茶", "雨", "山", rounds=3))
+        tell(graph, CONFIG, "山：还有吗？", keep=0)
+        clock.now += timedelta(days=8)
+        options: ReviewOptions = {"roles": roles, "storage": "store", "clock": clock}
+        report = review(graph, CONFIG, **options)
+        assert len(report.reviewed) == 3
+        assert report.filed == report.archived
+        assert review(graph, CONFIG, **options).changes == ()
+
+    def test_a_fork_from_before_sees_it_open(self, world: World) -> None:
+        world.begin()
+        before = world.graph.get_state(CONFIG).config
+        world.review()
+        world.graph.invoke({"messages": [HumanMessage("雨：再说")]}, before)
+        assert world.named()["茶"] == "open"
+        world.checked()
+
+    def test_a_session_without_topics(self, world: World) -> None:
+        assert world.review().changes == ()
+        tell(world.graph, CONFIG, "Hello")
+        assert world.review().changes == ()
+
+    def test_what_is_missing_is_said(self, world: World) -> None:
+        with pytest.raises(MissingThreadError):
+            review(world.graph, {}, **world.options())
+
+    def test_a_turn_with_neither_message_nor_conversation(self, world: World) -> None:
+        world.begin()
+        changes = tuple(world.review(dry_run=True).changes)
+        with pytest.raises(NoNewMessageError):
+            world.graph.invoke({"messages": []}, CONFIG)
+        with pytest.raises(NoNewMessageError):
+            world.graph.invoke(
+                {"messages": []},
+                thread("new"),
+                context=TurnOptions(answer=False, changes=changes),
+            )
+
+    def test_changes_come_along_with_a_message(self, world: World) -> None:
+        world.begin()
+        changes = tuple(world.review(dry_run=True).changes)
+        world.graph.invoke(
+            {"messages": [HumanMessage("山：还有")]}, CONFIG, context=TurnOptions(changes=changes)
+        )
+        assert world.named()["茶"] == "archived"
+        assert world.checked()[-1].role == "assistant"
+
+    def test_no_tokens_of_it_are_kept_in_the_conversation(self, world: World) -> None:
+        world.begin()
+        before = world.graph.get_state(CONFIG).values["messages"]
+        world.review()
+        assert world.graph.get_state(CONFIG).values["messages"] == before
+        assert not list(FileStorage(world.folder).open("s").reports())

@@ -1,0 +1,363 @@
+"""Sub-topics: a topic that outgrows its reader's window is divided, and nothing is lost by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage
+from sessions import (
+    chatter,
+    check_kept,
+    kept,
+    last_receipt,
+    open_graph,
+    past,
+    record,
+    tell,
+    thread,
+)
+
+from roles import NamedRouter, Raising, SteadyReader, TaggedSplitter, fake_roles, tag_of
+from topicloom.context.options import TurnOptions
+from topicloom.context.tokens import EstimatingCounter
+from topicloom.context.windows import reader_messages
+from topicloom.evaluation.replay import Graph, session_of
+from topicloom.nodes.sizes import TranscriptSizes
+from topicloom.nodes.workspace import Workspace
+from topicloom.perception.hashing import HashingEmbedder
+from topicloom.perception.index import SessionIndex
+from topicloom.roles.base import Answer, Local, ReadRequest, SplitRequest
+from topicloom.roles.embedded import embedded_roles
+from topicloom.state.blocks import blocks_of
+from topicloom.state.hierarchy import base_of, heirs
+from topicloom.state.lifecycle import divided
+from topicloom.state.records import Record
+from topicloom.state.session import Session
+from topicloom.state.splitting import Assignment
+from topicloom.state.topics import Roster, Topic
+from topicloom.storage.files import FileStorage
+from topicloom.storage.sessions import SessionStore
+
+CONFIG = thread()
+COUNTER = EstimatingCounter("o200k")
+WINDOW = 1_600
+SMALL: dict[str, Any] = {"topic_window": WINDOW, "topic_share": 0.3}
+LIMIT = 480
+
+
+@dataclass
+class SubjectSplitter(TaggedSplitter):
+    """Goes by the tag, and divides a topic by the parity of the number in a message."""
+
+    divisions: list[SplitRequest] = field(default_factory=list)
+
+    def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
+        if request.dividing is None:
+            return super().call(request)
+        self.divisions.append(request)
+        names = {b.first: f"{tag_of(b.text)}之{'奇偶'[b.first % 4 // 2]}" for b in request.blocks}
+        known = {t.name: t.id for t in request.topics}
+        return Answer(
+            tuple(
+                Assignment(message=i, topic=known.get(names[b.first]), name=names[b.first])
+                for b in request.blocks
+                for i in b.ids
+            )
+        )
+
+
+class OneTopicSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
+    """Puts everything into one topic, whatever it is asked."""
+
+    def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
+        known = request.topics[-1].id if request.topics else None
+        ids = [i for b in request.blocks for i in b.ids]
+        return Answer(tuple(Assignment(message=i, topic=known, name="万事") for i in ids))
+
+
+def opened(folder: Path, graph: Graph) -> tuple[Session, SessionStore, Roster]:
+    session = session_of(graph, CONFIG)
+    store = kept(folder, session)
+    check_kept(store, session)
+    return session, store, store.roster(session)
+
+
+def check_sizes(store: SessionStore, roster: Roster) -> None:
+    """No open topic is too large, but for one of a single exchange."""
+    for topic in roster.open():
+        users = [r for r in store.topic_records(topic) if r.role == "user"]
+        assert topic.tokens <= LIMIT or len(users) == 1
+        if topic.parent is not None:
+            assert roster[topic.parent].status == "divided"
+
+
+class TestDivision:
+    def test_a_topic_that_is_too_large_is_divided_by_subject(self, tmp_path: Path) -> None:
+        splitter = SubjectSplitter()
+        graph = open_graph(tmp_path, fake_roles(splitter=splitter), **SMALL)
+        record(graph, CONFIG, *past("茶", "雨", rounds=5))
+        tell(graph, CONFIG, "Hello", keep=0)
+        session, store, roster = opened(tmp_path, graph)
+        tea, rain = roster["t1"], roster["t2"]
+        assert (tea.name, tea.status, tea.count, tea.head) == ("茶", "divided", 0, None)
+        children = [t for t in roster if t.parent == "t1"]
+        assert [t.name for t in children] == ["茶之奇", "茶之偶"]
+        assert all(t.brief and t.first_at and t.tokens for t in children)
+        assert set(session.active) == {t.id for t in roster.open()}
+        assert rain.status == "divided"
+        check_sizes(store, roster)
+        request = splitter.divisions[0]
+        assert (request.dividing and request.dividing.name) == "茶"
+        assert (request.topics, request.previous) == ([], None)
+        receipt = last_receipt(tmp_path, graph, CONFIG)
+        assert any(e.startswith("divided t1 “茶” into t3") for e in receipt.events)
+        assert set(receipt.split) == {t.id for t in roster.open()}
+
+    def test_parts_are_found_by_day_and_read(self, tmp_path: Path) -> None:
+        reader = SteadyReader(quotes=1)
+        roles = fake_roles(reader=reader, splitter=SubjectSplitter())
+        graph = open_graph(tmp_path, roles, **SMALL)
+        record(graph, CONFIG, *past("茶", rounds=6))
+        tell(graph, CONFIG, "Hello", keep=0)
+        session, store, roster = opened(tmp_path, graph)
+        days = set().union(*store.days(session).values())
+        assert {t.id for t in roster.open()} <= days
+        assert {r.topic.id for r in reader.requests} == {t.id for t in roster.open()}
+
+    def test_a_splitter_that_does_not_help_gives_way_to_a_cut(self, tmp_path: Path) -> None:
+        graph = open_graph(tmp_path, fake_roles(splitter=OneTopicSplitter()), **SMALL)
+        record(graph, CONFIG, *past("茶", rounds=12))
+        tell(graph, CONFIG, "Hello", keep=0)
+        _, store, roster = opened(tmp_path, graph)
+        assert len(roster.open()) >= 2
+        assert {base_of(t.name) for t in roster} == {"万事"}
+        assert len({t.name for t in roster}) == len(roster)
+        check_sizes(store, roster)
+        seen = [r.seq for t in roster.open() for r in store.topic_records(t)]
+        assert seen == sorted(seen), "each part is a part of the conversation"
+
+    def test_without_a_splitter_that_works(self, tmp_path: Path) -> None:
+        broken = Raising()
+        roles = fake_roles(splitter=broken)
+        fallback = replace(roles.fallback, splitter=broken)
+        graph = open_graph(tmp_path, replace(roles, fallback=fallback), **SMALL)
+        record(graph, CONFIG, *past("茶", rounds=12))
+        tell(graph, CONFIG, "Hello", keep=0)
+        _, store, roster = opened(tmp_path, graph)
+        assert len(roster.open()) >= 2
+        check_sizes(store, roster)
+
+    def test_the_embedded_roles(self, tmp_path: Path) -> None:
+        graph = open_graph(tmp_path, embedded_roles(HashingEmbedder(256)), **SMALL)
+        for n in range(6):
+            record(graph, CONFIG, *past("茶", "雨", rounds=5, characters=90 + n))
+        tell(graph, CONFIG, "Hello", keep=0)
+        _, store, roster = opened(tmp_path, graph)
+        assert [t for t in roster if t.status == "divided"]
+        check_sizes(store, roster)
+
+    def test_a_message_that_is_too_large_stays_a_topic(self, tmp_path: Path) -> None:
+        graph = open_graph(tmp_path, fake_roles(splitter=OneTopicSplitter()), **SMALL)
+        huge = "茶：" + "很长的一段话，" * 400
+        record(graph, CONFIG, *past("雨", rounds=2), HumanMessage(huge), *past("山", rounds=2))
+        tell(graph, CONFIG, "Hello", keep=0)
+        _, store, roster = opened(tmp_path, graph)
+        (large,) = [t for t in roster.open() if t.tokens > LIMIT]
+        assert [r.text for r in store.topic_records(large)] == [huge]
+        check_sizes(store, roster)
+
+
+class TestAfterwards:
+    def test_a_message_that_goes_on_with_it_joins_a_part(self, tmp_path: Path) -> None:
+        splitter = SubjectSplitter()
+        graph = open_graph(tmp_path, fake_roles(splitter=splitter), **SMALL)
+        record(graph, CONFIG, *past("茶", rounds=5))
+        tell(graph, CONFIG, chatter("茶", 90), keep=0)
+        _, _, before = opened(tmp_path, graph)
+        tell(graph, CONFIG, "Hello", keep=0)
+        _, _, roster = opened(tmp_path, graph)
+        assert len(roster) == len(before)
+        shown = {t.id: t.name for t in splitter.requests[-1].topics}
+        assert shown == {t.id: f"茶 / {t.name}".removeprefix("茶 / 茶 / ") for t in before.open()}
+        grown = [t for t in roster.open() if t.count > before[t.id].count]
+        assert [t.parent for t in grown] == ["t1"]
+
+    def test_it_is_found_through_its_parts(self, tmp_path: Path) -> None:
+        router = NamedRouter({"茶 / 茶之奇": 0.9})
+        roles = fake_roles(splitter=SubjectSplitter(), router=router)
+        graph = open_graph(tmp_path, roles, **SMALL)
+        record(graph, CONFIG, *past("茶", rounds=6))
+        tell(graph, CONFIG, "Hello", keep=0)
+        tell(graph, CONFIG, "你忘了吗？")
+        _, _, roster = opened(tmp_path, graph)
+        shown = {t.id: t.name for t in router.requests[-1].topics}
+        assert shown["t2"] == "茶 / 茶之奇"
+        assert "t1" not in shown
+        assert roster["t2"].name == "茶之奇"
+        (search,) = last_receipt(tmp_path, graph, CONFIG).searches
+        assert search.found == ("t2",)
+
+    def test_a_matter_of_years_is_divided_again_and_again(self, tmp_path: Path) -> None:
+        graph = open_graph(tmp_path, fake_roles(splitter=OneTopicSplitter()), **SMALL)
+        for n in range(12):
+            record(graph, CONFIG, *past("茶", rounds=4, characters=100 + n))
+            tell(graph, CONFIG, "Hello", keep=0)
+        session, store, roster = opened(tmp_path, graph)
+        check_sizes(store, roster)
+        assert len([t for t in roster if t.status == "divided"]) >= 3
+        assert [t.id for t in heirs("t1", roster.topics)] == [t.id for t in roster.open()]
+        assert session.home in {t.id for t in roster.open()}
+        assert all(len(t.name) < 20 for t in roster)
+
+    def test_parts_take_the_place_of_an_active_topic(self, tmp_path: Path) -> None:
+        # Too many active topics for new ones to wake; parts of an active one need not.
+        activation = {"floor": 1, "usual": 1, "ceiling": 20}
+        graph = open_graph(
+            tmp_path, fake_roles(splitter=SubjectSplitter()), activation=activation, **SMALL
+        )
+        record(graph, CONFIG, *past("茶", rounds=2))
+        tell(graph, CONFIG, "Hello", keep=0)
+        assert list(session_of(graph, CONFIG).active) == ["t1"]
+        record(graph, CONFIG, *past("茶", rounds=5, characters=121))
+        graph.invoke(
+            {"messages": [HumanMessage("嗯")]},
+            CONFIG,
+            context=TurnOptions(keep_messages=0, answer=False),
+        )
+        session, _, roster = opened(tmp_path, graph)
+        assert "t1" not in session.active
+        parts = {t.id for t in heirs("t1", roster.topics)}
+        assert len(parts) >= 2
+        assert parts <= set(session.active)
+
+    def test_a_fork_from_before_sees_the_topic_whole(self, tmp_path: Path) -> None:
+        roles = fake_roles(splitter=SubjectSplitter(), router=NamedRouter({"茶": 0.9}))
+        graph = open_graph(tmp_path, roles, **SMALL)
+        record(graph, CONFIG, *past("茶", rounds=2))
+        tell(graph, CONFIG, "Hello", keep=0)
+        before = graph.get_state(CONFIG).config
+        record(graph, CONFIG, *past("茶", rounds=5, characters=121))
+        tell(graph, CONFIG, "Hello", keep=0)
+        _, _, later = opened(tmp_path, graph)
+        assert later["t1"].status == "divided"
+        graph.invoke({"messages": [HumanMessage("And tea?")]}, before)
+        _, store, roster = opened(tmp_path, graph)
+        assert [t.status for t in roster] == ["open"]
+        assert len(store.topic_records(roster["t1"])) == 4
+
+
+class TestReferences:
+    """A block has one home; readers of other topics it belongs to see it too."""
+
+    def test_readers_of_other_topics_see_it(self, tmp_path: Path) -> None:
+        reader = SteadyReader(quotes=9)
+        graph = open_graph(tmp_path, fake_roles(reader=reader, splitter=Sharing()))
+        record(graph, CONFIG, *past("茶", rounds=2))
+        tell(graph, CONFIG, "Hello", keep=0)
+        record(graph, CONFIG, *past("雨", rounds=2))
+        reader.requests.clear()
+        tell(graph, CONFIG, "Hello", keep=0)
+        _, store, roster = opened(tmp_path, graph)
+        tea, rain = roster["t1"], next(t for t in roster if t.name == "雨")
+        seen = {r.topic.name: [x.text[0] for x in r.records] for r in reader.requests}
+        assert seen["茶"] == ["茶"] * 4 + ["雨"] * 4
+        assert seen["雨"] == ["雨"] * 4
+        assert [r.text[0] for r in store.topic_records(tea)] == ["茶"] * 4
+        assert (tea.borrowed is None, rain.borrowed) == (False, None)
+        first = next(r.records for r in reader.requests if r.topic.name == "茶")
+        tell(graph, CONFIG, chatter("茶", 9), chatter("雨", 10))
+        tell(graph, CONFIG, "Hello", keep=0)
+        again = [r.records for r in reader.requests if r.topic.name == "茶"][-1]
+        assert list(again[: len(first)]) == list(first)
+        assert len(again) > len(first)
+
+    def test_quotes_of_borrowed_messages_are_followed(self, tmp_path: Path) -> None:
+        reader = SteadyReader(scores={"茶": 0.9}, otherwise=0.0, quotes=9)
+        graph = open_graph(tmp_path, fake_roles(reader=reader, splitter=Sharing()))
+        record(graph, CONFIG, *past("茶", rounds=1))
+        tell(graph, CONFIG, "Hello", keep=0)
+        record(graph, CONFIG, *past("雨", rounds=1))
+        tell(graph, CONFIG, "Hello", keep=0)
+        quoted = {t.name: t.quotes for t in last_receipt(tmp_path, graph, CONFIG).quoted}
+        session, store, _ = opened(tmp_path, graph)
+        texts = [store.record(session, int(i[1:])).text[0] for i in quoted["茶"]]
+        assert "雨" in texts
+
+
+@dataclass
+class Sharing(TaggedSplitter):
+    """Goes by the tag; rain belongs to tea as well."""
+
+    def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
+        answer = super().call(request)
+        tea = tuple(t.id for t in request.topics if t.name.startswith("茶"))
+        shared = [replace(a, also=tea) if a.name == "雨" else a for a in answer.value]
+        return replace(answer, value=tuple(shared))
+
+
+@dataclass
+class MeasuringReader(SteadyReader):
+    """Lays out the prompt that a chat model would get, and checks it."""
+
+    window: int = WINDOW
+
+    def call(self, request: ReadRequest) -> Answer[Any]:
+        messages = reader_messages(
+            request.records, request.tail, request.language, COUNTER, self.window
+        )
+        assert sum(map(COUNTER.message, messages)) <= self.window
+        return super().call(request)
+
+
+@settings(
+    max_examples=6,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    said=st.lists(
+        st.tuples(st.sampled_from("茶雨山"), st.sampled_from([20, 60, 150, 400, 4_000])),
+        min_size=20,
+        max_size=30,
+    ),
+    splitter=st.sampled_from(["subject", "one", "sharing"]),
+)
+def test_no_reader_s_prompt_is_over_its_limit(
+    tmp_path_factory: pytest.TempPathFactory, said: list[tuple[str, int]], splitter: str
+) -> None:
+    folder = tmp_path_factory.mktemp("limit")
+    reader = MeasuringReader()
+    splitters: dict[str, Any] = {"subject": SubjectSplitter(), "one": OneTopicSplitter()}
+    roles = fake_roles(reader=reader, splitter=splitters.get(splitter, Sharing()))
+    graph = open_graph(folder, roles, **SMALL)
+    for number, (tag, characters) in enumerate(said):
+        tell(graph, CONFIG, chatter(tag, number, characters=characters))
+        _, store, roster = opened(folder, graph)
+        check_sizes(store, roster)
+
+
+def test_the_index_holds_what_the_parts_hold(tmp_path: Path) -> None:
+    log = FileStorage(tmp_path, fsync=False).open("s")
+    store = SessionStore(log)
+    index = SessionIndex(HashingEmbedder(64), log, 500)
+    workspace = Workspace(store, index, TranscriptSizes(store, lambda r: len(r.text)))
+    blocks = blocks_of(
+        Record(seq=n, role="user", text=f"word{n}", time="2026-03-02") for n in range(1, 5)
+    )
+    whole = store.move(Topic(id="t1", name="House"), blocks)
+    before = Roster({"t1": whole})
+    assert set(workspace.indexed(before).affinity(blocks)[0]) == {"t1"}
+    parts = [
+        store.move(Topic(id=f"t{n}", name=f"Part {n}", parent="t1"), held)
+        for n, held in ((2, blocks[:1]), (3, blocks[1:]))
+    ]
+    after = Roster({"t1": divided(whole, ())} | {t.id: t for t in parts})
+    assert set(workspace.indexed(after).affinity(blocks)[0]) == {"t2", "t3"}
+    assert "t1" not in workspace.indexed(after).search("word3").topics
+    assert set(workspace.indexed(before).affinity(blocks)[0]) == {"t1"}, "back again"

@@ -1,0 +1,77 @@
+"""A reviewer's answer, read with good will; and the prompts of reviewer and merger."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topicloom.errors import UnusableAnswerError
+from topicloom.prompts.loader import prompt
+from topicloom.prompts.reviews import ONE_TOPIC, OTHER_TOPIC, ParsedReview, parse_review
+from topicloom.prompts.wording import wording
+from topicloom.state.session import Language
+
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+OAK = ParsedReview("Oak top", "A worktop.", "Oak was chosen.", 0.8, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<topic_review><name>Oak top</name><brief>A worktop.</brief><summary>Oak was chosen."
+        "</summary><importance>0.8</importance><lasting>yes</lasting></topic_review>",
+        "<think>hm</think>```xml\n<topic_review>\n<name>Oak\ntop</name><brief>A worktop."
+        "<summary>Oak was chosen.<importance>80 %<lasting>Yes.",
+        '{"topic_review": {"name": "Oak top", "brief": "A worktop.", "summary": "Oak was chosen.",'
+        ' "importance": 0.8, "lasting": "yes"}}',
+        "＜topic_review＞＜name＞Oak top＜／name＞＜brief＞A worktop.＜／brief＞"
+        "＜summary＞Oak was chosen.＜／summary＞＜importance＞８/10＜／importance＞"
+        "＜lasting＞yes＜／lasting＞＜／topic_review＞",
+    ],
+)
+def test_forms(text: str) -> None:
+    assert parse_review(text) == OAK
+
+
+@pytest.mark.parametrize(
+    ("importance", "value"),
+    [("0.3", 0.3), ("low", 0.1), ("高", 0.9), ("", 0.5), ("who knows", 0.5), ("-1", 0.0)],
+)
+def test_importance(importance: str, value: float) -> None:
+    text = f"<summary>s</summary><importance>{importance}</importance>"
+    assert parse_review(text).importance == value
+
+
+@pytest.mark.parametrize(
+    ("lasting", "once"), [("no", True), ("No.", True), ("否", True), ("yes", False), ("", False)]
+)
+def test_whether_it_is_over(lasting: str, once: bool) -> None:
+    assert parse_review(f"<summary>s</summary><lasting>{lasting}</lasting>").once == once
+
+
+@pytest.mark.parametrize("text", ["", "I'd rather not.", "<name>x</name>", '{"name": "x"}'])
+def test_unusable(text: str) -> None:
+    with pytest.raises(UnusableAnswerError, match="no summary"):
+        parse_review(text)
+
+
+@given(st.text(alphabet='<>/"{}:, sumarynbiefop\n', max_size=200))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        found = parse_review(text)
+    except UnusableAnswerError:
+        return
+    assert found.summary
+    assert 0 <= found.importance <= 1
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_prompts(language: Language) -> None:
+    example = parse_review(prompt("reviewer", language))
+    assert (bool(example.name), example.importance, example.once) == (True, 0.8, False)
+    assert wording(language).former_brief in prompt("reviewer", language)
+    assert ONE_TOPIC[language] in prompt("merger", language)
+    assert OTHER_TOPIC[language] in prompt("merger", language)

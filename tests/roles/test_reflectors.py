@@ -1,0 +1,250 @@
+"""Reflectors: as a chat model, against a server that does what servers do; and embedded."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from openai_server import Empty, OpenAIServer, Reply, Status, Usage
+
+from topicloom.context.prefix import PrefixMeter
+from topicloom.context.reflecting import reflector_messages
+from topicloom.context.tokens import counter_for
+from topicloom.errors import UnusableAnswerError
+from topicloom.prompts.reflections import KNOWN_FACTS
+from topicloom.prompts.wording import wording
+from topicloom.roles.base import Answer, Reflected, ReflectRequest
+from topicloom.roles.embedded.reflector import EmbeddedReflector
+from topicloom.roles.embedded.statements import frame_of, statements_in
+from topicloom.roles.llm import Chat
+from topicloom.roles.llm.reflector import LLMReflector
+from topicloom.roles.models import open_model
+from topicloom.state.facts import Claim, Fact
+from topicloom.state.records import Record, Role, text_of
+
+TEA = Fact("Likes tea", ("m1",), "2026-03-01T09:00:00+00:00")
+LEEDS = Fact("Lives in Leeds", ("m2",), "2026-03-01T09:00:00+00:00")
+
+
+def said(*texts: str, role: Role = "user", speaker: str | None = None) -> list[Record]:
+    time = "2026-03-02T09:00:00+00:00"
+    return [
+        Record(seq=n, role=role, text=t, time=time, speaker=speaker)
+        for n, t in enumerate(texts, 41)
+    ]
+
+
+REQUEST = ReflectRequest("s", said("I moved to Oslo.", "Fine."), (TEA, LEEDS), "en")
+GOOD = '<reflection><fact msg_id="m41" supersedes="f2">The user lives in Oslo.</fact></reflection>'
+FOUND = Reflected((Claim("The user lives in Oslo.", ("m41",), (LEEDS.key,)),))
+
+
+def reflector(server: OpenAIServer, **settings: Any) -> LLMReflector:
+    options: dict[str, Any] = {"base_url": server.base_url, "timeout": 5, "max_retries": 0}
+    model = open_model("openai:gpt-4o", api_key="test", **options | settings)
+    return LLMReflector(Chat.of(model, PrefixMeter()))
+
+
+def called(role: LLMReflector, how: str) -> Answer[Reflected]:
+    return role.call(REQUEST) if how == "sync" else asyncio.run(role.acall(REQUEST))
+
+
+ways = pytest.mark.parametrize("how", ["sync", "async"])
+
+
+@ways
+def test_success(openai_server: OpenAIServer, how: str) -> None:
+    openai_server.then(Reply(GOOD, Usage(70, 30)))
+    answer = called(reflector(openai_server), how)
+    assert (answer.value, answer.remarks) == (FOUND, ())
+    assert answer.usage is not None
+    assert answer.usage.input_tokens == 70
+    (request,) = openai_server.requests
+    system, known, conversation = request["messages"]
+    assert system["role"] == "system"
+    assert known["content"] == f"{KNOWN_FACTS['en']}\n[f1] Likes tea\n[f2] Lives in Leeds"
+    assert conversation["content"] == (
+        "-- 2026-03-02 --\n[m41] user: I moved to Oslo.\n[m42] user: Fine."
+    )
+
+
+@ways
+def test_an_unusable_answer_is_asked_for_once_more(openai_server: OpenAIServer, how: str) -> None:
+    openai_server.then(Reply("I'd rather not."), Reply(GOOD))
+    answer = called(reflector(openai_server), how)
+    assert answer.value == FOUND
+    assert [r.partition(":")[0] for r in answer.remarks] == ["asked again"]
+    complaint = openai_server.requests[1]["messages"][-1]["content"]
+    assert complaint == wording("en").complaint.format(tag="reflection")
+
+
+@ways
+def test_failures_are_raised(openai_server: OpenAIServer, how: str) -> None:
+    openai_server.then(Empty(), Reply("no"), Status(500, message="down"))
+    with pytest.raises(UnusableAnswerError):
+        called(reflector(openai_server), how)
+    with pytest.raises(Exception, match="down"):
+        called(reflector(openai_server), how)
+
+
+def test_nothing_to_note_is_an_answer(openai_server: OpenAIServer) -> None:
+    openai_server.then(Reply("<reflection></reflection>"))
+    assert reflector(openai_server).call(REQUEST).value == Reflected(())
+
+
+def test_numbers_of_no_fact_are_told(openai_server: OpenAIServer) -> None:
+    openai_server.then(Reply(GOOD.replace("f2", "f2, f9, f0")))
+    answer = reflector(openai_server).call(REQUEST)
+    assert answer.value == FOUND
+    assert answer.remarks == ("2 facts are not known: f9, f0",)
+
+
+def test_a_long_fact_is_cut(openai_server: OpenAIServer) -> None:
+    openai_server.then(Reply(GOOD.replace("Oslo", "Oslo " * 200)))
+    (claim,) = reflector(openai_server).call(REQUEST).value.claims
+    assert len(claim.text) <= 300
+
+
+@pytest.mark.parametrize("limit", [3_000, 8_000])
+def test_every_message_is_shown_and_the_prompt_fits(limit: int) -> None:
+    counter = counter_for("gpt-4o")
+    records = said(*("oak and tea " * n for n in range(1, 41)))
+    facts = [replace(TEA, text=f"Fact number {n} about tea") for n in range(400)]
+    prompt = reflector_messages(records, facts, "en", counter, limit)
+    assert sum(map(counter.message, prompt)) <= limit * 1.1
+    assert all(f"[{r.id}]" in text_of(prompt[2]) for r in records)
+    assert "[f400] Fact number 399" in text_of(prompt[1])
+    assert "[f1] " not in text_of(prompt[1])
+
+
+def test_an_empty_prompt_says_so() -> None:
+    prompt = reflector_messages([], [], "zh", counter_for(""), 3_000)
+    assert [text_of(m) for m in prompt[1:]] == [f"{KNOWN_FACTS['zh']}\n（无）", "（无）"]
+
+
+def reflected(*records: Record, facts: tuple[Fact, ...] = ()) -> list[Claim]:
+    return list(EmbeddedReflector().call(ReflectRequest("s", records, facts, "en")).value.claims)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My name is Ann.",
+        "I’m 34 years old.",
+        "I live in Leeds now.",
+        "Also my sister Mei is a nurse.",
+        "I am allergic to peanuts!",
+        "I'm a software engineer",
+        "I work at St. James hospital.",
+        "I love hiking in the Alps.",
+        "I don't eat meat.",
+        "I have two kids.",
+        "My favourite colour is green.",
+        "我叫李雷。",
+        "我住在杭州",
+        "我喜欢喝龙井茶。",
+        "我对花生过敏！",
+        "我妈有高血压。",
+        "我妈妈是老师",
+        "我是一名护士。",
+        "我不吃香菜",
+        "我女儿今年五岁",
+    ],
+)
+def test_plain_statements_are_quoted_word_for_word(text: str) -> None:
+    assert reflected(*said(f"Hello there! {text}")) == [Claim(text, ("m41",))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do I live in Leeds?",
+        "If I live in Leeds, who pays",
+        "Suppose I am allergic to nuts.",
+        "I would like tea",
+        "I like that idea.",
+        "I love it!",
+        "I'm tired.",
+        "I'm a bit confused",
+        "I'm looking for a nurse",
+        "My code is broken.",
+        "My question is about tea",
+        "I have a question",
+        'He said "I live in Rome" and left.',
+        "> I am allergic to nuts",
+        "```\nI live in Leeds.\n```",
+        "You said “I live in Rome”.",
+        "我住在杭州吗",
+        "如果我住在杭州",
+        "我喜欢这个",
+        "我叫你别来",
+        "我是说明天",
+        "他说“我叫李雷”",
+        "我住院了",
+        "小说里我叫李雷",
+        "[m3] user: I live in Leeds.",
+        "I live in " + "very " * 60 + "far away.",
+    ],
+)
+def test_questions_suppositions_quotations_and_small_talk_are_not(text: str) -> None:
+    assert reflected(*said(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("I'm Ann, a nurse, and I'm trying to cook, can you help me?", ["I'm Ann, a nurse"]),
+        ("I prefer short answers, can you do that?", ["I prefer short answers"]),
+        ("我对花生过敏，能吃什么呢？", ["我对花生过敏"]),
+        ("I have two kids but what if I have a dog?", ["I have two kids"]),
+        ("I live in Leeds, right?", []),
+        ("我叫李雷，对吗？", []),
+        ("Let's say I'm tired, and I live in Leeds.", []),
+        ("Please call me tomorrow.", []),
+        ("Please call me Ann.", ["Please call me Ann."]),
+    ],
+)
+def test_clauses_stand_by_themselves(text: str, found: list[str]) -> None:
+    assert [claim.text for claim in reflected(*said(text))] == found
+
+
+def test_what_the_assistant_says_is_not_read() -> None:
+    assert reflected(*said("I live in Leeds.", role="assistant")) == []
+
+
+def test_what_is_said_twice_is_one_claim() -> None:
+    assert reflected(*said("I live in Leeds.", "Well.", "I live in Leeds.")) == [
+        Claim("I live in Leeds.", ("m41", "m43"), (Fact("I live in Leeds.", (), "").key,))
+    ]
+
+
+def test_a_new_home_takes_the_place_of_the_old_one() -> None:
+    known = Fact("I live in Leeds.", ("m1",), "2026-03-01T09:00:00+00:00")
+    tea = Fact("I like tea.", ("m1",), known.at)
+    (claim,) = reflected(*said("I live in Oslo now."), facts=(tea, known))
+    assert claim.supersedes == (known.key,)
+    (claim,) = reflected(*said("I like coffee."), facts=(tea, known))
+    assert claim.supersedes == ()
+
+
+def test_several_people_are_told_apart() -> None:
+    known = Fact("Tom: I live in Leeds.", ("m1",), "2026-03-01T09:00:00+00:00")
+    (claim,) = reflected(*said("I live in Oslo.", speaker="Yue"), facts=(known,))
+    assert (claim.text, claim.supersedes) == ("Yue: I live in Oslo.", ())
+    (claim,) = reflected(*said("I live in Oslo.", speaker="Tom"), facts=(known,))
+    assert claim.supersedes == (known.key,)
+
+
+def test_frames() -> None:
+    assert [frame_of(t) for t in ("My name is Ann.", "我今年34岁", "I like tea")] == [
+        "name",
+        "age",
+        "",
+    ]
+
+
+def test_a_very_long_message_is_read_in_bounded_time() -> None:
+    assert statements_in("I am " + "a " * 200_000) == []
+    assert statements_in("“" * 50_000 + "我" * 50_000 + "I like " * 30_000) == []

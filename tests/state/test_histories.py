@@ -1,0 +1,206 @@
+"""Random histories of topics: every message keeps one home, whole, whatever becomes of topics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from topicloom.errors import TransitionError
+from topicloom.state.activation import handed_on
+from topicloom.state.blocks import LogicalBlock, blocks_of
+from topicloom.state.dividing import Part, parts_of
+from topicloom.state.hierarchy import continued_in, heirs, path_of
+from topicloom.state.lifecycle import (
+    TRANSITIONS,
+    Event,
+    State,
+    archived,
+    divided,
+    lived,
+    state_of,
+    woken,
+)
+from topicloom.state.merging import in_order, merge
+from topicloom.state.records import Record
+from topicloom.state.topics import Topic
+
+LIMIT = 60
+EDGES = {(before, after) for (before, _), after in TRANSITIONS.items()}
+
+
+@dataclass(frozen=True)
+class Act:
+    """Something that happens; numbers are taken modulo what there is."""
+
+    kind: str
+    one: int
+    other: int
+    size: int
+
+
+acts = st.lists(
+    st.builds(
+        Act,
+        st.sampled_from(
+            ["create", *["append"] * 4, "wake", "sleep", "divide", "archive", "revive", "merge"]
+        ),
+        st.integers(0, 30),
+        st.integers(0, 30),
+        st.integers(1, 40),
+    ),
+    max_size=60,
+)
+
+
+@dataclass
+class World:
+    """Topics with their messages, as a session's storage would have them."""
+
+    topics: dict[str, Topic] = field(default_factory=dict)
+    contents: dict[str, list[Record]] = field(default_factory=dict)
+    active: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    transcript: list[Record] = field(default_factory=list)
+    went_to: dict[str, str] = field(default_factory=dict)
+    """The topic that each message was first put into."""
+
+    def act(self, act: Act) -> None:
+        if act.kind == "create" or not self.topics:
+            self.create(awake=act.size % 2 == 0)
+            return
+        ids = list(self.topics)
+        topic = self.topics[ids[act.one % len(ids)]]
+        if act.kind == "append":
+            self.append(topic, act.size)
+        elif act.kind == "merge":
+            self.merge(topic, self.topics[ids[act.other % len(ids)]])
+        elif act.kind == "divide":
+            self.divide(topic, act.other)
+        else:
+            self.live(topic, act.kind)
+
+    def create(self, *, awake: bool, parent: str | None = None, name: str = "Tea") -> Topic:
+        topic = Topic(id=f"t{len(self.topics) + 1}", name=name, parent=parent)
+        self.topics[topic.id], self.contents[topic.id] = topic, []
+        if awake:
+            self.active[topic.id] = (0.6,)
+        return topic
+
+    def append(self, topic: Topic, size: int) -> None:
+        """A new exchange, to what goes on of a topic, if anything does."""
+        goal = continued_in(topic.id, self.topics)
+        if goal is None:
+            assert state_of(topic, self.active) not in ("active", "dormant")
+            return
+        number = len(self.transcript) + 1
+        said = [
+            Record(seq=number, role="user", text="x" * size, time=""),
+            Record(seq=number + 1, role="assistant", text="y", time=""),
+        ]
+        self.transcript += said
+        self.went_to |= dict.fromkeys((r.id for r in said), goal.id)
+        self.keep(goal, [*self.contents[goal.id], *said])
+
+    def keep(self, topic: Topic, records: list[Record]) -> None:
+        self.contents[topic.id] = records
+        self.topics[topic.id] = topic.model_copy(
+            update={"count": len(records), "newest": records[-1].seq if records else 0}
+        )
+
+    def live(self, topic: Topic, kind: str) -> None:
+        event = cast("Event", kind)
+        after = TRANSITIONS.get((state_of(topic, self.active), event))
+        if after is None:
+            with pytest.raises(TransitionError):
+                lived(topic, event, self.active)
+            return
+        if event == "archive":
+            self.topics[topic.id] = archived(topic, self.active, "2026-03")
+        elif event == "sleep":
+            self.topics[topic.id] = lived(topic, event, self.active)
+        else:
+            self.topics[topic.id] = woken(topic, self.active, asked=event == "revive")
+        self.active.pop(topic.id, None)
+        if after == "active":
+            self.active[topic.id] = (0.5,)
+
+    def divide(self, topic: Topic, labels: int) -> None:
+        blocks = blocks_of(self.contents[topic.id])
+        if state_of(topic, self.active) not in ("active", "dormant"):
+            with pytest.raises(TransitionError):
+                divided(topic, self.active)
+            return
+        if len(blocks) < 2:
+            return
+        if topic.id not in self.active:
+            self.live(topic, "wake")
+        said = [
+            Part(f"n{label}", "", tuple(b for b in blocks if b.first % (labels + 1) == label))
+            for label in range(labels + 1)
+        ]
+        parts = parts_of(topic.name, blocks, [p for p in said if p.blocks], _size, LIMIT)
+        row = divided(topic, self.active)
+        children = [self.create(awake=False, parent=topic.id, name=p.name) for p in parts]
+        for child, part in zip(children, parts, strict=True):
+            self.keep(child, [r for b in part.blocks for r in b.records])
+        self.topics[topic.id], self.contents[topic.id] = row, []
+        self.active = handed_on(self.active, topic.id, [t.id for t in heirs(topic.id, self.topics)])
+
+    def merge(self, survivor: Topic, other: Topic) -> None:
+        may = ("active", "dormant")
+        states = [state_of(t, self.active) for t in (survivor, other)]
+        if survivor.id == other.id or not all(state in may for state in states):
+            with pytest.raises(TransitionError):
+                merge(survivor, other, self.active)
+            return
+        kept, gone = merge(survivor, other, self.active)
+        records = in_order(self.contents[survivor.id], self.contents[other.id])
+        assert kept.count == len(records)
+        self.topics |= {kept.id: kept, gone.id: gone}
+        self.contents |= {kept.id: records, gone.id: []}
+        self.active = handed_on(self.active, other.id, [survivor.id])
+
+    def states(self) -> dict[str, State]:
+        return {t.id: state_of(t, self.active) for t in self.topics.values()}
+
+    def check(self, before: dict[str, State]) -> None:
+        now = self.states()
+        for topic_id, state in now.items():
+            was = before.get(topic_id)
+            woke_first = was == "dormant" and state == "divided"
+            assert state == was or (was, state) in EDGES or woke_first
+        assert all(self.topics[i].status == "open" for i in self.active)
+        where = {r.id: i for i, held in self.contents.items() for r in held}
+        homes = Counter(r.id for held in self.contents.values() for r in held)
+        assert homes == Counter(r.id for r in self.transcript)
+        for topic_id, held in self.contents.items():
+            assert not held or now[topic_id] not in ("divided", "merged")
+            assert held == [self.transcript[r.seq - 1] for r in held]
+            assert [r.seq for r in held] == sorted(r.seq for r in held)
+            assert len(held) == self.topics[topic_id].count
+        for block in blocks_of(self.transcript):
+            assert len({where[i] for i in block.ids}) == 1
+        for message, first in self.went_to.items():
+            home = self.topics[where[message]]
+            if home.status == "open":
+                assert home in heirs(first, self.topics)
+        for topic in self.topics.values():
+            assert path_of(topic, self.topics)[-1] == topic
+
+
+def _size(block: LogicalBlock) -> int:
+    return sum(len(r.text) for r in block.records)
+
+
+@settings(max_examples=300, deadline=None)
+@given(acts)
+def test_every_message_keeps_one_home(history: list[Act]) -> None:
+    world = World()
+    for act in history:
+        before = world.states()
+        world.act(act)
+        world.check(before)
