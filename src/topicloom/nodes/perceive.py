@@ -79,21 +79,11 @@ def perceive(
             query = rewritten or query
             calls.append(call)
         now = clock().isoformat(timespec="seconds")
-        records: list[Record] = []
-        for number, message in enumerate(fresh, start=session.count + 1):
-            record = record_of(message, seq=number, time=now)
-            if isinstance(message, HumanMessage):
-                asked = answer and message is newest
-                if asked and query != record.text:
-                    record = record.model_copy(update={"query": query})
-                verdict = adsorber.judge(blocks_of([*recent, *records][-_LOOK_BACK:]), record)
-                opinion = None
-                # Of what is only recorded, nobody waits for an opinion: the split looks back.
-                if asked and arbiter is not None and verdict.question is not None:
-                    opinion, call = yield from ask("arbiter", arbiter, verdict.question)
-                    calls.append(call)
-                record = record.model_copy(update={"opens": verdict.opens(opinion)})
-            records.append(record)
+        said = [record_of(m, seq=n, time=now) for n, m in enumerate(fresh, session.count + 1)]
+        if answer and said and query != said[-1].text:
+            said[-1] = said[-1].model_copy(update={"query": query})
+        # Of what is only recorded, nobody waits for an opinion: the split looks back.
+        records = yield from _judged(said, recent, adsorber, arbiter if answer else None, calls)
         session = workspace.store.append(session, records)
         records = records or list(recent[-1:])
         turn = Turn(
@@ -109,6 +99,27 @@ def perceive(
         return update | ({"calls": dumped(calls)} if calls else {})
 
     return node(step, "perceive")
+
+
+def _judged(
+    said: Sequence[Record],
+    recent: Sequence[Record],
+    adsorber: Adsorber,
+    arbiter: Arbiter | None,
+    calls: list[Call],
+) -> Step[list[Record]]:
+    """New records, with whether a topic begins at each; the arbiter is asked about the last."""
+    records: list[Record] = []
+    for record in said:
+        if record.role == "user":
+            verdict = adsorber.judge(blocks_of([*recent, *records][-_LOOK_BACK:]), record)
+            opinion = None
+            if arbiter is not None and record is said[-1] and verdict.question is not None:
+                opinion, call = yield from ask("arbiter", arbiter, verdict.question)
+                calls.append(call)
+            record = record.model_copy(update={"opens": verdict.opens(opinion)})
+        records.append(record)
+    return records
 
 
 def new_messages(
