@@ -40,7 +40,8 @@ from roles import (
 )
 from topicloom.errors import ReplyError
 from topicloom.evaluation.replay import Graph, session_of
-from topicloom.roles.base import Roles, Route
+from topicloom.roles.base import Route
+from topicloom.roles.team import Roles
 from topicloom.state.recall import Quote, Reading
 from topicloom.state.splitting import Assignment
 

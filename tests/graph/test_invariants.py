@@ -43,8 +43,9 @@ from topicloom.errors import ReplyError
 from topicloom.evaluation.replay import Graph, session_of
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom.prompts.loader import prompt
-from topicloom.roles.base import Answer, Local, Responder, Roles
+from topicloom.roles.base import Answer, Local, Responder
 from topicloom.roles.embedded import embedded_roles
+from topicloom.roles.team import Roles
 from topicloom.state.recall import Note
 from topicloom.state.records import Record, text_of
 from topicloom.state.session import Session

@@ -20,7 +20,8 @@ from topicloom.errors import MissingThreadError, NoNewMessageError
 from topicloom.evaluation.replay import Graph, session_of
 from topicloom.graph.review import ReviewOptions, areview, build_review_graph, review
 from topicloom.graph.session import build_session_graph
-from topicloom.roles.base import Answer, Local, MergeRequest, ReviewRequest, Roles
+from topicloom.roles.base import Answer, Local, MergeRequest, ReviewRequest
+from topicloom.roles.team import Roles
 from topicloom.settings import Settings
 from topicloom.state.records import Record
 from topicloom.state.review import Assessment

@@ -30,10 +30,11 @@ from topicloom.perception.embedder import Embedder
 from topicloom.perception.index import SessionIndex
 from topicloom.perception.screening import CosineScreening, Screening, TrainedScreening
 from topicloom.prompts.phrases import cue_list
-from topicloom.roles.base import RoleName, Roles
+from topicloom.roles.base import RoleName
 from topicloom.roles.choice import Desk, Model, Models, choose_roles
 from topicloom.roles.embedded import embedded_roles
 from topicloom.roles.models import name_of, open_model, window_of
+from topicloom.roles.team import Roles
 from topicloom.settings import Settings
 from topicloom.state.cues import Cues
 from topicloom.state.records import Record

@@ -23,8 +23,9 @@ from topicloom.nodes.review.judge import judge
 from topicloom.nodes.review.match import match
 from topicloom.nodes.review.survey import survey
 from topicloom.perception.choice import open_embedder
-from topicloom.roles.base import RoleName, Roles
+from topicloom.roles.base import RoleName
 from topicloom.roles.choice import Model
+from topicloom.roles.team import Roles
 from topicloom.settings import Settings
 from topicloom.state.review import Look
 from topicloom.state.review_channels import (

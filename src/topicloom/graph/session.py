@@ -28,8 +28,9 @@ from topicloom.nodes.search import SearchDesk
 from topicloom.nodes.settle import settle
 from topicloom.nodes.split import split
 from topicloom.nodes.step import turn_options
-from topicloom.roles.base import RoleName, Roles
+from topicloom.roles.base import RoleName
 from topicloom.roles.choice import Model
+from topicloom.roles.team import Roles
 from topicloom.settings import Settings
 from topicloom.state.channels import ReadTask, SessionInput, SessionState
 from topicloom.state.session import Session, Turn

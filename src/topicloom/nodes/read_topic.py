@@ -8,8 +8,9 @@ from langchain_core.runnables import Runnable
 
 from topicloom.nodes.step import Update, current_session, dumped, node, open_workspace
 from topicloom.nodes.workspace import Workspaces
-from topicloom.roles.base import ReadRequest, Roles
+from topicloom.roles.base import ReadRequest
 from topicloom.roles.calls import Step, ask
+from topicloom.roles.team import Roles
 from topicloom.state.channels import ReadTask
 from topicloom.state.recall import Reading
 from topicloom.storage.references import topic_window

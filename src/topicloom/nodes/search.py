@@ -9,8 +9,9 @@ from typing import Any
 
 from topicloom.nodes.workspace import Workspace
 from topicloom.perception.when import Days, parse_when
-from topicloom.roles.base import Roles, Route, RouteRequest
+from topicloom.roles.base import Route, RouteRequest
 from topicloom.roles.calls import Ask, Outcome, ask
+from topicloom.roles.team import Roles
 from topicloom.state.activation import ActivationPolicy, admit
 from topicloom.state.hierarchy import named_in_full
 from topicloom.state.lifecycle import woken

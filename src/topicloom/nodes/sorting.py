@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
-from topicloom.roles.base import Roles, SplitRequest
+from topicloom.roles.base import SplitRequest
 from topicloom.roles.calls import Ask, Outcome, ask
+from topicloom.roles.team import Roles
 from topicloom.state.blocks import LogicalBlock
 from topicloom.state.receipt import Call
 from topicloom.state.splitting import Portion, gather, joined

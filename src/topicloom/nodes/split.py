@@ -22,8 +22,9 @@ from topicloom.nodes.step import (
 )
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.perception.adsorber import Adsorber
-from topicloom.roles.base import Brief, BriefRequest, Roles, SplitRequest
+from topicloom.roles.base import Brief, BriefRequest, SplitRequest
 from topicloom.roles.calls import Ask, Outcome, Step, ask, ask_each
+from topicloom.roles.team import Roles
 from topicloom.state.activation import ActivationPolicy, admit, handed_on
 from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.channels import SessionState

@@ -31,6 +31,8 @@ RoleName = Literal[
     "reflector",
     "reviewer",
     "merger",
+    "planner",
+    "selector",
 ]
 
 Q = TypeVar("Q")
@@ -320,35 +322,3 @@ class Responder(Protocol):
     def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
         """The reply, without blocking the event loop."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Roles:
-    """The models at work in a session."""
-
-    responder: Responder
-    reader: Reader
-    splitter: Splitter
-    router: Router
-    brief: BriefWriter
-    reflector: Reflector
-    reviewer: Reviewer
-    merger: Merger
-    fallback: Fallback
-    """What stands in where one of them fails."""
-    rewriter: Rewriter | None = None
-    """A gateway that resolves references; none by default."""
-    arbiter: Arbiter | None = None
-    """Decides where the boundary adsorber is in doubt; None for its own likelier answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fallback:
-    """Deterministic stand-ins; they need no network and always answer."""
-
-    reader: Reader
-    splitter: Splitter
-    router: Router
-    brief: BriefWriter
-    reflector: Reflector
-    reviewer: Reviewer

@@ -17,6 +17,8 @@ from typing import Any, TypeVar, cast
 
 from topicloom.errors import UnusableAnswerError
 from topicloom.roles.base import Answer, Brief, Reflected, Role, RoleName, Route
+from topicloom.roles.planning import Selection
+from topicloom.state.plan import Plan
 from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call
 from topicloom.state.review import Assessment
@@ -32,6 +34,8 @@ _KINDS: dict[RoleName, type] = {
     "reflector": Reflected,
     "reviewer": Assessment,
     "merger": float,
+    "planner": Plan,
+    "selector": Selection,
 }
 """What each role answers with; roles may be anybody's code."""
 

@@ -10,9 +10,10 @@ from langchain_core.language_models import BaseChatModel
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.errors import ConfigurationError
-from topicloom.roles.base import Arbiter, RoleName, Roles
+from topicloom.roles.base import Arbiter, RoleName
 from topicloom.roles.embedded.cross_encoder import CrossEncoderArbiter
 from topicloom.roles.models import window_of
+from topicloom.roles.team import Roles
 
 Model = str | BaseChatModel
 

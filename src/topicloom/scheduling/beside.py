@@ -9,7 +9,7 @@ from typing import Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
-from topicloom.roles.base import Roles
+from topicloom.roles.team import Roles
 from topicloom.scheduling.reflect import Reflecting
 from topicloom.scheduling.scheduler import ReflectionScheduler
 from topicloom.scheduling.sessions import StoredSessions

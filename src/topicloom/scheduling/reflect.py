@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from topicloom.errors import UnusableAnswerError
-from topicloom.roles.base import BriefRequest, ReflectRequest, Role, RoleName, Roles
+from topicloom.roles.base import BriefRequest, ReflectRequest, Role, RoleName
 from topicloom.roles.calls import Ask, Outcome, Step, arun, ask, run
+from topicloom.roles.team import Roles
 from topicloom.scheduling.grounding import Grounded, grounded
 from topicloom.scheduling.records import ChatRecords, chat_records, native_records
 from topicloom.scheduling.sessions import StoredSessions

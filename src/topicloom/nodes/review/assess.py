@@ -9,8 +9,9 @@ from langchain_core.runnables import Runnable
 from topicloom.errors import StorageError
 from topicloom.nodes.review.desk import ReviewDesk
 from topicloom.nodes.step import Update, dumped, node
-from topicloom.roles.base import ReviewRequest, Roles
+from topicloom.roles.base import ReviewRequest
 from topicloom.roles.calls import Ask, Outcome, Step, ask
+from topicloom.roles.team import Roles
 from topicloom.state.receipt import Call
 from topicloom.state.review import Assessment
 from topicloom.state.review_channels import AssessTask

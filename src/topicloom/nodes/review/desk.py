@@ -13,7 +13,7 @@ from topicloom.nodes.review.door import SessionDoor, Sight
 from topicloom.nodes.step import Update
 from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.embedder import Embedder
-from topicloom.roles.base import Roles
+from topicloom.roles.team import Roles
 from topicloom.state.review import ReviewPolicy
 from topicloom.state.review_channels import ReviewState
 from topicloom.storage.sessions import SessionStore

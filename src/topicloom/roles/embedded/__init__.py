@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from topicloom.perception.embedder import Embedder
-from topicloom.roles.base import Fallback, Roles
 from topicloom.roles.embedded.brief import EmbeddedBriefWriter
 from topicloom.roles.embedded.merger import EmbeddedMerger
 from topicloom.roles.embedded.reader import EmbeddedReader
@@ -12,6 +11,7 @@ from topicloom.roles.embedded.responder import EmbeddedResponder
 from topicloom.roles.embedded.reviewer import EmbeddedReviewer
 from topicloom.roles.embedded.router import EmbeddedRouter
 from topicloom.roles.embedded.splitter import EmbeddedSplitter
+from topicloom.roles.team import Fallback, Roles
 
 __all__ = ["embedded_roles"]
 
