@@ -20,7 +20,6 @@ from topicloom.evaluation.segmentation import (
     load_dialogues,
     measure,
     summarize,
-    write_rows,
 )
 from topicloom.perception.boundary.model import BoundaryModel
 from topicloom.perception.boundary.said import Said
@@ -153,6 +152,4 @@ class TestRun:
         assert summary.all.dialogues == 2
         assert "dependent" not in summary.as_json()
 
-        write_rows(tmp_path / "out.jsonl", rows)
-        lines = (tmp_path / "out.jsonl").read_text().splitlines()
-        assert json.loads(lines[0]) == {"id": "d", "boundaries": list(rows[0].boundaries)}
+        assert rows[0].as_json() == {"id": "d", "boundaries": list(rows[0].boundaries)}

@@ -1,4 +1,4 @@
-"""The contract of every arbiter, and the default one."""
+"""The contract of every arbiter."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from openai_server import OpenAIServer, Reply
 from tiny_models import tiny_cross_encoder
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.roles.base import Arbiter
-from topicloom.roles.embedded.arbiter import TrainedArbiter
 from topicloom.roles.embedded.cross_encoder import CrossEncoderArbiter
 from topicloom.roles.llm import Chat, LLMArbiter
 from topicloom.roles.models import open_model
@@ -43,14 +40,12 @@ def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> CrossEncoderArbit
     return CrossEncoderArbiter(folder, device="cpu")
 
 
-@pytest.fixture(params=["trained", "cross_encoder", "chat"])
+@pytest.fixture(params=["cross_encoder", "chat"])
 def arbiter(request: pytest.FixtureRequest, openai_server: OpenAIServer) -> Arbiter:
     if request.param == "cross_encoder":
         found: CrossEncoderArbiter = request.getfixturevalue("cross_encoder")
         return found
     openai_server.otherwise(Reply("YES"))
-    if request.param == "trained":
-        return TrainedArbiter()
     model = open_model("openai:tiny", base_url=openai_server.base_url)
     return LLMArbiter(Chat.of(model, PrefixMeter(), deadline=5))
 
@@ -78,8 +73,3 @@ class TestContract:
         expected = arbiter.call(QUESTION).value
         answers = await asyncio.gather(*(arbiter.acall(QUESTION) for _ in range(5)))
         assert [a.value for a in answers] == pytest.approx([expected] * 5, abs=1e-6)
-
-
-@given(st.floats(0, 1))
-def test_the_trained_arbiter_keeps_the_prior(prior: float) -> None:
-    assert TrainedArbiter().call(replace(QUESTION, prior=prior)).value == prior

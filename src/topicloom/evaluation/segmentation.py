@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import lzma
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -291,12 +290,6 @@ def _rows(
 ) -> Iterator[SegmentationRow]:
     for dialogue, found in zip(dialogues, begins, strict=True):
         yield SegmentationRow(dialogue.id, tuple(closing_labels(found)))
-
-
-def write_rows(path: Path, rows: Iterable[SegmentationRow]) -> None:
-    """Write one JSON line a dialogue."""
-    lines = (json.dumps(row.as_json(), ensure_ascii=False) for row in rows)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def _library(name: str) -> ModuleType:

@@ -7,6 +7,7 @@ from topicloom.prompts.parsers import parse_brief
 from topicloom.roles.base import Answer, Brief, BriefRequest
 from topicloom.roles.llm.dialogue import Dialogue, LLMRole, ask
 from topicloom.roles.llm.mending import clip
+from topicloom.state.topics import Topic
 
 _NAME = 80
 """Characters of a topic's name."""
@@ -20,7 +21,7 @@ class LLMBriefWriter(LLMRole[BriefRequest, Brief]):
     role = "brief"
 
     def dialogue(self, request: BriefRequest) -> Dialogue[Answer[Brief]]:
-        """Write the brief; a topic keeps its name if the answer gives none."""
+        """Write the brief."""
         topic = request.topic
         prompt = brief_messages(
             request.records,
@@ -33,5 +34,10 @@ class LLMBriefWriter(LLMRole[BriefRequest, Brief]):
         asked = yield from ask(
             self._chat, request, f"brief:{topic.id}", prompt, parse_brief, "topic_brief"
         )
-        name = clip(asked.value.name, _NAME) or topic.name
-        return Answer(Brief(name, clip(asked.value.text, _BRIEF)), asked.usage, asked.remarks)
+        brief = brief_of(topic, asked.value.name, asked.value.text)
+        return Answer(brief, asked.usage, asked.remarks)
+
+
+def brief_of(topic: Topic, name: str, text: str) -> Brief:
+    """A brief of what a model said, cut to size; a topic keeps its name if it gave none."""
+    return Brief(clip(name, _NAME) or topic.name, clip(text, _BRIEF))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from topicloom.context.windows import brief_messages
 from topicloom.prompts.reviews import parse_review
 from topicloom.roles.base import Answer, ReviewRequest
+from topicloom.roles.llm.brief import brief_of
 from topicloom.roles.llm.dialogue import Dialogue, LLMRole, ask
 from topicloom.roles.llm.mending import clip
 from topicloom.state.review import Assessment
 
-_NAME, _BRIEF, _SUMMARY = 80, 2_000, 4_000
-"""Characters of a name, a brief and a summary; the prompt asks for half of the latter two."""
+_SUMMARY = 4_000
+"""Characters of a summary; the prompt asks for half of it."""
 
 
 class LLMReviewer(LLMRole[ReviewRequest, Assessment]):
@@ -34,9 +35,10 @@ class LLMReviewer(LLMRole[ReviewRequest, Assessment]):
             self._chat, request, f"reviewer:{topic.id}", prompt, parse_review, "topic_review"
         )
         said = asked.value
+        brief = brief_of(topic, said.name, said.brief or topic.brief or said.summary)
         assessment = Assessment(
-            name=clip(said.name, _NAME) or topic.name,
-            brief=clip(said.brief, _BRIEF) or topic.brief or clip(said.summary, _BRIEF),
+            name=brief.name,
+            brief=brief.text,
             summary=clip(said.summary, _SUMMARY),
             importance=said.importance,
             once=said.once,
