@@ -25,7 +25,6 @@ from topicloom.roles.base import (
     ReplyRequest,
     Responder,
     Rewriter,
-    Roles,
     Route,
     Router,
     RouteRequest,
@@ -33,6 +32,7 @@ from topicloom.roles.base import (
     Splitter,
 )
 from topicloom.roles.embedded import embedded_roles
+from topicloom.roles.team import Roles
 from topicloom.state.blocks import LogicalBlock
 from topicloom.state.recall import Quote, Reading
 from topicloom.state.splitting import Assignment
