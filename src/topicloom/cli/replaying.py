@@ -123,8 +123,8 @@ def _introduce(console: Console, conversation: Conversation, settings: Settings)
         Text.assemble((one_line(conversation.id), "bold"), f": {count} messages{when}."),
     )
     console.print(
-        "Every message goes in as if it were said now. The main window is"
-        f" {settings.window:,} tokens small: when it fills, older messages move into topics, each"
+        "Every message goes in as if it were said now. The main window is small,"
+        f" {settings.window:,} tokens: when it fills, older messages move into topics, each"
         " with a window of its own."
     )
     dim(console, model_line(settings))

@@ -8,7 +8,7 @@ import numpy as np
 
 from topicloom.perception.embedder import Embedder
 from topicloom.roles.base import Answer, Brief, BriefRequest, Local
-from topicloom.roles.embedded.phrases import keywords
+from topicloom.roles.embedded.phrases import keywords, title_of
 from topicloom.state.records import Record
 
 _SIZE = 1_000
@@ -20,7 +20,7 @@ _QUOTED = 8
 
 
 class EmbeddedBriefWriter(Local[BriefRequest, Brief]):
-    """Extracts; it keeps the topic's name."""
+    """Extracts, and names a topic by what is most said in it."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -31,9 +31,13 @@ class EmbeddedBriefWriter(Local[BriefRequest, Brief]):
         said = (said or [r for r in request.records if r.text.strip()])[-_READ:]
         if not said:
             return Answer(Brief(request.topic.name, request.topic.name))
+        texts = [r.text[:600] for r in said]
+        direction = self._embedder.embed(texts).mean(axis=0)
+        heard = [r.text[:1_200] for r in request.records[-_READ:]]
+        name = title_of([*texts, *heard], direction, self._embedder, request.topic.name)
         lines = [
             f"{said[0].day} – {said[-1].day}, {len(request.records)}",
-            ", ".join(keywords([r.text[:600] for r in said], 12)),
+            ", ".join(keywords(texts, 12)),
             *(r.text.strip()[:240] for r in central(said, self._embedder, _QUOTED)),
         ]
         text = ""
@@ -41,7 +45,7 @@ class EmbeddedBriefWriter(Local[BriefRequest, Brief]):
             if text and len(text) + len(line) > _SIZE:
                 break
             text = f"{text}\n{line}" if text else line
-        return Answer(Brief(request.topic.name, text))
+        return Answer(Brief(name, text))
 
 
 def central(records: Sequence[Record], embedder: Embedder, most: int) -> list[Record]:

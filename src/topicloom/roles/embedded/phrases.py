@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from topicloom.perception.embedder import Embedder, Vectors
+from topicloom.perception.embedder import Embedder
 from topicloom.perception.words import FUNCTION_WORDS
-from topicloom.state.blocks import LogicalBlock
 from topicloom.state.script import CJK_RUN
 
 _EMPTY_WORDS = FUNCTION_WORDS | frozenset(
@@ -21,33 +21,52 @@ _EMPTY_WORDS = FUNCTION_WORDS | frozenset(
     such sure take thank thanks that's there's they're thing things think though through today until
     us use used want wasn't way we'll we're we've well what's while why will with without won't wow
     yeah yes yet you'd you'll you're you've new first last next around every never always cool nice
+    says said since long time times better something's monday tuesday wednesday thursday friday
+    saturday sunday january february march april june july august september october november
+    december morning evening night tonight yesterday tomorrow week weeks month months year years
+    day days hour hours minute minutes second seconds one's five four six seven eight nine ten
+    half enough anything nobody somebody everybody anyway maybe though instead
     """.split()
 )
 _WORD = re.compile(rf"(?:(?!{CJK_RUN.pattern})[^\W\d_])(?:(?!{CJK_RUN.pattern})[\w'’-])+")
 _HAN_RUN = re.compile(r"[\u3400-\u9fff]{2,}")
 _CANDIDATES = 12
-_HAN_STOP = set(
-    "的了是我你他她它们这那就都也和在有不很吗呢吧啊要会能可以一个"
-    "什么怎么没说去来到给把被让还再又上下里想做看"
+_NEARLY = 0.8
+"""Share of a phrase's occurrences from which it counts as part of a longer one."""
+_HAN_BREAK = frozenset(
+    "的了是我你他她它们这那就都也和与或在有不没很吗呢吧啊呀嘛哦哎嗯把被给让对从跟但而因为所以"
+    "如果虽然还再又才只已经正将着过得地之其此该您咱各某每当于至并且及则却即使连"
 )
+"""Characters that a name of something hardly ever holds."""
+_HAN_EDGE = frozenset(
+    "一二三四五六七八九十百千万两几半多少些个条件种次位张块颗包瓶斤克升米号日月年天周点分钟时候"
+    "前后上下里外内中间来去到出进回起开要会能可想说看听做弄打用吃喝买卖送拿放带找问答写读叫请帮"
+    "比最更太真好大小新老早晚先今明昨现刚马直行成定应需求别另同样怎什么哪谁啥何"
+)
+"""Characters that a name may hold, but neither begin nor end with: counts, times, common verbs."""
 
 
-def title_of(blocks: Sequence[LogicalBlock], vectors: Vectors, embedder: Embedder) -> str:
-    """A few words for the blocks: the frequent phrase that is nearest to all of them.
+def title_of(
+    texts: Sequence[str], direction: NDArray[np.float32], embedder: Embedder, former: str = ""
+) -> str:
+    """A few words for a topic: the frequent phrase that is nearest to all of it.
 
     Args:
-        blocks: Of one topic; not empty.
-        vectors: Their unit vectors [blocks, d].
-        embedder: Compares phrases with them.
+        texts: What was said; those that tell more may be given twice.
+        direction: Mean vector [d] of what was said.
+        embedder: Compares phrases with it.
+        former: The name so far. It stays while at least half as many texts hold it as hold the
+            most frequent phrase, and if none does: whoever gave it did not take it from the texts.
     """
-    texts = [b.records[0].text[:600] for b in blocks]
-    found = [
-        p for p, _ in phrases([*texts, *(b.text[:1_200] for b in blocks)]).most_common(_CANDIDATES)
-    ]
+    found = phrases(texts).most_common(_CANDIDATES)
+    found = [(phrase, count) for phrase, count in found if 2 * count >= found[0][1]]
+    holding = sum(former.lower() in text.lower() for text in texts) if former else 0
+    if former and (not holding or 2 * holding >= found[0][1]):
+        return former
     if not found:
         return " ".join(texts[0].split())[:12] or "…"
-    scores = embedder.embed(found) @ vectors.mean(axis=0)
-    best = found[int(np.argmax(scores))]
+    scores = embedder.embed([phrase for phrase, _ in found]) @ direction
+    best = found[int(np.argmax(scores))][0]
     return best if CJK_RUN.search(best) else best[0].upper() + best[1:]
 
 
@@ -61,11 +80,20 @@ def keywords(texts: Sequence[str], most: int) -> list[str]:
 
 
 def phrases(texts: Sequence[str]) -> Counter[str]:
-    """Candidate phrases: one to three content words, or two to four Han characters."""
+    """Candidate phrases: one to three content words, or two to four Han characters.
+
+    What is nearly always part of one longer candidate is none by itself.
+    """
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(set(_latin(text)) | set(_han(text)))
-    return counts
+    parts = {
+        part
+        for phrase, count in counts.items()
+        for part in (phrase[1:], phrase[:-1])
+        if CJK_RUN.match(phrase) and counts[part] <= count / _NEARLY
+    }
+    return Counter({p: c for p, c in counts.items() if p not in parts})
 
 
 def _latin(text: str) -> list[str]:
@@ -88,6 +116,6 @@ def _latin(text: str) -> list[str]:
 def _han(text: str) -> list[str]:
     found: list[str] = []
     for run in _HAN_RUN.findall(text):
-        pieces = "".join(" " if c in _HAN_STOP else c for c in run).split()
+        pieces = "".join(" " if c in _HAN_BREAK else c for c in run).split()
         found += [p[i : i + n] for p in pieces for n in (2, 3, 4) for i in range(len(p) - n + 1)]
-    return found
+    return [p for p in found if p[0] not in _HAN_EDGE and p[-1] not in _HAN_EDGE]

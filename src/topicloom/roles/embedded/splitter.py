@@ -54,7 +54,9 @@ class EmbeddedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
                 ]
                 home = _nearest(known, scores, blocks)
             if home is None:
-                title = title_of(blocks, vectors[first : last + 1], self._embedder)
+                texts = [b.records[0].text[:600] for b in blocks] + [b.text[:1_200] for b in blocks]
+                direction = vectors[first : last + 1].mean(axis=0)
+                title = title_of(texts, direction, self._embedder)
                 home = _Known(None, _distinct(title, {k.name for k in known}), [])
                 known.append(home)
             home.vectors.extend(vectors[first : last + 1])
