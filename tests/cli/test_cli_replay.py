@@ -23,7 +23,7 @@ def test_a_replay_tells_what_became_of_it(run: Run, recording: Path, tmp_path: P
     assert (outcome.code, outcome.err) == (0, "")
     for part in (
         "talk: 32 messages, 1 March 2026 to 25 March 2026",
-        "1,000 tokens small",
+        "small, 1,000 tokens",
         "What does the oak worktop cost at first?",
         "of 3 questions",
         "32 messages, 1 March 2026",
