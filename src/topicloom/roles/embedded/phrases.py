@@ -58,7 +58,7 @@ def title_of(
         former: The name so far. It stays while at least half as many texts hold it as hold the
             most frequent phrase, and if none does: whoever gave it did not take it from the texts.
     """
-    found = phrases(texts).most_common(_CANDIDATES)
+    found = _ranked(texts)[:_CANDIDATES]
     found = [(phrase, count) for phrase, count in found if 2 * count >= found[0][1]]
     holding = sum(former.lower() in text.lower() for text in texts) if former else 0
     if former and (not holding or 2 * holding >= found[0][1]):
@@ -73,10 +73,15 @@ def title_of(
 def keywords(texts: Sequence[str], most: int) -> list[str]:
     """The most frequent phrases, none a part of another."""
     chosen: list[str] = []
-    for phrase, _ in phrases(texts).most_common(4 * most):
+    for phrase, _ in _ranked(texts)[: 4 * most]:
         if not any(phrase in c or c in phrase for c in chosen):
             chosen.append(phrase)
     return chosen[:most]
+
+
+def _ranked(texts: Sequence[str]) -> list[tuple[str, int]]:
+    """Phrases with their counts, the most frequent first; ties have an order of their own."""
+    return sorted(phrases(texts).items(), key=lambda found: (-found[1], -len(found[0]), found[0]))
 
 
 def phrases(texts: Sequence[str]) -> Counter[str]:
