@@ -1,7 +1,7 @@
 """The commands and their options; what they do is imported when one of them runs.
 
 topicloom [--folder DIR] [--language en] chat | replay | topics | transcript | receipt | sessions
-    | review | purge
+    | review | reflect | facts | tune | memory | purge
 """
 
 from __future__ import annotations
@@ -153,12 +153,34 @@ def transcript(
 def receipt(
     context: typer.Context,
     name: Name,
-    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many turns.")] = 1,
+    count: Annotated[
+        int | None,
+        typer.Option("-n", "--count", min=1, help="How many turns: 1, or all with --json."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """Show what the newest turns read, quoted and cost."""
     from topicloom.cli.reading import show_receipts
 
-    show_receipts(_given(context), name, count)
+    show_receipts(_given(context), name, count, as_json=json)
+
+
+@app.command()
+def tune(
+    context: typer.Context,
+    log: Annotated[
+        str, typer.Argument(metavar="LOG", help="A session, or what receipt --json printed.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the pictures; tune-NAME if not given.")
+    ] = None,
+    plots: Annotated[bool, typer.Option(help="Whether to draw pictures.")] = True,
+    svg: Annotated[bool, typer.Option("--svg", help="Draw them as SVG too.")] = False,
+) -> None:
+    """See what a turn log says about the thresholds, and what others would have done."""
+    from topicloom.cli.tune import TuneOptions, run_tune
+
+    run_tune(_given(context), TuneOptions(log, out, plots, svg))
 
 
 @app.command()
@@ -173,6 +195,47 @@ def review(
     from topicloom.cli.review import run_review
 
     run_review(_given(context), name, dry_run=dry_run)
+
+
+@app.command()
+def reflect(
+    context: typer.Context,
+    name: Name,
+    force: Annotated[
+        bool, typer.Option("--force", help="Read what is new, though it is not due yet.")
+    ] = False,
+) -> None:
+    """Look for lasting facts about the user in what was said since the last time."""
+    from topicloom.cli.reflect import run_reflect
+
+    run_reflect(_given(context), name, force=force)
+
+
+@app.command()
+def facts(
+    context: typer.Context,
+    name: Name,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """List what is kept of the user, with the messages that it rests on."""
+    from topicloom.cli.reflect import show_facts
+
+    show_facts(_given(context), name, as_json=json)
+
+
+@app.command()
+def memory(
+    context: typer.Context,
+    name: Name,
+    out: Annotated[Path, typer.Option(help="Folder of the files; made where it is missing.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over files that were edited by hand.")
+    ] = False,
+) -> None:
+    """Keep the topics as Markdown files, for whatever searches files."""
+    from topicloom.cli.memory import run_memory
+
+    run_memory(_given(context), name, out, force=force)
 
 
 @app.command()

@@ -13,6 +13,7 @@ from topicloom.cli.console import dim, one_line, open_console
 from topicloom.cli.given import Given
 from topicloom.cli.models import model_line
 from topicloom.cli.receipt_view import receipt_view
+from topicloom.cli.reflect import reflection_options
 from topicloom.cli.talk import Talk
 from topicloom.cli.topic_view import topic_view
 from topicloom.cli.transcript_view import day_of, print_records
@@ -20,6 +21,7 @@ from topicloom.cli.workplace import Workplace, open_workplace, thread
 from topicloom.errors import InputError, ReplyError
 from topicloom.evaluation.replay import session_of
 from topicloom.graph.session import build_session_graph
+from topicloom.scheduling import in_background, reflect_beside
 from topicloom.state.session import Session
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
@@ -43,13 +45,19 @@ def run_chat(given: Given, name: str) -> None:
     check_session_name(name)
     place, console = open_workplace(given), open_console()
     builder = build_session_graph(settings=place.settings, storage=place.storage)
-    with place.storage.lock(name), place.checkpoints() as saver:
-        graph = builder.compile(checkpointer=saver)
+    with place.storage.lock(name), place.checkpoints() as saver, place.kept() as store:
+        graph = builder.compile(checkpointer=saver, store=store)
         chat = Chat(place, Talk(graph, thread(name), console), console)
         chat.greet()
-        for line in read_lines(console):
-            if not chat.take(line):
-                break
+        scheduler = reflect_beside(only=[name], **reflection_options(place, saver, store))
+        with in_background(scheduler):
+            for line in read_lines(console):
+                if not chat.take(line):
+                    break
+                scheduler.notify(name)
+        for report in scheduler.reports:
+            if report.failure:
+                dim(console, one_line(f"reflection is put off: {report.failure}"))
 
 
 def read_lines(console: Console) -> Iterator[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,7 @@ from rich.text import Text
 from topicloom.cli.console import dim, one_line, open_console
 from topicloom.cli.excerpts import shortened
 from topicloom.cli.given import Given
+from topicloom.cli.reflect import facts_view
 from topicloom.cli.workplace import open_workplace, thread
 from topicloom.errors import InputError
 from topicloom.graph.session import build_session_graph
@@ -21,6 +24,7 @@ from topicloom.prompts.values import message_ids
 from topicloom.state.recall import number_of
 from topicloom.state.session import Session, Turn
 from topicloom.storage.purging import PurgePlan
+from topicloom.storage.reflections import ReflectionStore
 from topicloom.storage.sessions import SessionStore
 
 _NAMED = 12
@@ -47,29 +51,43 @@ def run_purge(given: Given, name: str, options: PurgeOptions) -> None:
     Raises:
         InvalidNameError: The name cannot name a session.
         InputError: There is no such session, topic or message, or a turn is not finished.
-        SessionBusyError: The session is in use elsewhere.
+        SessionBusyError: The session is in use elsewhere, or is being reflected upon.
         StorageError: A message or an archive cannot be read.
     """
     place, console = open_workplace(given), open_console()
     place.read(name)
-    with place.storage.lock(name), place.checkpoints() as saver:
+    with ExitStack() as held:
+        held.enter_context(place.storage.lock(name))
+        saver = held.enter_context(place.checkpoints())
+        kept = ReflectionStore(held.enter_context(place.kept()))
+        # Nothing is learnt anew from what is about to go.
+        held.enter_context(kept.held(name, time.time(), place.settings.reflection))
         graph = build_session_graph(settings=place.settings, storage=place.storage).compile(
             checkpointer=saver
         )
         if graph.get_state(thread(name)).next:
             raise InputError(f"a turn of {name!r} is not finished: finish it with /retry in a chat")
         session, store = place.read(name)
-        plan = store.plan_purge(session, _numbers(session, store, options))
-        if not plan.messages:
+        numbers = _numbers(session, store, options)
+        plan = store.plan_purge(session, numbers)
+        asked = [f"m{number}" for number in numbers]
+        facts = kept.resting_on(name, asked)
+        if not (plan.messages or facts):
             dim(console, "nothing to remove: all of it has been removed before")
             return
         _name_all(console, session, store, plan)
+        if facts:
+            dim(console, "facts that rest on them:")
+            console.print(facts_view(facts.values()))
         if not (options.sure or typer.confirm("Remove all of this for good?")):
             dim(console, "nothing was removed")
             return
+        kept.forget(name, asked, plan.topics)
         store.purge(plan)
         _clear_state(graph, name, session, store, plan)
     dim(console, f"{len(plan.messages)} messages were removed; their places stay")
+    if facts:
+        dim(console, f"facts removed with them: {len(facts)}")
     dim(console, "checkpoints from before may still hold what was newest then")
 
 

@@ -57,12 +57,23 @@ def show_transcript(
         print_records(open_console(), records)
 
 
-def show_receipts(given: Given, name: str, count: int) -> None:
-    """Print the newest receipts of a session, the newest last."""
-    console = open_console()
+def show_receipts(given: Given, name: str, count: int | None, *, as_json: bool) -> None:
+    """Print the newest receipts of a session, the newest last, for people or as JSON lines.
+
+    Args:
+        given: What was given before the command.
+        name: Of the session.
+        count: How many; if None, one for people, and all of them as JSON lines.
+        as_json: Whether programs read it.
+    """
     session, store = open_workplace(given).read(name)
-    for receipt in store.receipts(session, newest=count):
-        console.print(receipt_view(receipt, store.roster(session)))
+    if as_json:
+        for receipt in store.receipts(session, newest=count):
+            sys.stdout.write(receipt.model_dump_json() + "\n")
+    else:
+        console, roster = open_console(), store.roster(session)
+        for receipt in store.receipts(session, newest=count or 1):
+            console.print(receipt_view(receipt, roster))
 
 
 def _facts(place: Workplace, name: str) -> tuple[str | Text, str | Text, str | Text]:

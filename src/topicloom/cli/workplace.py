@@ -1,4 +1,4 @@
-"""What the commands work with: settings, the folder of sessions, its checkpoints."""
+"""What the commands work with: settings, the folder of sessions, its checkpoints and facts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.store.sqlite import SqliteStore
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
@@ -23,12 +24,12 @@ from topicloom.storage.files import FileStorage
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
 
-_CHECKPOINTS = "checkpoints.sqlite"
+_CHECKPOINTS, _KEPT = "checkpoints.sqlite", "store.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """A folder of sessions: their storage, and one file with their checkpoints."""
+    """A folder of sessions: their storage, a file with their checkpoints, one for reflection."""
 
     settings: Settings
     folder: Path
@@ -41,15 +42,35 @@ class Workplace:
         Raises:
             StorageUnavailableError: The file cannot be read or written.
         """
-        path = self.folder / _CHECKPOINTS
+        with self._database(_CHECKPOINTS) as database:
+            yield SqliteSaver(database)
+
+    @contextmanager
+    def kept(self) -> Iterator[SqliteStore]:
+        """What reflection keeps of all sessions.
+
+        Raises:
+            StorageUnavailableError: The file cannot be read or written.
+        """
+        with self._database(_KEPT) as database:
+            database.isolation_level = None  # the store begins and ends transactions itself
+            store = SqliteStore(database)
+            store.setup()
+            yield store
+
+    @contextmanager
+    def _database(self, name: str) -> Iterator[sqlite3.Connection]:
+        path = where = self.folder / name
         with reachable(self.folder):
             make_folder(self.folder, fsync=False)
         try:
             with closing(sqlite3.connect(path, check_same_thread=False, timeout=30.0)) as database:
-                yield SqliteSaver(database)
+                database.execute("PRAGMA schema_version")  # finds out a file that is no database
+                where = self.folder  # of several that are open, nobody knows which one it is
+                yield database
         except sqlite3.Error as error:
             raise StorageUnavailableError(
-                f"cannot use {path} for checkpoints: {error}. Choose another folder with --folder"
+                f"cannot use {where}: {error}. Choose another folder with --folder"
             ) from error
 
     def read(self, name: str) -> tuple[Session, SessionStore]:

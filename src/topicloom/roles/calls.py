@@ -77,6 +77,25 @@ def ask(
     return cast("A | None", outcome.value), outcome.call
 
 
+def ask_either(
+    name: RoleName,
+    roles: Sequence[Role[Q, A]],
+    request: Q,
+    calls: list[Call],
+    topic: str | None = None,
+) -> Generator[Sequence[Ask], Sequence[Outcome], A | None]:
+    """Within a step: what the first role answers that does not fail, such as a stand-in.
+
+    What was called is added to `calls`. The answer is None if all of them failed.
+    """
+    for role in roles:
+        answer, call = yield from ask(name, role, request, topic)
+        calls.append(call)
+        if answer is not None:
+            return answer
+    return None
+
+
 def ask_each(
     name: RoleName, role: Role[Q, A], requests: Sequence[Q], topics: Sequence[str]
 ) -> Generator[Sequence[Ask], Sequence[Outcome], list[tuple[A | None, Call]]]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from topicloom.errors import UnusableAnswerError
-from topicloom.roles.base import BriefRequest, ReflectRequest, Role, RoleName
-from topicloom.roles.calls import Ask, Outcome, Step, arun, ask, run
+from topicloom.roles.base import BriefRequest, ReflectRequest
+from topicloom.roles.calls import Ask, Outcome, Step, arun, ask_either, run
 from topicloom.roles.team import Roles
 from topicloom.scheduling.grounding import Grounded, grounded
 from topicloom.scheduling.records import ChatRecords, chat_records, native_records
@@ -21,9 +20,6 @@ from topicloom.state.reflection import Mark, Progress, ReflectionPolicy, Standin
 from topicloom.state.session import Session
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
-
-Q = TypeVar("Q")
-A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +137,7 @@ class Reflecting:
         known = tuple(self._sessions.kept.facts(core.id).values())
         request = ReflectRequest(core.id, said.records, known, core.language)
         players = (self._roles.reflector, self._roles.fallback.reflector)
-        answer = yield from _either("reflector", players, request, None, calls)
+        answer = yield from ask_either("reflector", players, request, calls)
         if answer is None:
             failures = "; ".join(str(c.failure) for c in calls)
             raise UnusableAnswerError(f"nobody could reflect upon {core.id!r}: {failures}")
@@ -155,26 +151,10 @@ class Reflecting:
         for topic, records in _touched(core, store, first, last):
             request = BriefRequest(core.id, topic, records, core.language)
             players = (self._roles.brief, self._roles.fallback.brief)
-            brief = yield from _either("brief", players, request, topic.id, calls)
+            brief = yield from ask_either("brief", players, request, calls, topic.id)
             update = brief and update_of(topic, brief.name or topic.name, brief.text)
             found += [update] if update else []
         return found
-
-
-def _either(
-    name: RoleName,
-    players: Sequence[Role[Q, A]],
-    request: Q,
-    topic: str | None,
-    calls: list[Call],
-) -> Generator[Sequence[Ask], Sequence[Outcome], A | None]:
-    """What the first player answers that does not fail."""
-    for player in players:
-        answer, call = yield from ask(name, player, request, topic)
-        calls.append(call)
-        if answer is not None:
-            return answer
-    return None
 
 
 def _touched(

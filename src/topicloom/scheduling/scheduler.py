@@ -11,7 +11,8 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import TracebackType
@@ -21,6 +22,7 @@ from uuid import uuid4
 from topicloom.state.reflection import Reason, ReflectionPolicy, Standing, begin, due, failed
 
 _log = logging.getLogger("topicloom.scheduling")
+_log.addHandler(logging.NullHandler())
 _REPORTS = 200
 """Newest reports that are kept."""
 
@@ -146,10 +148,15 @@ class ReflectionScheduler:
 
     async def tick(self) -> int:
         """Look at all sessions and begin with those that are due; returns how many."""
-        names = await asyncio.to_thread(self._due)
-        for name in names:
+        found = await self._tried("", lambda: list(self._sessions.standings())) or []
+        outcomes = await asyncio.to_thread(_each, [look for _, look in found])
+        names = [name for name, _ in found]
+        standings = [self._told(n, o) for n, o in zip(names, outcomes, strict=True)]
+        now = self._now()
+        ready = [s.session for s in standings if s and due(s, now, self._policy)]
+        for name in ready:
             self._begin(name)
-        return len(names)
+        return len(ready)
 
     async def idle(self) -> None:
         """Wait until nothing is being processed."""
@@ -160,12 +167,6 @@ class ReflectionScheduler:
         while True:
             await self.tick()
             await asyncio.sleep(self._policy.tick_seconds)
-
-    def _due(self) -> list[str]:
-        found = self._guarded("", lambda: list(self._sessions.standings())) or []
-        standings = [self._guarded(name, look) for name, look in found]
-        now = self._now()
-        return [s.session for s in standings if s and due(s, now, self._policy)]
 
     def _begin(self, session: str) -> None:
         if self._loop is None:
@@ -191,50 +192,59 @@ class ReflectionScheduler:
     async def _once(self, session: str) -> bool:
         """Reflect upon a session if it is due; whether that was done."""
         look = self._sessions.standing
-        standing = await asyncio.to_thread(self._guarded, session, lambda: look(session))
+        standing = await self._tried(session, lambda: look(session))
         if standing is None or due(standing, self._now(), self._policy) is None:
             return False
         held = begin(standing, self._now())
         since = held.processing or 0.0
-        take = self._sessions.hold
+        take, give = self._sessions.hold, self._sessions.release
         try:
-            if not await asyncio.to_thread(
-                self._guarded, session, lambda: take(session, self._owner, since)
-            ):
+            if not await self._tried(session, lambda: take(session, self._owner, since)):
                 return False
             return await self._reflected(session)
         finally:
-            give = self._sessions.release
-            await asyncio.to_thread(self._guarded, session, lambda: give(session, self._owner))
+            await self._tried(session, lambda: give(session, self._owner))
 
     async def _reflected(self, session: str) -> bool:
         """With the lease held: whether a reflection came to its end."""
         look = self._sessions.standing
         # Whoever held it a moment ago may have done what was due. Marks beside the own one are
         # those of others that see it and give way.
-        standing = await asyncio.to_thread(self._guarded, session, lambda: look(session))
+        standing = await self._tried(session, lambda: look(session))
         free = replace(standing, processing=None) if standing else None
         reason = due(free, self._now(), self._policy) if free else None
         if free is None or reason is None:
             return False
-        try:
-            async with asyncio.timeout(self._policy.lease_seconds):
-                outcome = await self._reflect(session)
-        except Exception as error:  # noqa: BLE001 - a session's failure is its own
-            self._tell(Report(session, reason, failure=_told(error)))
+        (outcome,) = await asyncio.gather(self._within_lease(session), return_exceptions=True)
+        if isinstance(outcome, Exception):
+            self._told(session, outcome, reason)
             after = failed(free, self._now())
-            await asyncio.to_thread(self._guarded, session, lambda: self._sessions.keep(after))
+            await self._tried(session, lambda: self._sessions.keep(after))
             return False
         self._tell(Report(session, reason, outcome))
         return True
 
-    def _guarded(self, session: str, work: Callable[[], T]) -> T | None:
-        """What some work comes to; None, with a report, if it fails."""
-        try:
-            return work()
-        except Exception as error:  # noqa: BLE001 - a session that cannot be read stops no other
-            self._tell(Report(session, failure=_told(error)))
+    async def _within_lease(self, session: str) -> object:
+        async with asyncio.timeout(self._policy.lease_seconds):
+            return await self._reflect(session)
+
+    async def _tried(self, session: str, work: Callable[[], T]) -> T | None:
+        """What some work comes to in a worker thread; None, with a report, if it fails."""
+        # A session that fails stops no other: failures are gathered as values, whatever they are.
+        (outcome,) = await asyncio.gather(asyncio.to_thread(work), return_exceptions=True)
+        return self._told(session, outcome)
+
+    def _told(
+        self, session: str, outcome: T | BaseException, reason: Reason | None = None
+    ) -> T | None:
+        """An outcome; None, with a report, for a failure."""
+        if isinstance(outcome, Exception):
+            failure = f"{type(outcome).__name__}: {outcome}"
+            self._tell(Report(session, reason, failure=failure))
             return None
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
 
     def _tell(self, report: Report) -> None:
         self.reports.append(report)
@@ -245,8 +255,11 @@ class ReflectionScheduler:
         return self._clock().timestamp()
 
 
-def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def _each(works: Sequence[Callable[[], T]]) -> list[T | BaseException]:
+    """What each piece of work comes to, one after the other; the exception of one that fails."""
+    with ThreadPoolExecutor(1) as pool:
+        futures = [pool.submit(work) for work in works]
+    return [future.exception() or future.result() for future in futures]
 
 
 def _system_clock() -> datetime:

@@ -6,7 +6,7 @@ What is cached is looked up by the head of the transcript, so it is never out of
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -50,6 +50,7 @@ class StoredSessions:
         kept: ReflectionStore,
         policy: ReflectionPolicy,
         clock: Callable[[], float],
+        only: Collection[str] | None = None,
     ) -> None:
         """Args:
         checkpointer: The one that the graph was compiled with.
@@ -57,17 +58,19 @@ class StoredSessions:
         kept: What reflection keeps.
         policy: Says how long a lease lasts.
         clock: Tells the time in seconds since the epoch.
+        only: The sessions that are looked after; all of the storage if not given.
         """
         self.kept = kept
         self._checkpointer = checkpointer
         self._storage = storage
         self._policy = policy
         self._clock = clock
+        self._only = only
         self._unread: OrderedDict[str, tuple[str, Progress, Unread]] = OrderedDict()
 
     def standings(self) -> Iterator[tuple[str, Callable[[], Standing]]]:
-        """Every session with a call that says where it stands, which may raise."""
-        names = self._storage.sessions()
+        """Sessions that are looked after, with calls that say where they stand and may raise."""
+        names = self._storage.sessions() if self._only is None else list(self._only)
         progress, leases = self.kept.progress(names), self._leases()
         for name in names:
             look = partial(self._standing, name, progress.get(name), leases.get(label(name)))

@@ -13,14 +13,18 @@ do so at once at least one sees the other, and gives way.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from threading import RLock
 from typing import Any
+from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore, PutOp
 from pydantic import ValidationError
 
+from topicloom.errors import SessionBusyError
 from topicloom.state.briefs import BriefUpdate
 from topicloom.state.facts import Changes, Fact
 from topicloom.state.reflection import Progress, ReflectionPolicy, lasts
@@ -100,6 +104,39 @@ class ReflectionStore:
         rows = [u.model_dump(mode="json") for u in updates]
         self._put_own("%briefs", label(session), {"briefs": rows})
 
+    def forget(
+        self, session: str, messages: Collection[str], topics: Collection[str]
+    ) -> dict[str, Fact]:
+        """Remove what rests on messages that are to be purged: facts, and briefs left behind.
+
+        A fact goes if any of the messages that it rests on does: nobody can say which of them its
+        words are from. Messages on other branches have the same short ids; what rests on those
+        goes too.
+
+        Args:
+            session: The thread.
+            messages: Short ids.
+            topics: Topics that hold any of them.
+
+        Returns:
+            The facts that were removed, by key.
+        """
+        gone = self.resting_on(session, messages)
+        stay = [f for key, f in self.facts(session).items() if key not in gone]
+        puts = [replace(f, replaces=tuple(k for k in f.replaces if k not in gone)) for f in stay]
+        changed = tuple(new for old, new in zip(stay, puts, strict=True) if new != old)
+        self.change_facts(session, Changes(changed, tuple(gone)))
+        briefs = self.briefs(session)
+        left = [update for update in briefs if update.topic not in topics]
+        if len(left) < len(briefs):
+            self.keep_briefs(session, left)
+        return gone
+
+    def resting_on(self, session: str, messages: Collection[str]) -> dict[str, Fact]:
+        """The facts that rest on any of some messages, by key."""
+        facts = self.facts(session).items()
+        return {key: fact for key, fact in facts if not set(messages).isdisjoint(fact.messages)}
+
     def leases(self, now: float, policy: ReflectionPolicy) -> dict[str, dict[str, float]]:
         """Leases that count: since when, by owner, by the session's label."""
         found: dict[str, dict[str, float]] = {}
@@ -131,6 +168,28 @@ class ReflectionStore:
             time.sleep(self._pause if look + 1 < _LOOKS else 0)
         self.release(session, owner)
         return False
+
+    @contextmanager
+    def held(self, session: str, since: float, policy: ReflectionPolicy) -> Iterator[None]:
+        """Keep reflection away from a session for as long as something is done to it.
+
+        Args:
+            session: The thread.
+            since: The time.
+            policy: Says how long a lease lasts.
+
+        Raises:
+            SessionBusyError: It is being reflected upon.
+        """
+        owner = uuid4().hex
+        if not self.hold(session, owner, since, policy):
+            raise SessionBusyError(
+                f"session {session!r} is being reflected upon; try again when that is over"
+            )
+        try:
+            yield
+        finally:
+            self.release(session, owner)
 
     def release(self, session: str, owner: str) -> None:
         """Give a lease back, if it is held."""

@@ -10,7 +10,7 @@ from topicloom.errors import StorageError
 from topicloom.nodes.review.desk import ReviewDesk
 from topicloom.nodes.step import Update, dumped, node
 from topicloom.roles.base import ReviewRequest
-from topicloom.roles.calls import Ask, Outcome, Step, ask
+from topicloom.roles.calls import Ask, Outcome, Step, ask_either
 from topicloom.roles.team import Roles
 from topicloom.state.receipt import Call
 from topicloom.state.review import Assessment
@@ -42,10 +42,8 @@ def assessed(
     roles: Roles, request: ReviewRequest, calls: list[Call]
 ) -> Generator[Sequence[Ask], Sequence[Outcome], Assessment | None]:
     """What the reviewer says, or its stand-in; what was called is added to `calls`."""
-    for reviewer in (roles.reviewer, roles.fallback.reviewer):
-        found, call = yield from ask("reviewer", reviewer, request, request.topic.id)
-        calls.append(call)
-        if found is not None:
-            rated = min(1.0, max(0.0, found.importance))
-            return found.model_copy(update={"importance": rated})
-    return None
+    reviewers = (roles.reviewer, roles.fallback.reviewer)
+    found = yield from ask_either("reviewer", reviewers, request, calls, request.topic.id)
+    if found is None:
+        return None
+    return found.model_copy(update={"importance": min(1.0, max(0.0, found.importance))})

@@ -1,0 +1,34 @@
+"""`topicloom memory`: a session's topics as Markdown files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.text import Text
+
+from topicloom.cli.console import dim, one_line, open_console
+from topicloom.cli.given import Given
+from topicloom.cli.workplace import open_workplace
+from topicloom.export.memory_files import MemoryFiles
+
+
+def run_memory(given: Given, name: str, out: Path, *, force: bool) -> None:
+    """Bring the memory files of a session up to date, and say what changed.
+
+    Raises:
+        InvalidNameError: The name cannot name a session.
+        InputError: There is no such session.
+        ConfigurationError: A folder cannot be used.
+    """
+    place, console = open_workplace(given), open_console()
+    session, _ = place.read(name)
+    report = MemoryFiles(out, place.storage).update(session, force=force)
+    for file, why in report.left.items():
+        console.print(Text(one_line(f"left {file} as it is: {why}"), style="yellow"))
+    dim(
+        console,
+        f"{len(report.written)} written, {report.unchanged} unchanged, "
+        f"{len(report.removed)} removed in {out}",
+    )
+    if report.left and not force:
+        dim(console, "--force writes over what was edited")

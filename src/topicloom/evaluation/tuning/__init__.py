@@ -1,0 +1,1 @@
+"""What a turn log says about the settings: figures, replays with other settings, pictures."""

@@ -1,0 +1,1 @@
+"""Topics beside other memories: as Markdown files, and as documents of a vector store."""
