@@ -18,6 +18,7 @@ WANTED = (
     "topicloom/prompts/zh/*.md",
     "topicloom/prompts/cues/*.txt",
     "topicloom/samples/*.jsonl",
+    "topicloom/templates/*.jinja",
     "topicloom-*.dist-info/licenses/LICENSE",
     "topicloom-*.dist-info/licenses/NOTICE",
 )

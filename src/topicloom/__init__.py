@@ -6,15 +6,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from topicloom.context.domain import Domain
     from topicloom.context.options import TurnOptions
     from topicloom.errors import TopicLoomError
     from topicloom.graph.session import build_session_graph
     from topicloom.settings import Settings
 
-__all__ = ["Settings", "TopicLoomError", "TurnOptions", "build_session_graph"]
+__all__ = ["Domain", "Settings", "TopicLoomError", "TurnOptions", "build_session_graph"]
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Domain": "topicloom.context.domain",
     "Settings": "topicloom.settings",
     "TopicLoomError": "topicloom.errors",
     "TurnOptions": "topicloom.context.options",

@@ -19,7 +19,7 @@ from topicloom.roles.embedded.reviewer import EmbeddedReviewer, importance_of
 from topicloom.roles.llm import Chat, LLMMerger, LLMReviewer
 from topicloom.roles.models import open_model
 from topicloom.state.records import Record, Role
-from topicloom.state.review import Assessment
+from topicloom.state.review import Assessment, ReviewPolicy
 from topicloom.state.topics import Topic
 
 
@@ -138,11 +138,22 @@ class TestEmbedded:
         assert not self.review(records, uses=1).once
 
     def test_what_the_user_tells_is_not_over(self) -> None:
-        for text in ("I drink Uji only.", "我只喝宇治茶。", "We moved to Uji. Where is it?"):
+        for text in (
+            "I drink Uji only.",
+            "我只喝宇治茶。",
+            "We moved to Uji. Where is it?",
+            "I'm 60 and earn 85,000, will that be a problem in Uji, you know?",
+            "我六十岁了，搬到宇治还来得及吗？",
+        ):
             found = self.review([*said(text), *said("Noted. " * 9, role="assistant")])
             assert not found.once
-            assert found.importance > 0.3
-        assert self.review(said("宇治是什么意思？")).once
+            assert found.importance >= ReviewPolicy().important
+        for text in ("宇治是什么意思？", "Can you tell me what Uji is?", "IBM and Uji, how come?"):
+            assert self.review(said(text)).once
+
+    def test_what_was_only_asked_may_go_however_much_it_was(self) -> None:
+        asked = said(*(f"What about tea {n}?" for n in range(90)))
+        assert 0.3 < importance_of(asked, 9) <= ReviewPolicy().important
 
     def test_what_counts(self) -> None:
         few, many = said("a", "b", "c", "d"), said(*"abcdefghij")

@@ -31,6 +31,9 @@ def receipt_view(receipt: Receipt, roster: Roster) -> RenderableType:
         ("woke", _names(receipt.woken, roster)),
         ("fell asleep", _names(receipt.slept, roster)),
         ("prompt", _prompt(receipt)),
+        ("planned", _planned(receipt)),
+        ("edited", [" ".join(map(str, edit)) for edit in receipt.edits]),
+        ("refused", [one_line(error) for error in receipt.edit_errors]),
         ("calls", [_calls(role, receipt) for role in _roles(receipt)]),
         ("failed", [f"{c.role}: {shortened(c.failure or '', 80)}" for c in receipt.failures]),
         ("also", [one_line(event) for event in receipt.events]),
@@ -70,6 +73,11 @@ def _prompt(receipt: Receipt) -> list[str]:
         return []
     parts = ", ".join(f"{name} {tokens:,}" for name, tokens in receipt.sections.items())
     return [f"{sum(receipt.sections.values()):,} of {receipt.window:,} tokens: {parts}"]
+
+
+def _planned(receipt: Receipt) -> list[str]:
+    plan = receipt.plan
+    return [f"{plan.kind}, focus {plan.focus or 'none'}"] if plan else []
 
 
 def _roles(receipt: Receipt) -> list[tuple[str, str]]:

@@ -6,12 +6,16 @@ from collections.abc import Collection, Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from topicloom.context.excerpt import excerpt
 from topicloom.context.tokens import TokenCounter
 from topicloom.context.transcript import Transcript
 from topicloom.context.windows import left_out, rest_of
+from topicloom.context.yaml_text import yaml_text
 from topicloom.prompts.loader import PromptName, prompt
 from topicloom.prompts.wording import wording
 from topicloom.state.blocks import LogicalBlock
+from topicloom.state.document import Document, made_anchors
+from topicloom.state.events import Event
 from topicloom.state.records import Record
 from topicloom.state.session import Language
 from topicloom.state.topics import Topic
@@ -107,6 +111,48 @@ def rewriter_messages(
     room = limit - counter.text(prompt("rewriter", language)) - counter.text(text)
     recent = _recent(tail, language, counter, room)
     return _asked("rewriter", language, recent or words.nothing, f"{words.message}\n{text}")
+
+
+def planner_messages(
+    text: str,
+    tail: Sequence[Record],
+    document: Document,
+    events: Sequence[Event],
+    templates: Sequence[str],
+    language: Language,
+    counter: TokenCounter,
+    limit: int,
+) -> list[BaseMessage]:
+    """The prompt by which a turn is planned: what changes least stands first.
+
+    Args:
+        text: The new message.
+        tail: The messages before it.
+        document: The application's document; cut where it takes more than half of the prompt.
+        events: Its active events.
+        templates: Names of the templates.
+        language: Of the instructions.
+        counter: Counts tokens.
+        limit: Tokens of the whole prompt.
+    """
+    words = wording(language)
+    system = prompt("planner", language)
+    room = limit - counter.text(system) - counter.text(text)
+    data = excerpt(
+        yaml_text(document, made_anchors(document)), room // 2, counter.text, "data", language
+    )
+    listed = yaml_text(list(events), {}) if events else words.nothing
+    listed = excerpt(listed, room // 8, counter.text, "events", language)
+    known = "\n".join(
+        [words.templates, ", ".join(templates), words.data, data, words.events, listed]
+    )
+    recent = _recent(tail, language, counter, room // 4) or words.nothing
+    return [
+        SystemMessage(system),
+        HumanMessage(known),
+        HumanMessage(recent),
+        HumanMessage(f"{words.message}\n{text}"),
+    ]
 
 
 def _asked(name: PromptName, language: Language, first: str, last: str) -> list[BaseMessage]:

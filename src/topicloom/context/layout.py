@@ -22,6 +22,7 @@ from langchain_core.messages import (
 )
 
 from topicloom.context.excerpt import excerpt
+from topicloom.context.layers import layer_text
 from topicloom.context.notes import render_note
 from topicloom.context.tokens import TokenCounter
 from topicloom.state.recall import Note, number_of
@@ -42,7 +43,7 @@ class MainPrompt:
     messages: list[BaseMessage]
     """System message first, if there is anything to say in one."""
     sections: dict[str, int]
-    """Tokens of `system`, `notes` and `tail`."""
+    """Tokens of `system`, `notes` and `tail`; of `skeleton` and `curated`, if there are any."""
     sources: list[Record]
     """Quoted originals, those of the newest note first."""
 
@@ -115,12 +116,15 @@ class Layout:
         if view_tokens is None:
             view_tokens = sum(map(self.size, view))
         said = _with_results([*messages, *loop], language)
+        layers = self._layers(notes)
+        noted = sum(self.counter.text(t) for t in texts.values())
         return MainPrompt(
             messages=[*([SystemMessage("\n\n".join(head))] if head else []), *said],
             sections={
                 "system": self.counter.message(SystemMessage(system)) if system else 0,
-                "notes": sum(self.counter.text(t) for t in texts.values()),
+                "notes": max(0, noted - sum(layers.values())),
                 "tail": view_tokens + sum(map(self.counter.message, loop)),
+                **layers,
             },
             sources=quoted,
         )
@@ -153,6 +157,14 @@ class Layout:
             )
             texts[note.after] = f"{texts[note.after]}\n{text}" if note.after in texts else text
         return texts
+
+    def _layers(self, notes: Sequence[Note]) -> dict[str, int]:
+        """Tokens of the layers of a domain, by section."""
+        sizes: dict[str, int] = {}
+        for layer in (layer for note in notes for layer in note.layers):
+            section = "skeleton" if layer.kind == "deterministic" else "curated"
+            sizes[section] = sizes.get(section, 0) + self.counter.text(layer_text(layer))
+        return sizes
 
     def quoted(self, record: Record, part: bool, language: Language) -> str:
         """The text of a quoted original as a note shows it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from topicloom.context.layers import layer_text
 from topicloom.state.recall import Note, TopicNote, number_of
 from topicloom.state.records import Record
 from topicloom.state.session import Language
@@ -36,7 +37,7 @@ def topic_heading(topic: str, name: str) -> str:
 
 
 def render_note(note: Note, record: Callable[[int], Record], show: Show, language: Language) -> str:
-    """The note as text, best topic first; quotes stand in conversation order.
+    """The note as text: layers, then memory, best topic first; quotes in conversation order.
 
     Args:
         note: The note.
@@ -44,6 +45,9 @@ def render_note(note: Note, record: Callable[[int], Record], show: Show, languag
         show: Gives the text of an original, in part if asked to.
         language: Language of the fixed words.
     """
+    layers = [layer_text(layer) for layer in note.layers]
+    if not note.recalls:
+        return "\n".join(layers)
     words = _WORDS[language]
     parts = [_topic(t, record, show, words["summary"]) for t in note.topics]
     if note.candidates:
@@ -51,7 +55,7 @@ def render_note(note: Note, record: Callable[[int], Record], show: Show, languag
         parts.append(words["candidates"].format(names=names))
     elif note.searched:
         parts.append(words["searched"].format(query=note.searched))
-    return "<memory>\n" + "\n".join(parts) + "\n</memory>"
+    return "\n".join([*layers, "<memory>", *parts, "</memory>"])
 
 
 def _topic(note: TopicNote, record: Callable[[int], Record], show: Show, summary_word: str) -> str:

@@ -31,6 +31,8 @@ class MainWindow:
     """`activate_topic`; bound once there are topics."""
     instructions: str = ""
     """The application's own system prompt."""
+    edit: BaseTool | None = None
+    """`edit_state`; None where the application has no domain."""
 
     @property
     def counter(self) -> TokenCounter:
@@ -38,18 +40,25 @@ class MainWindow:
         return self.layout.counter
 
     def system(self, session: Session) -> str:
-        """The system message: the application's words, and ours once there are topics.
+        """The system message: the application's words, and ours: on its data, and on topics.
 
         Until the first split a session is an ordinary chat and says nothing about memory.
         """
-        if not session.topics:
-            return self.instructions
-        ours = prompt("responder", session.language)
-        return f"{self.instructions}\n\n{ours}" if self.instructions else ours
+        ours = [
+            *([prompt("domain", session.language)] if self.edit else []),
+            *([prompt("responder", session.language)] if session.topics else []),
+        ]
+        return "\n\n".join(filter(None, [self.instructions, *ours]))
 
-    def bound(self, session: Session) -> list[BaseTool]:
-        """Tools that the main model is offered."""
-        return [*self.tools, self.search] if session.topics else list(self.tools)
+    def bound(self, session: Session, *, search: bool = True) -> list[BaseTool]:
+        """Tools that the main model is offered.
+
+        Args:
+            session: Once it has topics, they can be searched.
+            search: Whether the turn may search any more.
+        """
+        edit = [self.edit] if self.edit else []
+        return [*self.tools, *edit, *([self.search] if search and session.topics else [])]
 
     def fixed_size(self, session: Session) -> int:
         """System message and tools."""
@@ -67,8 +76,8 @@ class MainWindow:
         return sizes
 
     def expected_notes(self, session: Session) -> int:
-        """What this turn's recall will add: the average so far, once there are topics."""
-        return session.note_tokens if session.topics else 0
+        """What this turn's recall will add: the average so far, once there is any."""
+        return session.note_tokens if session.topics or self.edit else 0
 
     def corrected(self, estimated: float, session: Session) -> int:
         """An estimate with what the provider's reports taught, and the safety margin."""

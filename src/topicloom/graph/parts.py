@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from topicloom.context.tokens import TokenCounter, counter_for
 from topicloom.context.window import MainWindow
 from topicloom.errors import ConfigurationError
 from topicloom.nodes.activate import ACTIVATE_TOPIC, activate_tool
+from topicloom.nodes.edit import EDIT_STATE, edit_tool
 from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.adsorber import Adsorber, SemanticAdsorber
 from topicloom.perception.adsorption import AdsorberPolicy
@@ -51,6 +52,7 @@ class Parts:
     settings: Settings
     roles: Roles
     window: MainWindow
+    embedder: Embedder
     workspaces: Workspaces
     adsorber: Adsorber
     amnesia: Cues
@@ -72,8 +74,11 @@ def make_parts(
     storage: Storage | Literal["store"] | None,
     clock: Callable[[], datetime] | None,
     counter: TokenCounter | None,
+    domain: bool = False,
 ) -> Parts:
     """Make the collaborators; see `build_session_graph`.
+
+    With a domain, somebody plans, and the main model may edit the application's document.
 
     Raises:
         ConfigurationError: If a model cannot be opened or a tool has the name of ours.
@@ -90,18 +95,22 @@ def make_parts(
     if roles is None:
         roles = embedded_roles(embedder)
         if models.any:
-            roles = choose_roles(models, roles, lambda model: _open(settings, model), desk)
+            roles = choose_roles(
+                models, roles, lambda model: _open(settings, model), desk, domain=domain
+            )
     layout = Layout(counter, cap=size // 4, part=recall // 4, order=settings.layout)
     return Parts(
         settings=settings,
         roles=roles,
+        embedder=embedder,
         window=MainWindow(
             size=size,
             recall=recall,
             layout=layout,
-            tools=_checked(tools),
+            tools=_checked(tools, {ACTIVATE_TOPIC, *([EDIT_STATE] if domain else [])}),
             search=activate_tool(),
             instructions=instructions,
+            edit=edit_tool() if domain else None,
         ),
         workspaces=Workspaces(
             _storage(storage, settings),
@@ -172,10 +181,12 @@ def _open(settings: Settings, model: Model) -> BaseChatModel:
     )
 
 
-def _checked(tools: Sequence[BaseTool | Callable[..., object]]) -> tuple[BaseTool, ...]:
+def _checked(
+    tools: Sequence[BaseTool | Callable[..., object]], ours: Collection[str]
+) -> tuple[BaseTool, ...]:
     made = tuple(t if isinstance(t, BaseTool) else as_tool(t) for t in tools)
-    if any(t.name == ACTIVATE_TOPIC for t in made):
-        raise ConfigurationError(f"a tool may not be called {ACTIVATE_TOPIC!r}: rename yours")
+    for name in (t.name for t in made if t.name in ours):
+        raise ConfigurationError(f"a tool may not be called {name!r}: rename yours")
     return made
 
 

@@ -8,17 +8,20 @@ from datetime import datetime
 from typing import Any, Literal, TypedDict, Unpack
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.vectorstores import VectorStore
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import RetryPolicy, Send
 
 from topicloom.errors import MissingThreadError
+from topicloom.export.archive_index import ArchiveKeeper
 from topicloom.graph.parts import make_parts, models_of
 from topicloom.nodes.review.apply import apply
 from topicloom.nodes.review.assess import assess
 from topicloom.nodes.review.desk import ReviewDesk
 from topicloom.nodes.review.door import SessionApp, SessionDoor, free
 from topicloom.nodes.review.file import file
+from topicloom.nodes.review.hand_over import hand_over
 from topicloom.nodes.review.judge import judge
 from topicloom.nodes.review.match import match
 from topicloom.nodes.review.survey import survey
@@ -57,6 +60,8 @@ class ReviewOptions(TypedDict, total=False):
     """Where topics live."""
     clock: Callable[[], datetime] | None
     """Tells the time, with its zone; the system's if not given."""
+    archive_index: VectorStore | None
+    """Where archived topics are handed over to, beside the storage."""
     hold: Callable[[str], AbstractContextManager[Any]]
     """Holds a session while it is changed, such as `storage.lock`; nothing if not given, for
     applications that see to it that a session has one turn at a time."""
@@ -102,10 +107,11 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
         policy=settings.review,
         topic_tokens=round(settings.topic_share * settings.topic_window),
     )
-    return _wired(desk)
+    index = options.get("archive_index")
+    return _wired(desk, ArchiveKeeper(index, settings.role_seconds) if index is not None else None)
 
 
-def _wired(desk: ReviewDesk) -> ReviewGraph:
+def _wired(desk: ReviewDesk, keeper: ArchiveKeeper | None) -> ReviewGraph:
     graph: ReviewGraph = StateGraph(ReviewState, input_schema=ReviewInput)
     retry = RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
     steps: dict[str, Runnable[Any, Any]] = {
@@ -115,6 +121,8 @@ def _wired(desk: ReviewDesk) -> ReviewGraph:
         "apply": apply(desk),
         "file": file(desk),
     }
+    if keeper is not None:
+        steps["hand_over"] = hand_over(desk, keeper)
     for name, step in steps.items():
         graph.add_node(name, step, retry_policy=retry)
     graph.add_node("assess", assess(desk), input_schema=AssessTask, retry_policy=retry)
@@ -124,7 +132,9 @@ def _wired(desk: ReviewDesk) -> ReviewGraph:
     graph.add_edge("match", "judge")
     graph.add_conditional_edges("judge", _after_judge, ["apply", "file", END])
     graph.add_edge("apply", "file")
-    graph.add_edge("file", END)
+    graph.add_edge("file", "hand_over" if keeper is not None else END)
+    if keeper is not None:
+        graph.add_edge("hand_over", END)
     return graph
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
+from langchain_core.vectorstores import VectorStore
 from langgraph.graph import END, START, StateGraph
 from langgraph.prebuilt import ToolNode
-from langgraph.types import RetryPolicy, Send
+from langgraph.types import RetryPolicy
 
+from topicloom.context.domain import Domain
 from topicloom.context.options import TurnOptions
 from topicloom.context.tokens import TokenCounter
 from topicloom.errors import ReplyError
+from topicloom.export.archive_index import ArchiveSearch
 from topicloom.graph.parts import Parts, make_parts, models_of
+from topicloom.graph.routes import Routes
 from topicloom.nodes.activate import activate
 from topicloom.nodes.assemble import assemble
 from topicloom.nodes.estimate import estimate
@@ -27,14 +31,16 @@ from topicloom.nodes.recall import recall
 from topicloom.nodes.search import SearchDesk
 from topicloom.nodes.settle import settle
 from topicloom.nodes.split import split
-from topicloom.nodes.step import turn_options
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import Model
+from topicloom.roles.embedded.reader import EmbeddedReader
 from topicloom.roles.team import Roles
 from topicloom.settings import Settings
 from topicloom.state.channels import ReadTask, SessionInput, SessionState
-from topicloom.state.session import Session, Turn
 from topicloom.storage.base import Storage
+
+if TYPE_CHECKING:
+    from topicloom.graph.domain import World
 
 SessionGraph = StateGraph[SessionState, TurnOptions, SessionInput, SessionState]
 
@@ -51,6 +57,8 @@ def build_session_graph(
     storage: Storage | Literal["store"] | None = None,
     clock: Callable[[], datetime] | None = None,
     counter: TokenCounter | None = None,
+    archive_index: VectorStore | None = None,
+    domain: Domain | None = None,
 ) -> SessionGraph:
     """One endless chat session as an uncompiled graph.
 
@@ -73,9 +81,13 @@ def build_session_graph(
             store that the graph is compiled with.
         clock: Tells the time, with its zone; the system's if not given.
         counter: Counts tokens; one for the model of the settings if not given.
+        archive_index: Where reviews hand over archived topics to; searched last, when nothing else
+            is found.
+        domain: The application's own world: facts that have to be exact, kept as a document beside
+            the conversation.
 
     Raises:
-        ConfigurationError: If a model cannot be opened or a setting cannot be used.
+        ConfigurationError: If a model cannot be opened, or a setting or the domain cannot be used.
     """
     settings = settings or Settings()
     parts = make_parts(
@@ -87,16 +99,32 @@ def build_session_graph(
         storage=storage,
         clock=clock,
         counter=counter,
+        domain=domain is not None,
     )
-    graph: SessionGraph = StateGraph(
-        SessionState, context_schema=TurnOptions, input_schema=SessionInput
-    )
-    _add_nodes(graph, parts)
-    _add_edges(graph, bool(parts.window.tools))
+    return wired(parts, _world(domain, parts) if domain is not None else None, archive_index)
+
+
+def wired(
+    parts: Parts, world: World | None = None, archive_index: VectorStore | None = None
+) -> SessionGraph:
+    """The session graph of some collaborators; see `build_session_graph`."""
+    state, given = world.schemas() if world else (SessionState, SessionInput)
+    graph: SessionGraph = StateGraph(state, context_schema=TurnOptions, input_schema=given)
+    _add_nodes(graph, parts, archive_index, world)
+    _add_edges(graph, Routes(bool(parts.window.tools), world.streams if world else ()))
     return graph
 
 
-def _add_nodes(graph: SessionGraph, parts: Parts) -> None:
+def _world(domain: Domain, parts: Parts) -> World:
+    # Templates and schemas load libraries: only those who have a domain wait for them.
+    from topicloom.graph.domain import World
+
+    return World.of(domain, parts)
+
+
+def _add_nodes(
+    graph: SessionGraph, parts: Parts, archive: VectorStore | None, world: World | None
+) -> None:
     settings, window, workspaces = parts.settings, parts.window, parts.workspaces
     desk = SearchDesk(
         roles=parts.roles,
@@ -104,6 +132,7 @@ def _add_nodes(graph: SessionGraph, parts: Parts) -> None:
         activation=settings.activation,
         deep_share=settings.deep_share,
         limit=settings.index_topics,
+        archive=ArchiveSearch(archive, settings.role_seconds) if archive is not None else None,
     )
     language = None if settings.language == "auto" else settings.language
     nodes: dict[str, Runnable[Any, Any]] = {
@@ -117,7 +146,12 @@ def _add_nodes(graph: SessionGraph, parts: Parts) -> None:
             language=language,
         ),
         "maintain": maintain(workspaces=workspaces),
-        "estimate": estimate(workspaces=workspaces, window=window, policy=settings.split),
+        "estimate": estimate(
+            workspaces=workspaces,
+            window=window,
+            policy=settings.split,
+            skeleton=world.desk.expected if world else None,
+        ),
         "split": split(
             workspaces=workspaces,
             roles=parts.roles,
@@ -129,7 +163,11 @@ def _add_nodes(graph: SessionGraph, parts: Parts) -> None:
             language=language,
         ),
         "recall": recall(workspaces=workspaces, desk=desk, activation=settings.activation),
-        "assemble": assemble(workspaces=workspaces, window=window),
+        "assemble": assemble(
+            workspaces=workspaces,
+            window=window,
+            alone=isinstance(parts.roles.reader, EmbeddedReader),
+        ),
         "activate": activate(workspaces=workspaces, desk=desk),
         "settle": settle(
             workspaces=workspaces,
@@ -139,6 +177,7 @@ def _add_nodes(graph: SessionGraph, parts: Parts) -> None:
             visible_messages=settings.visible_messages,
         ),
     }
+    nodes |= world.nodes() if world else {}
     storage_retry = RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
     for name, step in nodes.items():
         graph.add_node(name, step, retry_policy=storage_retry)
@@ -165,59 +204,35 @@ def _add_main_window(graph: SessionGraph, parts: Parts) -> None:
         graph.add_node("tools", ToolNode(list(window.tools)))
 
 
-def _add_edges(graph: SessionGraph, has_tools: bool) -> None:
-    graph.add_edge(START, "perceive")
-    # A planner takes its place here, between what was said and what it costs to answer it.
-    graph.add_conditional_edges("perceive", _after_perceive, ["maintain", "estimate"])
-    graph.add_conditional_edges("maintain", _after_maintain, ["estimate", "settle"])
+def _add_edges(graph: SessionGraph, routes: Routes) -> None:
+    streams, planned = list(routes.streams), ["plan"] if routes.streams else []
+    gather = ["recall", *(streams or ["generate"])]
+    readers = ["read_topic", "assemble"]
     graph.add_conditional_edges(
-        "estimate", _after_estimate, ["split", "recall", "generate", "settle"]
+        "perceive", routes.after_perceive, ["maintain", "estimate", *planned]
     )
-    graph.add_conditional_edges("split", _after_split, ["recall", "settle"])
-    graph.add_conditional_edges("recall", _fan_out, ["read_topic", "assemble"])
-    graph.add_edge("read_topic", "assemble")
+    graph.add_conditional_edges("maintain", routes.after_maintain, ["estimate", "settle", *planned])
+    graph.add_conditional_edges("estimate", routes.after_estimate, ["split", "settle", *gather])
+    graph.add_conditional_edges("split", routes.after_split, ["settle", *gather])
+    graph.add_conditional_edges("recall", routes.after_recall, [*readers, *streams])
+    for name in ("read_topic", *streams):
+        graph.add_edge(name, "assemble")
     graph.add_edge("assemble", "generate")
-    after_generate = ["activate", "settle", *(["tools"] if has_tools else [])]
-    graph.add_conditional_edges("generate", _after_generate, after_generate)
-    if has_tools:
+    called = ["tools"] if routes.tools else []
+    edited = ["edit"] if streams else []
+    graph.add_conditional_edges(
+        "generate", routes.after_generate, ["activate", "settle", *called, *edited]
+    )
+    if called:
         graph.add_edge("tools", "generate")
-    graph.add_conditional_edges("activate", _fan_out, ["read_topic", "assemble"])
+    graph.add_conditional_edges("activate", routes.after_activate, readers)
+    if not streams:
+        graph.add_edge(START, "perceive")
+    else:
+        graph.add_conditional_edges(START, routes.begin, ["perceive", "decline"])
+        graph.add_edge("decline", "refuse")
+        graph.add_conditional_edges("plan", routes.after_plan, ["edit", "estimate"])
+        graph.add_conditional_edges(
+            "edit", routes.after_edit, ["estimate", "generate", "settle", *called]
+        )
     graph.add_edge("settle", END)
-
-
-def _after_perceive(state: SessionState) -> str:
-    return "maintain" if turn_options().changes else "estimate"
-
-
-def _after_maintain(state: SessionState) -> str:
-    turn = Turn.model_validate(state["turn"])
-    return "estimate" if turn.said or turn.answer else "settle"
-
-
-def _after_estimate(state: SessionState) -> str:
-    if state["turn"].get("plan"):
-        return "split"
-    if not state["turn"].get("answer", True):
-        return "settle"
-    # Until the first split there is nothing to recall: one model call, as in any chat.
-    return "recall" if state["session"].get("topics") else "generate"
-
-
-def _after_split(state: SessionState) -> str:
-    return "recall" if state["turn"].get("answer", True) else "settle"
-
-
-def _fan_out(state: SessionState) -> list[Send] | str:
-    """One reader for each topic that has to be read."""
-    turn = Turn.model_validate(state["turn"])
-    session = Session.model_validate(state["session"]).for_readers()
-    seen = session.model_dump(mode="json", exclude_defaults=True)
-    tasks = [ReadTask(topic=t, session=seen, query=turn.query) for t in turn.unread]
-    return [Send("read_topic", task) for task in tasks] or "assemble"
-
-
-def _after_generate(state: SessionState) -> str:
-    if state["turn"].get("request"):
-        return "activate"
-    last = state["messages"][-1]
-    return "tools" if getattr(last, "tool_calls", None) else "settle"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from langchain_core.runnables import Runnable
 
 from topicloom.context.notes import quote_line, render_note, topic_heading
 from topicloom.context.window import MainWindow
+from topicloom.nodes.sleeping import found_asleep
 from topicloom.nodes.step import Update, current_session, current_turn, dump, node, open_workspace
 from topicloom.nodes.workspace import Workspaces
 from topicloom.roles.calls import Step
 from topicloom.state.channels import SessionState
+from topicloom.state.layers import Layer
 from topicloom.state.recall import Costs, Note, Reading, compose, number_of
 from topicloom.state.records import Record
 from topicloom.state.session import Session, Turn
@@ -19,39 +22,69 @@ from topicloom.state.topics import Roster
 from topicloom.storage.sessions import SessionStore
 
 
-def assemble(*, workspaces: Workspaces, window: MainWindow) -> Runnable[SessionState, Update]:
+def assemble(
+    *, workspaces: Workspaces, window: MainWindow, alone: bool = False
+) -> Runnable[SessionState, Update]:
     """The node that decides what is quoted and enters it in the ledger.
 
     The prompt itself is laid out from the ledger when the reply is generated: a checkpoint
     holds no bodies.
+
+    Args:
+        workspaces: Of this process.
+        window: The main prompt.
+        alone: Whether the local index is the only reader. Then what it finds in topics that
+            sleep is quoted, too: reading them costs nothing.
     """
 
     def step(state: SessionState) -> Step[Update]:
         session, turn = current_session(state), current_turn(state)
-        store = open_workspace(workspaces, session).store
+        workspace = open_workspace(workspaces, session)
+        store = workspace.store
         roster = store.roster(session)
-        note = compose_note(
-            store, session, turn, roster, readings_of(state), window, window.counter.text
-        )
+        readings = readings_of(state)
+        if alone:
+            readings += found_asleep(workspace, roster, turn, {r.topic for r in readings})
+        note = compose_note(store, session, turn, roster, readings, window, window.counter.text)
+        note = note.model_copy(update={"layers": layers_of(state)})
         if not note.empty:
-            text = render_note(
-                note,
-                lambda i: store.record(session, i),
-                lambda r, part: window.layout.quoted(r, part, session.language),
-                session.language,
-            )
-            cost = window.counter.text(text)
-            stays = cost if window.layout.order == "ledger" else 0
-            session = store.add_note(session, note).model_copy(
-                update={
-                    "ledger_tokens": session.ledger_tokens + stays,
-                    "note_tokens": (3 * session.note_tokens + cost) // 4 or cost,
-                }
-            )
-        return dump(session, turn.model_copy(update={"unread": ()}))
+            session = enter(store, session, note, window)
+        update = dump(session, turn.model_copy(update={"unread": ()}))
+        return update | ({"layers": None} if note.layers else {})
         yield  # a step is a generator, though this one asks nobody
 
     return node(step, "assemble")
+
+
+def enter(store: SessionStore, session: Session, note: Note, window: MainWindow) -> Session:
+    """Enter a note in the ledger, and what it costs in the session."""
+
+    def cost(part: Note) -> int:
+        text = render_note(
+            part,
+            lambda i: store.record(session, i),
+            lambda r, whole: window.layout.quoted(r, whole, session.language),
+            session.language,
+        )
+        return window.counter.text(text) if text else 0
+
+    # The skeleton is counted as it is; the average is of what nobody knows before.
+    exact = tuple(layer for layer in note.layers if layer.kind == "deterministic")
+    rest = tuple(layer for layer in note.layers if layer.kind != "deterministic")
+    recalled = cost(note.model_copy(update={"layers": rest}))
+    stays = recalled + (cost(Note(after=note.after, layers=exact)) if exact else 0)
+    update = {}
+    if recalled:
+        update["note_tokens"] = (3 * session.note_tokens + recalled) // 4 or recalled
+    if window.layout.order == "ledger":
+        update["ledger_tokens"] = session.ledger_tokens + stays
+    return store.add_note(session, note).model_copy(update=update)
+
+
+def layers_of(state: Mapping[str, Any]) -> tuple[Layer, ...]:
+    """What the application's domain adds, the most reliable first."""
+    layers = [Layer.model_validate(layer) for layer in state.get("layers") or ()]
+    return tuple(sorted(layers, key=lambda layer: layer.kind))
 
 
 def readings_of(state: SessionState) -> list[Reading]:

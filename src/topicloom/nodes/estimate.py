@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from langchain_core.runnables import Runnable
 
@@ -20,23 +21,39 @@ from topicloom.nodes.workspace import Workspaces
 from topicloom.roles.calls import Step
 from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.channels import SessionState
-from topicloom.state.session import Session
+from topicloom.state.session import Session, Turn
 from topicloom.state.splitting import SplitPlan, SplitPolicy, plan_split
 from topicloom.storage.sessions import SessionStore
 
+Skeleton = Callable[[Mapping[str, Any], SessionStore, Session, Turn], tuple[int, int]]
+"""Tokens that the skeleton adds to the prompt of a turn, and that it has whole."""
+
 
 def estimate(
-    *, workspaces: Workspaces, window: MainWindow, policy: SplitPolicy
+    *,
+    workspaces: Workspaces,
+    window: MainWindow,
+    policy: SplitPolicy,
+    skeleton: Skeleton | None = None,
 ) -> Runnable[SessionState, Update]:
-    """The node that counts system prompt, tools, expected recall, tail and new message."""
+    """The node that counts system prompt, tools, expected recall, tail and new message.
+
+    Args:
+        workspaces: Of this process.
+        window: The main window.
+        policy: When the tail is split.
+        skeleton: Counts the skeleton; None where the application has no domain.
+    """
 
     def step(state: SessionState) -> Step[Update]:
         session, turn = current_session(state), current_turn(state)
         workspace = open_workspace(workspaces, session)
         tail = workspace.sizes.between(session, session.view, session.count)
         fixed = window.fixed_size(session) + window.expected_notes(session)
-        expected = window.corrected(fixed + tail + session.ledger_tokens, session)
-        room = window.uncorrected(policy.trigger * window.size, session) - fixed
+        due, whole = skeleton(state, workspace.store, session, turn) if skeleton else (0, 0)
+        expected = window.corrected(fixed + tail + session.ledger_tokens + due, session)
+        # A split drops all notes, and the skeleton enters whole again.
+        room = window.uncorrected(policy.trigger * window.size, session) - fixed - whole
         keep = turn_options().keep_messages
         plan = None
         if keep is not None:

@@ -16,6 +16,7 @@ from topicloom.context.layout import MainPrompt
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.window import MainWindow
 from topicloom.errors import ReplyError
+from topicloom.nodes.edit import calls_of
 from topicloom.nodes.hold import Gate, Said, asay, say, words_of
 from topicloom.nodes.perceive import recent_records, unheard
 from topicloom.nodes.step import (
@@ -118,7 +119,7 @@ class _Main:
             session=session.id,
             messages=prompt.messages,
             # Past the last round the tool is not offered, so that the answer comes in words.
-            tools=window.bound(session) if may_search else list(window.tools),
+            tools=window.bound(session, search=may_search),
             query=turn.query,
             sources=[*prompt.sources, *reversed(view[:-1])],
             language=session.language,
@@ -132,11 +133,14 @@ class _Main:
     def _conclude(self, prepared: _Prepared, said: Said) -> Update:
         turn, message = prepared.turn, said.message
         request = _wanted(message, prepared.gate)
-        if (request and said.seen) or not (request or self.window.tools):
+        edits = self.window.edit is not None and bool(calls_of(message))
+        if edits and said.seen:
+            request = None  # an edit that the user was told of goes before a search
+        if (request and said.seen) or not (request or self.window.tools or edits):
             # What the user saw stands, even if it goes on to ask for more topics, and so do the
             # words of a reply that calls a tool which nobody offered.
             message = words_of(message)
-        if not (message.content or message.tool_calls):
+        if not (message.content or message.tool_calls or edits):
             raise ReplyError(
                 f"{self.responder.model} gave an empty answer; your message is kept, send the next"
             )

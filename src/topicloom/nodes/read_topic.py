@@ -8,6 +8,7 @@ from langchain_core.runnables import Runnable
 
 from topicloom.nodes.step import Update, current_session, dumped, node, open_workspace
 from topicloom.nodes.workspace import Workspaces
+from topicloom.perception.when import Days
 from topicloom.roles.base import ReadRequest
 from topicloom.roles.calls import Step, ask
 from topicloom.roles.team import Roles
@@ -25,7 +26,7 @@ def read_topic(*, workspaces: Workspaces, roles: Roles) -> Runnable[ReadTask, Up
         roster = workspace.store.roster(session)
         topic = roster[task["topic"]]
         # Up to date already, but for a turn that another process began.
-        hits = workspace.indexed(roster).search(task["query"])
+        hits = workspace.indexed(roster).search(task["query"], Days.of(task["days"]))
         request = ReadRequest(
             session=session.id,
             topic=topic,

@@ -16,9 +16,11 @@ from topicloom.nodes.step import (
     node,
     open_workspace,
 )
+from topicloom.nodes.waking import wake
 from topicloom.nodes.workspace import Workspace, Workspaces
+from topicloom.perception.asked import asked_for
 from topicloom.roles.calls import Step
-from topicloom.state.activation import Activation, ActivationPolicy, admit
+from topicloom.state.activation import ActivationPolicy
 from topicloom.state.channels import SessionState
 from topicloom.state.session import SearchRequest, Session, Turn
 
@@ -26,36 +28,35 @@ from topicloom.state.session import SearchRequest, Session, Turn
 def recall(
     *, workspaces: Workspaces, desk: SearchDesk, activation: ActivationPolicy
 ) -> Runnable[SessionState, Update]:
-    """The node that wakes topics: by the index's prior, deeply if the user says "you forgot"."""
+    """The node that wakes topics.
+
+    By the index's prior; deeply if the user says "you forgot"; archived ones too if the user asks
+    for what was said before.
+    """
 
     def step(state: SessionState) -> Step[Update]:
         session, turn = current_session(state), current_turn(state)
         workspace = open_workspace(workspaces, session)
-        result = _by_prior(workspace, session, turn, activation)
-        session = session.model_copy(update={"active": result.active})
-        turn = turn.model_copy(
-            update={
-                "woken": (*turn.woken, *result.woken),
-                "slept": (*turn.slept, *result.slept),
-                "unread": tuple(result.active),
-            }
-        )
+        priors = _of_sleeping(workspace, session, turn)
+        session, turn = wake(workspace.store, session, turn, priors, activation)
         calls: list[dict[str, Any]] = []
-        if turn.amnesia:
+        request = asked_for(turn.query, desk.clock())
+        if request is None and turn.amnesia:
+            request = SearchRequest(query=turn.query)
+        if request is not None:
             emit("remembering", query=turn.query)
             session, turn, calls = yield from desk.search(
-                workspace, session, turn, SearchRequest(query=turn.query), deep=True
+                workspace, session, turn, request, deep=True
             )
-            turn = turn.model_copy(update={"unread": tuple(session.active)})
+        turn = turn.model_copy(update={"unread": tuple(session.active)})
         return dump(session, turn) | ({"calls": calls} if calls else {})
 
     return node(step, "recall")
 
 
-def _by_prior(
-    workspace: Workspace, session: Session, turn: Turn, policy: ActivationPolicy
-) -> Activation:
+def _of_sleeping(workspace: Workspace, session: Session, turn: Turn) -> dict[str, float]:
+    """What the index says of the topics that sleep."""
     roster = workspace.store.roster(session)
     hits = workspace.indexed(roster).search(turn.query)
     asleep = {t.id for t in roster.open()} - session.active.keys()
-    return admit(session.active, {t: s for t, s in hits.topics.items() if t in asleep}, policy)
+    return {t: s for t, s in hits.topics.items() if t in asleep}

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from topicloom.export.archive_index import ArchiveQuery
+from topicloom.nodes.waking import wake
 from topicloom.nodes.workspace import Workspace
 from topicloom.perception.when import Days, parse_when
-from topicloom.roles.base import Route, RouteRequest
+from topicloom.roles.base import Role, Route, RouteRequest
 from topicloom.roles.calls import Ask, Outcome, ask
 from topicloom.roles.team import Roles
 from topicloom.state.activation import ActivationPolicy, admit
 from topicloom.state.hierarchy import named_in_full
-from topicloom.state.lifecycle import woken
 from topicloom.state.session import Search, SearchRequest, Session, Turn
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import ordered
@@ -35,6 +36,8 @@ class SearchDesk:
     """Share of the threshold that a deep search asks for."""
     limit: int
     """Briefs that the index window is shown at most."""
+    archive: Role[ArchiveQuery, Route] | None = None
+    """Asked for archived topics, last of all."""
 
     def search(
         self,
@@ -54,37 +57,21 @@ class SearchDesk:
             request: What to look for.
             deep: Whether the threshold is relaxed: better one topic too many than amnesia.
         """
+        policy = self.activation.relaxed(self.deep_share) if deep else self.activation
         days = parse_when(request.when, self.clock()) if request.when else None
         topics = self._candidates(workspace, session, request, days)
-        # Up to date already, but for a turn that another process began.
-        roster = workspace.store.roster(session)
-        priors = workspace.indexed(roster).search(request.query).topics
-        shown = self._shown(topics, priors)
         calls: list[dict[str, Any]] = []
-        route = Route({}, "there is no topic to search")
-        if shown:
-            question = RouteRequest(
-                session=session.id,
-                query=request.query,
-                tail=workspace.store.records(session, session.count - 5),
-                topics=named_in_full(shown, roster.topics),
-                priors={t.id: priors.get(t.id, 0.0) for t in shown},
-                when=str(days) if days else None,
-                language=session.language,
-            )
-            for router in (self.roles.router, self.roles.fallback.router):
-                answer, call = yield from ask("router", router, question)
-                calls.append(call.model_dump(mode="json"))
-                if answer is not None:
-                    offered = {t.id for t in shown}
-                    found = {
-                        t: min(s, 1.0)
-                        for t, s in answer.relevance.items()
-                        if t in offered and s > 0
-                    }
-                    route = replace(answer, relevance=found)
-                    break
-        return (*self._wake(workspace, session, turn, request, route, deep), calls)
+        route = yield from self._routed(workspace, session, request, topics, days, calls)
+        asked = {t.id for t in topics if request.include_archived}
+        if not _finds(session, route, policy):
+            led = yield from self._led(workspace, session, request, days, calls)
+            asked |= led.keys()
+            reason = "" if led else route.reason
+            route = Route({**route.relevance, **led}, reason)
+        return (
+            *self._woken(workspace, session, turn, request, days, route, policy, asked=asked),
+            calls,
+        )
 
     def _candidates(
         self, workspace: Workspace, session: Session, request: SearchRequest, days: Days | None
@@ -104,43 +91,103 @@ class SearchDesk:
         rest.sort(key=lambda t: -priors.get(t.id, 0.0))
         return recent + rest[: self.limit - len(recent)]
 
-    def _wake(
+    def _routed(
+        self,
+        workspace: Workspace,
+        session: Session,
+        request: SearchRequest,
+        topics: Sequence[Topic],
+        days: Days | None,
+        calls: list[dict[str, Any]],
+    ) -> Generator[Sequence[Ask], Sequence[Outcome], Route]:
+        """What the router says of the candidates, or its stand-in; calls are added to `calls`."""
+        roster = workspace.store.roster(session)
+        # Up to date already, but for a turn that another process began.
+        index = workspace.indexed(roster)
+        archived = request.include_archived
+        priors = index.search(request.query, days, include_archived=archived).topics
+        shown = self._shown(topics, priors)
+        if not shown:
+            return Route({}, "there is no topic to search")
+        question = RouteRequest(
+            session=session.id,
+            query=request.query,
+            tail=workspace.store.records(session, session.count - 5),
+            topics=named_in_full(shown, roster.topics),
+            priors={t.id: priors.get(t.id, 0.0) for t in shown},
+            when=str(days) if days else None,
+            language=session.language,
+        )
+        for router in (self.roles.router, self.roles.fallback.router):
+            answer, call = yield from ask("router", router, question)
+            calls.append(call.model_dump(mode="json"))
+            if answer is not None:
+                return _restricted(answer, {t.id for t in shown})
+        return Route({}, "no router answered")
+
+    def _led(
+        self,
+        workspace: Workspace,
+        session: Session,
+        request: SearchRequest,
+        days: Days | None,
+        calls: list[dict[str, Any]],
+    ) -> Generator[Sequence[Ask], Sequence[Outcome], dict[str, float]]:
+        """Relevance of the archived topics that the archive's index leads to, if there is one."""
+        if self.archive is None:
+            return {}
+        everything = request.model_copy(update={"include_archived": True})
+        candidates = self._candidates(workspace, session, everything, days)
+        refs = {
+            t.id: frozenset(workspace.store.log.refs(t.chain, t.head))
+            for t in candidates
+            if t.status == "archived"
+        }
+        if not refs:
+            return {}
+        query = ArchiveQuery(session.id, request.query, refs)
+        answer, call = yield from ask("router", self.archive, query)
+        calls.append(call.model_dump(mode="json"))
+        return _restricted(answer, refs).relevance if answer is not None else {}
+
+    def _woken(
         self,
         workspace: Workspace,
         session: Session,
         turn: Turn,
         request: SearchRequest,
+        days: Days | None,
         route: Route,
-        deep: bool,
+        policy: ActivationPolicy,
+        *,
+        asked: Collection[str],
     ) -> tuple[Session, Turn]:
-        roster = workspace.store.roster(session)
-        policy = self.activation.relaxed(self.deep_share) if deep else self.activation
-        relevance = {t: s for t, s in route.relevance.items() if t in roster}
-        asleep = {t: s for t, s in relevance.items() if t not in session.active}
-        result = admit(session.active, asleep, policy)
-        rows = [(roster[t], self._awake(roster[t], session, request)) for t in result.woken]
-        changed = [after for before, after in rows if after != before]
-        session = workspace.store.save_topics(session, changed)
+        """The session with what was found, and the turn that says so."""
+        relevance = route.relevance
+        session, turn = wake(workspace.store, session, turn, relevance, policy, asked=asked)
         best = sorted(relevance, key=lambda t: -relevance[t])
         search = Search(
             query=request.query,
             when=request.when,
-            found=tuple(t for t in best if t in result.active),
+            days=days.ends if days else None,
+            found=tuple(t for t in best if t in session.active),
             candidates=_ambiguous(relevance, best, policy),
             reason=route.reason,
         )
-        return session.model_copy(update={"active": result.active}), turn.model_copy(
-            update={
-                "searches": (*turn.searches, search),
-                "request": None,
-                "unread": result.woken,
-                "woken": (*turn.woken, *result.woken),
-                "slept": (*turn.slept, *result.slept),
-            }
-        )
+        update = {"searches": (*turn.searches, search), "request": None}
+        return session, turn.model_copy(update=update)
 
-    def _awake(self, topic: Topic, session: Session, request: SearchRequest) -> Topic:
-        return woken(topic, session.active, asked=request.include_archived)
+
+def _restricted(route: Route, offered: Collection[str]) -> Route:
+    """A route to nothing but what was offered; relevance over 1 is 1."""
+    found = {t: min(s, 1.0) for t, s in route.relevance.items() if t in offered and s > 0}
+    return replace(route, relevance=found)
+
+
+def _finds(session: Session, route: Route, policy: ActivationPolicy) -> bool:
+    """Whether any topic of a route is active already or would wake."""
+    asleep = {t: s for t, s in route.relevance.items() if t not in session.active}
+    return not route.relevance.keys().isdisjoint(admit(session.active, asleep, policy).active)
 
 
 def _ambiguous(

@@ -12,6 +12,7 @@ from langgraph.runtime import get_runtime
 from topicloom.nodes.generate import loop_of
 from topicloom.nodes.step import (
     Update,
+    current_plan,
     current_session,
     current_turn,
     dump,
@@ -63,6 +64,8 @@ def settle(
         turn = turn.model_copy(update={"slept": (*turn.slept, *result.slept)})
         calls = tuple(Call.model_validate(c) for c in state.get("calls") or ())
         receipt = _receipt(store, session, turn, scores, calls, now, window_tokens)
+        plan = current_plan(state) if turn.answer else None
+        receipt = receipt.model_copy(update={"plan": plan})
         session = store.add_receipt(session, receipt)
         emit("receipt", receipt=receipt.model_dump(mode="json"))
         return {
@@ -112,6 +115,8 @@ def _receipt(
         calls=calls,
         split=turn.split,
         searches=turn.searches,
+        edits=turn.edited,
+        edit_errors=turn.rejected,
         events=(*turn.events, *damage),
     )
 

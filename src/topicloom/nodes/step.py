@@ -12,6 +12,7 @@ from topicloom.context.options import TurnOptions
 from topicloom.errors import MissingThreadError
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.roles.calls import Step, arun, run
+from topicloom.state.plan import Plan
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
 
@@ -51,6 +52,12 @@ def current_session(state: Any) -> Session:
 def current_turn(state: Any) -> Turn:
     """The turn of the state."""
     return Turn.model_validate(state["turn"])
+
+
+def current_plan(state: Any) -> Plan | None:
+    """The plan of the newest turn that was planned; None where nothing plans."""
+    plan = state.get("plan")
+    return None if plan is None else Plan.model_validate(plan)
 
 
 def open_workspace(workspaces: Workspaces, session: Session) -> Workspace:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,13 +10,13 @@ from threading import RLock
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.context.tokens import budget_tokens
-from topicloom.perception.embedder import Embedder, Vectors
+from topicloom.perception.embedder import Embedder
+from topicloom.perception.holdings import Holdings
 from topicloom.perception.kernels import TopicKernels
-from topicloom.perception.lexical import LexicalIndex
-from topicloom.perception.ranking import Messages, rank
+from topicloom.perception.ranking import rank
 from topicloom.perception.screening import block_vectors
 from topicloom.perception.vectors import StoredVectors
+from topicloom.perception.when import Days
 from topicloom.state.blocks import LogicalBlock
 from topicloom.state.records import Record
 from topicloom.state.topics import Roster, Topic
@@ -29,6 +28,8 @@ _NEAREST = 3
 """Messages of a topic that say how near it is: one may be near by chance."""
 _SURE_COSINE, _SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was found for sure."""
+_ASKED = 1_000.0
+"""Bonus of messages of the days that the user asks for: none of other days comes before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +40,8 @@ class Hits:
     """Worth of messages, by short id, 0 to 1, best first; only those worth anything."""
     topics: Mapping[str, float] = field(default_factory=dict)
     """Relevance of topics, by id, 0 to 1."""
-
-
-@dataclass(slots=True)
-class _Rows:
-    """What is held of the messages, in the order they were added."""
-
-    numbers: list[int] = field(default_factory=list)
-    topics: list[str] = field(default_factory=list)
-    costs: list[int] = field(default_factory=list)
-    from_user: list[bool] = field(default_factory=list)
-    dates: list[frozenset[str]] = field(default_factory=list)
+    homes: Mapping[str, str] = field(default_factory=dict)
+    """The topics of these messages, by short id."""
 
 
 class SessionIndex:
@@ -74,11 +66,10 @@ class SessionIndex:
 
     def _clear(self) -> None:
         self._heads: dict[str, tuple[int, str]] = {}
-        self._rows = _Rows()
-        self._words = LexicalIndex()
-        self._matrix: Vectors = np.zeros((0, self._embedder.dimension), dtype=np.float32)
+        self._held = Holdings(self._vectors, self._embedder.dimension)
+        self._archived: list[str] = []
         self._kernels = TopicKernels(self._embedder)
-        self._latest: OrderedDict[str, Hits] = OrderedDict()
+        self._latest: OrderedDict[tuple[str, Days | None, bool], Hits] = OrderedDict()
 
     def update(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> None:
         """Take in what topics gained.
@@ -88,23 +79,35 @@ class SessionIndex:
             read: Gives a topic's records from its `n`th on.
         """
         with self._lock:
-            fresh = self._fresh(roster)
-            if fresh is None:
+            changed = self._take(roster, read)
+            if changed is None:
                 self._clear()
-                fresh = self._fresh(roster) or []
-            for topic, start, refs in fresh:
-                self._add(topic, read(topic, start), refs)
-            if fresh or self._kernels.outdated(roster):
-                self._kernels.update(roster, self._matrix, self._rows.topics)
+                self._take(roster, read)
+                changed = True
+            if changed or self._kernels.outdated(roster):
+                self._kernels.update(roster, self._held.matrix, self._held.sight.places())
+                self._latest.clear()
+            archived = [t.id for t in roster.archived()]
+            if archived != self._archived:
+                self._archived = archived
                 self._latest.clear()
 
-    def search(self, query: str) -> Hits:
-        """Rank all messages and topics for a query."""
+    def search(
+        self, query: str, days: Days | None = None, *, include_archived: bool = False
+    ) -> Hits:
+        """Rank all messages and topics for a query.
+
+        Args:
+            query: What is asked.
+            days: When it was said, if the user says so: messages of these days come first.
+            include_archived: Whether archived topics and their messages may be found.
+        """
+        key = (query, days, include_archived)
         with self._lock:
-            hits = self._latest.get(query)
+            hits = self._latest.get(key)
             if hits is None:
-                hits = self._search(query) if self._rows.numbers else Hits()
-                self._latest[query] = hits
+                hits = self._search(*key) if len(self._held) else Hits()
+                self._latest[key] = hits
                 while len(self._latest) > 8:
                     self._latest.popitem(last=False)
             return hits
@@ -118,64 +121,66 @@ class SessionIndex:
             the names of its speakers, says nothing.
         """
         with self._lock:
-            cosines = block_vectors(blocks, self._embedder) @ self._matrix.T
-            places: dict[str, list[int]] = {}
-            for row, topic in enumerate(self._rows.topics):
-                places.setdefault(topic, []).append(row)
+            cosines = block_vectors(blocks, self._embedder) @ self._held.matrix.T
+            places = self._held.sight.places()
             return [
                 {t: mean_of_best(c[rows]) - float(c.mean()) for t, rows in places.items()}
                 for c in cosines
             ]
 
-    def _fresh(self, roster: Roster) -> list[tuple[Topic, int, Sequence[str]]] | None:
-        """What each topic gained; None if a topic is not a continuation of what is held."""
-        if any(topic_id not in roster for topic_id in self._heads):
-            return None
-        found = []
+    def _take(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> bool | None:
+        """Take in what topics gained; whether it was anything, None if it does not fit."""
+        lost = [i for i in self._heads if not self._goes_on(roster.get(i))]
+        for topic_id in lost:
+            del self._heads[topic_id]
+        self._held.release(lost)
+        gains = []
         for topic in roster:
-            count, head = self._heads.get(topic.id, (0, ""))
-            if topic.head is None or topic.head == head:
-                continue
-            refs = self._log.refs(topic.chain, topic.head)
-            if count > len(refs) or (count and refs[count - 1] != head):
-                return None
-            found.append((topic, count, refs[count:]))
-        return found
+            count, head = self._heads.get(topic.id, (0, None))
+            if topic.head is not None and topic.head != head:
+                gains.append((topic.id, read(topic, count)))
+                self._heads[topic.id] = (count + len(gains[-1][1]), topic.head)
+        if not (lost or gains):
+            return False
+        return self._held.enter(gains) or None
 
-    def _add(self, topic: Topic, records: Sequence[Record], refs: Sequence[str]) -> None:
-        texts = [r.line for r in records]
-        self._matrix = np.concatenate([self._matrix, self._vectors.of(refs, texts)])
-        for record in records:
-            self._rows.numbers.append(record.seq)
-            self._rows.topics.append(topic.id)
-            self._rows.costs.append(budget_tokens(record.line))
-            self._rows.from_user.append(record.role == "user")
-            self._rows.dates.append(_date_words(record.day))
-            self._words.add(record.label, record.text)
-        self._heads[topic.id] = (self._heads.get(topic.id, (0, ""))[0] + len(refs), refs[-1])
+    def _goes_on(self, topic: Topic | None) -> bool:
+        """Whether a topic that is held has at most gained something."""
+        if topic is None or topic.head is None:
+            return False
+        count, head = self._heads[topic.id]
+        if head == topic.head:
+            return True
+        refs = self._log.refs(topic.chain, topic.head)
+        return count <= len(refs) and refs[count - 1] == head
 
-    def _search(self, query: str) -> Hits:
-        rows = self._rows
+    def _search(self, query: str, days: Days | None, include_archived: bool) -> Hits:
+        sight = self._held.sight
         vector = self._embedder.embed([query])[0]
-        cosine = (self._matrix @ vector).astype(float)
-        lexical, cover = self._words.scores(query)
-        order = np.argsort(rows.numbers, kind="stable")
-        costs = np.array(rows.costs, dtype=float)[order]
-        messages = Messages(
-            costs=costs,
-            from_user=np.array(rows.from_user, dtype=float)[order],
-            dates=[rows.dates[i] for i in order],
-        )
-        priority = rank(query, cosine[order], lexical[order], messages)
-        best = np.argsort(-priority, kind="stable")
+        cosine = (self._held.matrix @ vector).astype(float)[sight.order]
+        lexical, cover = self._held.words.scores(query)
+        priority = rank(query, cosine, lexical[sight.order], sight.messages)
         sure = max(float(cosine.max()) / _SURE_COSINE, cover / _SURE_COVER)
-        weights = worth(costs[best], self._budget) * min(1.0, max(0.0, sure))
-        ranked = [(int(order[i]), float(w)) for i, w in zip(best, weights, strict=True) if w > 0]
-        topics = self._kernels.relevance(vector)
-        for row, weight in ranked:
-            topic = rows.topics[row]
+        if days is not None:
+            asked = (sight.days >= days.first.isoformat()) & (sight.days <= days.last.isoformat())
+            priority = priority + _ASKED * asked
+            sure = max(sure, float(asked.any()))
+        hidden = [] if include_archived else self._archived
+        best = np.argsort(-priority, kind="stable")
+        best = best[~np.isin(sight.topics[best], hidden)]
+        worths = worth(sight.messages.costs[best], self._budget) * min(1.0, max(0.0, sure))
+        ranked = [(int(i), float(w)) for i, w in zip(best, worths, strict=True) if w > 0]
+        topics = {
+            topic: relevance
+            for topic, relevance in self._kernels.relevance(vector).items()
+            if topic not in hidden
+        }
+        weights, homes = {}, {}
+        for place, weight in ranked:
+            message, topic = f"m{sight.numbers[place]}", str(sight.topics[place])
+            weights[message], homes[message] = weight, topic
             topics[topic] = max(topics.get(topic, 0.0), weight)
-        return Hits({f"m{rows.numbers[row]}": w for row, w in ranked}, topics)
+        return Hits(weights, topics, homes)
 
 
 def mean_of_best(cosines: NDArray[np.float32]) -> float:
@@ -198,12 +203,3 @@ def worth(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:
         before < _REACH * budget, budget / (budget + before), 0.0
     )
     return weights
-
-
-def _date_words(day: str) -> frozenset[str]:
-    """Month name, day and year of an ISO day; nothing of anything else."""
-    year, _, rest = day.partition("-")
-    month, _, date = rest.partition("-")
-    if not (year.isdigit() and month.isdigit() and date.isdigit() and 1 <= int(month) <= 12):
-        return frozenset()
-    return frozenset({calendar.month_name[int(month)].lower(), str(int(date)), year})

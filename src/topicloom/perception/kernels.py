@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,20 +31,21 @@ class TopicKernels:
         """Whether a brief is not the one that is held."""
         return {t.id: t.brief for t in roster} != self._briefs
 
-    def update(self, roster: Roster, vectors: Vectors, owners: Sequence[str]) -> None:
+    def update(self, roster: Roster, vectors: Vectors, rows: Mapping[str, Sequence[int]]) -> None:
         """Make the index anew.
 
         Args:
             roster: The topics.
             vectors: Vectors [n, d] of the messages in them.
-            owners: Topic id of each [n].
+            rows: Those of each topic.
         """
-        places = {topic.id: i for i, topic in enumerate(roster)}
-        sums = np.zeros((len(places), self._embedder.dimension), dtype=np.float32)
-        np.add.at(sums, [places[o] for o in owners], vectors)
+        sums = np.zeros((len(roster), self._embedder.dimension), dtype=np.float32)
+        for place, topic in enumerate(roster):
+            sums[place] = vectors[rows.get(topic.id, [])].sum(axis=0)
         briefs = self._embedder.embed([f"{t.name}. {t.brief}" for t in roster])
         self._nearest.fill(np.concatenate([unit_rows(sums), briefs]))
-        self._ids = [*places, *places]
+        ids = [topic.id for topic in roster]
+        self._ids = [*ids, *ids]
         self._briefs = {t.id: t.brief for t in roster}
 
     def relevance(self, query: Vectors) -> dict[str, float]:

@@ -7,6 +7,7 @@ Ablations are in `docs/recall.md`.
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -85,6 +86,15 @@ def rank(query: str, cosine: Floats, lexical: Floats, messages: Messages) -> Flo
 def date_words(text: str) -> frozenset[str]:
     """Words and numbers of a text, in lower case."""
     return frozenset(re.findall(r"[a-z]+|\d+", text.lower()))
+
+
+def words_of_day(day: str) -> frozenset[str]:
+    """Month name, day and year of an ISO day; nothing of anything else."""
+    year, _, rest = day.partition("-")
+    month, _, date = rest.partition("-")
+    if not (year.isdigit() and month.isdigit() and date.isdigit() and 1 <= int(month) <= 12):
+        return frozenset()
+    return frozenset({calendar.month_name[int(month)].lower(), str(int(date)), year})
 
 
 def _without_length(scores: Floats, price: Floats) -> Floats:

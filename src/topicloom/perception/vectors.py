@@ -7,38 +7,42 @@ from collections.abc import Sequence
 import numpy as np
 
 from topicloom.perception.embedder import Embedder, Vectors
+from topicloom.state.records import Record
 from topicloom.storage.base import SessionLog
+from topicloom.storage.chain import link
+from topicloom.storage.removed import row_of
 
 
 class StoredVectors:
-    """Vectors by the ref of a chain entry, for one embedding space.
+    """Vectors of messages for one embedding space.
 
-    Another embedder has another fingerprint, and so another file: its vectors are made anew.
+    They go by what a message is and not by where it stands: one that moves to another topic keeps
+    its vector. Another embedder has another fingerprint, and so another file.
     """
 
     def __init__(self, embedder: Embedder, log: SessionLog) -> None:
         self._embedder = embedder
         self._log = log.vectors(embedder.fingerprint)
-        self._stored: dict[str, int] | None = None
-        self._matrix: Vectors = np.zeros((0, embedder.dimension), dtype=np.float32)
+        self._known: set[str] | None = None
 
-    def of(self, refs: Sequence[str], texts: Sequence[str]) -> Vectors:
-        """Vectors [n, d] of entries, embedding and storing those that are new.
+    def of(self, records: Sequence[Record]) -> Vectors:
+        """Vectors [n, d] of messages [n], embedding and storing those that are new.
 
-        Args:
-            refs: Refs [n] of the entries.
-            texts: Their texts [n].
+        What is stored is read anew by every call that asks for any of it: ask for many at once.
         """
-        if self._stored is None:
-            keys, self._matrix = self._log.load()
-            self._stored = {key: row for row, key in enumerate(keys)}
-        missing = [i for i, ref in enumerate(refs) if ref not in self._stored]
-        found = np.zeros((len(refs), self._embedder.dimension), dtype=np.float32)
+        keys = [link(None, row_of(r)) for r in records]
+        found = np.zeros((len(keys), self._embedder.dimension), dtype=np.float32)
+        stored: dict[str, int] = {}
+        if self._known is None or not self._known.isdisjoint(keys):
+            names, matrix = self._log.load()
+            stored = {key: row for row, key in enumerate(names)}
+            self._known = set(names)
+            held = [i for i, key in enumerate(keys) if key in stored]
+            if held:
+                found[held] = matrix[[stored[keys[i]] for i in held]]
+        missing = [i for i, key in enumerate(keys) if key not in stored]
         if missing:
-            made = self._embedder.embed([texts[i] for i in missing])
-            found[missing] = made
-            self._log.append([refs[i] for i in missing], made)
-        for i, ref in enumerate(refs):
-            if ref in self._stored:
-                found[i] = self._matrix[self._stored[ref]]
+            found[missing] = self._embedder.embed([records[i].line for i in missing])
+            self._log.append([keys[i] for i in missing], found[missing])
+            self._known.update(keys)
         return found

@@ -19,6 +19,16 @@ class Days:
     first: date
     last: date
 
+    @classmethod
+    def of(cls, ends: tuple[str, str] | None) -> Days | None:
+        """The range between two days in ISO 8601, if there are any."""
+        return cls(*map(date.fromisoformat, ends)) if ends else None
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The first and the last day, ISO 8601."""
+        return self.first.isoformat(), self.last.isoformat()
+
     def __contains__(self, day: str) -> bool:
         return self.first.isoformat() <= day <= self.last.isoformat()
 

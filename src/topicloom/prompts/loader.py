@@ -24,6 +24,11 @@ PromptName = Literal[
     "reflector",
     "reviewer",
     "merger",
+    "planner",
+    "selector",
+    "domain",
+    "answer",
+    "judge",
 ]
 
 

@@ -31,6 +31,12 @@ class Wording:
     """Line before a message that may begin another topic."""
     dividing: str
     """Line before the topic that is to be divided."""
+    data: str
+    """Line before the application's data."""
+    events: str
+    """Line before its active events."""
+    templates: str
+    """Line before the names of templates."""
     part: str
     """Line before a segment; `{number}`."""
     days: str
@@ -55,6 +61,9 @@ _WORDINGS: Mapping[Language, Wording] = {
         task="=== The task so far ===",
         request="=== The new request ===",
         dividing="=== One topic, to be divided ===",
+        data="=== The data ===",
+        events="=== Active events ===",
+        templates="=== Templates ===",
         part="-- part {number} --",
         days="Days: {days}",
         missing="-- {count:,} earlier messages are not shown --",
@@ -75,6 +84,9 @@ _WORDINGS: Mapping[Language, Wording] = {
         task="=== 正在做的事 ===",
         request="=== 新请求 ===",
         dividing="=== 一个话题，需要拆分 ===",
+        data="=== 数据 ===",
+        events="=== 进行中的事 ===",
+        templates="=== 模板 ===",
         part="-- 第 {number} 段 --",
         days="日子：{days}",
         missing="-- 更早的 {count:,} 条消息未列出 --",

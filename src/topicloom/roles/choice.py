@@ -62,7 +62,12 @@ class Models:
 
 
 def choose_roles(
-    models: Models, embedded: Roles, open_model: Callable[[Model], BaseChatModel], desk: Desk
+    models: Models,
+    embedded: Roles,
+    open_model: Callable[[Model], BaseChatModel],
+    desk: Desk,
+    *,
+    domain: bool = False,
 ) -> Roles:
     """The roles, each played by its model or embedded.
 
@@ -71,6 +76,7 @@ def choose_roles(
         embedded: Play what nobody else does, and stand in.
         open_model: Opens a model.
         desk: What chat models work with.
+        domain: Whether the application has a domain, in which somebody has to plan.
     """
     # The modules of chat models load a client library: only those who use one wait for it.
     from topicloom.roles import llm
@@ -88,6 +94,8 @@ def choose_roles(
     reviewer, merger = chat("reviewer"), chat("merger")
     rewriter, reranker = chat("rewriter"), _reranker(models.of("arbiter"), desk)
     judge = None if reranker else chat("arbiter")
+    planner = chat("planner") if domain else None
+    selector = chat("selector") if domain else None
     return replace(
         embedded,
         responder=llm.LLMResponder(open_model(responder)) if responder else embedded.responder,
@@ -100,6 +108,8 @@ def choose_roles(
         merger=llm.LLMMerger(merger) if merger else embedded.merger,
         rewriter=llm.LLMRewriter(rewriter) if rewriter else embedded.rewriter,
         arbiter=llm.LLMArbiter(judge) if judge else reranker,
+        planner=llm.LLMPlanner(planner) if planner else embedded.planner,
+        selector=llm.LLMSelector(selector) if selector else embedded.selector,
     )
 
 

@@ -22,8 +22,10 @@ class PlanRequest:
     """The message, with references resolved."""
     tail: Sequence[Record]
     """The messages before it, oldest first."""
-    document: Mapping[str, Any]
-    """The application's state document."""
+    document: dict[str, Any]
+    """The application's document."""
+    events: Sequence[Mapping[str, Any]]
+    """The events of the document that are active; the focus has to be one of them."""
     templates: Sequence[str]
     """Names of the templates there are."""
     previous: Plan | None

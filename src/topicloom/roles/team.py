@@ -54,4 +54,3 @@ class Fallback:
     reflector: Reflector
     reviewer: Reviewer
     planner: Planner | None = None
-    selector: Selector | None = None

@@ -18,8 +18,10 @@ class Candidate(BaseModel):
     """Its id among the candidates: `lore_3`, `narrative_t12`."""
     kind: SourceKind
     """What kind of source it is from."""
+    title: str = ""
+    """What it is called, if it has a name: others may mention it by that."""
     preview: str
-    """Its beginning, about 100 tokens."""
+    """Its beginning, about 100 tokens, in one line."""
     score: float
     """How well it fits, 0 to 1, comparable between kinds."""
     tags: tuple[str, ...] = ()

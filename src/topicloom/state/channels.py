@@ -37,6 +37,26 @@ class SessionInput(TypedDict):
     """The new message, or several; older ones need not be passed again."""
 
 
+class DomainState(SessionState, total=False):
+    """State of the session graph of an application that has a domain."""
+
+    document: dict[str, Any]
+    """The application's document, with all edits so far."""
+    plan: dict[str, Any]
+    """The plan of the newest turn, a dumped `Plan`."""
+    refused: str
+    """Why the document that came last could not be used."""
+    layers: Annotated[list[dict[str, Any]], collect]
+    """Dumped `Layer`s for the note of this turn."""
+
+
+class DomainInput(SessionInput, total=False):
+    """What such an application passes in."""
+
+    document: dict[str, Any]
+    """The document, where it is new or was changed by the application; otherwise it stays."""
+
+
 class ReadTask(TypedDict):
     """What one reader is sent."""
 
@@ -46,3 +66,5 @@ class ReadTask(TypedDict):
     """What a reader has to know of the session, a dumped `Session`."""
     query: str
     """What to answer, with references resolved."""
+    days: tuple[str, str] | None
+    """First and last day of what the user asks for, if it was asked for by date."""

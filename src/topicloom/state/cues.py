@@ -38,6 +38,10 @@ class Cues:
         """Whether any phrase occurs in the text, whatever its case and punctuation."""
         return self.pattern.search(normalised(text)) is not None
 
+    def count_in(self, text: str) -> int:
+        """How often phrases occur in the text."""
+        return sum(1 for _ in self.pattern.finditer(normalised(text)))
+
     def is_all_of(self, text: str) -> bool:
         """Whether the text is nothing but one of the phrases."""
         return self.pattern.fullmatch(normalised(text).strip()) is not None

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
+from topicloom.state.layers import Layer
+
 
 class Quote(BaseModel):
     """One original worth quoting."""
@@ -68,11 +70,18 @@ class Note(BaseModel):
     """What was looked for, when nothing or something ambiguous was found."""
     candidates: tuple[str, ...] = ()
     """Names of topics that may be meant, to ask the user about."""
+    layers: tuple[Layer, ...] = ()
+    """What the application's domain added."""
+
+    @property
+    def recalls(self) -> bool:
+        """Whether it says anything of the conversation itself."""
+        return bool(self.topics or self.searched or self.candidates)
 
     @property
     def empty(self) -> bool:
         """Whether it says nothing."""
-        return not (self.topics or self.searched or self.candidates)
+        return not (self.recalls or self.layers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
+from topicloom.state.plan import Plan
 from topicloom.state.recall import TopicNote
 from topicloom.state.session import Search
 
@@ -59,7 +62,7 @@ class Receipt(BaseModel):
     slept: tuple[str, ...] = ()
     """Topics that fell asleep in it."""
     sections: dict[str, int] = {}
-    """Tokens of the main prompt by section: system, tools, notes, tail."""
+    """Tokens of the main prompt by section: system, notes, tail; skeleton and curated, if any."""
     window: int = 0
     """Size of the main window in tokens."""
     split: tuple[str, ...] = ()
@@ -70,6 +73,12 @@ class Receipt(BaseModel):
     """Replies thrown away because more topics were asked for."""
     calls: tuple[Call, ...] = ()
     """Every call of a role, in order."""
+    plan: Plan | None = None
+    """What the turn was planned to be, where the application has a domain."""
+    edits: tuple[tuple[Any, ...], ...] = ()
+    """Edits of the application's document that were made."""
+    edit_errors: tuple[str, ...] = ()
+    """What was wrong with edits that were not."""
     events: tuple[str, ...] = ()
     """What else happened, in words: what was split, notes dropped, damage found in storage."""
 

@@ -41,9 +41,10 @@ class ReviewPolicy(BaseModel):
     unrelated: float = Field(0.2, ge=-1, le=1)
     """Likeness to the open discussion under which a topic has nothing to do with it: a cosine, as
     for `alike`."""
-    alike: float = Field(0.6, ge=-1, le=1)
+    alike: float = Field(0.5, ge=-1, le=1)
     """Likeness from which a role is asked whether two topics are the same: cosine of the mean
-    vectors of their messages, less what all messages have in common."""
+    vectors of their messages, less what all messages have in common. Three quarters of the halves
+    of English threads reach it, and one in 300 pairs of different ones."""
     merges: int = Field(3, ge=0)
     """Merges in one review at most."""
 

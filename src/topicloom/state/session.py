@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -47,6 +47,8 @@ class Session(BaseModel):
     """Head of the turn log (receipts)."""
     turn: int = 0
     """Turns taken."""
+    edits: str | None = None
+    """Head of the journal of edits of the application's document."""
     language: Language = "en"
     """Language of the prompts; looked at again at every split, so that prefixes last."""
     active: dict[str, tuple[float, ...]] = {}
@@ -90,6 +92,8 @@ class Search(BaseModel):
     """What was looked for."""
     when: str | None = None
     """The time expression, as given."""
+    days: tuple[str, str] | None = None
+    """The first and the last day that it means, ISO 8601."""
     found: tuple[str, ...] = ()
     """Topics that it woke."""
     candidates: tuple[str, ...] = ()
@@ -143,3 +147,11 @@ class Turn(BaseModel):
     """Topics that changes were made to, which the application passed in."""
     refused: dict[str, str] = {}
     """Topics that such changes did not fit any more, and why."""
+    fast: bool = False
+    """Whether the message only wants the application's document changed, by the plan."""
+    edited: tuple[tuple[Any, ...], ...] = ()
+    """Edits of the document that were made."""
+    rejected: tuple[str, ...] = ()
+    """What was wrong with edits that were not."""
+    attempts: int = 0
+    """How often the main model's edits were refused."""

@@ -163,7 +163,7 @@ class SessionLog(Protocol):
         keep: Mapping[str, Mapping[str, Any]] | None = None,
         summary: Mapping[str, Any] | None = None,
     ) -> int:
-        """Remove bodies on purpose and for good, archived or not, and the vectors of their refs.
+        """Remove bodies on purpose and for good, archived or not, and their vectors.
 
         The entries stay with their refs, so every head stays valid. `read` gives what was kept
         of a body, with the key `purged`. Appending such an entry again does not bring its body

@@ -11,7 +11,7 @@ from topicloom.errors import MissingRecordError, StorageError
 from topicloom.storage.base import VectorLog
 from topicloom.storage.bodies import BodyCache
 from topicloom.storage.cards import ArchiveCard, card_text, check_month
-from topicloom.storage.chain import RawEntry, draft, load_body
+from topicloom.storage.chain import PURGED, RawEntry, draft, link, load_body
 from topicloom.storage.refs import HeadCache
 from topicloom.storage.tombstones import is_sound, tombstone
 
@@ -104,11 +104,14 @@ class ChainLog(ABC):
             }
             if not tombstones:
                 return 0
+            # First of all: vectors are known by their bodies; in older sessions, by their refs.
+            bodies = self.readable(chain, refs).values()
+            keys = {link(None, body) for body in bodies if PURGED not in body}
+            for vectors in self._all_vectors():
+                vectors.remove({*tombstones, *keys})
             count = self._purge(chain, tombstones, summary or {})
             for raw in tombstones.values():
                 self._bodies.replace(self.session, chain, raw.ref, raw.body)
-            for vectors in self._all_vectors():
-                vectors.remove(tombstones.keys())
             return count
 
     def reports(self) -> list[str]:

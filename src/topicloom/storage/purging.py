@@ -14,7 +14,7 @@ from typing import Any
 from topicloom.state.topics import Topic
 from topicloom.storage.base import SessionLog
 from topicloom.storage.chain import PURGED, link
-from topicloom.storage.chain_names import LEDGER, ROSTER, TRANSCRIPT, TURNS
+from topicloom.storage.chain_names import EDITS, LEDGER, ROSTER, TRANSCRIPT, TURNS
 from topicloom.storage.removed import record_in, shell_of
 from topicloom.storage.traces import Traces
 
@@ -67,6 +67,7 @@ def plan_purge(log: SessionLog, refs: Sequence[str]) -> PurgePlan:
             (ROSTER, traces.without_in_topic),
             (LEDGER, traces.without_in_note),
             (TURNS, traces.without_in_receipt),
+            (EDITS, traces.without_in_edit),
         )
     }
     in_topics = {

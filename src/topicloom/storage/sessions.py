@@ -9,6 +9,7 @@ from typing import Any
 
 from topicloom.errors import StorageError
 from topicloom.state.blocks import LogicalBlock
+from topicloom.state.journal import JournalEntry
 from topicloom.state.recall import Note
 from topicloom.state.receipt import Receipt
 from topicloom.state.records import Record
@@ -16,7 +17,7 @@ from topicloom.state.session import Session
 from topicloom.state.topics import Roster, Topic
 from topicloom.storage.base import SessionLog
 from topicloom.storage.cards import ArchiveCard
-from topicloom.storage.chain_names import LEDGER, ROSTER, TIMELINE, TRANSCRIPT, TURNS
+from topicloom.storage.chain_names import EDITS, LEDGER, ROSTER, TIMELINE, TRANSCRIPT, TURNS
 from topicloom.storage.purging import PurgePlan, carry_out, plan_purge
 from topicloom.storage.recovery import recovered
 from topicloom.storage.removed import record_in, row_of
@@ -222,6 +223,16 @@ class SessionStore:
         refs = self.log.refs(TURNS, session.turns)
         chosen = refs if newest is None else refs[max(0, len(refs) - newest) :]
         return [Receipt.model_validate(row) for row in self.log.read(TURNS, chosen)]
+
+    def add_edits(self, session: Session, entry: JournalEntry) -> Session:
+        """Append to the journal of edits."""
+        head = self.log.append(EDITS, session.edits, [entry.model_dump(mode="json")])
+        return session.model_copy(update={"edits": head})
+
+    def journal(self, session: Session) -> list[JournalEntry]:
+        """Edits of the application's document, in order."""
+        refs = self.log.refs(EDITS, session.edits)
+        return [JournalEntry.model_validate(row) for row in self.log.read(EDITS, refs)]
 
     def new_reports(self) -> list[str]:
         """Damage found in storage since the last call: each piece is told once a process."""

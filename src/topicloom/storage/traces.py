@@ -36,7 +36,9 @@ class Traces:
         names = [name for name in row.get("candidates", ()) if name not in self.names]
         topics = [self._without_in_part(part) for part in row.get("topics", ())]
         searched = "" if asked else row.get("searched", "")
-        return {**row, "topics": topics, "candidates": names, "searched": searched}
+        layers = [self._without_in_layer(layer, asked) for layer in row.get("layers", ())]
+        cleaned = {**row, "topics": topics, "candidates": names, "searched": searched}
+        return cleaned | ({"layers": layers} if layers else {})
 
     def without_in_receipt(self, row: Row) -> Row:
         """A receipt: the same, and no names of the topics in what happened."""
@@ -47,7 +49,22 @@ class Traces:
         ]
         quoted = [self._without_in_part(part) for part in row.get("quoted", ())]
         events = [self._unnamed(event) for event in row.get("events", ())]
-        return {**row, "searches": searches, "quoted": quoted, "events": events}
+        planned: Row = {"plan": None, "edits": [], "edit_errors": []} if asked else {}
+        cleaned = {**row, "searches": searches, "quoted": quoted, "events": events}
+        return cleaned | {key: value for key, value in planned.items() if key in row}
+
+    def without_in_edit(self, row: Row) -> Row:
+        """An entry of the journal: no edits that the messages asked for."""
+        return {**row, "edits": []} if row["message"] in self.messages else row
+
+    def _without_in_layer(self, layer: Row, asked: bool) -> Row:
+        """A layer of a note: nothing of the topics, and no reason that tells what was asked."""
+        gone = {f"{kind}_{topic}" for kind in ("topic", "narrative") for topic in self.topics}
+        entries = layer.get("entries", [])
+        stay = [entry for entry in entries if entry["id"] not in gone]
+        if len(stay) == len(entries) and not asked:
+            return layer
+        return {**layer, "entries": stay, "rationale": ""}
 
     def _without_in_part(self, part: Row) -> Row:
         """One topic's part of a note. The ids of what it quotes stay: they say nothing."""

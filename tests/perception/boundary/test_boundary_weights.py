@@ -72,7 +72,7 @@ def test_another_embedder_is_refused(path: Path) -> None:
 def test_another_version_of_the_features_is_refused(path: Path, other: dict[str, object]) -> None:
     beside = path.with_suffix(".json")
     beside.write_text(json.dumps(json.loads(beside.read_text()) | other))
-    with pytest.raises(ConfigurationError, match="features.*train again"):
+    with pytest.raises(ConfigurationError, match=r"features.*train again"):
         load_weights(path)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +12,7 @@ from topicloom.nodes.review.door import SessionDoor, Sight
 from topicloom.nodes.step import Update
 from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.embedder import Embedder
+from topicloom.roles.calls import Step, arun, run
 from topicloom.roles.team import Roles
 from topicloom.state.review import ReviewPolicy
 from topicloom.state.review_channels import ReviewState
@@ -38,15 +38,14 @@ class ReviewDesk:
 
 
 def with_sight(
-    work: Callable[[ReviewState, Sight], Update], desk: ReviewDesk, name: str
+    step: Callable[[ReviewState, Sight], Step[Update]], desk: ReviewDesk, name: str
 ) -> Runnable[ReviewState, Update]:
     """A node that works on the session as it is now; beside the event loop when asynchronous."""
 
     def sync(state: ReviewState) -> Update:
-        return work(state, desk.door.look(state["thread"]))
+        return run(step(state, desk.door.look(state["thread"])))
 
     async def asynchronous(state: ReviewState) -> Update:
-        sight = await desk.door.alook(state["thread"])
-        return await asyncio.to_thread(work, state, sight)
+        return await arun(step(state, await desk.door.alook(state["thread"])))
 
     return RunnableLambda(sync, asynchronous, name=name)

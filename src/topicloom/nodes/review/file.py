@@ -12,6 +12,7 @@ from topicloom.errors import StorageError
 from topicloom.nodes.review.desk import ReviewDesk, with_sight
 from topicloom.nodes.review.door import Sight
 from topicloom.nodes.step import Update
+from topicloom.roles.calls import Step
 from topicloom.state.review_channels import ReviewState
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
@@ -20,7 +21,7 @@ from topicloom.storage.sessions import SessionStore
 def file(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
     """The node that puts messages where they belong; what is damaged stays and is told."""
 
-    def work(state: ReviewState, sight: Sight) -> Update:
+    def step(state: ReviewState, sight: Sight) -> Step[Update]:
         store = desk.store(sight.session.id)
         filed: list[str] = []
         troubles: list[str] = []
@@ -30,8 +31,9 @@ def file(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
             except StorageError as error:
                 troubles.append(f"{topic.id} stays where it is: {error}")
         return {"filed": filed, "troubles": [*troubles, *store.new_reports()]}
+        yield  # a step is a generator, though this one asks nobody
 
-    return with_sight(work, desk, "file")
+    return with_sight(step, desk, "file")
 
 
 def _filed(store: SessionStore, topic: Topic) -> list[str]:

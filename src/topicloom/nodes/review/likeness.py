@@ -54,13 +54,11 @@ def kernels_of(
         topics: With their messages, at least one each.
         newest: The newest messages of the conversation.
     """
-    stored = StoredVectors(embedder, store.log)
-    sums = np.zeros((len(topics), embedder.dimension), dtype=np.float32)
-    counts = np.zeros((len(topics), 1), dtype=np.float32)
-    for row, (topic, records) in enumerate(topics):
-        refs = store.log.refs(topic.chain, topic.head)
-        sums[row] = stored.of(refs, [r.line for r in records]).sum(axis=0)
-        counts[row] = len(records)
+    counts = np.array([[len(records)] for _, records in topics], dtype=np.float32)
+    said = [record for _, records in topics for record in records]
+    vectors = StoredVectors(embedder, store.log).of(said)
+    begins = np.cumsum(counts, dtype=np.int64)[:-1]
+    sums = np.stack([part.sum(axis=0) for part in np.split(vectors, begins)])
     common = sums.sum(axis=0) / max(1.0, float(counts.sum()))
     now = np.zeros((1, embedder.dimension), dtype=np.float32)
     if newest:

@@ -10,6 +10,7 @@ from langchain_core.runnables import Runnable
 from topicloom.nodes.review.desk import ReviewDesk, with_sight
 from topicloom.nodes.review.door import Sight
 from topicloom.nodes.step import Update
+from topicloom.roles.calls import Step
 from topicloom.state.recall import number_of
 from topicloom.state.receipt import Receipt
 from topicloom.state.review import Look, is_due
@@ -26,7 +27,7 @@ _LOOK_BACK = 500
 def survey(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
     """The node that a review begins with."""
 
-    def work(state: ReviewState, sight: Sight) -> Update:
+    def step(state: ReviewState, sight: Sight) -> Step[Update]:
         session = sight.session
         store = desk.store(session.id)
         roster = store.roster(session)
@@ -46,8 +47,9 @@ def survey(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
             "refused": {},
             "filed": [],
         }
+        yield  # a step is a generator, though this one asks nobody
 
-    return with_sight(work, desk, "survey")
+    return with_sight(step, desk, "survey")
 
 
 def looks_at(store: SessionStore, session: Session, roster: Roster) -> list[Look]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from topicloom.perception.embedder import Embedder
 from topicloom.roles.embedded.brief import EmbeddedBriefWriter
 from topicloom.roles.embedded.merger import EmbeddedMerger
+from topicloom.roles.embedded.planner import EmbeddedPlanner
 from topicloom.roles.embedded.reader import EmbeddedReader
 from topicloom.roles.embedded.reflector import EmbeddedReflector
 from topicloom.roles.embedded.responder import EmbeddedResponder
 from topicloom.roles.embedded.reviewer import EmbeddedReviewer
 from topicloom.roles.embedded.router import EmbeddedRouter
+from topicloom.roles.embedded.selector import EmbeddedSelector
 from topicloom.roles.embedded.splitter import EmbeddedSplitter
 from topicloom.roles.team import Fallback, Roles
 
@@ -25,6 +27,7 @@ def embedded_roles(embedder: Embedder) -> Roles:
         brief=EmbeddedBriefWriter(embedder),
         reflector=EmbeddedReflector(),
         reviewer=EmbeddedReviewer(embedder),
+        planner=EmbeddedPlanner(),
     )
     return Roles(
         responder=EmbeddedResponder(embedder),
@@ -36,4 +39,6 @@ def embedded_roles(embedder: Embedder) -> Roles:
         reviewer=fallback.reviewer,
         merger=EmbeddedMerger(),
         fallback=fallback,
+        planner=fallback.planner,
+        selector=EmbeddedSelector(),
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from topicloom.roles.base import Answer, Local, MergeRequest
 
-SURE = 0.85
-"""Likeness from which two topics are taken for one. What is merged by mistake is hard to part, so
-it is high: hardly any two topics of a real conversation reach it that are not the same."""
+SURE = 0.75
+"""Likeness from which two topics are taken for one. What is merged by mistake is hard to part: none
+of 9,524 pairs of halves of different threads came up to it (IRC, GoodAI, interleaved Chinese; the
+nearest had .748), a fifth to a quarter of those of one thread did, in Chinese none
+(`benchmarks/merging.py`)."""
 
 
 class EmbeddedMerger(Local[MergeRequest, float]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from topicloom.roles.base import Answer, Local, ReadRequest
 from topicloom.state.recall import Quote, Reading
 
@@ -20,10 +22,22 @@ class EmbeddedReader(Local[ReadRequest, Reading]):
 
     def call(self, request: ReadRequest) -> Answer[Reading]:
         """Read one topic by the weights that came with the request."""
-        quotes: tuple[Quote, ...] = ()
-        if request.prior >= _QUIET and request.weights:
-            least = _WORTH * max(request.weights.values())
-            found = [(request.weights.get(r.id, 0.0), r.id) for r in request.records]
-            found = sorted((pair for pair in found if pair[0] >= least), reverse=True)
-            quotes = tuple(Quote(id=i, weight=round(w, 4)) for w, i in found)
-        return Answer(Reading(topic=request.topic.id, score=round(request.prior, 4), quotes=quotes))
+        worth = {r.id: request.weights[r.id] for r in request.records if r.id in request.weights}
+        best = max(request.weights.values(), default=0.0)
+        return Answer(read_by_worth(request.topic.id, request.prior, worth, best))
+
+
+def read_by_worth(topic: str, prior: float, worth: Mapping[str, float], best: float) -> Reading:
+    """What a topic has to say for a query, by what the index found.
+
+    Args:
+        topic: Its id.
+        prior: Its relevance, 0 to 1.
+        worth: Worth of its messages, by short id, 0 to 1.
+        best: Worth of the best message of all topics.
+    """
+    found: list[tuple[float, str]] = []
+    if prior >= _QUIET:
+        found = sorted(((w, i) for i, w in worth.items() if w >= _WORTH * best), reverse=True)
+    quotes = tuple(Quote(id=i, weight=round(w, 4)) for w, i in found)
+    return Reading(topic=topic, score=round(prior, 4), quotes=quotes)

@@ -19,12 +19,22 @@ _SUMMARY, _LINE = 2_000, 240
 """Characters of a summary and of a line in it: a few hundred words at most."""
 _SIZE, _SPAN, _USE, _OWN, _TOLD = 0.35, 0.15, 0.25, 0.05, 0.2
 """What exchanges, days, uses, the user's share of the words, and the share of the user's messages
-that tell something can add to the importance. The sum is 1."""
+that tell something count. The sum is 1."""
+_WORTH_KEEPING = 0.6
+"""Least importance of a topic in which the user told something, and most of one in which nothing
+was told: `ReviewPolicy.important`, from which topics stay. Whether it will ever be wanted again
+only someone can say who understands it. Archiving it all the same cost an order of events in BEAM
+500k; see `docs/reviews.md`."""
 _ONCE = 2
 """Exchanges of one day up to which a topic that was never used again is over, if all that the
 user did was to ask."""
 _STATEMENT = re.compile(r"[^.!?。！？\n]{4,}(?:[.!。！\n]|$)")
 """A sentence that does not end as a question."""
+_OWN_AFFAIRS = re.compile(
+    r"\b(?:i|i['’](?:m|ve|d|ll)|my|mine|myself|we|we['’](?:re|ve|d|ll)|our|ours)\b|[我咱俺]",
+    re.IGNORECASE,
+)
+"""The user's own affairs: who asks about them tells of them ("I earn 85,000, is that little?")."""
 
 
 class EmbeddedReviewer(Local[ReviewRequest, Assessment]):
@@ -68,12 +78,15 @@ class EmbeddedReviewer(Local[ReviewRequest, Assessment]):
 
 
 def tells(record: Record) -> bool:
-    """Whether a message says anything beside what it asks."""
-    return _STATEMENT.search(record.text.strip()) is not None
+    """Whether a message says anything beside what it asks, or asks about the user's own affairs."""
+    said = record.text.strip()
+    return _STATEMENT.search(said) is not None or _OWN_AFFAIRS.search(said) is not None
 
 
 def importance_of(records: Sequence[Record], uses: int) -> float:
-    """How much a topic matters, 0 to 1: each cause counts less the more there is of it.
+    """How much a topic matters, 0 to 1.
+
+    Each cause counts less the more there is of it. What the user told is worth keeping.
 
     Args:
         records: The topic's messages.
@@ -83,10 +96,12 @@ def importance_of(records: Sequence[Record], uses: int) -> float:
     days = len({r.day for r in said})
     words = sum(len(r.text) for r in records)
     own = sum(len(r.text) for r in said) / words if words else 0.0
-    return (
+    told = sum(map(tells, said))
+    share = (
         _SIZE * len(said) / (len(said) + 4)
         + _SPAN * days / (days + 2)
         + _USE * uses / (uses + 1)
         + _OWN * min(1.0, 2 * own)
-        + _TOLD * sum(map(tells, said)) / max(1, len(said))
+        + _TOLD * told / max(1, len(said))
     )
+    return _WORTH_KEEPING + (1 - _WORTH_KEEPING) * share if told else _WORTH_KEEPING * share

@@ -19,6 +19,7 @@ from langgraph.constants import TAG_NOSTREAM
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, RoleName, Usage
+from topicloom.roles.llm.breakpoints import marked
 from topicloom.roles.llm.chat import Chat, total
 from topicloom.state.records import text_of
 from topicloom.state.session import Language
@@ -140,7 +141,7 @@ def converse(dialogue: Dialogue[R], model: BaseChatModel, config: RunnableConfig
     """Hold a dialogue with a model."""
     prompt, result = _advance(dialogue, None)
     while prompt is not None:
-        prompt, result = _advance(dialogue, model.invoke(prompt, config))
+        prompt, result = _advance(dialogue, model.invoke(marked(prompt, model), config))
     return cast("R", result)
 
 
@@ -148,7 +149,7 @@ async def aconverse(dialogue: Dialogue[R], model: BaseChatModel, config: Runnabl
     """Hold a dialogue with a model on the event loop; laying out prompts runs in a thread."""
     prompt, result = await asyncio.to_thread(_advance, dialogue, None)
     while prompt is not None:
-        answer = await model.ainvoke(prompt, config)
+        answer = await model.ainvoke(marked(prompt, model), config)
         prompt, result = await asyncio.to_thread(_advance, dialogue, answer)
     return cast("R", result)
 

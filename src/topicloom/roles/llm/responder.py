@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.runnables import Runnable
 
 from topicloom.roles.base import ReplyRequest
+from topicloom.roles.llm.breakpoints import marked
 from topicloom.roles.llm.dialogue import config_of
 from topicloom.roles.models import name_of
 
@@ -36,16 +37,35 @@ class LLMResponder:
 
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
         """The chunks of the reply; raises whatever the model's client raises."""
-        for chunk in self._bound(request).stream(list(request.messages), _CONFIG):
-            yield cast("AIMessageChunk", chunk)
+        prompt = marked(request.messages, self._model)
+        for chunk in self._bound(request).stream(prompt, _CONFIG):
+            yield _as_chunk(chunk)
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
         """The chunks of the reply; raises whatever the model's client raises."""
-        chunks = self._bound(request).astream(list(request.messages), _CONFIG)
+        prompt = marked(request.messages, self._model)
+        chunks = self._bound(request).astream(prompt, _CONFIG)
         # Closed with this generator, not by the garbage collector: a reply may be abandoned.
-        async with aclosing(cast("AsyncGenerator[AIMessageChunk, None]", chunks)) as open_chunks:
+        async with aclosing(cast("AsyncGenerator[AIMessage, None]", chunks)) as open_chunks:
             async for chunk in open_chunks:
-                yield chunk
+                yield _as_chunk(chunk)
 
     def _bound(self, request: ReplyRequest) -> Runnable[LanguageModelInput, AIMessage]:
         return self._model.bind_tools(request.tools) if request.tools else self._model
+
+
+def _as_chunk(message: AIMessage) -> AIMessageChunk:
+    """A piece of a reply; a model that does not stream gives the whole message instead of one."""
+    if isinstance(message, AIMessageChunk):
+        return message
+    return AIMessageChunk(
+        content=message.content,
+        name=message.name,
+        id=message.id,
+        additional_kwargs=message.additional_kwargs,
+        response_metadata=message.response_metadata,
+        tool_calls=message.tool_calls,
+        invalid_tool_calls=message.invalid_tool_calls,
+        usage_metadata=message.usage_metadata,
+        chunk_position="last",
+    )

@@ -1,0 +1,84 @@
+"""Work that nobody has to wait for, not even the interpreter when it ends."""
+
+from __future__ import annotations
+
+import atexit
+import contextvars
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
+from threading import Condition, Thread
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def begin(call: Callable[[], T]) -> Future[T]:
+    """Begin to work in a thread of its own, and say what will come of it.
+
+    The thread is a daemon, unlike those of an executor, which the interpreter waits for when it
+    ends: a model that answers in a minute would hold it up for that minute. What is begun cannot be
+    cancelled; whatever the call raises is the future's exception.
+    """
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()
+    context = contextvars.copy_context()
+
+    def work() -> None:
+        try:
+            result = context.run(call)
+        except BaseException as error:  # noqa: BLE001 - handed on to whoever asks for the result
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    Thread(target=work, name="topicloom-background", daemon=True).start()
+    return future
+
+
+class _Door:
+    """Counts those inside, and lets nobody in any more once the interpreter ends."""
+
+    def __init__(self) -> None:
+        self._inside = 0
+        self._shut = False
+        self._changed = Condition()
+
+    def enter(self) -> None:
+        """Raises CancelledError if it is shut."""
+        with self._changed:
+            if self._shut:
+                raise CancelledError
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._changed:
+            self._inside -= 1
+            self._changed.notify_all()
+
+    def shut(self) -> None:
+        """Wait until everybody is out."""
+        with self._changed:
+            self._shut = True
+            self._changed.wait_for(lambda: self._inside == 0)
+
+
+_door = _Door()
+atexit.register(_door.shut)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Around native code that may run in the background: the interpreter ends before or after it.
+
+    A daemon thread that comes back from C++ when the interpreter is gone takes the whole process
+    down with it. Keep what is inside short: ending waits for it.
+
+    Raises:
+        CancelledError: The interpreter is about to end.
+    """
+    _door.enter()
+    try:
+        yield
+    finally:
+        _door.leave()

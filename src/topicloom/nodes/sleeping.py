@@ -1,0 +1,38 @@
+"""What the local index finds in topics that nobody read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from topicloom.nodes.workspace import Workspace
+from topicloom.perception.when import Days
+from topicloom.roles.embedded.reader import read_by_worth
+from topicloom.state.recall import Reading
+from topicloom.state.session import Turn
+from topicloom.state.topics import Roster
+
+
+def found_asleep(
+    workspace: Workspace, roster: Roster, turn: Turn, read: Collection[str]
+) -> list[Reading]:
+    """Readings of open topics that sleep, by what the index found for the turn.
+
+    Waking is for topics that a conversation goes on with, and there is room for a few. An answer
+    may rest on a message each of many topics: those are quoted without being woken.
+
+    Args:
+        workspace: With the index.
+        roster: The topics.
+        turn: What is looked for.
+        read: Topics that were read already.
+    """
+    days = Days.of(turn.searches[-1].days if turn.searches else None)
+    hits = workspace.indexed(roster).search(turn.query, days)
+    asleep = {topic.id for topic in roster.open()} - set(read)
+    worth: dict[str, dict[str, float]] = {}
+    for message, weight in hits.weights.items():
+        topic = hits.homes[message]
+        if topic in asleep:
+            worth.setdefault(topic, {})[message] = weight
+    best = max(hits.weights.values(), default=0.0)
+    return [read_by_worth(t, hits.topics[t], found, best) for t, found in worth.items()]

@@ -1,0 +1,173 @@
+"""The layout of first round, segment summaries and newest rounds (spec 003, 2 and 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topicloom.context.segments import (
+    ContextWindowPolicy,
+    Segment,
+    SegmentLayout,
+    SummaryManager,
+    newest_that_fit,
+)
+from topicloom.evaluation.budget import BudgetCounter
+from topicloom.state.blocks import blocks_of
+from topicloom.state.records import Record, text_of
+
+COUNTER = BudgetCounter()
+
+
+def records(rounds: int, opens: Sequence[int] = ()) -> list[Record]:
+    """Rounds of a user message and a reply; some rounds begin a topic."""
+    found = []
+    for number in range(1, rounds + 1):
+        begins = number in opens
+        seq = 2 * number - 1
+        found += [
+            Record(seq=seq, role="user", text=f"said {number}", time="", opens=begins),
+            Record(seq=seq + 1, role="assistant", text=f"heard {number}", time=""),
+        ]
+    return found
+
+
+class Summarizer:
+    """Says which messages it was given, and remembers them."""
+
+    def __init__(self) -> None:
+        self.given: list[list[Record]] = []
+
+    def __call__(self, records: Sequence[Record]) -> str:
+        self.given.append(list(records))
+        return f"{records[0].text} to {records[-1].text}"
+
+
+def layout(
+    summarize: Summarizer | None = None, policy: ContextWindowPolicy | None = None
+) -> SegmentLayout:
+    manager = SummaryManager(summarize or Summarizer())
+    return SegmentLayout(COUNTER, manager, policy or ContextWindowPolicy())
+
+
+class TestPolicy:
+    def test_the_first_round_and_the_newest_five(self) -> None:
+        first, between, last = ContextWindowPolicy().select(blocks_of(records(10)))
+        assert [b.first for b in first] == [1]
+        assert [b.first for b in last] == [11, 13, 15, 17, 19]
+        assert len(between) == 4
+
+    def test_a_smaller_window(self) -> None:
+        _, between, last = ContextWindowPolicy(last=3).select(blocks_of(records(10)))
+        assert len(between) == 6
+        assert [b.first for b in last] == [15, 17, 19]
+
+    @given(st.integers(0, 20), st.integers(0, 4), st.integers(1, 8))
+    def test_every_round_is_in_one_part(self, count: int, first: int, last: int) -> None:
+        rounds = blocks_of(records(count))
+        parts = ContextWindowPolicy(first, last).select(rounds)
+        assert [b.first for part in parts for b in part] == [b.first for b in rounds]
+
+    @pytest.mark.parametrize(("first", "last"), [(-1, 5), (1, 0)])
+    def test_a_window_without_anything_new_is_refused(self, first: int, last: int) -> None:
+        with pytest.raises(ValueError, match="need first >= 0 and last >= 1"):
+            ContextWindowPolicy(first, last)
+
+
+class TestSummaries:
+    def test_segments_have_eight_rounds_where_no_topic_begins(self) -> None:
+        summarize = Summarizer()
+        segments, rest = SummaryManager(summarize).build(blocks_of(records(20)))
+        assert [(s.first, s.last) for s in segments] == [(1, 16), (17, 32)]
+        assert [b.first for b in rest] == [33, 35, 37, 39]
+        assert [len(given) for given in summarize.given] == [16, 16]
+
+    def test_a_segment_ends_where_a_topic_begins(self) -> None:
+        rounds = blocks_of(records(14, opens=[3, 7, 13]))
+        segments, rest = SummaryManager(Summarizer()).build(rounds)
+        # Round 3 comes too early to end a segment, round 7 ends one of six.
+        assert [(s.first, s.last) for s in segments] == [(1, 12), (13, 24)]
+        assert len(rest) == 2
+
+    def test_a_topic_that_begins_behind_ends_a_segment(self) -> None:
+        rounds = blocks_of(records(6, opens=[6]))
+        build = SummaryManager(Summarizer()).build
+        assert not build(rounds[:5])[0]
+        assert [s.last for s in build(rounds[:5], rounds[5:])[0]] == [10]
+
+    def test_lengths_that_contradict_are_refused(self) -> None:
+        with pytest.raises(ValueError, match="shortest=6"):
+            SummaryManager(Summarizer(), shortest=6, longest=5)
+
+    @given(st.sets(st.integers(1, 40)), st.integers(1, 40))
+    def test_segments_are_only_ever_added(self, opens: set[int], now: int) -> None:
+        """Each is made once, of originals, and says the same for ever."""
+        summarize = Summarizer()
+        manager = SummaryManager(summarize)
+        rounds = blocks_of(records(40, opens=sorted(opens)))
+        before, waiting = manager.build(rounds[:now], rounds[now : now + 1])
+        after, rest = manager.build(rounds)
+        assert after[: len(before)] == before
+        originals = {r.text for b in rounds for r in b.records}
+        assert all(r.text in originals for given in summarize.given for r in given)
+        assert len(summarize.given) == len(after)
+        told = [r.seq for given in summarize.given for r in given]
+        assert told + [r.seq for b in rest for r in b.records] == list(range(1, 81))
+        assert len(waiting) <= 8
+
+    @given(st.lists(st.integers(0, 60), max_size=8), st.integers(0, 120))
+    def test_whole_segments_fit_or_go(self, sizes: list[int], room: int) -> None:
+        segments = [Segment(n, n, "x" * size) for n, size in enumerate(sizes)]
+        kept = newest_that_fit(segments, COUNTER, room)
+        assert list(kept) == segments[len(segments) - len(kept) :]
+        assert sum(COUNTER.text(f"{s.line}\n") for s in kept) <= room
+        if len(kept) < len(segments):
+            one_more = segments[len(segments) - len(kept) - 1]
+            assert sum(COUNTER.text(f"{s.line}\n") for s in [one_more, *kept]) > room
+
+
+class TestLayout:
+    def test_system_with_summaries_then_first_round_then_newest(self) -> None:
+        prompt = layout().prompt("Be kind.", records(30), 10_000, "en")
+        system, *said = map(text_of, prompt.messages)
+        assert system.splitlines() == [
+            "Be kind.",
+            "",
+            "Summaries of earlier parts of the conversation:",
+            "[m3–m18] said 2 to heard 9",
+            "[m19–m34] said 10 to heard 17",
+            "[m35–m50] said 18 to heard 25",
+        ]
+        assert said[:2] == ["said 1", "heard 1"]
+        assert said[2:4] == ["said 26", "heard 26"]
+        assert said[-1] == "heard 30"
+
+    def test_what_makes_no_whole_segment_stays_in_view(self) -> None:
+        prompt = layout().prompt("", records(13), 10_000, "en")
+        assert not prompt.segments
+        assert [r.seq for r in prompt.records] == list(range(1, 27))
+
+    def test_a_short_conversation_is_all_there(self) -> None:
+        prompt = layout().prompt("", records(3), 10_000, "zh")
+        assert [text_of(m) for m in prompt.messages] == [r.text for r in records(3)]
+
+    def test_the_newest_round_stays_in_any_case(self) -> None:
+        prompt = layout().prompt("", records(30), 1, "en")
+        assert [r.text for r in prompt.records] == ["said 30", "heard 30"]
+
+    def test_nothing_gives_nothing(self) -> None:
+        prompt = layout().prompt("", [], 100, "en")
+        assert (prompt.messages, prompt.tokens) == ([], 0)
+
+    @given(st.integers(1, 60), st.integers(20, 400))
+    def test_it_keeps_to_the_budget(self, rounds: int, budget: int) -> None:
+        prompt = layout().prompt("Be kind.", records(rounds), budget, "en")
+        newest = {2 * rounds - 1, 2 * rounds}
+        assert prompt.tokens <= budget or {r.seq for r in prompt.records} == newest
+        assert prompt.tokens == sum(map(COUNTER.message, prompt.messages))
+        in_view = {r.seq for r in prompt.records}
+        assert newest <= in_view
+        assert not in_view & {n for s in prompt.segments for n in range(s.first, s.last + 1)}

@@ -1,0 +1,87 @@
+"""Work in the background, and what becomes of it when the interpreter ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextvars import ContextVar
+from threading import current_thread
+
+import pytest
+from curations import PATIENCE
+
+from topicloom.background import begin
+
+SPEAKER: ContextVar[str] = ContextVar("SPEAKER", default="nobody")
+
+
+def test_the_result() -> None:
+    assert begin(lambda: 3).result(PATIENCE) == 3
+
+
+def test_the_error() -> None:
+    def fail() -> None:
+        raise LookupError("gone")
+
+    with pytest.raises(LookupError, match="gone"):
+        begin(fail).result(PATIENCE)
+
+
+def test_it_knows_the_context_it_was_begun_in() -> None:
+    token = SPEAKER.set("Ann")
+    begun = begin(SPEAKER.get)
+    SPEAKER.reset(token)
+    assert begun.result(PATIENCE) == "Ann"
+
+
+def test_it_cannot_be_cancelled_and_nobody_waits_for_it() -> None:
+    begun = begin(current_thread)
+    assert not begun.cancel()
+    assert begun.result(PATIENCE).daemon
+
+
+def ended(code: str) -> tuple[int, str, str]:
+    """Run code in an interpreter of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *sys.path], capture_output=True, text=True, timeout=60
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_interpreter_ends_after_native_code() -> None:
+    assert ended(_INSIDE) == (0, "inside\nout again\n", "")
+
+
+def test_and_before_any_more_of_it() -> None:
+    assert ended(_AFTER) == (0, "CancelledError\n", "")
+
+
+_BEGIN = """
+import sys
+sys.path[:] = sys.argv[1:]
+from threading import Event
+from topicloom.background import begin, uninterrupted
+"""
+_INSIDE = f"""{_BEGIN}
+inside = Event()
+def native():
+    with uninterrupted():
+        print("inside", flush=True)
+        inside.set()
+        Event().wait(0.1)
+        print("out again", flush=True)
+    Event().wait()
+begin(native)
+assert inside.wait(20)
+"""
+_AFTER = f"""{_BEGIN}
+import atexit
+def late():
+    with uninterrupted():
+        print("never")
+@atexit.register
+def ending():
+    import topicloom.background as background
+    background._door.shut()
+    print(type(begin(late).exception(20)).__name__, flush=True)
+"""

@@ -1,0 +1,93 @@
+"""What was put away and is asked for by its day: found and quoted, without any model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from reviewed import CONFIG, World
+from sessions import last_receipt, tell
+
+from roles import TaggedSplitter
+from topicloom.perception.hashing import HashingEmbedder
+from topicloom.roles.embedded import embedded_roles
+from topicloom.roles.team import Roles
+
+
+@dataclass
+class PlainWorld(World):
+    """Nothing but the embedded roles read and route; topics go by their tags."""
+
+    @property
+    def roles(self) -> Roles:
+        return replace(
+            embedded_roles(HashingEmbedder(256)),
+            responder=self.responder,
+            splitter=TaggedSplitter(),
+            reviewer=self.reviewer,
+        )
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Tea was talked about on 2 March 2026 and put away; it is the middle of April."""
+    world = PlainWorld(tmp_path)
+    world.begin()
+    assert world.review().archived == (world.id_of("茶"),)
+    world.clock.now += timedelta(days=35)
+    return world
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did we talk about on 2 March?",
+        "What did we talk about on March 2nd, 2026?",
+        "Remind me what we discussed on 2026-03-02.",
+        "3月2日我们聊了什么？",
+        "帮我找一下上个月讨论的茶",
+    ],
+)
+def test_its_day_is_enough(world: World, question: str) -> None:
+    tell(world.graph, CONFIG, question)
+    tea = world.id_of("茶")
+    assert world.roster[tea].status == "open"
+    said = [r.text for r in world.checked() if r.text.startswith("茶")]
+    prompt = "\n".join(world.responder.prompts[-1])
+    assert any(text in prompt for text in said), "word for word"
+    (search,) = last_receipt(world.folder, world.graph, CONFIG).searches
+    assert tea in search.found
+    assert search.days is not None
+    assert search.days[0] <= "2026-03-02" <= search.days[1]
+
+
+def test_what_was_said_on_that_day_comes_first(world: World) -> None:
+    tell(world.graph, CONFIG, "What did we talk about on 2 March?")
+    quoted = last_receipt(world.folder, world.graph, CONFIG).quoted
+    days = [world.checked()[int(i[1:]) - 1].day for note in quoted for i in note.quotes]
+    said = sum(r.day == "2026-03-02" for r in world.checked())
+    assert days.count("2026-03-02") >= min(said, len(days)) - 1
+
+
+def test_its_words_are_enough_too(world: World) -> None:
+    tell(world.graph, CONFIG, "我们聊过茶的事情吗？")
+    assert world.named()["茶"] == "open"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "茶：第1次说到茶的事情。",
+        "On 2 March there was tea, and the rain came.",
+        "What did we talk about in November 2025?",
+        "What did we talk about on 9 April 2026?",
+    ],
+)
+def test_nothing_else_is(world: World, message: str) -> None:
+    tell(world.graph, CONFIG, message)
+    assert world.named()["茶"] == "archived"
+    prompt = "\n".join(world.responder.prompts[-1])
+    put_away = world.store.topic_records(world.roster[world.id_of("茶")])
+    assert not any(r.text in prompt for r in put_away if r.text != message)

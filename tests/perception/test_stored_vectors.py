@@ -1,0 +1,142 @@
+"""Vectors of messages: made once, wherever the message moves, and gone with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from langgraph.store.memory import InMemoryStore
+
+from topicloom.nodes.review.likeness import kernels_of
+from topicloom.perception.embedder import Vectors
+from topicloom.perception.hashing import HashingEmbedder
+from topicloom.perception.index import SessionIndex
+from topicloom.perception.vectors import StoredVectors
+from topicloom.state.blocks import blocks_of
+from topicloom.state.hierarchy import holders
+from topicloom.state.lifecycle import divided
+from topicloom.state.records import Record
+from topicloom.state.session import Session
+from topicloom.state.topics import Topic
+from topicloom.storage.base import Storage
+from topicloom.storage.files import FileStorage
+from topicloom.storage.references import merge_topics
+from topicloom.storage.sessions import SessionStore
+from topicloom.storage.stores import StoreStorage
+
+
+class CountingEmbedder(HashingEmbedder):
+    """Counts the messages that it was asked for; an index asks for briefs too."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.made = 0
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.made += sum(text.startswith(("user: ", "assistant: ")) for text in texts)
+        return super().embed(texts)
+
+
+@dataclass
+class Kept:
+    """A session of twelve messages in one topic, reopened at will as another process would."""
+
+    reopen: Callable[[], Storage]
+    session: Session
+    topic: Topic
+
+    def store(self) -> SessionStore:
+        return SessionStore(self.reopen().open("s"))
+
+    def embedded(self) -> int:
+        """How many messages a process that starts now has to embed."""
+        store, embedder = self.store(), CountingEmbedder()
+        index = SessionIndex(embedder, store.log, 500)
+        index.update(holders(store.roster(self.session)), store.topic_records)
+        return embedder.made
+
+
+@pytest.fixture(params=["files", "store"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
+    shared = InMemoryStore()
+
+    def reopen() -> Storage:
+        files = request.param == "files"
+        return FileStorage(tmp_path, fsync=False) if files else StoreStorage(shared)
+
+    store = SessionStore(reopen().open("s"))
+    said = [
+        Record(
+            seq=n,
+            role="assistant" if n % 2 == 0 else "user",
+            text=f"雨第{n}次",
+            time=f"2026-03-{n:02}T09:00:00+01:00",
+        )
+        for n in range(1, 13)
+    ]
+    session = store.append(Session(id="s"), said)
+    topic = store.move(Topic(id="t1", name="雨"), blocks_of(said))
+    session = store.save_topics(session, [topic])
+    kept = Kept(reopen, session, topic)
+    assert kept.embedded() == 12
+    assert kept.embedded() == 0
+    return kept
+
+
+def parts(kept: Kept) -> list[Topic]:
+    """The topic divided into two."""
+    store = kept.store()
+    blocks = blocks_of(store.topic_records(kept.topic))
+    first = store.move(Topic(id="t2", name="雨 (1)", parent="t1"), blocks[:2])
+    second = store.move(Topic(id="t3", name="雨 (2)", parent="t1"), blocks[2:])
+    kept.session = store.save_topics(kept.session, [divided(kept.topic, ()), first, second])
+    return [first, second]
+
+
+def test_a_division_embeds_nothing(kept: Kept) -> None:
+    parts(kept)
+    assert kept.embedded() == 0
+
+
+def test_nor_does_a_merge(kept: Kept) -> None:
+    first, second = (t.model_copy(update={"parent": None}) for t in parts(kept))
+    kept.session, _ = merge_topics(kept.store(), kept.session, second, first)
+    assert kept.embedded() == 0
+
+
+def test_nor_in_the_same_process(kept: Kept) -> None:
+    store, embedder = kept.store(), CountingEmbedder()
+    index = SessionIndex(embedder, store.log, 500)
+    index.update(holders(store.roster(kept.session)), store.topic_records)
+    parts(kept)
+    index.update(holders(store.roster(kept.session)), store.topic_records)
+    assert embedder.made == 0
+    assert set(index.search("雨第3次").topics) == {"t2", "t3"}
+
+
+def test_a_review_shares_them(kept: Kept) -> None:
+    store, embedder = kept.store(), CountingEmbedder()
+    topics = [(t, store.topic_records(t)) for t in parts(kept)]
+    kernels = kernels_of(store, embedder, topics, [])
+    assert embedder.made == 0
+    assert kernels.rows.shape == (2, 64)
+    assert kernels.between("t2", "t3") < 1
+
+
+def test_they_are_those_of_the_messages_in_their_order(kept: Kept) -> None:
+    records = kept.store().topic_records(kept.topic)[::-1]
+    made = HashingEmbedder(64).embed([r.line for r in records])
+    stored = StoredVectors(CountingEmbedder(), kept.store().log).of(records)
+    np.testing.assert_array_equal(stored, made.astype(np.float16).astype(np.float32))
+
+
+def test_what_is_purged_has_none(kept: Kept) -> None:
+    parts(kept)
+    store = kept.store()
+    store.purge(store.plan_purge(kept.session, [3, 4]))
+    keys, _ = store.log.vectors(HashingEmbedder(64).fingerprint).load()
+    assert len(keys) == 10
+    assert kept.embedded() == 2, "what is left of them"

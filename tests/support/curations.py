@@ -1,0 +1,113 @@
+"""Curations to test: sources of a few texts, and selectors that wait until they are let go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Event
+
+from topicloom.nodes.curation import Work
+from topicloom.perception.sources.base import Source
+from topicloom.roles.base import Answer, Local
+from topicloom.roles.planning import Selection, SelectRequest
+from topicloom.state.candidates import Candidate, SourceKind
+from topicloom.state.curation import Entry
+from topicloom.state.plan import Plan, SearchIntent
+from topicloom.state.prefetch import Interest, Place
+
+PATIENCE = 20.0
+"""Seconds after which a test that waits is broken."""
+
+
+@dataclass
+class Texts:
+    """A source of some texts, in that order, that counts what is fetched."""
+
+    kind: SourceKind
+    texts: Mapping[str, str]
+    error: Exception | None = None
+    """Raised by a search."""
+    queries: list[str] = field(default_factory=list)
+    fetched: list[str] = field(default_factory=list)
+
+    def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
+        self.queries.append(query)
+        if self.error is not None:
+            raise self.error
+        return [
+            Candidate(id=i, kind=self.kind, title=i, preview=text[:40], score=1 - n / 100)
+            for n, (i, text) in enumerate(list(self.texts.items())[:limit])
+        ]
+
+    def fetch(self, ids: Sequence[str]) -> dict[str, str]:
+        self.fetched += ids
+        return {i: self.texts[i] for i in ids if i in self.texts}
+
+
+@dataclass
+class Waiting(Local[SelectRequest, Selection]):
+    """Picks the first candidates, but not before it is let go."""
+
+    model: str = "waiting"
+    picks: int = 2
+    free: Event = field(default_factory=Event)
+    """Set it to let every call go, from now on."""
+    asked: Event = field(default_factory=Event)
+    """Set with the first call."""
+    requests: list[SelectRequest] = field(default_factory=list)
+    answered: int = 0
+
+    def call(self, request: SelectRequest) -> Answer[Selection]:
+        self.requests.append(request)
+        self.asked.set()
+        assert self.free.wait(PATIENCE)
+        self.answered += 1
+        return Answer(Selection(tuple(c.id for c in request.candidates[: self.picks]), "why"))
+
+
+def ready() -> Waiting:
+    """A selector that is let go already."""
+    selector = Waiting()
+    selector.free.set()
+    return selector
+
+
+def lore(*ids: str) -> Texts:
+    """Lore of a few words each."""
+    return Texts("lore", {i: f"All about {i}." for i in ids})
+
+
+def work(
+    turn: int,
+    *sources: Texts,
+    session: str = "s",
+    place: Place | None = None,
+    plan: Plan | None = None,
+    seen: tuple[Entry, ...] = (),
+) -> Work:
+    """What a turn wants, with a place of its own unless one is given."""
+    own = Plan(search=SearchIntent(keywords=("temple", "key")))
+    listed: dict[SourceKind, Source] = {s.kind: s for s in sources or (lore("lore_1", "lore_2"),)}
+    return Work(
+        session=session,
+        turn=turn,
+        place=place or Place(turn, ref(turn)),
+        basis="",
+        interest=Interest(None, frozenset({"temple", "key"})),
+        query=f"The key, for the {turn}th time?",
+        tail=(),
+        plan=plan or own,
+        language="en",
+        sources=listed,
+        seen=seen,
+    )
+
+
+def ref(number: int) -> str:
+    """The ref of a message."""
+    return f"{number:016x}"
+
+
+def refs(count: int) -> list[str]:
+    """Refs of a conversation, in order."""
+    return [ref(n) for n in range(1, count + 1)]

@@ -1,0 +1,123 @@
+"""Sessions of an application that has a domain: a document, planners, and graphs over them."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from sessions import thread
+
+from roles import Clock, fake_roles
+from topicloom.context.domain import Domain
+from topicloom.evaluation.replay import Graph
+from topicloom.graph.session import build_session_graph
+from topicloom.roles.base import Answer, Local
+from topicloom.roles.planning import PlanRequest
+from topicloom.roles.team import Roles
+from topicloom.settings import Settings
+from topicloom.state.plan import Plan
+
+CONFIG = thread()
+
+
+def the_document() -> dict[str, Any]:
+    """A document with entities, containers, events and plain fields."""
+    return copy.deepcopy(_DOCUMENT)
+
+
+_DOCUMENT: dict[str, Any] = {
+    "health": 85,
+    "location": "forest",
+    "inventory": {
+        "main_bag": {
+            "_anchor": "bag_main",
+            "items": [
+                {"id": "item_sword_01", "name": "Iron Sword", "count": 1},
+                {"id": "item_potion_02", "name": "Healing Potion", "count": 2},
+                {"id": "item_lamp_03", "name": "灯笼", "count": 4},
+            ],
+        },
+        "belt": {"slots": 3},
+    },
+    "tasks": [
+        {"id": "t1", "title": "Pack the books", "status": "open", "priority": 2},
+        {"id": "t2", "title": "Call the movers", "status": "completed", "priority": 1},
+    ],
+    "notes": ["the door is locked"],
+    "events": [
+        {"id": "q_001", "status": "in_progress", "objective": "Find the temple", "after": ["q_0"]},
+        {"id": "q_002", "status": "in_progress", "objective": "Help the blacksmith"},
+        {"id": "q_0", "status": "done", "objective": "Find the lost necklace"},
+    ],
+}
+
+
+@dataclass
+class ScriptedPlanner(Local[PlanRequest, Plan]):
+    """Plans as told, a plan a turn, and then in one way for ever."""
+
+    script: list[Plan | Exception] = field(default_factory=list)
+    otherwise: Plan = field(default_factory=Plan)
+    requests: list[PlanRequest] = field(default_factory=list)
+
+    def call(self, request: PlanRequest) -> Answer[Plan]:
+        self.requests.append(request)
+        plan = self.script.pop(0) if self.script else self.otherwise
+        if isinstance(plan, Exception):
+            raise plan
+        return Answer(plan)
+
+
+def edit_plan(*edits: tuple[Any, ...], reply: str = "") -> Plan:
+    """The plan of a turn that only changes the document."""
+    return Plan(kind="state_edit", edits=edits, reply=reply)
+
+
+def open_domain(
+    folder: Path,
+    roles: Roles | None = None,
+    *,
+    planner: Any = None,
+    domain: Domain | None = None,
+    tools: Any = (),
+    checkpointer: Any = None,
+    storage: Any = None,
+    instructions: str = "",
+    **settings: Any,
+) -> Graph:
+    """A compiled session graph with a domain over a folder."""
+    options = {"window": 4_000, "recall_tokens": 500, "fsync": False, **settings}
+    roles = roles or fake_roles()
+    return build_session_graph(
+        settings=Settings.model_validate({"folder": folder, **options}),
+        roles=replace(roles, planner=planner) if planner is not None else roles,
+        tools=tools,
+        instructions=instructions,
+        clock=Clock(),
+        storage=storage,
+        domain=domain or Domain(),
+    ).compile(checkpointer=checkpointer or InMemorySaver())
+
+
+def say(
+    graph: Graph,
+    text: str,
+    document: Any = None,
+    *,
+    config: RunnableConfig = CONFIG,
+    id: str | None = None,
+) -> dict[str, Any]:
+    """One turn; returns the state after it."""
+    given = {} if document is None else {"document": document}
+    state: dict[str, Any] = graph.invoke({"messages": [HumanMessage(text, id=id)], **given}, config)
+    return state
+
+
+def reply_of(state: dict[str, Any]) -> str:
+    """The last message of the `messages` channel."""
+    return str(state["messages"][-1].content)

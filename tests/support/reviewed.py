@@ -1,0 +1,167 @@
+"""A session to review, with roles that say what a test tells them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from langchain_core.vectorstores import VectorStore
+from langgraph.checkpoint.memory import InMemorySaver
+from sessions import check_kept, kept, past, record, tell, thread
+
+from roles import Clock, NamedRouter, ScriptedResponder, fake_roles
+from topicloom.evaluation.replay import Graph, session_of
+from topicloom.graph.review import ReviewOptions, review
+from topicloom.graph.session import build_session_graph
+from topicloom.roles.base import Answer, Local, MergeRequest, ReviewRequest
+from topicloom.roles.team import Roles
+from topicloom.settings import Settings
+from topicloom.state.records import Record
+from topicloom.state.review import Assessment
+from topicloom.state.review_channels import ReviewReport
+from topicloom.state.session import Session
+from topicloom.state.topics import Roster
+from topicloom.storage.sessions import SessionStore
+
+CONFIG = thread()
+AWAKE = {"floor": 0, "usual": 2, "ceiling": 2}
+
+
+@dataclass
+class Reviewer(Local[ReviewRequest, Assessment]):
+    """Rates topics by name, as told."""
+
+    importance: dict[str, float] = field(default_factory=dict)
+    once: tuple[str, ...] = ()
+    requests: list[ReviewRequest] = field(default_factory=list)
+
+    def call(self, request: ReviewRequest) -> Answer[Assessment]:
+        self.requests.append(request)
+        name, count = request.topic.name, len(request.records)
+        return Answer(
+            Assessment(
+                name=name,
+                brief=f"{name}, {count} in brief",
+                summary=f"{name}, {count} summed up",
+                importance=self.importance.get(name, 0.9),
+                once=name in self.once,
+            )
+        )
+
+
+@dataclass
+class Merger(Local[MergeRequest, float]):
+    """Says of some names that they are the same."""
+
+    same: frozenset[str] = frozenset()
+    everything: bool = False
+    asked: list[set[str]] = field(default_factory=list)
+
+    def call(self, request: MergeRequest) -> Answer[float]:
+        names = {t.name for t in request.topics}
+        self.asked.append(names)
+        return Answer(float(self.everything or names == self.same))
+
+
+@dataclass
+class World:
+    """A session of four topics, two of them active, with all that a review needs."""
+
+    folder: Path
+    clock: Clock = field(default_factory=Clock)
+    checkpointer: InMemorySaver = field(default_factory=InMemorySaver)
+    reviewer: Any = field(default_factory=lambda: Reviewer(importance={"茶": 0.1}))
+    merger: Any = field(default_factory=Merger)
+    responder: ScriptedResponder = field(default_factory=ScriptedResponder)
+    router: NamedRouter = field(default_factory=lambda: NamedRouter({"茶": 0.9}))
+    settings: dict[str, Any] = field(default_factory=dict)
+    index: VectorStore | None = None
+    """Where archived topics are handed over to."""
+    awake: dict[str, int] = field(default_factory=lambda: AWAKE)
+    """How many topics are active."""
+    seconds: float = 60.0
+    """Deadline of roles in turns."""
+
+    @property
+    def roles(self) -> Roles:
+        roles = fake_roles(self.responder, router=self.router)
+        return replace(roles, reviewer=self.reviewer, merger=self.merger)
+
+    @property
+    def graph(self) -> Graph:
+        return build_session_graph(
+            settings=Settings.model_validate(
+                {
+                    "folder": self.folder,
+                    "window": 2_000,
+                    "recall_tokens": 500,
+                    "fsync": False,
+                    "activation": self.awake,
+                    "role_seconds": self.seconds,
+                }
+            ),
+            roles=self.roles,
+            clock=self.clock,
+            archive_index=self.index,
+        ).compile(checkpointer=self.checkpointer)
+
+    def begin(self, *tags: str, days: float = 8) -> None:
+        """Talk about topics, the last two of which stay awake; then let days go by."""
+        tags = tags or ("茶", "雨", "山", "海")
+        graph = self.graph
+        for n in range(0, len(tags), 2):
+            record(graph, CONFIG, *past(*tags[n : n + 2], rounds=3))
+            tell(graph, CONFIG, f"{tags[n + 1]}：还有吗？", keep=0)
+            self.clock.now += timedelta(days=days)
+        self.clock.now -= timedelta(days=days)
+        self.sleep(*tags[:-2])
+        self.clock.now += timedelta(days=days)
+
+    def sleep(self, *names: str) -> None:
+        """Let topics fall asleep."""
+        session = self.session
+        ids = {t.id for t in self.roster if t.name in names}
+        active = {i: s for i, s in session.active.items() if i not in ids}
+        session = session.model_copy(update={"active": active})
+        state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
+        self.graph.update_state(CONFIG, state, as_node="settle")
+
+    def options(self, roles: Roles | None = None) -> ReviewOptions:
+        settings = {"folder": self.folder, "fsync": False, "window": 2_000, **self.settings}
+        return {
+            "roles": roles or self.roles,
+            "settings": Settings.model_validate(settings),
+            "clock": self.clock,
+            "archive_index": self.index,
+        }
+
+    def review(self, **more: Any) -> ReviewReport:
+        return review(self.graph, CONFIG, **self.options(), **more)
+
+    @property
+    def session(self) -> Session:
+        return session_of(self.graph, CONFIG)
+
+    @property
+    def store(self) -> SessionStore:
+        return kept(self.folder, self.session)
+
+    @property
+    def roster(self) -> Roster:
+        return self.store.roster(self.session)
+
+    def checked(self) -> list[Record]:
+        return check_kept(self.store, self.session)
+
+    def named(self) -> dict[str, str]:
+        """Status by name."""
+        return {t.name: t.status for t in self.roster}
+
+    def id_of(self, name: str) -> str:
+        return next(t.id for t in self.roster if t.name == name)
+
+    def files(self) -> set[str]:
+        root = self.folder / "s" / "topics"
+        return {str(p.relative_to(root)) for p in root.rglob("*.jsonl*")}
