@@ -19,6 +19,7 @@ WANTED = (
     "topicloom/prompts/cues/*.txt",
     "topicloom/samples/*.jsonl",
     "topicloom/templates/*.jinja",
+    "topicloom/evaluation/example.toml",
     "topicloom-*.dist-info/licenses/LICENSE",
     "topicloom-*.dist-info/licenses/NOTICE",
 )

@@ -12,6 +12,7 @@ TopicLoomError
 │   └── NotAConversationError a file that holds no conversation
 ├── StorageError              stored data that cannot be what was written
 │   └── MissingRecordError    a reference that points at nothing
+├── BrokenInvariantError      a session that lost, doubled or changed a message
 ├── SessionBusyError          another process holds the session's lock
 ├── TransitionError           a step that the life of a topic does not have
 ├── UnusableAnswerError       a model's answer that holds nothing of what was asked for
@@ -67,6 +68,10 @@ class StorageError(TopicLoomError):
 
 class MissingRecordError(StorageError):
     """A reference into storage that points at nothing."""
+
+
+class BrokenInvariantError(TopicLoomError):
+    """A session of which a message is lost, in two places, or not what was said."""
 
 
 class SessionBusyError(TopicLoomError):

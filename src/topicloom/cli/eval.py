@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from topicloom.cli import eval_generate, eval_run
+
 eval_app = typer.Typer(help="Measure on recorded conversations.", no_args_is_help=True)
 
 
@@ -30,16 +32,24 @@ def memory(
     window: Annotated[
         int, typer.Option(min=1_000, help="Main window in tokens during the replay.")
     ] = 8_000,
+    topic_window: Annotated[
+        int, typer.Option(min=1_000, help="Window of a topic in tokens.")
+    ] = 64_000,
+    reviews: Annotated[
+        Literal["none", "daily"],
+        typer.Option(help="Review at every midnight that the recorded dates pass."),
+    ] = "none",
 ) -> None:
     """Replay conversations, ask their questions, and see whether the evidence is in the context.
 
     A token here is a CJK character or four other characters, of `speaker: text`. Each question
     starts from the state after the whole conversation (or before the message that asks it) and
-    does not become part of it.
+    does not become part of it. The clock is that of the recording. At the end every message must
+    be in exactly one place, word for word.
     """
     from topicloom.cli.evaluating import MemoryOptions, run_memory
 
-    run_memory(MemoryOptions(file, out, budget, recent, window))
+    run_memory(MemoryOptions(file, out, budget, recent, window, topic_window, reviews))
 
 
 @eval_app.command()
@@ -80,3 +90,7 @@ def threads(
     from topicloom.cli.untangling import ThreadOptions, run_threads
 
     run_threads(ThreadOptions(file, by, weights, out))
+
+
+eval_run.register(eval_app)
+eval_generate.register(eval_app)

@@ -14,8 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from topicloom.cli.writing import write_lines
+from topicloom.evaluation.by_date import BY_DATE
 from topicloom.evaluation.conversations import Conversation, load_conversations
-from topicloom.evaluation.memory import MemoryEvaluation, MemoryRow
+from topicloom.evaluation.memory import MemoryEvaluation, MemoryRow, Reviews
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,19 @@ class MemoryOptions:
     budget: int
     recent: int
     window: int
+    topic_window: int = 64_000
+    reviews: Reviews = "none"
+
+    @property
+    def setup(self) -> dict[str, object]:
+        """What tells the rows of this run from those of others in the same file."""
+        return {
+            "budget": self.budget,
+            "recent": self.recent,
+            "window": self.window,
+            "topic_window": self.topic_window,
+            "reviews": self.reviews,
+        }
 
 
 def run_memory(options: MemoryOptions, console: Console | None = None) -> list[MemoryRow]:
@@ -36,6 +50,7 @@ def run_memory(options: MemoryOptions, console: Console | None = None) -> list[M
     not run again.
 
     Raises:
+        BrokenInvariantError: If a message of a conversation is lost, twice, or not what was said.
         NotAConversationError: If the file holds something else.
         StorageUnavailableError: If the results cannot be written.
     """
@@ -50,17 +65,25 @@ def run_memory(options: MemoryOptions, console: Console | None = None) -> list[M
         found = _one(conversation, options, console)
         rows += found
         if options.out is not None:
-            lines = (json.dumps(row.as_json(), ensure_ascii=False) for row in found)
+            told = (row.as_json() | options.setup for row in found)
+            lines = (json.dumps(row, ensure_ascii=False) for row in told)
             write_lines(options.out, lines, add=True)
     console.print(summary(rows, options))
+    if options.reviews != "none":
+        console.print(by_date(rows))
     return rows
 
 
 def _one(conversation: Conversation, options: MemoryOptions, console: Console) -> list[MemoryRow]:
     evaluation = MemoryEvaluation(
-        budget=options.budget, recent=options.recent, window=options.window
+        budget=options.budget,
+        recent=options.recent,
+        window=options.window,
+        topic_window=options.topic_window,
+        reviews=options.reviews,
     )
     rows: list[MemoryRow] = []
+    put_away = merged = 0
     spoken = sum(bool(m.text.strip()) for m in conversation.messages)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -78,8 +101,13 @@ def _one(conversation: Conversation, options: MemoryOptions, console: Console) -
             if isinstance(event, MemoryRow):
                 rows.append(event)
                 progress.advance(asked)
-            else:
+            elif isinstance(event, int):
                 progress.advance(fed, event)
+            else:
+                put_away += len(event.archived)
+                merged += len(event.merged)
+    if options.reviews != "none":
+        console.print(f"{conversation.id}: reviews archived {put_away} topics, merged {merged}")
     return rows
 
 
@@ -88,7 +116,7 @@ def summary(rows: Sequence[MemoryRow], options: MemoryOptions) -> Table:
     table = Table(title=f"Evidence recall at {options.budget:,} tokens: {options.file.name}")
     for column in ("category", "questions", "recall", "all of it", "tokens"):
         table.add_column(column, justify="left" if column == "category" else "right")
-    scored = [row for row in rows if row.evidence]
+    scored = [row for row in rows if row.evidence and row.category != BY_DATE]
     groups = {
         c: [r for r in scored if r.category == c] for c in sorted({r.category for r in scored})
     }
@@ -105,14 +133,18 @@ def summary(rows: Sequence[MemoryRow], options: MemoryOptions) -> Table:
     return table
 
 
+def by_date(rows: Sequence[MemoryRow]) -> str:
+    """How many archived topics are quoted when they are asked for."""
+    asked = [row for row in rows if row.category == BY_DATE]
+    quoted = sum(row.recall > 0 for row in asked)
+    return f"Archived topics that are quoted when asked for by date: {quoted} of {len(asked)}."
+
+
 def _done(options: MemoryOptions) -> list[MemoryRow]:
     """Rows of the results file that belong to this run."""
     if options.out is None or not options.out.exists():
         return []
     rows = [json.loads(line) for line in options.out.read_text("utf-8").splitlines() if line]
-    evidence = {
-        (c.id, q.id): q.evidence for c in load_conversations(options.file) for q in c.questions
-    }
     return [
         MemoryRow(
             conversation=row["conversation"],
@@ -122,8 +154,8 @@ def _done(options: MemoryOptions) -> list[MemoryRow]:
             message_ids=tuple(row["message_ids"]),
             tokens=row["tokens"],
             calls=row["calls"],
-            evidence=evidence[row["conversation"], row["question"]],
+            evidence=tuple(row["evidence"]),
         )
         for row in rows
-        if row["budget"] == options.budget and (row["conversation"], row["question"]) in evidence
+        if options.setup.items() <= row.items()
     ]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -15,8 +16,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from topicloom.context.options import TurnOptions
 from topicloom.context.tokens import budget_tokens
 from topicloom.evaluation.budget import BudgetCounter
+from topicloom.evaluation.by_date import questions_by_date
 from topicloom.evaluation.conversations import Conversation, Question
+from topicloom.evaluation.invariants import check_session
+from topicloom.evaluation.recorded_time import DailyReviews, RecordedClock
 from topicloom.evaluation.replay import Graph, exchanges, feed, session_of
+from topicloom.graph.review import build_review_graph
 from topicloom.graph.session import build_session_graph
 from topicloom.perception.defaults import default_embedder
 from topicloom.roles.base import ReplyRequest
@@ -26,9 +31,12 @@ from topicloom.settings import Settings
 from topicloom.state.recall import number_of
 from topicloom.state.receipt import Receipt
 from topicloom.state.records import Record, text_of
+from topicloom.state.review_channels import ReviewReport
 from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
+
+Reviews = Literal["none", "daily"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,7 @@ class MemoryRow:
             "tokens": self.tokens,
             "calls": self.calls,
             "recall": round(self.recall, 4),
+            "evidence": list(self.evidence),
         }
 
 
@@ -98,22 +107,41 @@ class MemoryEvaluation:
     """Newest messages that stay in view anyway."""
     window: int = 8_000
     """Main window while the conversation is replayed."""
+    topic_window: int = 64_000
+    """Window of a topic."""
+    reviews: Reviews = "none"
+    """Whether the session is reviewed at every midnight that the recording passes."""
     settings: Settings = field(default_factory=Settings)
     """Everything else."""
 
-    def run(self, conversation: Conversation, folder: Path) -> Iterator[MemoryRow | int]:
-        """Replay and ask; yields rows, and between them how many messages were fed.
+    def run(
+        self, conversation: Conversation, folder: Path
+    ) -> Iterator[MemoryRow | ReviewReport | int]:
+        """Replay and ask; yields rows, and between them reviews and how many messages were fed.
 
         Each question starts from the state at its place in the conversation (the end, or
-        `asked_at`) and does not become part of it.
+        `asked_at`) and does not become part of it. Last come questions of our own for what was
+        archived; their category is `BY_DATE`.
+
+        Raises:
+            BrokenInvariantError: If at the end a message is lost, twice, or not what was said.
         """
         oracle = Oracle()
         recorded = RecordedResponder(oracle)
         storage = FileStorage(folder, fsync=False)
-        graph = self._graph(recorded, storage)
+        clock = RecordedClock.of(conversation.messages, lambda: datetime.now().astimezone())
+        options = self._options(recorded, storage, clock)
+        graph = build_session_graph(**options, counter=BudgetCounter()).compile(
+            checkpointer=InMemorySaver()
+        )
         config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
+        daily = DailyReviews(build_review_graph(graph, **options).compile(), clock, conversation.id)
         due = _by_place(conversation)
         for exchange in exchanges(conversation):
+            moment = clock.after(exchange.said)
+            if self.reviews == "daily":
+                yield from daily.until(moment)
+            clock.now = moment
             for message_id in exchange.ids:
                 for question in due.pop(message_id, ()):
                     yield self._ask(graph, storage, oracle, conversation, question, config)
@@ -121,16 +149,25 @@ class MemoryEvaluation:
             yield len(exchange)
         for question in (q for questions in due.values() for q in questions):
             yield self._ask(graph, storage, oracle, conversation, question, config)
+        session = session_of(graph, config)
+        store = SessionStore(FileStorage(folder).open(session.id))
+        check_session(store, session, [m for m in conversation.messages if m.text.strip()])
+        for question in questions_by_date(store, session):
+            yield self._ask(graph, storage, oracle, conversation, question, config)
 
-    def _graph(self, recorded: RecordedResponder, storage: FileStorage) -> Graph:
+    def _options(
+        self, recorded: RecordedResponder, storage: FileStorage, clock: RecordedClock
+    ) -> dict[str, Any]:
+        """What session graph and review graph are built with."""
         settings = self.settings.model_copy(
-            update={"window": self.window, "recall_tokens": self.budget}
+            update={
+                "window": self.window,
+                "topic_window": self.topic_window,
+                "recall_tokens": self.budget,
+            }
         )
         roles = replace(embedded_roles(default_embedder()), responder=recorded)
-        graph = build_session_graph(
-            settings=settings, roles=roles, storage=storage, counter=BudgetCounter()
-        )
-        return graph.compile(checkpointer=InMemorySaver())
+        return {"settings": settings, "roles": roles, "storage": storage, "clock": clock}
 
     def _ask(
         self,

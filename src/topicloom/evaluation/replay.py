@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -120,11 +120,16 @@ def as_message(message: RecordedMessage) -> BaseMessage:
 
 @lru_cache(1_000)
 def iso_time(text: str) -> str:
-    """A recorded time in ISO 8601; as it is where nobody can read it."""
+    """A recorded time in ISO 8601, UTC where it has no zone; as it is where nobody can read it."""
+    found = _moment(text)
+    return found.replace(tzinfo=found.tzinfo or UTC).isoformat() if found else text
+
+
+def _moment(text: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(text).isoformat()
+        return datetime.fromisoformat(text)
     except ValueError:
         from dateparser import parse  # takes a third of a second to import
 
-        found = parse(text, languages=["en", "zh"])
-        return found.isoformat() if found else text
+        found: datetime | None = parse(text, languages=["en", "zh"])
+        return found
