@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -16,3 +17,10 @@ def test_every_constant_is_given_as_it_is() -> None:
     given = {name: float(value) for name, value in rows}
     numbers = {n: v for n, v in vars(ranking).items() if n.startswith("_") and type(v) is float}
     assert given == numbers
+
+
+def test_both_manners_are_given_as_they_are() -> None:
+    page = (ROOT / "docs" / "recall.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([a-z]+)` \| ([\d.]+) \| ([\d.]+) \|", page, re.MULTILINE)
+    for column, manner in ((1, ranking._DIALOGUE), (2, ranking._MEETING)):
+        assert {r[0]: float(r[column]) for r in rows} == dataclasses.asdict(manner)

@@ -74,9 +74,10 @@ def test_without_reviews_nothing_is(tmp_path: Path) -> None:
 
 
 def test_a_session_that_was_changed_by_hand_is_told(tmp_path: Path) -> None:
+    events = run(tmp_path, "none")
+    assert any(isinstance(event, MemoryRow) for event in events)
+    (path,) = tmp_path.glob("*/transcript.jsonl")
+    text = path.read_text("utf-8")
+    path.write_text(text.replace('"source":"a1"', '"source":"b1"'), "utf-8")
     with pytest.raises(StorageError, match="is not what was written"):
-        for event in run(tmp_path, "none"):
-            if isinstance(event, MemoryRow):
-                (path,) = tmp_path.glob("*/transcript.jsonl")
-                text = path.read_text("utf-8")
-                path.write_text(text.replace('"source":"a1"', '"source":"b1"'), "utf-8")
+        list(events)

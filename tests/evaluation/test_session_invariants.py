@@ -69,33 +69,33 @@ def test_a_message_in_no_topic(kept: Kept) -> None:
 
 def test_a_message_in_two_topics(kept: Kept) -> None:
     kept.move("t3", 5, 6)
-    with pytest.raises(BrokenInvariantError, match="m5 .* is in t1 and in t3"):
+    with pytest.raises(BrokenInvariantError, match=r"m5 .* is in t1 and in t3"):
         kept.check()
 
 
 def test_a_message_in_the_tail_and_in_a_topic(kept: Kept) -> None:
     kept.move("t3", 7, 8)
-    with pytest.raises(BrokenInvariantError, match="m7 .* is in the tail and in t3"):
+    with pytest.raises(BrokenInvariantError, match=r"m7 .* is in the tail and in t3"):
         kept.check()
 
 
 def test_a_message_that_reads_otherwise_in_its_topic(kept: Kept) -> None:
     kept.records[3] = kept.records[3].model_copy(update={"text": "else"})
     kept.move("t2", 3, 4)
-    with pytest.raises(BrokenInvariantError, match="m4 .* reads otherwise in t2"):
+    with pytest.raises(BrokenInvariantError, match=r"m4 .* reads otherwise in t2"):
         kept.check()
 
 
 def test_messages_out_of_order(kept: Kept) -> None:
     kept.move("t1", 5, 6, 1, 2)
-    with pytest.raises(BrokenInvariantError, match="m1 .* stands after m6 in t1"):
+    with pytest.raises(BrokenInvariantError, match=r"m1 .* stands after m6 in t1"):
         kept.check()
 
 
 def test_an_exchange_that_was_parted(kept: Kept) -> None:
     kept.move("t1", 1, 2, 5)
     kept.move("t2", 3, 4, 6)
-    with pytest.raises(BrokenInvariantError, match="m5 .* parted: t1 and t2"):
+    with pytest.raises(BrokenInvariantError, match=r"m5 .* parted: t1 and t2"):
         kept.check()
 
 

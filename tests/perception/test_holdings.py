@@ -39,12 +39,12 @@ class Rounded(HashingEmbedder):
 
 @dataclass
 class Life:
-    """A session whose topics grow, divide, merge and are archived, with an index kept up to date."""
+    """A session whose topics grow, divide, merge and are archived, and an index kept up to date."""
 
     store: SessionStore = field(
         default_factory=lambda: SessionStore(StoreStorage(InMemoryStore()).open("s"))
     )
-    session: Session = Session(id="s")
+    session: Session = field(default_factory=lambda: Session(id="s"))
     made: int = 0
     said: int = 0
     past: list[Session] = field(default_factory=list)

@@ -9,6 +9,7 @@ everything but the newest messages again.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -53,10 +54,10 @@ def reader_messages(
     step = max(1, limit // 8)
     now = shown.lines(tail)
     now_sizes = sizes_of(now, counter)
-    now_cut = min(left_out(now_sizes, room // 2, step), max(0, len(now) - 1))
+    now_cut = anchored([r.seq for r in tail], now_sizes, room // 2)
     topic_room = room - min(sum(now_sizes), room // 2)
     topic = _topic(records, shown, topic_room, step)
-    current = rest_of(now, now_cut, words.missing.format(count=now_cut))
+    current = now[now_cut:]  # without a notice: what it would count changes with every split
     if current:
         current[0] = f"{words.now}\n{current[0]}"
     return [system, *map(HumanMessage, [*topic, *current])]
@@ -117,6 +118,26 @@ def left_out(sizes: Sequence[int], room: int, step: int) -> int:
             return index
         dropped += size
     return len(sizes)
+
+
+def anchored(numbers: Sequence[int], sizes: Sequence[int], room: int) -> int:
+    """How many leading messages of the conversation to leave out so that the rest fits.
+
+    The cut goes by the messages' numbers, so it stays where it is when a split moves the beginning
+    of the conversation, and while as many messages are added as a step has. Of steps that are
+    powers of two the widest is taken of which the last one and a quarter fit.
+
+    Args:
+        numbers: Of the messages, ascending.
+        sizes: Tokens of each.
+        room: Tokens that they may come to; the newest message stays in any case.
+    """
+    for step in (2**n for n in range(10, 0, -1)):
+        first = numbers[-1] // step * step - step // 4 if numbers else 0
+        cut = bisect_left(numbers, first)
+        if sum(sizes[cut:]) <= room:
+            return cut
+    return max(0, len(numbers) - 1)
 
 
 def sizes_of(texts: Sequence[str], counter: TokenCounter) -> list[int]:

@@ -27,6 +27,8 @@ class _Row:
     topic: str | None
     cost: int
     from_user: bool
+    speaker: str
+    """The speaker's name; "" without one."""
     day: str
 
 
@@ -89,7 +91,7 @@ class Holdings:
         for topic, r in fresh:
             self._places[r.seq] = len(self._rows)
             cost = budget_tokens(r.line)
-            row = _Row(r.seq, _digest(r), topic, cost, r.role == "user", r.day)
+            row = _Row(r.seq, _digest(r), topic, cost, r.role == "user", r.speaker or "", r.day)
             self._rows.append(row)
             self.words.add(r.label, r.text)
 
@@ -128,10 +130,14 @@ class Sight:
     def messages(self) -> Messages:
         """The rest."""
         days = {day: words_of_day(day) for day in {row.day for row in self._rows}}
+        names = sorted({row.speaker for row in self._rows})
+        places = {name: place for place, name in enumerate(names)}
         return Messages(
             costs=np.array([row.cost for row in self._sorted], dtype=float),
             from_user=np.array([row.from_user for row in self._sorted], dtype=float),
             dates=[days[row.day] for row in self._sorted],
+            names=names,
+            speaker=np.array([places[row.speaker] for row in self._sorted], dtype=np.intp),
         )
 
     def places(self) -> dict[str, list[int]]:

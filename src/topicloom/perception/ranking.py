@@ -1,8 +1,7 @@
 """What a message is worth for a query: words, meaning, surroundings, and what it costs.
 
 Found by comparing evidence recall under a token budget on four kinds of conversations (two
-people, an assistant, meetings, interleaved tasks); one set of constants serves all of them.
-Ablations are in `docs/recall.md`.
+people, an assistant, meetings, interleaved tasks). Ablations are in `docs/recall.md`.
 """
 
 from __future__ import annotations
@@ -13,20 +12,44 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topicloom.perception.spread import Floats, neighbours
+from topicloom.perception.words import words_of
 
-_DENSE, _LEXICAL = 1.5, 1.0
-"""Weights of the standardised cosine and BM25."""
-_REACH, _PULL = 100.0, 1.0
-"""Reach of the surroundings in tokens, and the pull towards "nothing near by"."""
-_NEAR, _NEARER = 2.0, 1.0
-"""Weights of the score of the surroundings, and of the surroundings' surroundings."""
-_PRICE, _FRAME = 0.85, 4.0
-"""Weight of the price, which is the logarithm of a quote's tokens, its frame included. At 1 the
-count of messages found is highest; below, long messages that matter are found more often."""
-_SELF, _DATE = 1.0, 0.5
+_NAMED = 1.0
+"""Bonus for the words of someone whom the query names, before it spreads to the surroundings."""
+_USUAL, _PULL = 30.0, 1.0
+"""Tokens of a usual message, and the pull towards "nothing near by" in usual messages."""
+_FRAME = 4.0
+"""Tokens that quoting costs beside the text."""
+_SELF, _DATE = 1.5, 1.5
 """Bonus for the user's own words when the query is about them, and for each named date word."""
+_PARTY = 0.05
+"""Share of the messages from which someone has a part in a conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How people talk: what a message's own words say, and what its surroundings say."""
+
+    own: float
+    """Weight of the message's own score."""
+    near: float
+    """Weight of the score of its surroundings."""
+    nearer: float
+    """Weight of the surroundings' surroundings."""
+    reach: float
+    """Reach of the surroundings in tokens."""
+    price: float
+    """Weight of the price, which is the logarithm of a quote's tokens, its frame included. At 1
+    the count of messages found is highest; below, long ones that matter are found more often."""
+
+
+_DIALOGUE = Manner(own=1.0, near=2.0, nearer=1.0, reach=80.0, price=0.9)
+"""Of two: an answer often stands next to the words that were asked for."""
+_MEETING = Manner(own=0.05, near=1.0, nearer=1.0, reach=300.0, price=0.35)
+"""Of more: half sentences, of which no single one says much; a subject goes on for minutes."""
 
 _MONTHS = frozenset(
     "january february march april may june july august september october november december".split()
@@ -54,6 +77,10 @@ class Messages:
     """1 for the user's own, else 0."""
     dates: Sequence[frozenset[str]]
     """Words and numbers of each one's date."""
+    names: Sequence[str]
+    """Names of the speakers; "" stands for all who have none."""
+    speaker: NDArray[np.intp]
+    """Place of each one's speaker among the names."""
 
 
 def rank(query: str, cosine: Floats, lexical: Floats, messages: Messages) -> Floats:
@@ -65,22 +92,43 @@ def rank(query: str, cosine: Floats, lexical: Floats, messages: Messages) -> Flo
         lexical: BM25 of each.
         messages: What they are.
     """
+    manner = manner_of(messages)
     price = np.log(messages.costs + _FRAME)
-    found = _standard(
-        _without_length(_DENSE * _standard(cosine) + _LEXICAL * _standard(lexical), price)
-    )
+    found = _standard(_without_length(_standard(cosine) + _standard(lexical), price))
+    found = found + _NAMED * _named(query, messages)
+    # A long message says more surely than a short one what is talked about.
+    weight = np.sqrt(messages.costs / _USUAL)
     position = np.cumsum(messages.costs) - messages.costs / 2
-    near = neighbours(np.stack([found, np.ones(len(found))], axis=1), position, _REACH)
+    near = neighbours(np.stack([found * weight, weight], axis=1), position, manner.reach)
     mass = _PULL + near[:, 1]
     once = near[:, 0] / mass
-    twice = neighbours(once[:, None], position, _REACH)[:, 0] / mass
-    priority: Floats = found + _NEAR * once + _NEARER * twice - _PRICE * price
+    twice = neighbours((once * weight)[:, None], position, manner.reach)[:, 0] / mass
+    priority: Floats = (
+        manner.own * found + manner.near * once + manner.nearer * twice - manner.price * price
+    )
     if _I_SAID.search(query) and not _YOU_SAID.search(query):
         priority = priority + _SELF * messages.from_user
     asked = date_words(query) & (_MONTHS | {w for w in date_words(query) if w.isdigit()})
     if asked:
         priority = priority + _DATE * np.array([len(asked & d) for d in messages.dates])
     return priority
+
+
+def manner_of(messages: Messages) -> Manner:
+    """A meeting if more than two people have a part in it."""
+    shares = np.bincount(messages.speaker, minlength=len(messages.names)) / len(messages.speaker)
+    parties = [n for n, share in zip(messages.names, shares, strict=True) if n and share >= _PARTY]
+    return _MEETING if len(parties) > 2 else _DIALOGUE
+
+
+def _named(query: str, messages: Messages) -> Floats:
+    """How much of each speaker's name is in the query, 0 to 1, over the mean of all messages."""
+    asked = set(words_of(query))
+    names = [words_of(name) for name in messages.names]
+    shares = np.array([sum(w in asked for w in n) / max(1, len(n)) for n in names])
+    named: Floats = shares[messages.speaker]
+    over: Floats = named - named.mean()
+    return over
 
 
 def date_words(text: str) -> frozenset[str]:

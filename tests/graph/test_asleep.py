@@ -1,0 +1,71 @@
+"""What sleeps is quoted where the local index is the only reader, and is not woken by that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from sessions import kept, last_receipt, open_graph, past, prompt_of, record, tell, thread
+
+from roles import ScriptedResponder, SteadyReader, fake_roles
+from topicloom.evaluation.replay import Graph, session_of
+from topicloom.perception.hashing import HashingEmbedder
+from topicloom.roles.base import Reader
+from topicloom.roles.embedded import embedded_roles
+from topicloom.state.lifecycle import archived
+
+CONFIG = thread()
+TAGS = ("种花", "修车", "做菜", "钓鱼", "下棋")
+FEW = {"window": 1, "floor": 0, "usual": 1, "ceiling": 1}
+"""Room for one active topic."""
+QUESTION = "种花修车做菜钓鱼下棋这些事情，第1次都是怎么说的？"
+
+
+def asked(folder: Path, reader: Reader) -> tuple[Graph, ScriptedResponder]:
+    """A session with five topics, of which one has room to be active, and a question on all."""
+    responder = ScriptedResponder()
+    roles = replace(fake_roles(responder), reader=reader)
+    graph = open_graph(folder, roles, window=6_000, recall_tokens=900, activation=FEW)
+    record(graph, CONFIG, *past(*TAGS))
+    tell(graph, CONFIG, QUESTION, keep=0)
+    return graph, responder
+
+
+def test_an_answer_that_rests_on_many_topics_is_quoted_from_all_of_them(tmp_path: Path) -> None:
+    reader = embedded_roles(HashingEmbedder(256)).reader
+    graph, responder = asked(tmp_path, reader)
+    receipt = last_receipt(tmp_path, graph, CONFIG)
+    assert len(receipt.active) == 1
+    assert [c.topic for c in receipt.calls if c.role == "reader"] == list(receipt.active)
+    assert {t.name for t in receipt.quoted} == set(TAGS)
+    prompt = prompt_of(responder.requests[-1])
+    assert all(f"{tag}：第1次" in prompt for tag in TAGS)
+
+
+def test_it_goes_on_sleeping(tmp_path: Path) -> None:
+    graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256)).reader)
+    tell(graph, CONFIG, "谢谢")
+    receipt = last_receipt(tmp_path, graph, CONFIG)
+    assert len([c for c in receipt.calls if c.role == "reader"]) == 1
+
+
+def test_a_reader_that_understands_is_not_talked_over(tmp_path: Path) -> None:
+    """What a model left out of a turn, or had no room to read, is not put in by the index."""
+    reader = SteadyReader()
+    graph, _ = asked(tmp_path, reader)
+    receipt = last_receipt(tmp_path, graph, CONFIG)
+    assert {t.topic for t in receipt.quoted} == {r.topic.id for r in reader.requests}
+
+
+def test_what_was_put_away_is_not_quoted(tmp_path: Path) -> None:
+    graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256)).reader)
+    session = session_of(graph, CONFIG)
+    store = kept(tmp_path, session)
+    away = next(t for t in store.roster(session) if t.id not in session.active)
+    session = store.save_topics(session, [archived(away, session.active, "2026-03")])
+    state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
+    graph.update_state(CONFIG, state, as_node="settle")
+    tell(graph, CONFIG, QUESTION, keep=0)
+    quoted = {t.topic for t in last_receipt(tmp_path, graph, CONFIG).quoted}
+    assert quoted
+    assert away.id not in quoted
