@@ -292,7 +292,7 @@ def early_and_late(values: Sequence[float]) -> tuple[str, str, str]:
     """Means over the second and the last fifth, and the ratio of the two."""
     fifth = max(1, len(values) // 5)
     one, other = statistics.mean(values[fifth : 2 * fifth]), statistics.mean(values[-fifth:])
-    return f"{one:,.1f}", f"{other:,.1f}", f"{other / one:.2f}"
+    return f"{one:,.1f}", f"{other:,.1f}", f"{other / one:.2f}" if one else "-"
 
 
 def main() -> None:
