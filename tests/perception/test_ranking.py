@@ -23,7 +23,8 @@ def talk(
     return Messages(
         costs=np.array(costs or [20.0] * count),
         from_user=np.array([float(i in users) for i in range(count)]),
-        dates=[words_of_day(day) for day in days or [""] * count],
+        days=[words_of_day(day) for day in days or [""] * count],
+        day=np.arange(count),
         names=names,
         speaker=np.array(speaker or [i % len(names) for i in range(count)]),
     )

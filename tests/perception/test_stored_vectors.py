@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from topicloom.nodes.review.likeness import kernels_of
+from topicloom.nodes.review.likeness import TopicSums, kernels_of
 from topicloom.perception.embedder import Vectors
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom.perception.index import SessionIndex
@@ -119,8 +119,8 @@ def test_nor_in_the_same_process(kept: Kept) -> None:
 
 def test_a_review_shares_them(kept: Kept) -> None:
     store, embedder = kept.store(), CountingEmbedder()
-    topics = [(t, store.topic_records(t)) for t in parts(kept)]
-    kernels = kernels_of(store, embedder, topics, [])
+    topics = parts(kept)
+    kernels = kernels_of(TopicSums().of(store, embedder, topics), embedder, [])
     assert embedder.made == 0
     assert kernels.rows.shape == (2, 64)
     assert kernels.between("t2", "t3") < 1

@@ -90,6 +90,13 @@ class TestAdmit:
         assert result.slept == ("weak",)
         assert len(result.active) == 20
 
+    def test_an_active_one_that_is_meant_now_stays_for_all_its_average(self) -> None:
+        policy = ActivationPolicy(floor=0, usual=2, ceiling=2)
+        active = {"t1": (0.1, 0.1), "t2": (0.5, 0.5)}
+        found = admit(active, {"t1": 0.9, "t3": 0.6}, policy)
+        assert (found.woken, found.slept) == (("t3",), ("t2",))
+        assert found.active["t1"] == (0.1, 0.1)
+
     def test_equal_scores_go_by_id(self) -> None:
         policy = ActivationPolicy(floor=0, usual=1, ceiling=1)
         assert admit({}, {"b": 0.5, "a": 0.5}, policy).woken == ("a",)

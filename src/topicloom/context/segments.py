@@ -8,8 +8,11 @@ nothing is ever summarised again. What does not fit is left out by whole segment
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from threading import Lock
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
@@ -17,6 +20,9 @@ from topicloom.context.tokens import TokenCounter
 from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.records import Record
 from topicloom.state.session import Language
+
+_REMEMBERED = 10_000
+"""Summaries that are kept in memory: those of some hundred conversations."""
 
 Summarize = Callable[[Sequence[Record]], str]
 """Sums up the messages of one segment, from their originals."""
@@ -90,7 +96,8 @@ class SummaryManager:
         self._summarize = summarize
         self._shortest = shortest
         self._longest = longest
-        self._made: dict[tuple[int, int], Segment] = {}
+        self._made: OrderedDict[str, str] = OrderedDict()
+        self._lock = Lock()
 
     def build(
         self, rounds: Sequence[LogicalBlock], following: Sequence[LogicalBlock] = ()
@@ -118,11 +125,19 @@ class SummaryManager:
         return 0
 
     def _segment(self, rounds: Sequence[LogicalBlock]) -> Segment:
-        place = rounds[0].first, rounds[-1].last
-        if place not in self._made:
-            text = self._summarize([record for block in rounds for record in block.records])
-            self._made[place] = Segment(*place, text.strip())
-        return self._made[place]
+        """The summary of some rounds, by what they say: one manager serves many conversations."""
+        records = [record for block in rounds for record in block.records]
+        said = "\n".join(r.line for r in records)
+        key = sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+        text = self._made.get(key)
+        if text is None:
+            text = self._summarize(records).strip()
+        with self._lock:
+            self._made[key] = text
+            self._made.move_to_end(key)
+            if len(self._made) > _REMEMBERED:
+                self._made.popitem(last=False)
+        return Segment(rounds[0].first, rounds[-1].last, text)
 
 
 def newest_that_fit(

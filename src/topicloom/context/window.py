@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from langchain_core.messages import SystemMessage
+from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.tools import BaseTool
 
-from topicloom.context.layout import Layout
+from topicloom.context.layout import Layout, MainPrompt
+from topicloom.context.segments import SegmentLayout
 from topicloom.context.tokens import TokenCounter
 from topicloom.prompts.loader import prompt
 from topicloom.state.correction import SAFETY_MARGIN
+from topicloom.state.recall import Note
+from topicloom.state.records import Record
 from topicloom.state.session import Language, Session
 
 
@@ -33,6 +37,8 @@ class MainWindow:
     """The application's own system prompt."""
     edit: BaseTool | None = None
     """`edit_state`; None where the application has no domain."""
+    beginning: SegmentLayout | None = None
+    """What is shown until the first split; None for the whole conversation so far."""
 
     @property
     def counter(self) -> TokenCounter:
@@ -49,6 +55,32 @@ class MainWindow:
             *([prompt("responder", session.language)] if session.topics else []),
         ]
         return "\n\n".join(filter(None, [self.instructions, *ours]))
+
+    def prompt(
+        self,
+        session: Session,
+        view: Sequence[Record],
+        notes: Sequence[Note],
+        record: Callable[[int], Record],
+        *,
+        loop: Sequence[BaseMessage] = (),
+        view_tokens: int | None = None,
+    ) -> MainPrompt:
+        """The prompt of a turn; see `Layout.prompt`."""
+        system = self.system(session)
+        if self.beginning is None or session.topics or notes:
+            return self.layout.prompt(
+                system, view, notes, record, session.language, loop, view_tokens
+            )
+        laid = self.beginning.prompt(system, view, self.size, session.language)
+        head = self.counter.message(SystemMessage(system)) if system else 0
+        summaries = sum(self.counter.text(segment.line) for segment in laid.segments)
+        tail = laid.tokens - head - summaries + sum(map(self.counter.message, loop))
+        return MainPrompt(
+            messages=[*laid.messages, *loop],
+            sections={"system": head, "notes": 0, "summaries": summaries, "tail": tail},
+            sources=[],
+        )
 
     def bound(self, session: Session, *, search: bool = True) -> list[BaseTool]:
         """Tools that the main model is offered.

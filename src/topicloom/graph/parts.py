@@ -16,6 +16,7 @@ from platformdirs import user_data_path
 from topicloom.context.layout import Layout
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.remembered import RememberedCounts
+from topicloom.context.segments import SegmentLayout, SummaryManager
 from topicloom.context.tokens import TokenCounter, counter_for
 from topicloom.context.window import MainWindow
 from topicloom.errors import ConfigurationError
@@ -34,7 +35,9 @@ from topicloom.prompts.phrases import cue_list
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import Desk, Model, Models, choose_roles
 from topicloom.roles.embedded import embedded_roles
+from topicloom.roles.embedded.responder import EmbeddedResponder
 from topicloom.roles.models import name_of, open_model, window_of
+from topicloom.roles.summaries import extractive
 from topicloom.roles.team import Roles
 from topicloom.settings import Settings
 from topicloom.state.cues import Cues
@@ -43,6 +46,8 @@ from topicloom.storage.base import Storage
 from topicloom.storage.files import FileStorage
 
 _DEFAULT_WINDOW = 32_000
+_EXTRACT = 200
+"""Tokens of an extract that stands for a segment of five to eight rounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +116,9 @@ def make_parts(
             search=activate_tool(),
             instructions=instructions,
             edit=edit_tool() if domain else None,
+            beginning=_segments(embedder, counter)
+            if isinstance(roles.responder, EmbeddedResponder)
+            else None,
         ),
         workspaces=Workspaces(
             _storage(storage, settings),
@@ -122,6 +130,12 @@ def make_parts(
         meter=meter,
         clock=clock or _system_clock,
     )
+
+
+def _segments(embedder: Embedder, counter: TokenCounter) -> SegmentLayout:
+    """What stands for the conversation until the first split where no model reads it."""
+    extracts = extractive(embedder, counter.text, _EXTRACT)
+    return SegmentLayout(counter, SummaryManager(extracts))
 
 
 def open_adsorber(policy: AdsorberPolicy, embedder: Embedder) -> Adsorber:

@@ -105,12 +105,11 @@ class _Main:
         workspace = open_workspace(self.workspaces, session)
         store, window = workspace.store, self.window
         view = store.records(session, session.view)
-        prompt = window.layout.prompt(
-            window.system(session),
+        prompt = window.prompt(
+            session,
             view,
             store.notes(session),
             lambda number: store.record(session, number),
-            session.language,
             loop=loop_of(state["messages"], store, session),
             view_tokens=workspace.sizes.between(session, session.view, session.count),
         )

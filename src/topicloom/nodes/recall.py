@@ -37,7 +37,7 @@ def recall(
     def step(state: SessionState) -> Step[Update]:
         session, turn = current_session(state), current_turn(state)
         workspace = open_workspace(workspaces, session)
-        priors = _of_sleeping(workspace, session, turn)
+        priors = _of_open(workspace, session, turn)
         session, turn = wake(workspace.store, session, turn, priors, activation)
         calls: list[dict[str, Any]] = []
         request = asked_for(turn.query, desk.clock())
@@ -54,9 +54,8 @@ def recall(
     return node(step, "recall")
 
 
-def _of_sleeping(workspace: Workspace, session: Session, turn: Turn) -> dict[str, float]:
-    """What the index says of the topics that sleep."""
+def _of_open(workspace: Workspace, session: Session, turn: Turn) -> dict[str, float]:
+    """What the index says of the topics that are not archived."""
     roster = workspace.store.roster(session)
     hits = workspace.indexed(roster).search(turn.query)
-    asleep = {t.id for t in roster.open()} - session.active.keys()
-    return {t: s for t, s in hits.topics.items() if t in asleep}
+    return {t.id: hits.topics[t.id] for t in roster.open() if t.id in hits.topics}

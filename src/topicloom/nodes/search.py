@@ -186,8 +186,8 @@ def _restricted(route: Route, offered: Collection[str]) -> Route:
 
 def _finds(session: Session, route: Route, policy: ActivationPolicy) -> bool:
     """Whether any topic of a route is active already or would wake."""
-    asleep = {t: s for t, s in route.relevance.items() if t not in session.active}
-    return not route.relevance.keys().isdisjoint(admit(session.active, asleep, policy).active)
+    active = admit(session.active, route.relevance, policy).active
+    return not route.relevance.keys().isdisjoint(active)
 
 
 def _ambiguous(

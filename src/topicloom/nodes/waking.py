@@ -25,7 +25,7 @@ def wake(
         store: The session's storage.
         session: With the topics that are active already.
         turn: The turn so far.
-        relevance: Relevance of topics, 0 to 1; of active ones it does not count.
+        relevance: Relevance of topics, 0 to 1.
         policy: The grey scale.
         asked: Topics that the user asked for: nothing else revives archived ones.
 
@@ -36,8 +36,7 @@ def wake(
     Raises:
         TransitionError: If a topic cannot wake.
     """
-    asleep = {t: s for t, s in relevance.items() if t not in session.active}
-    result = admit(session.active, asleep, policy)
+    result = admit(session.active, relevance, policy)
     rows = {t: store.roster(session)[t] for t in result.woken}
     awake = {t: woken(row, session.active, asked=t in asked) for t, row in rows.items()}
     session = store.save_topics(session, [awake[t] for t, row in rows.items() if awake[t] != row])

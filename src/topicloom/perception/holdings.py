@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +13,41 @@ from topicloom.context.tokens import budget_tokens
 from topicloom.perception.embedder import Vectors
 from topicloom.perception.lexical import LexicalIndex
 from topicloom.perception.ranking import Messages, words_of_day
+from topicloom.perception.rows import GrowingRows
 from topicloom.perception.vectors import StoredVectors
 from topicloom.state.records import Record
 
+_ROW = np.dtype(
+    [
+        ("number", np.int64),
+        ("digest", np.int64),  # stands for what it says, in this process
+        ("topic", np.int32),  # its place among the topics' names; the same below
+        ("day", np.int32),
+        ("speaker", np.int32),
+        ("cost", np.float64),
+        ("from_user", np.float64),
+    ]
+)
+"""What is held of a message beside its words and its vector."""
 
-@dataclass(slots=True)
-class _Row:
-    """What is held of a message beside its words and its vector."""
 
-    number: int
-    digest: int
-    """Stands for what it says, in this process."""
-    topic: str | None
-    cost: int
-    from_user: bool
-    speaker: str
-    """The speaker's name; "" without one."""
-    day: str
+class Names:
+    """Names by their places, in the order in which they came; "" is the first."""
+
+    def __init__(self) -> None:
+        self.all = [""]
+        self._places = {"": 0}
+
+    def place(self, name: str) -> int:
+        """The place of a name, which may be new."""
+        place = self._places.setdefault(name, len(self.all))
+        if place == len(self.all):
+            self.all.append(name)
+        return place
+
+    def places(self, names: Iterable[str]) -> list[int]:
+        """The places of those names that are known."""
+        return [self._places[name] for name in names if name in self._places]
 
 
 class Holdings:
@@ -45,22 +63,29 @@ class Holdings:
         dimension: Columns of a vector.
         """
         self._vectors = vectors
-        self._rows: list[_Row] = []
+        self._matrix = GrowingRows((dimension,), np.float32)
+        self._sums = GrowingRows((dimension,), np.float64)
+        self._rows = GrowingRows((), _ROW)
         self._places: dict[int, int] = {}
+        self._topics, self._days, self._speakers = Names(), Names(), Names()
         self.words = LexicalIndex()
-        self.matrix: Vectors = np.zeros((0, dimension), dtype=np.float32)
-        self.sight = Sight(self._rows)
+        self.sight = self._look()
 
     def __len__(self) -> int:
         return len(self._rows)
 
+    @property
+    def matrix(self) -> Vectors:
+        """Vectors of the messages [n, d], as they were added."""
+        return self._matrix.all
+
     def release(self, topics: Iterable[str]) -> None:
         """Take from topics what they have; it waits for being entered under others."""
-        gone = set(topics)
-        for row in self._rows:
-            if row.topic in gone:
-                row.topic = None
-        self.sight = Sight(self._rows)
+        gone = self._topics.places(topics)
+        rows = self._rows.all
+        rows["topic"][np.isin(rows["topic"], gone)] = 0
+        self._sums.all[[place for place in gone if place < len(self._sums)]] = 0
+        self.sight = self._look()
 
     def enter(self, gains: Sequence[tuple[str, Sequence[Record]]]) -> bool:
         """Enter messages under topics.
@@ -72,80 +97,107 @@ class Holdings:
             Whether all fitted: not if one reads otherwise than the one of its number that is
             held, or if some of those that were released are left. What is held is then of no use.
         """
-        said = [(topic, record) for topic, records in gains for record in records]
-        fresh = [(t, r) for t, r in said if r.seq not in self._places]
+        said = [(self._topics.place(t), record) for t, records in gains for record in records]
+        self._add([(t, r) for t, r in said if r.seq not in self._places])
+        rows, vectors = self._rows.all, self._matrix.all
         for topic, record in said:
-            if (place := self._places.get(record.seq)) is not None:
-                row = self._rows[place]
-                if row.topic is not None or row.digest != _digest(record):
-                    return False
-                row.topic = topic
-        if fresh:
-            self._add(fresh)
-        self.sight = Sight(self._rows)
-        return all(row.topic is not None for row in self._rows)
+            place = self._places[record.seq]
+            if rows["topic"][place] or rows["digest"][place] != _digest(record):
+                return False
+            rows["topic"][place] = topic
+            self._sums.all[topic] += vectors[place]
+        self.sight = self._look()
+        return bool(rows["topic"].all())
 
-    def _add(self, fresh: Sequence[tuple[str, Record]]) -> None:
-        vectors = self._vectors.of([record for _, record in fresh])
-        self.matrix = np.concatenate([self.matrix, vectors])
-        for topic, r in fresh:
-            self._places[r.seq] = len(self._rows)
-            cost = budget_tokens(r.line)
-            row = _Row(r.seq, _digest(r), topic, cost, r.role == "user", r.speaker or "", r.day)
-            self._rows.append(row)
-            self.words.add(r.label, r.text)
+    def sum_of(self, topic: str) -> NDArray[np.float64]:
+        """Sum of the vectors of a topic's messages [d]."""
+        for place in self._topics.places([topic]):
+            if place < len(self._sums):
+                found: NDArray[np.float64] = self._sums.all[place]
+                return found
+        return np.zeros(self._matrix.all.shape[1])
+
+    def _add(self, fresh: Sequence[tuple[int, Record]]) -> None:
+        missing = len(self._topics.all) - len(self._sums)
+        self._sums.extend(np.zeros((missing, self._matrix.all.shape[1])))
+        if not fresh:
+            return
+        self._matrix.extend(self._vectors.of([record for _, record in fresh]))
+        self._places |= {r.seq: at for at, (_, r) in enumerate(fresh, start=len(self._rows))}
+        self._rows.extend(np.array([self._row(record) for _, record in fresh], dtype=_ROW))
+        for _, record in fresh:
+            self.words.add(record.label, record.text)
+
+    def _row(self, record: Record) -> tuple[Any, ...]:
+        """A row of no topic yet."""
+        day, speaker = self._days.place(record.day), self._speakers.place(record.speaker or "")
+        cost = budget_tokens(record.line)
+        return record.seq, _digest(record), 0, day, speaker, cost, record.role == "user"
+
+    def _look(self) -> Sight:
+        return Sight(self._rows.all, self._topics.all, self._days.all, self._speakers.all)
 
 
 class Sight:
     """What ranking needs of some rows, worked out when it is first asked for."""
 
-    def __init__(self, rows: Sequence[_Row]) -> None:
+    def __init__(
+        self, rows: NDArray[Any], topics: list[str], days: list[str], speakers: list[str]
+    ) -> None:
         self._rows = rows
+        self._topics, self._days, self._speakers = topics, days, speakers
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
         """Places of the rows [n] in conversation order. All below is in that order."""
-        return np.argsort([row.number for row in self._rows], kind="stable")
+        return np.argsort(self._rows["number"], kind="stable")
 
     @cached_property
-    def _sorted(self) -> list[_Row]:
-        return [self._rows[place] for place in self.order]
+    def _sorted(self) -> NDArray[Any]:
+        return self._rows[self.order]
 
     @cached_property
-    def numbers(self) -> list[int]:
+    def numbers(self) -> NDArray[np.int64]:
         """Numbers of the messages [n]."""
-        return [row.number for row in self._sorted]
-
-    @cached_property
-    def topics(self) -> NDArray[np.str_]:
-        """Whose they are [n]."""
-        return np.array([row.topic or "" for row in self._sorted], dtype=np.str_)
-
-    @cached_property
-    def days(self) -> NDArray[np.str_]:
-        """The days that they were said on [n], `2026-03-02`."""
-        return np.array([row.day for row in self._sorted], dtype=np.str_)
+        return self._sorted["number"]
 
     @cached_property
     def messages(self) -> Messages:
-        """The rest."""
-        days = {day: words_of_day(day) for day in {row.day for row in self._rows}}
-        names = sorted({row.speaker for row in self._rows})
-        places = {name: place for place, name in enumerate(names)}
+        """What ranking has to know of them."""
+        rows = self._sorted
         return Messages(
-            costs=np.array([row.cost for row in self._sorted], dtype=float),
-            from_user=np.array([row.from_user for row in self._sorted], dtype=float),
-            dates=[days[row.day] for row in self._sorted],
-            names=names,
-            speaker=np.array([places[row.speaker] for row in self._sorted], dtype=np.intp),
+            costs=rows["cost"],
+            from_user=rows["from_user"],
+            days=[words_of_day(day) for day in self._days],
+            day=rows["day"],
+            names=self._speakers,
+            speaker=rows["speaker"],
         )
 
-    def places(self) -> dict[str, list[int]]:
-        """Places of the rows of each topic, as they were added."""
-        found: dict[str, list[int]] = {}
-        for place, row in enumerate(self._rows):
-            found.setdefault(row.topic or "", []).append(place)
+    def said_on(self, first: str, last: str) -> NDArray[np.bool_]:
+        """Which were said from one day to another, `2026-03-02`, both included [n]."""
+        return self._where("day", [first <= day <= last for day in self._days])
+
+    def held_by(self, topics: Iterable[str]) -> NDArray[np.bool_]:
+        """Which some topics have [n]."""
+        chosen = set(topics)
+        return self._where("topic", [topic in chosen for topic in self._topics])
+
+    def topic(self, place: int) -> str:
+        """Whose the message at a place in that order is."""
+        return self._topics[int(self._sorted["topic"][place])]
+
+    def _where(self, column: str, chosen: Sequence[bool]) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = np.array(chosen)[self._sorted[column]]
         return found
+
+    def places(self) -> dict[str, NDArray[np.intp]]:
+        """Places of the rows of each topic, as they were added."""
+        codes = self._rows["topic"]
+        order = np.argsort(codes, kind="stable")
+        begins = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        parts = np.split(order, begins[1:])
+        return {self._topics[codes[p[0]]]: p for p in parts if len(p)}
 
 
 def _digest(record: Record) -> int:

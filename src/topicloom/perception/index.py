@@ -85,7 +85,7 @@ class SessionIndex:
                 self._take(roster, read)
                 changed = True
             if changed or self._kernels.outdated(roster):
-                self._kernels.update(roster, self._held.matrix, self._held.sight.places())
+                self._kernels.update(roster, [self._held.sum_of(topic.id) for topic in roster])
                 self._latest.clear()
             archived = [t.id for t in roster.archived()]
             if archived != self._archived:
@@ -133,7 +133,8 @@ class SessionIndex:
         lost = [i for i in self._heads if not self._goes_on(roster.get(i))]
         for topic_id in lost:
             del self._heads[topic_id]
-        self._held.release(lost)
+        if lost:
+            self._held.release(lost)
         gains = []
         for topic in roster:
             count, head = self._heads.get(topic.id, (0, None))
@@ -162,14 +163,15 @@ class SessionIndex:
         priority = rank(query, cosine, lexical[sight.order], sight.messages)
         sure = max(float(cosine.max()) / _SURE_COSINE, cover / _SURE_COVER)
         if days is not None:
-            asked = (sight.days >= days.first.isoformat()) & (sight.days <= days.last.isoformat())
+            asked = sight.said_on(days.first.isoformat(), days.last.isoformat())
             priority = priority + _ASKED * asked
             sure = max(sure, float(asked.any()))
         hidden = [] if include_archived else self._archived
         best = np.argsort(-priority, kind="stable")
-        best = best[~np.isin(sight.topics[best], hidden)]
+        best = best[~sight.held_by(hidden)[best]]
         worths = worth(sight.messages.costs[best], self._budget) * min(1.0, max(0.0, sure))
-        ranked = [(int(i), float(w)) for i, w in zip(best, worths, strict=True) if w > 0]
+        found = worths > 0
+        ranked = list(zip(best[found].tolist(), worths[found].tolist(), strict=True))
         topics = {
             topic: relevance
             for topic, relevance in self._kernels.relevance(vector).items()
@@ -177,7 +179,7 @@ class SessionIndex:
         }
         weights, homes = {}, {}
         for place, weight in ranked:
-            message, topic = f"m{sight.numbers[place]}", str(sight.topics[place])
+            message, topic = f"m{sight.numbers[place]}", sight.topic(place)
             weights[message], homes[message] = weight, topic
             topics[topic] = max(topics.get(topic, 0.0), weight)
         return Hits(weights, topics, homes)

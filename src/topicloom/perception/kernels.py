@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topicloom.perception.embedder import Embedder, Vectors, unit_rows
 from topicloom.state.topics import Roster
@@ -31,19 +32,16 @@ class TopicKernels:
         """Whether a brief is not the one that is held."""
         return {t.id: t.brief for t in roster} != self._briefs
 
-    def update(self, roster: Roster, vectors: Vectors, rows: Mapping[str, Sequence[int]]) -> None:
+    def update(self, roster: Roster, sums: Sequence[NDArray[np.float64]]) -> None:
         """Make the index anew.
 
         Args:
             roster: The topics.
-            vectors: Vectors [n, d] of the messages in them.
-            rows: Those of each topic.
+            sums: Sum of the vectors of each one's messages [d].
         """
-        sums = np.zeros((len(roster), self._embedder.dimension), dtype=np.float32)
-        for place, topic in enumerate(roster):
-            sums[place] = vectors[rows.get(topic.id, [])].sum(axis=0)
         briefs = self._embedder.embed([f"{t.name}. {t.brief}" for t in roster])
-        self._nearest.fill(np.concatenate([unit_rows(sums), briefs]))
+        means = np.reshape(sums, (-1, self._embedder.dimension)).astype(np.float32)
+        self._nearest.fill(np.concatenate([unit_rows(means), briefs]))
         ids = [topic.id for topic in roster]
         self._ids = [*ids, *ids]
         self._briefs = {t.id: t.brief for t in roster}

@@ -10,6 +10,7 @@ import calendar
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,11 +76,13 @@ class Messages:
     """Tokens of each."""
     from_user: Floats
     """1 for the user's own, else 0."""
-    dates: Sequence[frozenset[str]]
-    """Words and numbers of each one's date."""
+    days: Sequence[frozenset[str]]
+    """Words and numbers of the dates of days."""
+    day: NDArray[np.integer]
+    """Place of each one's day among them."""
     names: Sequence[str]
     """Names of the speakers; "" stands for all who have none."""
-    speaker: NDArray[np.intp]
+    speaker: NDArray[np.integer]
     """Place of each one's speaker among the names."""
 
 
@@ -110,7 +113,9 @@ def rank(query: str, cosine: Floats, lexical: Floats, messages: Messages) -> Flo
         priority = priority + _SELF * messages.from_user
     asked = date_words(query) & (_MONTHS | {w for w in date_words(query) if w.isdigit()})
     if asked:
-        priority = priority + _DATE * np.array([len(asked & d) for d in messages.dates])
+        priority = (
+            priority + _DATE * np.array([len(asked & d) for d in messages.days])[messages.day]
+        )
     return priority
 
 
@@ -136,6 +141,7 @@ def date_words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z]+|\d+", text.lower()))
 
 
+@lru_cache(4096)
 def words_of_day(day: str) -> frozenset[str]:
     """Month name, day and year of an ISO day; nothing of anything else."""
     year, _, rest = day.partition("-")

@@ -71,17 +71,18 @@ def admit(
 ) -> Activation:
     """Wake candidates by their place in the ranking of all topics.
 
-    The topic of rank `n` (active ones by their average, candidates by their relevance) wakes
-    if it reaches `threshold(n)` and stands among the first `usual`. Should that make more than
-    `ceiling`, the last active ones of the ranking sleep at once.
+    The topic of rank `n` (by its relevance; an active one by its average, should that be more)
+    wakes if it reaches `threshold(n)` and stands among the first `usual`. Should that make more
+    than `ceiling`, the last active ones of the ranking sleep at once.
 
     Args:
         active: Active topics with their scores.
-        candidates: Relevance of topics that are not active, 0 to 1.
+        candidates: Relevance of topics, 0 to 1. Of an active one it says that the conversation
+            comes back to it just now: it is not to fall asleep for its average.
         policy: The grey scale.
     """
-    standing = {t: s for t, s in candidates.items() if t not in active}
-    standing |= {topic: average(scores) for topic, scores in active.items()}
+    standing = dict(candidates)
+    standing |= {t: max(average(scores), candidates.get(t, 0.0)) for t, scores in active.items()}
     ranked = sorted(standing, key=lambda t: (-standing[t], t))
     woken = [
         topic

@@ -32,9 +32,9 @@ class SessionStore:
     something was appended, so the checkpoint that holds the session stays the authority.
     """
 
-    def __init__(self, log: SessionLog, *, cached_characters: int = 32_000_000) -> None:
+    def __init__(self, log: SessionLog, *, cached_bytes: int = 48_000_000) -> None:
         self.log = log
-        self._records = _RecordCache(cached_characters)
+        self._records = _RecordCache(cached_bytes)
         self._rosters: OrderedDict[str | None, Roster] = OrderedDict()
         self._reported = 0
 
@@ -256,8 +256,12 @@ class SessionStore:
         return [held[ref] for ref in refs]
 
 
+_OVERHEAD = 2_000
+"""Bytes of a validated record in memory beside its text, roughly."""
+
+
 class _RecordCache:
-    """Validated records by ref, bounded by their characters."""
+    """Validated records by ref, bounded by what they weigh."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -279,17 +283,21 @@ class _RecordCache:
             for ref, record in records.items():
                 if ref not in self._records:
                     self._records[ref] = record
-                    self._size += len(record.text)
+                    self._size += _weight(record)
             while self._size > self._limit and self._records:
                 _, old = self._records.popitem(last=False)
-                self._size -= len(old.text)
+                self._size -= _weight(old)
 
     def drop(self, refs: Iterable[str]) -> None:
         """Let go of records."""
         with self._lock:
             for ref in refs:
                 old = self._records.pop(ref, None)
-                self._size -= len(old.text) if old is not None else 0
+                self._size -= _weight(old) if old is not None else 0
+
+
+def _weight(record: Record) -> int:
+    return len(record.text) + _OVERHEAD
 
 
 def _summary(topic: Topic, records: Sequence[Record]) -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from topicloom.nodes.review.door import SessionDoor, Sight
+from topicloom.nodes.review.likeness import TopicSums
 from topicloom.nodes.step import Update
 from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.embedder import Embedder
@@ -31,6 +32,7 @@ class ReviewDesk:
     policy: ReviewPolicy
     topic_tokens: int
     """What a topic's messages may come to."""
+    sums: TopicSums = field(default_factory=TopicSums)
 
     def store(self, session: str) -> SessionStore:
         """The storage of a session."""

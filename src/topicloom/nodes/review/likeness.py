@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
+from topicloom.errors import StorageError
 from topicloom.perception.embedder import Embedder, Vectors, unit_rows
 from topicloom.perception.vectors import StoredVectors
 from topicloom.state.records import Record
@@ -40,31 +43,70 @@ class Kernels:
         return float((discussed @ self.rows[self.places[topic]]).max())
 
 
+class TopicSums:
+    """Sums of the vectors of topics' messages.
+
+    They go by the topics' heads, which say all that is in them: a review takes the messages of
+    those topics alone that have changed since the last one.
+    """
+
+    def __init__(self, size: int = 4_096) -> None:
+        """Remember the sums of at most `size` topics."""
+        self._size = size
+        self._known: OrderedDict[str, tuple[Vectors, int]] = OrderedDict()
+
+    def of(
+        self, store: SessionStore, embedder: Embedder, topics: Sequence[Topic]
+    ) -> dict[str, tuple[Vectors, int]]:
+        """Sum [d] and number of messages by topic; those that cannot be read are left out.
+
+        Args:
+            store: Keeps vectors of messages.
+            embedder: Makes those that are not there yet.
+            topics: With at least one message each.
+        """
+        heads = {t.id: t.head for t in topics if t.head is not None}
+        known = {head: self._known[head] for head in heads.values() if head in self._known}
+        said = _readable(store, [t for t in topics if heads.get(t.id) not in known])
+        if said:
+            vectors = StoredVectors(embedder, store.log).of([r for rs in said.values() for r in rs])
+            begins = np.cumsum([len(records) for records in said.values()])[:-1]
+            for topic, part in zip(said, np.split(vectors, begins), strict=True):
+                known[heads[topic]] = part.sum(axis=0), len(part)
+        for head, found in known.items():
+            self._known[head] = found
+            self._known.move_to_end(head)
+        while len(self._known) > self._size:
+            self._known.popitem(last=False)
+        return {topic: known[head] for topic, head in heads.items() if head in known}
+
+
+def _readable(store: SessionStore, topics: Sequence[Topic]) -> dict[str, list[Record]]:
+    found: dict[str, list[Record]] = {}
+    for topic in topics:
+        with suppress(StorageError):
+            found[topic.id] = store.topic_records(topic)
+    return found
+
+
 def kernels_of(
-    store: SessionStore,
-    embedder: Embedder,
-    topics: Sequence[tuple[Topic, Sequence[Record]]],
-    newest: Sequence[Record],
+    sums: Mapping[str, tuple[Vectors, int]], embedder: Embedder, newest: Sequence[Record]
 ) -> Kernels:
     """The kernels of some topics.
 
     Args:
-        store: Keeps vectors of messages.
-        embedder: Makes those that are not there yet.
-        topics: With their messages, at least one each.
+        sums: By topic, the sum of its messages' vectors [d] and their number; not empty.
+        embedder: Made them.
         newest: The newest messages of the conversation.
     """
-    counts = np.array([[len(records)] for _, records in topics], dtype=np.float32)
-    said = [record for _, records in topics for record in records]
-    vectors = StoredVectors(embedder, store.log).of(said)
-    begins = np.cumsum(counts, dtype=np.int64)[:-1]
-    sums = np.stack([part.sum(axis=0) for part in np.split(vectors, begins)])
-    common = sums.sum(axis=0) / max(1.0, float(counts.sum()))
+    counts = np.array([[count] for _, count in sums.values()], dtype=np.float32)
+    rows = np.stack([row for row, _ in sums.values()])
+    common = rows.sum(axis=0) / counts.sum()
     now = np.zeros((1, embedder.dimension), dtype=np.float32)
     if newest:
         now = embedder.embed([r.line for r in newest]).mean(axis=0, keepdims=True) - common
     return Kernels(
-        places={topic.id: row for row, (topic, _) in enumerate(topics)},
-        rows=unit_rows(sums / np.maximum(counts, 1) - common),
+        places={topic: row for row, topic in enumerate(sums)},
+        rows=unit_rows(rows / counts - common),
         now=unit_rows(now),
     )

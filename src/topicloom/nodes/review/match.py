@@ -7,7 +7,6 @@ from collections.abc import Generator, Mapping, Sequence
 
 from langchain_core.runnables import Runnable
 
-from topicloom.errors import StorageError
 from topicloom.nodes.review.assess import assessed
 from topicloom.nodes.review.desk import ReviewDesk
 from topicloom.nodes.review.likeness import Kernels, kernels_of
@@ -16,20 +15,18 @@ from topicloom.roles.base import MergeRequest, ReviewRequest
 from topicloom.roles.calls import Ask, Outcome, Step, ask_each
 from topicloom.state.merging import in_order
 from topicloom.state.receipt import Call
-from topicloom.state.records import Record
 from topicloom.state.review import Assessment, Look, Pair, likeliest, matched, paired
 from topicloom.state.review_channels import ReviewState
 from topicloom.state.session import Session
 from topicloom.state.topics import Topic
-from topicloom.storage.sessions import SessionStore
 
 _NEWEST = 24
 """Newest messages that say what is being talked about."""
 _YES = 0.5
 """Probability from which two topics are the same."""
 
-Held = Mapping[str, tuple[Topic, Sequence[Record]]]
-"""Topics with their messages, by id."""
+Held = Mapping[str, Topic]
+"""Topics that can be read, by id."""
 
 
 def match(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
@@ -42,11 +39,14 @@ def match(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
         session = Session.model_validate(state["session"])
         store = desk.store(session.id)
         looks = [Look.model_validate(row) for row in state["looks"]]
-        held = _held(store, session, looks)
+        roster = store.roster(session)
+        # Those that cannot be read were told of when they were to be assessed.
+        sums = desk.sums.of(store, desk.embedder, [roster[look.topic] for look in looks])
+        held = {topic: roster[topic] for topic in sums}
         if not held:
             return {"pairs": [], "near": {}}
         newest = store.records(session, session.count - _NEWEST + 1)
-        kernels = kernels_of(store, desk.embedder, list(held.values()), newest)
+        kernels = kernels_of(sums, desk.embedder, newest)
         calls: list[Call] = []
         wanted = _proposed(desk, held, kernels, set(state["due"]))
         fresh = {row["topic"]: Assessment.model_validate(row) for row in state["assessed"]}
@@ -62,18 +62,6 @@ def match(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
     return node(step, "match")
 
 
-def _held(store: SessionStore, session: Session, looks: Sequence[Look]) -> Held:
-    """The topics that can be read; those that cannot were told of when they were to be assessed."""
-    roster = store.roster(session)
-    held: dict[str, tuple[Topic, Sequence[Record]]] = {}
-    for look in looks:
-        try:
-            held[look.topic] = roster[look.topic], store.topic_records(roster[look.topic])
-        except StorageError:
-            continue
-    return held
-
-
 def _proposed(desk: ReviewDesk, held: Held, kernels: Kernels, due: set[str]) -> list[Pair]:
     pairs = []
     for one, other in itertools.combinations(held, 2):
@@ -81,7 +69,7 @@ def _proposed(desk: ReviewDesk, held: Held, kernels: Kernels, due: set[str]) -> 
             continue
         likeness = kernels.between(one, other)
         if likeness >= desk.policy.alike:
-            pairs.append(paired(held[one][0], held[other][0], likeness, desk.topic_tokens))
+            pairs.append(paired(held[one], held[other], likeness, desk.topic_tokens))
     return likeliest((p for p in pairs if p is not None), desk.policy)
 
 
@@ -99,7 +87,7 @@ def _confirmed(
     requests = [
         MergeRequest(
             session=session.id,
-            topics=(_with(held[p.kept][0], fresh), _with(held[p.other][0], fresh)),
+            topics=(_with(held[p.kept], fresh), _with(held[p.other], fresh)),
             likeness=p.likeness,
             language=session.language,
         )
@@ -122,11 +110,12 @@ def _described(
     calls: list[Call],
 ) -> Generator[Sequence[Ask], Sequence[Outcome], list[Pair]]:
     """The pairs, with what they are together."""
+    store = desk.store(session.id)
     uses = {look.topic: look.uses for look in looks}
     described = []
     for pair in pairs:
-        topic, records = held[pair.kept]
-        both = in_order(records, held[pair.other][1])
+        topic = held[pair.kept]
+        both = in_order(*(store.topic_records(held[i]) for i in (pair.kept, pair.other)))
         used = uses[pair.kept] + uses[pair.other]
         request = ReviewRequest(session.id, topic, both, session.language, used)
         together = yield from assessed(desk.roles, request, calls)

@@ -1,0 +1,74 @@
+"""Until the first split: the whole conversation, or segments of it where no model reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from langchain_core.messages import AIMessageChunk
+from sessions import last_receipt, open_graph, prompt_of, tell, thread
+
+from roles import ScriptedResponder, fake_roles
+from topicloom.perception.hashing import HashingEmbedder
+from topicloom.roles.base import ReplyRequest, Responder
+from topicloom.roles.embedded.responder import EmbeddedResponder
+
+CONFIG = thread()
+ROUNDS = 16
+
+
+class Listening(EmbeddedResponder):
+    """Quotes, and keeps what it was shown."""
+
+    def __init__(self) -> None:
+        super().__init__(HashingEmbedder(64))
+        self.requests: list[ReplyRequest] = []
+
+    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
+        self.requests.append(request)
+        yield AIMessageChunk(content=f"好的，第{len(self.requests)}句")
+
+
+def talk(
+    folder: Path, responder: Responder, *, window: int, rounds: int = ROUNDS
+) -> dict[str, int]:
+    """A conversation; returns the sections of its last prompt."""
+    graph = open_graph(folder, replace(fake_roles(), responder=responder), window=window)
+    for number in range(1, rounds + 1):
+        tell(graph, CONFIG, f"第{number}件事：花园里的{'土' * 40}")
+    return last_receipt(folder, graph, CONFIG).sections
+
+
+def test_without_a_model_what_lies_between_is_shown_in_segments(tmp_path: Path) -> None:
+    responder = Listening()
+    sections = talk(tmp_path, responder, window=8_000)
+    system, *said = responder.requests[-1].messages
+    assert "此前对话各段的摘要" in str(system.content)
+    assert "[m3–m18]" in str(system.content)
+    texts = [str(m.content) for m in said]
+    assert [t.partition("件")[0] for t in texts if t.startswith("第")] == [
+        f"第{n}" for n in (1, 10, 11, 12, 13, 14, 15, 16)
+    ]
+    assert sections["summaries"] > 0
+
+
+def test_the_reply_may_still_quote_all_of_it(tmp_path: Path) -> None:
+    responder = Listening()
+    talk(tmp_path, responder, window=8_000)
+    assert [r.seq for r in responder.requests[-1].sources] == list(range(2 * ROUNDS - 2, 0, -1))
+
+
+def test_a_model_is_shown_all_of_it(tmp_path: Path) -> None:
+    responder = ScriptedResponder()
+    sections = talk(tmp_path, responder, window=8_000)
+    prompt = prompt_of(responder.requests[-1])
+    assert all(f"第{n}件事" in prompt for n in range(1, ROUNDS + 1))
+    assert "summaries" not in sections
+
+
+def test_after_the_first_split_topics_take_their_place(tmp_path: Path) -> None:
+    responder = Listening()
+    sections = talk(tmp_path, responder, window=1_000, rounds=2 * ROUNDS)
+    assert "此前对话各段的摘要" not in prompt_of(responder.requests[-1])
+    assert "summaries" not in sections
