@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from topicloom.context.opening import Openings, opening
 from topicloom.context.tokens import EstimatingCounter
 from topicloom.context.transcript import spoken
 from topicloom.context.windows import brief_messages, reader_messages
@@ -191,3 +192,33 @@ def test_what_text_cannot_show_stands_in_brackets() -> None:
     content: list[str | dict[str, Any]] = [{"type": "text", "text": "Look"}, image]
     assert spoken(kept(HumanMessage(content))) == "Look\n[image_url]"
     assert spoken(kept(ToolMessage("42", tool_call_id="c1"))) == "42"
+
+
+class TestWhereTheConversationBegins:
+    @given(
+        sizes=st.lists(st.integers(1, 900), min_size=1, max_size=300),
+        room=st.integers(50, 4_000),
+        since=st.integers(0, 320),
+    )
+    def test_it_fits_and_shows_the_newest(self, sizes: list[int], room: int, since: int) -> None:
+        cut = opening(range(1, len(sizes) + 1), sizes, room, since)
+        assert 0 <= cut < len(sizes)
+        assert sum(sizes[cut:]) <= room or cut == len(sizes) - 1
+
+    def test_it_moves_once_in_many_turns(self) -> None:
+        openings = Openings()
+        begins = [openings("s", range(1, n + 1), [20] * n, 1_000) for n in range(1, 501)]
+        assert begins == sorted(begins)
+        assert len(set(begins)) <= 20
+
+    def test_sessions_have_places_of_their_own(self) -> None:
+        openings = Openings(size=1)
+        assert openings("a", range(1, 101), [20] * 100, 1_000) == 75
+        assert openings("b", range(1, 11), [20] * 10, 1_000) == 0
+        assert openings("a", range(1, 103), [20] * 102, 1_000) == 77  # "b" took its place
+
+    def test_gone_back_to_an_older_checkpoint_it_begins_anew(self) -> None:
+        openings = Openings()
+        openings("s", range(1, 101), [20] * 100, 1_000)
+        assert openings("s", range(1, 31), [20] * 30, 1_000) == 0
+        assert openings("s", (), (), 1_000) == 0

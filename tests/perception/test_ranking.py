@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.perception.ranking import Messages, manner_of, rank, words_of_day
+from topicloom.perception.ranking import Messages, asked_first, manner_of, rank, words_of_day
 
 
 def talk(
@@ -132,3 +132,16 @@ def test_every_message_gets_a_finite_priority(
     priority = rank(query, np.array(cosine), np.array(lexical), messages)
     assert priority.shape == (len(rows),)
     assert np.isfinite(priority).all()
+
+
+class TestDaysThatAreAskedFor:
+    BEST = np.array([5, 0, 1, 4, 2, 3])
+
+    def test_their_messages_come_first_and_every_topic_has_its_say(self) -> None:
+        asked = np.array([True, True, True, True, False, False])
+        topics = np.array([1, 1, 1, 2, 2, 3])
+        assert asked_first(self.BEST, asked, topics).tolist() == [0, 3, 1, 2, 5, 4]
+
+    def test_without_any_the_order_stays(self) -> None:
+        nothing = np.zeros(6, dtype=np.bool_)
+        assert asked_first(self.BEST, nothing, np.ones(6, dtype=int)).tolist() == list(self.BEST)

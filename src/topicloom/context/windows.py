@@ -9,11 +9,11 @@ everything but the newest messages again.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from topicloom.context.opening import Opening, opening
 from topicloom.context.tokens import TokenCounter
 from topicloom.context.transcript import Transcript
 from topicloom.prompts.loader import PromptName, prompt
@@ -32,13 +32,14 @@ def reader_messages(
     language: Language,
     counter: TokenCounter,
     limit: int,
+    begin: Opening = opening,
 ) -> list[BaseMessage]:
     """The prompt by which a topic is read.
 
     Adding messages to the tail adds messages to the prompt and changes none, as long as
-    everything fits. A message or block of more than a quarter of the limit is shown in part;
-    of what still doesn't fit, the oldest is left out, an eighth of the limit at a time, so that
-    the prefix breaks once in many turns and not in each.
+    everything fits. A message or block of more than a quarter of the limit is shown in part; of
+    what still doesn't fit, the oldest is left out, much at a time, so that the prefix breaks once
+    in many turns and not in each.
 
     Args:
         records: The topic's messages, in order.
@@ -46,6 +47,7 @@ def reader_messages(
         language: Of the instructions.
         counter: Counts tokens.
         limit: Tokens of the whole prompt, some thousand at least.
+        begin: Decides how many leading messages of the tail are left out.
     """
     words = wording(language)
     system = SystemMessage(prompt("reader", language))
@@ -54,10 +56,11 @@ def reader_messages(
     step = max(1, limit // 8)
     now = shown.lines(tail)
     now_sizes = sizes_of(now, counter)
-    now_cut = anchored([r.seq for r in tail], now_sizes, room // 2)
+    now_cut = begin([r.seq for r in tail], now_sizes, room // 2)
     topic_room = room - min(sum(now_sizes), room // 2)
     topic = _topic(records, shown, topic_room, step)
-    current = now[now_cut:]  # without a notice: what it would count changes with every split
+    # Written again, so that the first is dated. Without a notice: what it would count changes.
+    current = shown.lines(tail[now_cut:])
     if current:
         current[0] = f"{words.now}\n{current[0]}"
     return [system, *map(HumanMessage, [*topic, *current])]
@@ -118,26 +121,6 @@ def left_out(sizes: Sequence[int], room: int, step: int) -> int:
             return index
         dropped += size
     return len(sizes)
-
-
-def anchored(numbers: Sequence[int], sizes: Sequence[int], room: int) -> int:
-    """How many leading messages of the conversation to leave out so that the rest fits.
-
-    The cut goes by the messages' numbers, so it stays where it is when a split moves the beginning
-    of the conversation, and while as many messages are added as a step has. Of steps that are
-    powers of two the widest is taken of which the last one and a quarter fit.
-
-    Args:
-        numbers: Of the messages, ascending.
-        sizes: Tokens of each.
-        room: Tokens that they may come to; the newest message stays in any case.
-    """
-    for step in (2**n for n in range(10, 0, -1)):
-        first = numbers[-1] // step * step - step // 4 if numbers else 0
-        cut = bisect_left(numbers, first)
-        if sum(sizes[cut:]) <= room:
-            return cut
-    return max(0, len(numbers) - 1)
 
 
 def sizes_of(texts: Sequence[str], counter: TokenCounter) -> list[int]:

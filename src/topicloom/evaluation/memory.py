@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from topicloom.context.options import TurnOptions
 from topicloom.context.tokens import budget_tokens
+from topicloom.evaluation.asking import Oracle, Questioner
 from topicloom.evaluation.budget import BudgetCounter
 from topicloom.evaluation.by_date import questions_by_date
 from topicloom.evaluation.conversations import Conversation, Question
 from topicloom.evaluation.invariants import check_session
 from topicloom.evaluation.recorded_time import DailyReviews, RecordedClock
-from topicloom.evaluation.replay import Graph, exchanges, feed, session_of
+from topicloom.evaluation.replay import exchanges, feed, session_of
 from topicloom.graph.review import build_review_graph
 from topicloom.graph.session import build_session_graph
 from topicloom.perception.defaults import default_embedder
-from topicloom.roles.base import ReplyRequest
 from topicloom.roles.embedded import embedded_roles
 from topicloom.roles.recorded import RecordedResponder
 from topicloom.settings import Settings
-from topicloom.state.recall import number_of
-from topicloom.state.receipt import Receipt
-from topicloom.state.records import Record, text_of
+from topicloom.state.records import text_of
 from topicloom.state.review_channels import ReviewReport
-from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 
@@ -79,24 +73,6 @@ class MemoryRow:
         }
 
 
-@dataclass(slots=True)
-class Oracle:
-    """A responder that keeps the prompt it was given and says a word."""
-
-    model: str = "oracle"
-    prompts: list[Sequence[BaseMessage]] = field(default_factory=list)
-
-    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
-        """Keep the prompt."""
-        self.prompts.append(request.messages)
-        yield AIMessageChunk(content="-")
-
-    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
-        """Keep the prompt."""
-        for chunk in self.stream(request):
-            yield chunk
-
-
 @dataclass(frozen=True, slots=True)
 class MemoryEvaluation:
     """One run over a conversation: replay it, then ask about it."""
@@ -136,6 +112,7 @@ class MemoryEvaluation:
         )
         config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
         daily = DailyReviews(build_review_graph(graph, **options).compile(), clock, conversation.id)
+        questioner = Questioner(graph, config, storage, oracle, self.recent)
         due = _by_place(conversation)
         for exchange in exchanges(conversation):
             moment = clock.after(exchange.said)
@@ -144,16 +121,16 @@ class MemoryEvaluation:
             clock.now = moment
             for message_id in exchange.ids:
                 for question in due.pop(message_id, ()):
-                    yield self._ask(graph, storage, oracle, conversation, question, config)
+                    yield self._ask(questioner, conversation, question)
             feed(graph, recorded, exchange, config)
             yield len(exchange)
         for question in (q for questions in due.values() for q in questions):
-            yield self._ask(graph, storage, oracle, conversation, question, config)
+            yield self._ask(questioner, conversation, question)
         session = session_of(graph, config)
         store = SessionStore(FileStorage(folder).open(session.id))
         check_session(store, session, [m for m in conversation.messages if m.text.strip()])
         for question in questions_by_date(store, session):
-            yield self._ask(graph, storage, oracle, conversation, question, config)
+            yield self._ask(questioner, conversation, question)
 
     def _options(
         self, recorded: RecordedResponder, storage: FileStorage, clock: RecordedClock
@@ -170,48 +147,20 @@ class MemoryEvaluation:
         return {"settings": settings, "roles": roles, "storage": storage, "clock": clock}
 
     def _ask(
-        self,
-        graph: Graph,
-        storage: FileStorage,
-        oracle: Oracle,
-        conversation: Conversation,
-        question: Question,
-        config: RunnableConfig,
+        self, questioner: Questioner, conversation: Conversation, question: Question
     ) -> MemoryRow:
-        base = graph.get_state(config).config
-        oracle.prompts.clear()
-        receipts = [
-            event["receipt"]
-            for event in graph.stream(
-                {"messages": [HumanMessage(question.question)]},
-                base,
-                context=TurnOptions(keep_messages=self.recent),
-                stream_mode="custom",
-                durability="exit",
-            )
-            if event["type"] == "receipt"
-        ]
-        context = _context(oracle.prompts[-1], question.question)
-        shown = _shown(storage, session_of(graph, config), Receipt.model_validate(receipts[-1]))
-        # The thread goes on from where it was, not from the question.
-        graph.update_state(base, {"messages": []})
+        shown = questioner.ask(question.question)
+        context = "\n".join(map(text_of, shown.prompt))
         return MemoryRow(
             conversation=conversation.id,
             question=question.id,
             category=question.category,
             budget=self.budget,
-            message_ids=tuple(r.source for r in shown if r.source and r.text in context),
+            message_ids=tuple(r.source for r in shown.originals if r.source and r.text in context),
             tokens=budget_tokens(context),
-            calls=dict(Counter(c["role"] for c in receipts[-1]["calls"])),
+            calls=dict(shown.calls),
             evidence=question.evidence,
         )
-
-
-def _shown(storage: FileStorage, session: Session, receipt: Receipt) -> list[Record]:
-    """The originals that a question's turn quoted whole, or that stood in view."""
-    quoted = [i for t in receipt.quoted for i in t.quotes if i not in t.partial]
-    numbers = {*map(number_of, quoted), *range(session.view, number_of(receipt.user))}
-    return list(SessionStore(storage.open(session.id)).pick(session, numbers).values())
 
 
 def _by_place(conversation: Conversation) -> dict[str | None, list[Question]]:
@@ -219,9 +168,3 @@ def _by_place(conversation: Conversation) -> dict[str | None, list[Question]]:
     for question in conversation.questions:
         due.setdefault(question.asked_at, []).append(question)
     return due
-
-
-def _context(prompt: Sequence[BaseMessage], question: str) -> str:
-    """Everything that the main model was shown but system prompt and question."""
-    *view, last = [text_of(m) for m in prompt if m.type != "system"]
-    return "\n".join([*view, last.removeprefix(question)])

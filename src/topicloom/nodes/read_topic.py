@@ -10,11 +10,16 @@ from topicloom.nodes.step import Update, current_session, dumped, node, open_wor
 from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.when import Days
 from topicloom.roles.base import ReadRequest
-from topicloom.roles.calls import Step, ask
+from topicloom.roles.calls import Step, ask_either
 from topicloom.roles.team import Roles
 from topicloom.state.channels import ReadTask
 from topicloom.state.recall import Reading
+from topicloom.state.receipt import Call
 from topicloom.storage.references import topic_window
+
+_STEP = 256
+"""Messages by which the beginning of the conversation moves that readers are shown: in longer
+steps than the main window's, so that a split does not change the prompt of every topic."""
 
 
 def read_topic(*, workspaces: Workspaces, roles: Roles) -> Runnable[ReadTask, Update]:
@@ -31,17 +36,15 @@ def read_topic(*, workspaces: Workspaces, roles: Roles) -> Runnable[ReadTask, Up
             session=session.id,
             topic=topic,
             records=topic_window(workspace.store, session, topic),
-            tail=workspace.store.records(session, session.view),
+            tail=workspace.store.records(session, session.view // _STEP * _STEP),
             query=task["query"],
             language=session.language,
             weights=hits.weights,
             prior=hits.topics.get(topic.id, 0.0),
         )
-        reading, call = yield from ask("reader", roles.reader, request, topic.id)
-        calls = [call]
-        if reading is None:
-            reading, call = yield from ask("reader", roles.fallback.reader, request, topic.id)
-            calls.append(call)
+        calls: list[Call] = []
+        readers = (roles.reader, roles.fallback.reader)
+        reading = yield from ask_either("reader", readers, request, calls, topic.id)
         if reading is None:
             reading = Reading(topic=topic.id, score=0.0, failed=True)
         reading = sound(reading, request)

@@ -8,14 +8,16 @@ from datetime import datetime
 from typing import Any
 
 from topicloom.export.archive_index import ArchiveQuery
+from topicloom.nodes.step import dumped
 from topicloom.nodes.waking import wake
 from topicloom.nodes.workspace import Workspace
 from topicloom.perception.when import Days, parse_when
 from topicloom.roles.base import Role, Route, RouteRequest
-from topicloom.roles.calls import Ask, Outcome, ask
+from topicloom.roles.calls import Ask, Outcome, ask, ask_either
 from topicloom.roles.team import Roles
 from topicloom.state.activation import ActivationPolicy, admit
 from topicloom.state.hierarchy import named_in_full
+from topicloom.state.receipt import Call
 from topicloom.state.session import Search, SearchRequest, Session, Turn
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import ordered
@@ -60,7 +62,7 @@ class SearchDesk:
         policy = self.activation.relaxed(self.deep_share) if deep else self.activation
         days = parse_when(request.when, self.clock()) if request.when else None
         topics = self._candidates(workspace, session, request, days)
-        calls: list[dict[str, Any]] = []
+        calls: list[Call] = []
         route = yield from self._routed(workspace, session, request, topics, days, calls)
         asked = {t.id for t in topics if request.include_archived}
         if not _finds(session, route, policy):
@@ -70,7 +72,7 @@ class SearchDesk:
             route = Route({**route.relevance, **led}, reason)
         return (
             *self._woken(workspace, session, turn, request, days, route, policy, asked=asked),
-            calls,
+            dumped(calls),
         )
 
     def _candidates(
@@ -98,7 +100,7 @@ class SearchDesk:
         request: SearchRequest,
         topics: Sequence[Topic],
         days: Days | None,
-        calls: list[dict[str, Any]],
+        calls: list[Call],
     ) -> Generator[Sequence[Ask], Sequence[Outcome], Route]:
         """What the router says of the candidates, or its stand-in; calls are added to `calls`."""
         roster = workspace.store.roster(session)
@@ -118,11 +120,10 @@ class SearchDesk:
             when=str(days) if days else None,
             language=session.language,
         )
-        for router in (self.roles.router, self.roles.fallback.router):
-            answer, call = yield from ask("router", router, question)
-            calls.append(call.model_dump(mode="json"))
-            if answer is not None:
-                return _restricted(answer, {t.id for t in shown})
+        routers = (self.roles.router, self.roles.fallback.router)
+        answer = yield from ask_either("router", routers, question, calls)
+        if answer is not None:
+            return _restricted(answer, {t.id for t in shown})
         return Route({}, "no router answered")
 
     def _led(
@@ -131,7 +132,7 @@ class SearchDesk:
         session: Session,
         request: SearchRequest,
         days: Days | None,
-        calls: list[dict[str, Any]],
+        calls: list[Call],
     ) -> Generator[Sequence[Ask], Sequence[Outcome], dict[str, float]]:
         """Relevance of the archived topics that the archive's index leads to, if there is one."""
         if self.archive is None:
@@ -147,7 +148,7 @@ class SearchDesk:
             return {}
         query = ArchiveQuery(session.id, request.query, refs)
         answer, call = yield from ask("router", self.archive, query)
-        calls.append(call.model_dump(mode="json"))
+        calls.append(call)
         return _restricted(answer, refs).relevance if answer is not None else {}
 
     def _woken(

@@ -25,7 +25,7 @@ from topicloom.perception.adsorber import Adsorber
 from topicloom.roles.base import Brief, BriefRequest, SplitRequest
 from topicloom.roles.calls import Ask, Outcome, Step, ask, ask_each
 from topicloom.roles.team import Roles
-from topicloom.state.activation import ActivationPolicy, admit, handed_on
+from topicloom.state.activation import FRESH, ActivationPolicy, admit, handed_on
 from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.channels import SessionState
 from topicloom.state.hierarchy import named_in_full
@@ -35,10 +35,6 @@ from topicloom.state.records import Record
 from topicloom.state.session import Language, Session, Turn
 from topicloom.state.splitting import SplitPlan, runs
 from topicloom.state.topics import Roster, Topic
-
-_FRESH = 0.6
-"""Standing of a topic that messages have just been moved to: what was in view is on the mind."""
-
 
 _RELATED = 8
 """References to other topics that a topic keeps."""
@@ -119,7 +115,7 @@ def _settled(
     active = work.session.active
     for topic_id in work.divided:
         active = handed_on(active, topic_id, work.heirs(topic_id))
-    result = admit(active, dict.fromkeys(work.touched, _FRESH), activation)
+    result = admit(active, dict.fromkeys(work.touched, FRESH), activation)
     for topic_id in result.woken:
         woken(work.touched[topic_id], active)
     session = work.session.model_copy(

@@ -10,8 +10,11 @@ from topicloom.perception.hashing import HashingEmbedder
 from topicloom.perception.minilm import MiniLMEmbedder
 from topicloom.perception.mixed import MixedEmbedder
 
+_REMEMBERED = 8_192
+"""Texts whose vectors are kept in memory: 29 MB."""
+
 
 @cache
 def default_embedder() -> Embedder:
     """MiniLM for Latin text and character hashing for CJK text, in one space; one a process."""
-    return CachedEmbedder(MixedEmbedder(MiniLMEmbedder(), HashingEmbedder()), 20_000)
+    return CachedEmbedder(MixedEmbedder(MiniLMEmbedder(), HashingEmbedder()), _REMEMBERED)

@@ -183,9 +183,15 @@ class Sight:
         chosen = set(topics)
         return self._where("topic", [topic in chosen for topic in self._topics])
 
+    @cached_property
+    def topics(self) -> NDArray[np.int32]:
+        """Whose they are [n]: a number for each topic."""
+        found: NDArray[np.int32] = self._sorted["topic"]
+        return found
+
     def topic(self, place: int) -> str:
         """Whose the message at a place in that order is."""
-        return self._topics[int(self._sorted["topic"][place])]
+        return self._topics[int(self.topics[place])]
 
     def _where(self, column: str, chosen: Sequence[bool]) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = np.array(chosen)[self._sorted[column]]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from topicloom.perception.embedder import Embedder
 from topicloom.perception.holdings import Holdings
 from topicloom.perception.kernels import TopicKernels
-from topicloom.perception.ranking import rank
+from topicloom.perception.ranking import asked_first, rank
 from topicloom.perception.screening import block_vectors
 from topicloom.perception.vectors import StoredVectors
 from topicloom.perception.when import Days
@@ -28,8 +28,6 @@ _NEAREST = 3
 """Messages of a topic that say how near it is: one may be near by chance."""
 _SURE_COSINE, _SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was found for sure."""
-_ASKED = 1_000.0
-"""Bonus of messages of the days that the user asks for: none of other days comes before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +160,12 @@ class SessionIndex:
         lexical, cover = self._held.words.scores(query)
         priority = rank(query, cosine, lexical[sight.order], sight.messages)
         sure = max(float(cosine.max()) / _SURE_COSINE, cover / _SURE_COVER)
+        best = np.argsort(-priority, kind="stable")
         if days is not None:
             asked = sight.said_on(days.first.isoformat(), days.last.isoformat())
-            priority = priority + _ASKED * asked
+            best = asked_first(best, asked, sight.topics)
             sure = max(sure, float(asked.any()))
         hidden = [] if include_archived else self._archived
-        best = np.argsort(-priority, kind="stable")
         best = best[~sight.held_by(hidden)[best]]
         worths = worth(sight.messages.costs[best], self._budget) * min(1.0, max(0.0, sure))
         found = worths > 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -117,6 +118,29 @@ def rank(query: str, cosine: Floats, lexical: Floats, messages: Messages) -> Flo
             priority + _DATE * np.array([len(asked & d) for d in messages.days])[messages.day]
         )
     return priority
+
+
+def asked_first(
+    best: NDArray[np.intp], asked: NDArray[np.bool_], topics: NDArray[np.integer]
+) -> NDArray[np.intp]:
+    """The messages of the days that the user asks for, and then the others.
+
+    Of these days every topic has its say: first the best message of each, then the second of each.
+
+    Args:
+        best: Places of all messages [n], the best first.
+        asked: Which were said on these days [n], by place.
+        topics: Whose they are [n], by place.
+
+    Returns:
+        The same places [n].
+    """
+    of_days = best[asked[best]]
+    turn, seen = np.zeros(len(of_days), dtype=np.intp), Counter[int]()
+    for place, topic in enumerate(topics[of_days].tolist()):
+        turn[place] = seen[topic]
+        seen[topic] += 1
+    return np.concatenate([of_days[np.argsort(turn, kind="stable")], best[~asked[best]]])
 
 
 def manner_of(messages: Messages) -> Manner:

@@ -116,7 +116,7 @@ class ReadRequest:
     records: Sequence[Record]
     """Its messages, in order."""
     tail: Sequence[Record]
-    """The messages in view of the main window, the newest last."""
+    """The messages in view of the main window and some before them, the newest last."""
     query: str
     """What to answer, with references resolved."""
     language: Language

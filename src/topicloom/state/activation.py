@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+FRESH = 0.6
+"""Standing of a topic that messages have just moved to: what was in view is on the mind."""
+
 
 class ActivationPolicy(BaseModel):
     """The grey scale of activation; the defaults are those of spec 000, section 16.2."""

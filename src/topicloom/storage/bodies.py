@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from threading import Lock
 
-DEFAULT_BYTES = 64 * 2**20
+DEFAULT_BYTES = 32 * 2**20
 """What one storage object keeps in memory unless told otherwise."""
 _OVERHEAD = 300
 

@@ -32,7 +32,7 @@ class SessionStore:
     something was appended, so the checkpoint that holds the session stays the authority.
     """
 
-    def __init__(self, log: SessionLog, *, cached_bytes: int = 48_000_000) -> None:
+    def __init__(self, log: SessionLog, *, cached_bytes: int = 16_000_000) -> None:
         self.log = log
         self._records = _RecordCache(cached_bytes)
         self._rosters: OrderedDict[str | None, Roster] = OrderedDict()

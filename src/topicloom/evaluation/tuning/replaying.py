@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from statistics import mean
 
 from topicloom.evaluation.tuning.observing import Observation
-from topicloom.state.activation import ActivationPolicy, admit, settle
+from topicloom.state.activation import FRESH, ActivationPolicy, admit, settle
 
 FLAP = 5
 """Turns within which a topic that wakes again need not have slept: the sliding window of spec
 000, section 16.2."""
-_FRESH = 0.6
-"""Standing of a topic that messages have just moved to, as `nodes/split.py` has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ class _Run:
     def take(self, seen: Observation) -> None:
         """Replay one turn."""
         left = {t: s for t, s in self._active.items() if t not in seen.ended}
-        fresh = dict.fromkeys(seen.fresh, _FRESH)
+        fresh = dict.fromkeys(seen.fresh, FRESH)
         self._enter(seen.turn, admit(left, fresh, self.policy).active, flapping=False)
         self._enter(seen.turn, admit(self._active, seen.ratings, self.policy).active)
         missed = seen.wanted - self._active.keys()

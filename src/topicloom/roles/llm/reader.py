@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
+from topicloom.context.opening import Openings
 from topicloom.context.windows import reader_messages
 from topicloom.prompts.parsers import ParsedReading, parse_reading
 from topicloom.roles.base import Answer, ReadRequest
+from topicloom.roles.llm.chat import Chat
 from topicloom.roles.llm.dialogue import Dialogue, LLMRole, ask
 from topicloom.roles.llm.mending import clip, remark
 from topicloom.state.recall import Quote, Reading
@@ -24,6 +27,10 @@ class LLMReader(LLMRole[ReadRequest, Reading]):
 
     role = "reader"
 
+    def __init__(self, chat: Chat) -> None:
+        super().__init__(chat)
+        self._openings = Openings()
+
     def dialogue(self, request: ReadRequest) -> Dialogue[Answer[Reading]]:
         """Read the topic; ids that are not in it are dropped."""
         prompt = reader_messages(
@@ -32,6 +39,7 @@ class LLMReader(LLMRole[ReadRequest, Reading]):
             request.language,
             self._chat.counter,
             self._chat.limit,
+            partial(self._openings, request.session),
         )
         asked = yield from ask(
             self._chat, request, f"reader:{request.topic.id}", prompt, parse_reading, "topic_result"

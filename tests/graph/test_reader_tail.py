@@ -1,0 +1,27 @@
+"""What readers are shown of the conversation: all that is in view, from a place that stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sessions import chatter, last_receipt, open_graph, tell, thread
+
+from roles import SteadyReader, fake_roles
+
+CONFIG = thread()
+
+
+def test_a_split_does_not_move_where_it_begins(tmp_path: Path) -> None:
+    reader = SteadyReader()
+    graph = open_graph(tmp_path, fake_roles(reader=reader), window=2_000)
+    splits, begins = 0, list[int]()
+    for number in range(1, 91):
+        tell(graph, CONFIG, chatter("种花", number))
+        receipt = last_receipt(tmp_path, graph, CONFIG)
+        splits += bool(receipt.split)
+        begins += [request.tail[0].seq for request in reader.requests]
+        assert all(r.tail[-1].id == receipt.user for r in reader.requests)
+        reader.requests.clear()
+    assert splits > 4
+    assert sorted(set(begins)) == [1, 64, 128]
+    assert begins == sorted(begins)
