@@ -124,10 +124,11 @@ class Session:
             began = time.process_time()
             asked = {"messages": [HumanMessage(question)]}
             events = self.graph.stream(asked, base, stream_mode="custom", durability="exit")
-            if "split" not in [event["type"] for event in events]:
-                times.append(1_000 * (time.process_time() - began))
+            if "split" in [event["type"] for event in events]:
+                break
+            times.append(1_000 * (time.process_time() - began))
         self.graph.update_state(base, {"messages": []})
-        return round(statistics.median(times), 2) if times else None
+        return round(statistics.median(times), 2) if len(times) == 3 * len(PROBES) else None
 
     def row(self, piece: Piece, tokens: int, times: Sequence[float]) -> dict[str, Any]:
         """What is written down after a recording."""

@@ -17,7 +17,6 @@ from topicloom.perception.hashing import HashingEmbedder
 from topicloom.perception.index import SessionIndex
 from topicloom.perception.when import Days
 from topicloom.state.blocks import blocks_of
-from topicloom.state.hierarchy import holders
 from topicloom.state.lifecycle import archived, divided
 from topicloom.state.records import Record
 from topicloom.state.session import Session
@@ -117,7 +116,7 @@ class Life:
     def check(self) -> None:
         made_anew = self.fresh()
         for index in (self.index, made_anew):
-            index.update(holders(self.store.roster(self.session)), self.store.topic_records)
+            index.update(self.store.roster(self.session), self.store.topic_records)
         for query in QUERIES:
             kept, anew = self.index.search(query), made_anew.search(query)
             assert kept.weights == pytest.approx(anew.weights, abs=1e-4)

@@ -16,7 +16,6 @@ from topicloom.perception.hashing import HashingEmbedder
 from topicloom.perception.index import SessionIndex
 from topicloom.perception.vectors import StoredVectors
 from topicloom.state.blocks import blocks_of
-from topicloom.state.hierarchy import holders
 from topicloom.state.lifecycle import divided
 from topicloom.state.records import Record
 from topicloom.state.session import Session
@@ -55,7 +54,7 @@ class Kept:
         """How many messages a process that starts now has to embed."""
         store, embedder = self.store(), CountingEmbedder()
         index = SessionIndex(embedder, store.log, 500)
-        index.update(holders(store.roster(self.session)), store.topic_records)
+        index.update(store.roster(self.session), store.topic_records)
         return embedder.made
 
 
@@ -110,9 +109,9 @@ def test_nor_does_a_merge(kept: Kept) -> None:
 def test_nor_in_the_same_process(kept: Kept) -> None:
     store, embedder = kept.store(), CountingEmbedder()
     index = SessionIndex(embedder, store.log, 500)
-    index.update(holders(store.roster(kept.session)), store.topic_records)
+    index.update(store.roster(kept.session), store.topic_records)
     parts(kept)
-    index.update(holders(store.roster(kept.session)), store.topic_records)
+    index.update(store.roster(kept.session), store.topic_records)
     assert embedder.made == 0
     assert set(index.search("雨第3次").topics) == {"t2", "t3"}
 

@@ -89,7 +89,8 @@ class SearchDesk:
     def _shown(self, topics: Sequence[Topic], priors: Mapping[str, float]) -> list[Topic]:
         """Recent topics first, then the best of the rest by the index, up to the limit."""
         recent = ordered(topics)[: self.limit // 2]
-        rest = [t for t in topics if t not in recent]
+        known = {t.id for t in recent}
+        rest = [t for t in topics if t.id not in known]
         rest.sort(key=lambda t: -priors.get(t.id, 0.0))
         return recent + rest[: self.limit - len(recent)]
 

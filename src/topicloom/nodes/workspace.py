@@ -12,7 +12,6 @@ from langgraph.store.base import BaseStore
 from topicloom.errors import StorageUnavailableError
 from topicloom.nodes.sizes import TranscriptSizes
 from topicloom.perception.index import SessionIndex
-from topicloom.state.hierarchy import holders
 from topicloom.state.records import Record
 from topicloom.state.topics import Roster
 from topicloom.storage.base import SessionLog, Storage
@@ -29,11 +28,8 @@ class Workspace:
     sizes: TranscriptSizes
 
     def indexed(self, roster: Roster) -> SessionIndex:
-        """The index, with what the topics of a roster hold.
-
-        What a divided or merged topic held is found through the topics that have it now.
-        """
-        self.index.update(holders(roster), self.store.topic_records)
+        """The index, with what the topics of a roster hold."""
+        self.index.update(roster, self.store.topic_records)
         return self.index
 
 

@@ -18,6 +18,7 @@ from topicloom.perception.screening import block_vectors
 from topicloom.perception.vectors import StoredVectors
 from topicloom.perception.when import Days
 from topicloom.state.blocks import LogicalBlock
+from topicloom.state.hierarchy import holders
 from topicloom.state.records import Record
 from topicloom.state.topics import Roster, Topic
 from topicloom.storage.base import SessionLog
@@ -63,6 +64,7 @@ class SessionIndex:
         self._clear()
 
     def _clear(self) -> None:
+        self._taken: Roster | None = None
         self._heads: dict[str, tuple[int, str]] = {}
         self._held = Holdings(self._vectors, self._embedder.dimension)
         self._archived: list[str] = []
@@ -72,23 +74,32 @@ class SessionIndex:
     def update(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> None:
         """Take in what topics gained.
 
+        What a divided or merged topic held is found through the topics that have it now.
+
         Args:
-            roster: The topics of the checkpoint.
+            roster: The topics of the checkpoint; nothing is done for the one that came last.
             read: Gives a topic's records from its `n`th on.
         """
         with self._lock:
-            changed = self._take(roster, read)
-            if changed is None:
-                self._clear()
-                self._take(roster, read)
-                changed = True
-            if changed or self._kernels.outdated(roster):
-                self._kernels.update(roster, [self._held.sum_of(topic.id) for topic in roster])
-                self._latest.clear()
-            archived = [t.id for t in roster.archived()]
-            if archived != self._archived:
-                self._archived = archived
-                self._latest.clear()
+            if roster is self._taken:
+                return
+            self._taken = None
+            self._update(holders(roster), read)
+            self._taken = roster
+
+    def _update(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> None:
+        changed = self._take(roster, read)
+        if changed is None:
+            self._clear()
+            self._take(roster, read)
+            changed = True
+        if changed or self._kernels.outdated(roster):
+            self._kernels.update(roster, [self._held.sum_of(topic.id) for topic in roster])
+            self._latest.clear()
+        archived = [t.id for t in roster.archived()]
+        if archived != self._archived:
+            self._archived = archived
+            self._latest.clear()
 
     def search(
         self, query: str, days: Days | None = None, *, include_archived: bool = False
