@@ -58,6 +58,18 @@ class Kept:
         return embedder.made
 
 
+def said(first: int, count: int) -> list[Record]:
+    return [
+        Record(
+            seq=n,
+            role="assistant" if n % 2 == 0 else "user",
+            text=f"雨第{n}次",
+            time=f"2026-03-{n:02}T09:00:00+01:00",
+        )
+        for n in range(first, first + count)
+    ]
+
+
 @pytest.fixture(params=["files", "store"])
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
     shared = InMemoryStore()
@@ -67,17 +79,9 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
         return FileStorage(tmp_path, fsync=False) if files else StoreStorage(shared)
 
     store = SessionStore(reopen().open("s"))
-    said = [
-        Record(
-            seq=n,
-            role="assistant" if n % 2 == 0 else "user",
-            text=f"雨第{n}次",
-            time=f"2026-03-{n:02}T09:00:00+01:00",
-        )
-        for n in range(1, 13)
-    ]
-    session = store.append(Session(id="s"), said)
-    topic = store.move(Topic(id="t1", name="雨"), blocks_of(said))
+    records = said(1, 12)
+    session = store.append(Session(id="s"), records)
+    topic = store.move(Topic(id="t1", name="雨"), blocks_of(records))
     session = store.save_topics(session, [topic])
     kept = Kept(reopen, session, topic)
     assert kept.embedded() == 12
@@ -123,6 +127,25 @@ def test_a_review_shares_them(kept: Kept) -> None:
     assert embedder.made == 0
     assert kernels.rows.shape == (2, 64)
     assert kernels.between("t2", "t3") < 1
+
+
+def test_a_review_reads_those_topics_alone_that_changed(kept: Kept) -> None:
+    store, embedder, sums = kept.store(), CountingEmbedder(), TopicSums()
+    one, other = parts(kept)
+    before = sums.of(store, embedder, [one, other])
+    grown = store.move(other, blocks_of(said(21, 2)))
+    read: list[str] = []
+    records = store.topic_records
+
+    def counted(topic: Topic, start: int = 0) -> list[Record]:
+        read.append(topic.id)
+        return records(topic, start)
+
+    store.topic_records = counted  # type: ignore[method-assign]
+    after = sums.of(store, embedder, [one, grown])
+    assert read == ["t3"]
+    assert after["t2"] is before["t2"]
+    assert after["t3"][1] == before["t3"][1] + 2
 
 
 def test_they_are_those_of_the_messages_in_their_order(kept: Kept) -> None:
