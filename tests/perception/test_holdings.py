@@ -15,6 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from topicloom.perception.embedder import Vectors
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom.perception.index import SessionIndex
+from topicloom.perception.lexical import LexicalIndex
 from topicloom.perception.when import Days
 from topicloom.state.blocks import blocks_of
 from topicloom.state.lifecycle import archived, divided
@@ -159,3 +160,37 @@ def test_messages_of_the_days_asked_for_come_first() -> None:
     assert index.search("山 海", day).weights["m2"] == 1
     elsewhere = Days(date(2020, 1, 1), date(2020, 12, 31))
     assert index.search("山 海", elsewhere) == index.search("山 海")
+
+
+def test_back_at_an_older_checkpoint_only_what_changed_since_is_taken_in_anew() -> None:
+    life = prepared()
+    life.remember(0)
+    life.grow(1)  # t1 grows
+    life.grow(3)  # t3 is new
+    life.check()
+    life.back(0)
+    life.grow(3)
+    read: list[tuple[str, int]] = []
+
+    def reading(topic: Topic, start: int) -> list[Record]:
+        read.append((topic.id, start))
+        return life.store.topic_records(topic, start)
+
+    life.index.update(life.store.roster(life.session), reading)
+    assert sorted(read) == [("t1", 0), ("t4", 0)]
+    life.check()
+
+
+@given(said=st.lists(st.sampled_from(WORDS), min_size=1, max_size=30), cut=st.integers(0, 30))
+def test_words_that_were_cut_off_were_never_there(said: list[str], cut: int) -> None:
+    index, shorter = LexicalIndex(), LexicalIndex()
+    for number, word in enumerate(said):
+        index.add("user", f"{word} {number}")
+        if number < cut:
+            shorter.add("user", f"{word} {number}")
+    index.cut(cut)
+    assert len(index) == len(shorter)
+    for query in (*WORDS, "3"):
+        (one, held), (other, same) = index.scores(query), shorter.scores(query)
+        assert one.tolist() == other.tolist()
+        assert held == same

@@ -94,20 +94,44 @@ class Holdings:
             gains: Topics, and the messages that they gained.
 
         Returns:
-            Whether all fitted: not if one reads otherwise than the one of its number that is
-            held, or if some of those that were released are left. What is held is then of no use.
+            Whether all fitted. Not if messages that were released are left, or read otherwise now,
+            unless they are those that were added last. What is held is then of no use.
         """
         said = [(self._topics.place(t), record) for t, records in gains for record in records]
+        if not self._forget_but([record for _, record in said]):
+            return False
         self._add([(t, r) for t, r in said if r.seq not in self._places])
         rows, vectors = self._rows.all, self._matrix.all
         for topic, record in said:
             place = self._places[record.seq]
-            if rows["topic"][place] or rows["digest"][place] != _digest(record):
+            if rows["topic"][place]:
                 return False
             rows["topic"][place] = topic
             self._sums.all[topic] += vectors[place]
         self.sight = self._look()
-        return bool(rows["topic"].all())
+        return True
+
+    def _forget_but(self, records: Sequence[Record]) -> bool:
+        """Forget what waits and is not among some messages, where it is what was added last.
+
+        So it is where a conversation went back to an older checkpoint.
+        """
+        rows = self._rows.all
+        stale = rows["topic"] == 0
+        for record in records:
+            place = self._places.get(record.seq)
+            if place is not None and rows["digest"][place] == _digest(record):
+                stale[place] = False
+        count = len(rows) - int(stale.sum())
+        if stale[:count].any():
+            return False
+        if count < len(rows):
+            for number in rows["number"][count:].tolist():
+                del self._places[number]
+            self._rows.cut(count)
+            self._matrix.cut(count)
+            self.words.cut(count)
+        return True
 
     def sum_of(self, topic: str) -> NDArray[np.float64]:
         """Sum of the vectors of a topic's messages [d]."""

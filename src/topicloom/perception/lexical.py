@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from bisect import bisect_left
 from collections import Counter
 
 import numpy as np
@@ -45,6 +46,18 @@ class LexicalIndex:
                 where.append(number)
                 times.append(count)
         self._messages += 1
+
+    def cut(self, count: int) -> None:
+        """Leave the first `count` messages; takes time by the words that there are."""
+        first = bisect_left(self._owner, count)
+        for word, (where, times) in list(self._postings.items()):
+            left = bisect_left(where, first)
+            if left == 0:
+                del self._postings[word]
+            else:
+                del where[left:], times[left:]
+        del self._owner[first:], self._length[first:]
+        self._messages = min(count, self._messages)
 
     def scores(self, query: str) -> tuple[NDArray[np.float64], float]:
         """Score every message by its best passage.

@@ -37,3 +37,7 @@ class GrowingRows:
             self._held = held
         self._held[self._count : count] = rows
         self._count = count
+
+    def cut(self, count: int) -> None:
+        """Leave the first `count` rows."""
+        self._count = min(count, self._count)
