@@ -57,15 +57,34 @@ def test_a_reader_that_understands_is_not_talked_over(tmp_path: Path) -> None:
     assert {t.topic for t in receipt.quoted} == {r.topic.id for r in reader.requests}
 
 
-def test_what_was_put_away_is_not_quoted(tmp_path: Path) -> None:
-    graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256)).reader)
+def put_away(folder: Path, graph: Graph) -> str:
+    """Archive a topic that sleeps; returns its id."""
     session = session_of(graph, CONFIG)
-    store = kept(tmp_path, session)
+    store = kept(folder, session)
     away = next(t for t in store.roster(session) if t.id not in session.active)
     session = store.save_topics(session, [archived(away, session.active, "2026-03")])
     state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
     graph.update_state(CONFIG, state, as_node="settle")
-    tell(graph, CONFIG, QUESTION, keep=0)
-    quoted = {t.topic for t in last_receipt(tmp_path, graph, CONFIG).quoted}
+    return away.id
+
+
+def quoted_for(folder: Path, graph: Graph, question: str) -> set[str]:
+    tell(graph, CONFIG, question, keep=0)
+    return {t.topic for t in last_receipt(folder, graph, CONFIG).quoted}
+
+
+def test_what_was_put_away_is_not_quoted(tmp_path: Path) -> None:
+    graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256)).reader)
+    away = put_away(tmp_path, graph)
+    quoted = quoted_for(tmp_path, graph, QUESTION)
     assert quoted
-    assert away.id not in quoted
+    assert away not in quoted
+
+
+def test_but_it_is_for_those_who_ask_what_was_said_before(tmp_path: Path) -> None:
+    """Even if there is no room to wake it beside all that was said that day."""
+    graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256)).reader)
+    away = put_away(tmp_path, graph)
+    quoted = quoted_for(tmp_path, graph, f"我们之前聊过什么？{QUESTION}")
+    assert away in quoted
+    assert len(quoted) >= len(TAGS)

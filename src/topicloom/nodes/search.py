@@ -172,6 +172,7 @@ class SearchDesk:
             query=request.query,
             when=request.when,
             days=days.ends if days else None,
+            archived=request.include_archived,
             found=tuple(t for t in best if t in session.active),
             candidates=_ambiguous(relevance, best, policy),
             reason=route.reason,

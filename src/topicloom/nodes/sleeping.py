@@ -8,17 +8,18 @@ from topicloom.nodes.workspace import Workspace
 from topicloom.perception.when import Days
 from topicloom.roles.embedded.reader import read_by_worth
 from topicloom.state.recall import Reading
-from topicloom.state.session import Turn
+from topicloom.state.session import Search, Turn
 from topicloom.state.topics import Roster
 
 
 def found_asleep(
     workspace: Workspace, roster: Roster, turn: Turn, read: Collection[str]
 ) -> list[Reading]:
-    """Readings of open topics that sleep, by what the index found for the turn.
+    """Readings of topics that sleep, by what the index found for the turn.
 
     Waking is for topics that a conversation goes on with, and there is room for a few. An answer
-    may rest on a message each of many topics: those are quoted without being woken.
+    may rest on a message each of many topics: those are quoted without being woken, archived ones
+    too if the user asked for what was said before.
 
     Args:
         workspace: With the index.
@@ -26,9 +27,12 @@ def found_asleep(
         turn: What is looked for.
         read: Topics that were read already.
     """
-    days = Days.of(turn.searches[-1].days if turn.searches else None)
-    hits = workspace.indexed(roster).search(turn.query, days)
-    asleep = {topic.id for topic in roster.open()} - set(read)
+    newest = turn.searches[-1] if turn.searches else Search(query=turn.query)
+    hits = workspace.indexed(roster).search(
+        turn.query, Days.of(newest.days), include_archived=newest.archived
+    )
+    topics = roster.open() + (roster.archived() if newest.archived else [])
+    asleep = {topic.id for topic in topics} - set(read)
     worth: dict[str, dict[str, float]] = {}
     for message, weight in hits.weights.items():
         topic = hits.homes[message]

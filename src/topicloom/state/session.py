@@ -94,6 +94,8 @@ class Search(BaseModel):
     """The time expression, as given."""
     days: tuple[str, str] | None = None
     """The first and the last day that it means, ISO 8601."""
+    archived: bool = False
+    """Whether archived topics were searched too."""
     found: tuple[str, ...] = ()
     """Topics that it woke."""
     candidates: tuple[str, ...] = ()
