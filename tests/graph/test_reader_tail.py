@@ -15,7 +15,7 @@ def test_a_split_does_not_move_where_it_begins(tmp_path: Path) -> None:
     reader = SteadyReader()
     graph = open_graph(tmp_path, fake_roles(reader=reader), window=2_000)
     splits, begins = 0, list[int]()
-    for number in range(1, 91):
+    for number in range(1, 151):
         tell(graph, CONFIG, chatter("种花", number))
         receipt = last_receipt(tmp_path, graph, CONFIG)
         splits += bool(receipt.split)
@@ -23,5 +23,5 @@ def test_a_split_does_not_move_where_it_begins(tmp_path: Path) -> None:
         assert all(r.tail[-1].id == receipt.user for r in reader.requests)
         reader.requests.clear()
     assert splits > 4
-    assert sorted(set(begins)) == [1, 64, 128]
+    assert sorted(set(begins)) == [1, 256]
     assert begins == sorted(begins)

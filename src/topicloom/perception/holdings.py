@@ -100,7 +100,7 @@ class Holdings:
         said = [(self._topics.place(t), record) for t, records in gains for record in records]
         if not self._forget_but([record for _, record in said]):
             return False
-        self._add([(t, r) for t, r in said if r.seq not in self._places])
+        self._add([record for _, record in said if record.seq not in self._places])
         rows, vectors = self._rows.all, self._matrix.all
         for topic, record in said:
             place = self._places[record.seq]
@@ -141,15 +141,15 @@ class Holdings:
                 return found
         return np.zeros(self._matrix.all.shape[1])
 
-    def _add(self, fresh: Sequence[tuple[int, Record]]) -> None:
+    def _add(self, fresh: Sequence[Record]) -> None:
         missing = len(self._topics.all) - len(self._sums)
         self._sums.extend(np.zeros((missing, self._matrix.all.shape[1])))
         if not fresh:
             return
-        self._matrix.extend(self._vectors.of([record for _, record in fresh]))
-        self._places |= {r.seq: at for at, (_, r) in enumerate(fresh, start=len(self._rows))}
-        self._rows.extend(np.array([self._row(record) for _, record in fresh], dtype=_ROW))
-        for _, record in fresh:
+        self._matrix.extend(self._vectors.of(fresh))
+        self._places |= {r.seq: place for place, r in enumerate(fresh, start=len(self._rows))}
+        self._rows.extend(np.array([self._row(record) for record in fresh], dtype=_ROW))
+        for record in fresh:
             self.words.add(record.label, record.text)
 
     def _row(self, record: Record) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 
@@ -54,6 +55,7 @@ class TopicSums:
         """Remember the sums of at most `size` topics."""
         self._size = size
         self._known: OrderedDict[str, tuple[Vectors, int]] = OrderedDict()
+        self._lock = Lock()
 
     def of(
         self, store: SessionStore, embedder: Embedder, topics: Sequence[Topic]
@@ -66,18 +68,20 @@ class TopicSums:
             topics: With at least one message each.
         """
         heads = {t.id: t.head for t in topics if t.head is not None}
-        known = {head: self._known[head] for head in heads.values() if head in self._known}
+        with self._lock:
+            known = {head: self._known[head] for head in heads.values() if head in self._known}
         said = _readable(store, [t for t in topics if heads.get(t.id) not in known])
         if said:
             vectors = StoredVectors(embedder, store.log).of([r for rs in said.values() for r in rs])
             begins = np.cumsum([len(records) for records in said.values()])[:-1]
             for topic, part in zip(said, np.split(vectors, begins), strict=True):
                 known[heads[topic]] = part.sum(axis=0), len(part)
-        for head, found in known.items():
-            self._known[head] = found
-            self._known.move_to_end(head)
-        while len(self._known) > self._size:
-            self._known.popitem(last=False)
+        with self._lock:
+            for head, found in known.items():
+                self._known[head] = found
+                self._known.move_to_end(head)
+            while len(self._known) > self._size:
+                self._known.popitem(last=False)
         return {topic: known[head] for topic, head in heads.items() if head in known}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 
 from langchain_core.runnables import Runnable
 
+from topicloom.errors import StorageError
 from topicloom.nodes.review.assess import assessed
 from topicloom.nodes.review.desk import ReviewDesk
 from topicloom.nodes.review.likeness import Kernels, kernels_of
@@ -115,7 +116,10 @@ def _described(
     described = []
     for pair in pairs:
         topic = held[pair.kept]
-        both = in_order(*(store.topic_records(held[i]) for i in (pair.kept, pair.other)))
+        try:
+            both = in_order(*(store.topic_records(held[i]) for i in (pair.kept, pair.other)))
+        except StorageError:
+            continue  # damaged since the review that last read it; the one that needs it tells
         used = uses[pair.kept] + uses[pair.other]
         request = ReviewRequest(session.id, topic, both, session.language, used)
         together = yield from assessed(desk.roles, request, calls)
