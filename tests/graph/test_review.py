@@ -146,6 +146,7 @@ class TestArchive:
 class TestMerge:
     def test_topics_about_the_same_thing(self, world: World) -> None:
         world.settings, world.merger = ALIKE, Merger(frozenset({"茶", "雨"}))
+        world.awake = {"floor": 4, "usual": 4, "ceiling": 4}
         world.begin("茶", "山", "雨", "海")
         before = world.checked()
         report = world.review()
@@ -158,7 +159,16 @@ class TestMerge:
         assert world.roster[stays].summary.endswith("12 summed up")
         assert any(t.startswith(f"merged {gone} “") for t in report.told)
         assert world.roster[stays].reviewed == world.roster[stays].head
-        assert world.review().merged == ()
+        again = world.review()
+        assert (again.merged, again.changes) == ((), ())
+
+    @pytest.mark.xfail(
+        strict=True, reason="What was merged is looked at for the archive by the next review only."
+    )
+    def test_a_merged_topic_that_sleeps_is_put_away_by_the_same_review(self, world: World) -> None:
+        world.settings, world.merger = ALIKE, Merger(frozenset({"茶", "雨"}))
+        world.begin("茶", "山", "雨", "海")
+        world.review()
         assert world.review().changes == ()
 
     def test_at_most_some_at_once_and_only_if_a_role_agrees(self, world: World) -> None:
