@@ -162,14 +162,26 @@ class TestMerge:
         again = world.review()
         assert (again.merged, again.changes) == ((), ())
 
-    @pytest.mark.xfail(
-        strict=True, reason="What was merged is looked at for the archive by the next review only."
-    )
     def test_a_merged_topic_that_sleeps_is_put_away_by_the_same_review(self, world: World) -> None:
         world.settings, world.merger = ALIKE, Merger(frozenset({"茶", "雨"}))
         world.begin("茶", "山", "雨", "海")
         world.review()
         assert world.review().changes == ()
+
+    @pytest.mark.parametrize("unrelated", [0.1, 0.3, 0.5])
+    @pytest.mark.parametrize("merges", [0, 1, 3])
+    def test_nothing_is_left_for_a_second_review(
+        self, world: World, merges: int, unrelated: float
+    ) -> None:
+        # What is put away or merged must not make what stays less alike to what goes on.
+        likely = {"unrelated": unrelated, "important": 1.0, "alike": -1.0, "merges": merges}
+        world.settings, world.merger = {"review": likely}, Merger(everything=True)
+        world.begin("茶", "雨", "书", "琴", "花", "鸟", "山", "海")
+        first = world.review()
+        assert len(first.merged) == merges
+        assert first.archived
+        assert world.review().changes == ()
+        world.checked()
 
     def test_at_most_some_at_once_and_only_if_a_role_agrees(self, world: World) -> None:
         world.settings, world.merger = ALIKE, Raising()

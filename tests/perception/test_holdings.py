@@ -16,6 +16,7 @@ from topicloom.perception.embedder import Vectors
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom.perception.index import SessionIndex
 from topicloom.perception.lexical import LexicalIndex
+from topicloom.perception.screening import block_vectors
 from topicloom.perception.when import Days
 from topicloom.state.blocks import blocks_of
 from topicloom.state.lifecycle import archived, divided
@@ -160,6 +161,32 @@ def test_messages_of_the_days_asked_for_come_first() -> None:
     assert index.search("山 海", day).weights["m2"] == 1
     elsewhere = Days(date(2020, 1, 1), date(2020, 12, 31))
     assert index.search("山 海", elsewhere) == index.search("山 海")
+
+
+def test_affinity_is_the_best_three_of_a_topic_less_the_mean_of_all() -> None:
+    life = prepared()
+    for choice in (3, 1, 1, 3):
+        life.grow(choice)
+    life.check()
+    roster = life.store.roster(life.session)
+    blocks = blocks_of(life.messages(4))
+    asked = block_vectors(blocks, Rounded(16))
+    said = {
+        t.id: Rounded(16).embed([r.line for r in life.store.topic_records(t)])
+        for t in roster
+        if t.count
+    }
+    assert max(map(len, said.values())) > 3
+    everything = np.concatenate(list(said.values()))
+    for vector, near in zip(asked, life.index.affinity(blocks), strict=True):
+        assert near == pytest.approx(
+            {
+                t: np.sort(rows @ vector)[-3:].mean() - (everything @ vector).mean()
+                for t, rows in said.items()
+            },
+            abs=1e-5,
+        )
+    assert life.fresh().affinity(blocks) == [{}] * len(blocks)
 
 
 def test_back_at_an_older_checkpoint_only_what_changed_since_is_taken_in_anew() -> None:

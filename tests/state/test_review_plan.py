@@ -148,6 +148,31 @@ class TestPairs:
         )
         assert not change.reviewed, "so that it is due again"
 
+    def test_what_is_merged_is_put_away_at_once_if_both_are_over(self) -> None:
+        one, other = topic(1, last_at=ago(50)), topic(2, last_at=ago(10))
+        roster = roster_of(one, other)
+        over = Pair(kept="t1", other="t2", likeness=0.91, same=True, together=said(0.1))
+
+        def merged(pair: Pair = over, **second: Any) -> TopicChange:
+            second = {"topic": "t2", "spoken": (ago(10),), **second}
+            looks = (Look(topic="t1", spoken=(ago(50),)), Look(**second))
+            (change,) = decide(roster, Findings(looks=looks, pairs=(pair,)), NOW, POLICY)
+            assert change.absorbs == "t2"
+            return change
+
+        change = merged()
+        assert change.archive == other.last_at[:7], "the month of the newer one"
+        assert told(change, roster) == (
+            "merged t2 “Tea 2” into t1 “Tea 1” and archived it: they are about the same thing "
+            "(likeness 0.91); not spoken of for 10 days, of little importance (0.10)"
+        )
+        assert refusal(change, roster, {}) == ""
+        assert refusal(change, roster, {"t2"}) == "t2 is awake"
+        assert not merged(awake=True).archive
+        assert not merged(spoken=(ago(3),)).archive
+        assert not merged(over.model_copy(update={"together": said(0.9)})).archive
+        assert not merged(over.model_copy(update={"together": None})).archive
+
 
 class TestFitting:
     CHANGE = TopicChange(
@@ -214,8 +239,16 @@ topics: st.SearchStrategy[dict[str, Any]] = st.builds(
 )
 
 
-@given(st.lists(topics, max_size=8), st.integers(0, 7), st.integers(0, 7), st.floats(-900, 900))
-def test_whatever_is_found(rows: list[dict[str, Any]], one: int, other: int, later: float) -> None:
+@given(
+    st.lists(topics, max_size=8),
+    st.integers(0, 7),
+    st.integers(0, 7),
+    st.none() | importances,
+    st.floats(-900, 900),
+)
+def test_whatever_is_found(
+    rows: list[dict[str, Any]], one: int, other: int, together: float | None, later: float
+) -> None:
     now = NOW + timedelta(days=later)
     made = [
         topic(n, **{k: v for k, v in row.items() if k not in ("awake", "assessed", "near")})
@@ -228,11 +261,11 @@ def test_whatever_is_found(rows: list[dict[str, Any]], one: int, other: int, lat
         Look(topic=t.id, awake=t.id in active, spoken=(t.last_at,)) for t in roster.open()
     )
     both = sorted({i for i in (one, other) if i < len(looks)})
-    pairs = (
-        (Pair(kept=looks[both[0]].topic, other=looks[both[1]].topic, likeness=0.9, same=True),)
-        if len(both) == 2
-        else ()
-    )
+    pairs: tuple[Pair, ...] = ()
+    if len(both) == 2:
+        kept, gone = (looks[i].topic for i in both)
+        of_both = said(together) if together is not None else None
+        pairs = (Pair(kept=kept, other=gone, likeness=0.9, same=True, together=of_both),)
     found = Findings(
         looks=looks,
         assessed={
@@ -248,12 +281,13 @@ def test_whatever_is_found(rows: list[dict[str, Any]], one: int, other: int, lat
     assert len(touched) == len(set(touched)), "no topic is changed in two ways"
     for change in changes:
         assert refusal(change, roster, active) == ""
-        assert change.absorbs is None or not change.archive
         before = roster[change.topic]
         after = put_away(rewritten(before, change, roster), change, active)
         if change.archive:
-            assert change.topic not in active
-            assert idle_days(next(x for x in looks if x.topic == before.id), now) > 7
+            put = {change.topic, change.absorbs}
+            assert not put & active
+            assert all(idle_days(x, now) > 7 for x in looks if x.topic in put)
+            assert change.absorbs is None or together is not None
             assert after.status == "archived"
             assert change.importance is not None
         moved = roster_of(*[after if t.id == after.id else t for t in made])

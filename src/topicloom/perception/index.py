@@ -130,12 +130,13 @@ class SessionIndex:
             the names of its speakers, says nothing.
         """
         with self._lock:
-            cosines = block_vectors(blocks, self._embedder) @ self._held.matrix.T
             places = self._held.sight.places()
-            return [
-                {t: mean_of_best(c[rows]) - float(c.mean()) for t, rows in places.items()}
-                for c in cosines
-            ]
+            if not (places and blocks):
+                return [{} for _ in blocks]
+            cosines = block_vectors(blocks, self._embedder) @ self._held.matrix.T
+            near = [mean_of_best(cosines[:, rows]) for rows in places.values()]
+            over = np.reshape(near, (-1, len(blocks))).T - cosines.mean(axis=1, keepdims=True)
+            return [dict(zip(places, row, strict=True)) for row in over.tolist()]
 
     def _take(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> bool | None:
         """Take in what topics gained; whether it was anything, None if it does not fit."""
@@ -194,9 +195,12 @@ class SessionIndex:
         return Hits(weights, topics, homes)
 
 
-def mean_of_best(cosines: NDArray[np.float32]) -> float:
-    """Mean of the `_NEAREST` highest of some cosines [n]."""
-    return float(np.sort(cosines)[-_NEAREST:].mean())
+def mean_of_best(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Mean of the `_NEAREST` highest of some cosines [..., n] along the last axis."""
+    most = cosines.shape[-1] - _NEAREST
+    best = np.partition(cosines, most, axis=-1)[..., most:] if most > 0 else cosines
+    found: NDArray[np.float32] = best.mean(axis=-1)
+    return found
 
 
 def worth(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:

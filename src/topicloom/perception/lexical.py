@@ -21,13 +21,13 @@ class LexicalIndex:
     """Postings of passages. Adding takes time by the message, a query by its words."""
 
     def __init__(self) -> None:
-        self._owner = array("i")
+        self._first = array("i")
         self._length = array("i")
+        self._words = 0
         self._postings: dict[str, tuple[array[int], array[float]]] = {}
-        self._messages = 0
 
     def __len__(self) -> int:
-        return self._messages
+        return len(self._first)
 
     def add(self, label: str, text: str) -> None:
         """Add the next message.
@@ -36,28 +36,30 @@ class LexicalIndex:
             label: The speaker, found with every passage.
             text: What was said.
         """
+        self._first.append(len(self._length))
         for passage in passages_of(text):
             words = words_of(f"{label}: {passage}")
-            number = len(self._owner)
-            self._owner.append(self._messages)
+            number = len(self._length)
             self._length.append(len(words))
+            self._words += len(words)
             for word, count in Counter(words).items():
                 where, times = self._postings.setdefault(word, (array("i"), array("f")))
                 where.append(number)
                 times.append(count)
-        self._messages += 1
 
     def cut(self, count: int) -> None:
         """Leave the first `count` messages; takes time by the words that there are."""
-        first = bisect_left(self._owner, count)
+        if count >= len(self):
+            return
+        first = self._first[count]
         for word, (where, times) in list(self._postings.items()):
             left = bisect_left(where, first)
             if left == 0:
                 del self._postings[word]
             else:
                 del where[left:], times[left:]
-        del self._owner[first:], self._length[first:]
-        self._messages = min(count, self._messages)
+        self._words -= sum(self._length[first:])
+        del self._first[count:], self._length[first:]
 
     def scores(self, query: str) -> tuple[NDArray[np.float64], float]:
         """Score every message by its best passage.
@@ -69,10 +71,10 @@ class LexicalIndex:
             Scores [messages], at least 0; and the share of the query's weight (inverse document
             frequencies) that the best message holds, 0 to 1.
         """
-        if not self._messages:
+        if not self._first:
             return np.zeros(0), 0.0
-        length = np.asarray(self._length, dtype=float)
-        norm = K1 * (1 - B + B * length / max(float(length.mean()), 1e-9))
+        length = np.asarray(self._length)
+        usual = max(self._words / len(length), 1e-9)
         score, held = np.zeros(len(length)), np.zeros(len(length))
         asked = 0.0
         for word, times_asked in Counter(words_of(query)).items():
@@ -80,13 +82,12 @@ class LexicalIndex:
             asked += weight
             if word in self._postings:
                 where, times = (np.asarray(a) for a in self._postings[word])
-                score[where] += weight * times * (K1 + 1) / (times + norm[where])
+                norm = K1 * (1 - B + B * length[where] / usual)
+                score[where] += weight * times * (K1 + 1) / (times + norm)
                 held[where] += weight
-        owner = np.asarray(self._owner)
-        starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
-        best = np.maximum.reduceat(score, starts)
+        best = np.maximum.reduceat(score, np.asarray(self._first))
         return best, float(held.max()) / asked if asked else 0.0
 
     def _idf(self, word: str) -> float:
         found = len(self._postings[word][0]) if word in self._postings else 0
-        return math.log(1 + (len(self._owner) - found + 0.5) / (found + 0.5))
+        return math.log(1 + (len(self._length) - found + 0.5) / (found + 0.5))

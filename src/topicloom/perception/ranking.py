@@ -153,11 +153,16 @@ def manner_of(messages: Messages) -> Manner:
 def _named(query: str, messages: Messages) -> Floats:
     """How much of each speaker's name is in the query, 0 to 1, over the mean of all messages."""
     asked = set(words_of(query))
-    names = [words_of(name) for name in messages.names]
+    names = [_words_of_name(name) for name in messages.names]
     shares = np.array([sum(w in asked for w in n) / max(1, len(n)) for n in names])
     named: Floats = shares[messages.speaker]
     over: Floats = named - named.mean()
     return over
+
+
+@lru_cache(4096)
+def _words_of_name(name: str) -> tuple[str, ...]:
+    return tuple(words_of(name))
 
 
 def date_words(text: str) -> frozenset[str]:

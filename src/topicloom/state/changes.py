@@ -54,9 +54,10 @@ class TopicChange(BaseModel):
     absorbed_seen: str = ""
     """Stands for that topic as it was."""
     archive: str = ""
-    """Month of the archive that it goes to, `2026-03`; empty if it stays."""
+    """Month of the archive that it goes to, with what is merged into it, `2026-03`; empty if it
+    stays."""
     reason: str = ""
-    """Why it is merged or archived."""
+    """Why it is merged or archived, or both."""
 
 
 def mark_of(topic: Topic) -> str:
@@ -86,9 +87,8 @@ def refusal(change: TopicChange, roster: Roster, active: Container[str]) -> str:
             return f"{topic_id} is {topic.status}"
     if len(marks) < 2 and change.absorbs is not None:
         return f"{change.topic} cannot be merged into itself"
-    if change.archive and state_of(roster[change.topic], active) != "dormant":
-        return f"{change.topic} is awake"
-    return ""
+    awake = [i for i in marks if state_of(roster[i], active) != "dormant"]
+    return f"{awake[0]} is awake" if change.archive and awake else ""
 
 
 def rewritten(topic: Topic, change: TopicChange, roster: Roster) -> Topic:
@@ -131,7 +131,8 @@ def told(change: TopicChange, roster: Roster) -> str:
     named = f"{change.topic} “{_name(change.topic, roster)}”"
     if change.absorbs is not None:
         other = f"{change.absorbs} “{_name(change.absorbs, roster)}”"
-        return f"merged {other} into {named}: {change.reason}"
+        away = " and archived it" if change.archive else ""
+        return f"merged {other} into {named}{away}: {change.reason}"
     if change.archive:
         return f"archived {named}: {change.reason}"
     return f"reviewed {named}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from topicloom.state.topics import Roster, Topic
 
@@ -17,6 +18,8 @@ BETWEEN = " / "
 """Stands between the names of a path."""
 _SHOWN = 3
 """Names of a path that are shown at most: the first and the last ones."""
+_KNOWN = 4_096
+"""Names, and topics under them, that are remembered: few change from one turn to the next."""
 _NUMBERED = re.compile(r"(.*\S) \(\d{1,9}\)", re.DOTALL)
 
 
@@ -36,7 +39,11 @@ def full_name(topic: Topic, topics: Mapping[str, Topic]) -> str:
     A part that is called like its parent, but for a number, stands for both; of a long path
     the first name and the last ones are shown.
     """
-    names = [t.name for t in path_of(topic, topics)]
+    return _joined(tuple(t.name for t in path_of(topic, topics)))
+
+
+@lru_cache(_KNOWN)
+def _joined(names: tuple[str, ...]) -> str:
     told = [n for n, below in itertools.pairwise(names) if base_of(n) != base_of(below)]
     told.append(names[-1])
     if len(told) > _SHOWN:
@@ -51,11 +58,15 @@ def named_in_full(topics: Sequence[Topic], known: Mapping[str, Topic]) -> list[T
 
 def _as_seen(topic: Topic, known: Mapping[str, Topic]) -> Topic:
     """A topic under its full name; of an archived one, the summary stands for its brief."""
-    if topic.status == "archived" and topic.summary:
-        topic = topic.model_copy(update={"brief": topic.summary})
-    if topic.parent is None:
+    brief = topic.summary if topic.status == "archived" and topic.summary else topic.brief
+    if topic.parent is None and brief == topic.brief:
         return topic
-    return topic.model_copy(update={"name": full_name(topic, known)})
+    return _shown_as(topic, full_name(topic, known), brief)
+
+
+@lru_cache(_KNOWN)
+def _shown_as(topic: Topic, name: str, brief: str) -> Topic:
+    return topic.model_copy(update={"name": name, "brief": brief})
 
 
 def children_of(topic_id: str, topics: Mapping[str, Topic]) -> list[Topic]:

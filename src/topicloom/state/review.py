@@ -110,7 +110,7 @@ class Findings(BaseModel):
     pairs: tuple[Pair, ...] = ()
     """Those that are the same; each topic is in one at most."""
     near: Mapping[str, float] = {}
-    """How near they are to what is being talked about."""
+    """How near they are to what is being talked about, once the pairs are merged."""
 
 
 def is_due(topic: Topic) -> bool:
@@ -172,22 +172,33 @@ def decide(
         now: The time.
         policy: What is archived.
     """
-    merged = {i for p in found.pairs for i in (p.kept, p.other)}
-    changes = [_merged(p, roster, found) for p in found.pairs]
-    for look in found.looks:
-        if look.topic in merged:
-            continue
+    looks = {look.topic: look for look in found.looks}
+    changes = []
+    for pair in found.pairs:
+        look = _joint(looks.pop(pair.kept), looks.pop(pair.other))
+        change = _merged(pair, roster, found)
+        last_at = max(roster[pair.kept].last_at, roster[pair.other].last_at)
+        # Of what nobody described nobody knows whether it is over.
+        changes.append(
+            _judged(change, look, last_at, found, now, policy) if pair.together else change
+        )
+    for look in looks.values():
         topic = roster[look.topic]
-        assessment = found.assessed.get(topic.id)
-        reason = _why_archived(topic, look, found, now, policy)
-        if assessment is None and not reason:
-            continue
-        change = _change(topic, assessment)
-        if reason:
-            put = {"archive": _month(topic, now), "reason": reason}
-            change = change.model_copy(update=put)
-        changes.append(change)
+        change = _change(topic, found.assessed.get(topic.id))
+        change = _judged(change, look, topic.last_at, found, now, policy)
+        if change.reviewed or change.archive:
+            changes.append(change)
     return changes
+
+
+def _joint(kept: Look, other: Look) -> Look:
+    """What was seen of two topics, as if they were one."""
+    return Look(
+        topic=kept.topic,
+        awake=kept.awake or other.awake,
+        spoken=(*kept.spoken, *other.spoken),
+        uses=kept.uses + other.uses,
+    )
 
 
 def _merged(pair: Pair, roster: Roster, found: Findings) -> TopicChange:
@@ -218,29 +229,42 @@ def _change(topic: Topic, assessment: Assessment | None) -> TopicChange:
     )
 
 
+def _judged(
+    change: TopicChange,
+    look: Look,
+    last_at: str,
+    found: Findings,
+    now: datetime,
+    policy: ReviewPolicy,
+) -> TopicChange:
+    """The change, which puts its topic away as well if that is due."""
+    why = _why_archived(change, look, found.near.get(look.topic, 1.0), now, policy)
+    if not why:
+        return change
+    reason = "; ".join(filter(None, (change.reason, why)))
+    return change.model_copy(update={"archive": _month(last_at, now), "reason": reason})
+
+
 def _why_archived(
-    topic: Topic, look: Look, found: Findings, now: datetime, policy: ReviewPolicy
+    change: TopicChange, look: Look, near: float, now: datetime, policy: ReviewPolicy
 ) -> str:
-    """Why a topic is put away; empty if it stays."""
-    days = idle_days(look, now)
-    assessment = found.assessed.get(topic.id)
-    importance = assessment.importance if assessment else topic.importance
+    """Why a topic, such as a change leaves it, is put away; empty if it stays."""
+    days, importance = idle_days(look, now), change.importance
     if look.awake or days <= policy.dormant_days or importance is None:
         return ""
     why = []
-    if assessment.once if assessment else topic.once:
+    if change.once:
         why.append("asked once and over")
     if importance < policy.unimportant:
         why.append(f"of little importance ({importance:.2f})")
-    near = found.near.get(topic.id, 1.0)
     if near < policy.unrelated and importance < policy.important:
         why.append("unrelated to what is being talked about")
     return f"not spoken of for {days:.0f} days, {', '.join(why)}" if why else ""
 
 
-def _month(topic: Topic, now: datetime) -> str:
-    """The month of a topic's newest message; the present one where nobody knows."""
+def _month(last_at: str, now: datetime) -> str:
+    """The month of a time; the present one where nobody knows."""
     try:
-        return datetime.fromisoformat(topic.last_at).isoformat()[:7]
+        return datetime.fromisoformat(last_at).isoformat()[:7]
     except ValueError:
         return now.isoformat()[:7]

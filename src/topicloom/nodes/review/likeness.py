@@ -17,6 +17,9 @@ from topicloom.state.records import Record
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
 
+Sum = tuple[Vectors, int]
+"""Sum of the vectors of a topic's messages [d], and their number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
@@ -54,12 +57,12 @@ class TopicSums:
     def __init__(self, size: int = 4_096) -> None:
         """Remember the sums of at most `size` topics."""
         self._size = size
-        self._known: OrderedDict[str, tuple[Vectors, int]] = OrderedDict()
+        self._known: OrderedDict[str, Sum] = OrderedDict()
         self._lock = Lock()
 
     def of(
         self, store: SessionStore, embedder: Embedder, topics: Sequence[Topic]
-    ) -> dict[str, tuple[Vectors, int]]:
+    ) -> dict[str, Sum]:
         """Sum [d] and number of messages by topic; those that cannot be read are left out.
 
         Args:
@@ -85,6 +88,11 @@ class TopicSums:
         return {topic: known[head] for topic, head in heads.items() if head in known}
 
 
+def sum_of(one: Sum, other: Sum) -> Sum:
+    """That of two topics together."""
+    return one[0] + other[0], one[1] + other[1]
+
+
 def _readable(store: SessionStore, topics: Sequence[Topic]) -> dict[str, list[Record]]:
     found: dict[str, list[Record]] = {}
     for topic in topics:
@@ -93,9 +101,7 @@ def _readable(store: SessionStore, topics: Sequence[Topic]) -> dict[str, list[Re
     return found
 
 
-def kernels_of(
-    sums: Mapping[str, tuple[Vectors, int]], embedder: Embedder, newest: Sequence[Record]
-) -> Kernels:
+def kernels_of(sums: Mapping[str, Sum], embedder: Embedder, newest: Sequence[Record]) -> Kernels:
     """The kernels of some topics.
 
     Args:

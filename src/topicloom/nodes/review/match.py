@@ -10,10 +10,11 @@ from langchain_core.runnables import Runnable
 from topicloom.errors import StorageError
 from topicloom.nodes.review.assess import assessed
 from topicloom.nodes.review.desk import ReviewDesk
-from topicloom.nodes.review.likeness import Kernels, kernels_of
+from topicloom.nodes.review.likeness import Kernels, kernels_of, sum_of
 from topicloom.nodes.step import Update, dumped, node
 from topicloom.roles.base import MergeRequest, ReviewRequest
 from topicloom.roles.calls import Ask, Outcome, Step, ask_each
+from topicloom.state.activation import handed_on
 from topicloom.state.merging import in_order
 from topicloom.state.receipt import Call
 from topicloom.state.review import Assessment, Look, Pair, likeliest, matched, paired
@@ -41,9 +42,10 @@ def match(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
         store = desk.store(session.id)
         looks = [Look.model_validate(row) for row in state["looks"]]
         roster = store.roster(session)
-        # Those that cannot be read were told of when they were to be assessed.
-        sums = desk.sums.of(store, desk.embedder, [roster[look.topic] for look in looks])
-        held = {topic: roster[topic] for topic in sums}
+        # Those that cannot be read were told of when they were to be assessed. What was put away
+        # still counts as said: without it, putting something away would make others less alike.
+        sums = desk.sums.of(store, desk.embedder, [t for t in roster if t.head is not None])
+        held = {look.topic: roster[look.topic] for look in looks if look.topic in sums}
         if not held:
             return {"pairs": [], "near": {}}
         newest = store.records(session, session.count - _NEWEST + 1)
@@ -53,10 +55,14 @@ def match(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
         fresh = {row["topic"]: Assessment.model_validate(row) for row in state["assessed"]}
         pairs = yield from _confirmed(desk, session, held, wanted, fresh, calls)
         pairs = yield from _described(desk, session, held, pairs, looks, calls)
-        awake = list(session.active)
+        awake = session.active
+        for pair in pairs:
+            sums[pair.kept] = sum_of(sums[pair.kept], sums.pop(pair.other))
+            awake = handed_on(awake, pair.other, [pair.kept])
+        after = kernels_of(sums, desk.embedder, newest)
         return {
             "pairs": [pair.model_dump(mode="json") for pair in pairs],
-            "near": {i: round(kernels.nearness(i, awake), 4) for i in held},
+            "near": {i: round(after.nearness(i, list(awake)), 4) for i in held if i in sums},
             "calls": dumped(calls),
         }
 
