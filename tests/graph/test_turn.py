@@ -1,43 +1,36 @@
-"""One turn after another: cold start, split, fan-out, tools, streams."""
+"""One turn after another: cold start, split, fan-out, tools."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.runnables import RunnableConfig
 from sessions import (
     chatter,
     check_kept,
-    chunks_of,
-    events_of,
     kept,
     last_receipt,
     open_graph,
     past,
     prompt_of,
     record,
-    spoken,
     tell,
     thread,
     transcript_of,
 )
 
 from roles import (
-    Clock,
     Said,
     ScriptedResponder,
     SteadyReader,
     TaggedSplitter,
     calling,
     fake_roles,
-    searching,
 )
 from topicloom.context.options import TurnOptions
-from topicloom.evaluation.replay import Graph, session_of
+from topicloom.evaluation.replay import session_of
 from topicloom.prompts.loader import prompt
 from topicloom.state.records import text_of
 from topicloom.state.session import Session
@@ -357,126 +350,6 @@ class TestRecordOnly:
         graph.invoke({"messages": [HumanMessage("雨：第二")]}, CONFIG, context=options)
         session = session_of(graph, CONFIG)
         check_kept(kept(tmp_path, session), session)
-
-
-def said_once(graph: Graph, text: str, config: RunnableConfig) -> None:
-    graph.invoke({"messages": [HumanMessage(text, id=text)]}, config)
-
-
-def streamed_once(graph: Graph, text: str, config: RunnableConfig) -> None:
-    list(graph.stream({"messages": [HumanMessage(text, id=text)]}, config, stream_mode="updates"))
-
-
-async def asaid_once(graph: Graph, text: str, config: RunnableConfig) -> None:
-    await graph.ainvoke({"messages": [HumanMessage(text, id=text)]}, config)
-
-
-async def astreamed_once(graph: Graph, text: str, config: RunnableConfig) -> None:
-    async for _ in graph.astream({"messages": [HumanMessage(text, id=text)]}, config):
-        pass
-
-
-class TestStreams:
-    async def test_however_it_is_called_the_outcome_is_the_same(self, tmp_path: Path) -> None:
-        outcomes: list[Any] = []
-        ways: list[Callable[[Graph, str, RunnableConfig], Any]] = [
-            said_once,
-            streamed_once,
-            asaid_once,
-            astreamed_once,
-        ]
-        for way in ways:
-            folder = tmp_path / way.__name__
-            script: list[Said] = ["One.", searching("茶"), "Two.", "x" * 300]
-            graph = open_graph(
-                folder,
-                fake_roles(ScriptedResponder(*script)),
-                clock=Clock(),
-                tools=[TestTools.weather],
-            )
-            record(graph, CONFIG, *past("茶", "雨", "山", rounds=5))
-            for text in ("Hello", "And?", "So?", "Well"):
-                pending = way(graph, text, CONFIG)
-                if pending is not None:
-                    await pending
-            session = session_of(graph, CONFIG)
-            transcript = kept(folder, session).records(session)
-            facts = session.model_dump(exclude={"turns", "transcript", "roster", "timeline"})
-            said = [r.model_dump(exclude={"source", "time"}) for r in transcript]
-            outcomes.append((facts, said))
-        assert outcomes[0][0]["topics"] > 0
-        assert all(outcome == outcomes[0] for outcome in outcomes[1:])
-
-    def test_custom_gives_progress_and_the_receipt(self, tmp_path: Path) -> None:
-        graph = open_graph(tmp_path)
-        record(graph, CONFIG, *past("茶", "雨", rounds=6))
-        events = events_of(graph, CONFIG, "Hello")
-        kinds = [e["type"] for e in events]
-        assert "split" in kinds
-        assert kinds[-1] == "receipt"
-        assert kinds.count("receipt") == 1
-        receipt = last_receipt(tmp_path, graph, CONFIG)
-        assert events[-1]["receipt"] == receipt.model_dump(mode="json")
-        assert receipt.turn == 2
-        assert receipt.user == "m25"
-        assert receipt.seconds > 0
-        assert receipt.window == 2_000
-        assert receipt.sections["system"] > 0
-
-    async def test_custom_works_on_the_event_loop(self, tmp_path: Path) -> None:
-        graph = open_graph(tmp_path)
-        said = {"messages": [HumanMessage("Hello")]}
-        events = [e async for e in graph.astream(said, CONFIG, stream_mode="custom")]
-        assert [dict(e)["type"] for e in events] == ["receipt"]
-
-    def test_messages_gives_the_reply_s_tokens_alone(self, tmp_path: Path) -> None:
-        reply = "A reply of several words, 也有中文。"
-        graph = open_graph(tmp_path, fake_roles(ScriptedResponder(otherwise=reply)))
-        record(graph, CONFIG, *past("茶", "雨"))
-        for text in ("Hello", "And now?", "你忘了吗？"):
-            assert spoken(graph, CONFIG, text) == reply
-
-    def test_tokens_come_one_by_one(self, tmp_path: Path) -> None:
-        reply = " ".join(["word"] * 80)
-        for held in (0, 200):
-            config = thread(str(held))
-            graph = open_graph(
-                tmp_path,
-                fake_roles(ScriptedResponder(otherwise=reply)),
-                hold_characters=held,
-            )
-            record(graph, config, *past("茶", "雨"))
-            chunks = chunks_of(graph, {"messages": [HumanMessage("Hello")]}, config)
-            assert len([c for c in chunks if text_of(c)]) == 80
-
-    async def test_messages_on_the_event_loop(self, tmp_path: Path) -> None:
-        graph = open_graph(tmp_path)
-        record(graph, CONFIG, *past("茶", "雨"))
-        said = {"messages": [HumanMessage("Hello")]}
-        parts: AsyncIterator[Any] = graph.astream(said, CONFIG, stream_mode="messages")
-        found = [(text_of(m), meta["langgraph_node"]) async for m, meta in parts]
-        assert "".join(text for text, _ in found) == "All right, noted."
-        assert {node for _, node in found} == {"generate"}
-
-    def test_the_channel_shows_the_newest_messages_only(self, tmp_path: Path) -> None:
-        graph = open_graph(tmp_path, visible_messages=4)
-        messages = tell(graph, CONFIG, *[chatter("茶", n) for n in range(8)])
-        assert [m.type for m in messages] == ["human", "ai"] * 2
-
-    def test_usage_is_counted_once(self, tmp_path: Path) -> None:
-        from langchain_core.callbacks import get_usage_metadata_callback
-        from langchain_core.messages import AIMessageChunk
-
-        usage = {"input_tokens": 30, "output_tokens": 5, "total_tokens": 35}
-        chunks = [AIMessageChunk(content="Hi"), AIMessageChunk(content="", usage_metadata=usage)]
-        graph = open_graph(tmp_path, fake_roles(ScriptedResponder(otherwise=chunks)))
-        with get_usage_metadata_callback() as seen:
-            (_, reply) = tell(graph, CONFIG, "Hello")
-        assert seen.usage_metadata == {}
-        assert isinstance(reply, AIMessage)
-        assert reply.usage_metadata == usage
-        (call,) = last_receipt(tmp_path, graph, CONFIG).calls
-        assert (call.input_tokens, call.output_tokens) == (30, 5)
 
 
 def heads_of(session: Session) -> Iterator[str | None]:

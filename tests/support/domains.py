@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessageChunk, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import thread
 
-from roles import Clock, fake_roles
+from roles import Clock, calling, fake_roles
 from topicloom.context.domain import Domain
 from topicloom.evaluation.replay import Graph
 from topicloom.graph.session import build_session_graph
@@ -23,6 +23,20 @@ from topicloom.settings import Settings
 from topicloom.state.plan import Plan
 
 CONFIG = thread()
+SWORD = "item_sword_01.count"
+"""The path of the count of swords, of which the document has one."""
+SET_3 = ("SET", SWORD, 3)
+
+
+def editing(*edits: Any, text: str = "") -> list[AIMessageChunk]:
+    """A reply that calls `edit_state`, after some text."""
+    return calling("edit_state", {"edits": [list(e) for e in edits]}, text=text)
+
+
+def count_of(state: dict[str, Any]) -> int:
+    """How many swords there are."""
+    count: int = state["document"]["inventory"]["main_bag"]["items"][0]["count"]
+    return count
 
 
 def the_document() -> dict[str, Any]:
