@@ -1,4 +1,4 @@
-"""Vectors of messages: made once, wherever the message moves, and gone with it."""
+"""Vectors of messages and briefs: made once, wherever a message moves, and gone with it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,18 @@ from topicloom.storage.stores import StoreStorage
 
 
 class CountingEmbedder(HashingEmbedder):
-    """Counts the messages that it was asked for; an index asks for briefs too."""
+    """Keeps what it was asked for, and counts the messages in it."""
 
     def __init__(self) -> None:
         super().__init__(64)
-        self.made = 0
+        self.texts: list[str] = []
+
+    @property
+    def made(self) -> int:
+        return sum(text.startswith(("user: ", "assistant: ")) for text in self.texts)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        self.made += sum(text.startswith(("user: ", "assistant: ")) for text in texts)
+        self.texts += texts
         return super().embed(texts)
 
 
@@ -52,10 +56,20 @@ class Kept:
 
     def embedded(self) -> int:
         """How many messages a process that starts now has to embed."""
+        return self.opened()[1].made
+
+    def opened(self) -> tuple[SessionIndex, CountingEmbedder]:
+        """The index that such a process makes, and what it embeds for it."""
         store, embedder = self.store(), CountingEmbedder()
         index = SessionIndex(embedder, store.log, 500)
         index.update(store.roster(self.session), store.topic_records)
-        return embedder.made
+        return index, embedder
+
+    def brief(self, topic: Topic, brief: str) -> Topic:
+        """The topic with a brief, in the roster."""
+        topic = topic.model_copy(update={"brief": brief})
+        self.session = self.store().save_topics(self.session, [topic])
+        return topic
 
 
 def said(first: int, count: int) -> list[Record]:
@@ -153,6 +167,42 @@ def test_they_are_those_of_the_messages_in_their_order(kept: Kept) -> None:
     made = HashingEmbedder(64).embed([r.line for r in records])
     stored = StoredVectors(CountingEmbedder(), kept.store().log).of(records)
     np.testing.assert_array_equal(stored, made.astype(np.float16).astype(np.float32))
+
+
+def test_briefs_are_embedded_once_too(kept: Kept) -> None:
+    _, second = parts(kept)
+    kept.brief(second, "雪和雷")
+    assert kept.opened()[1].texts == ["雨 (2). 雪和雷"]
+    index, embedder = kept.opened()
+    assert embedder.texts == []
+    assert index.search("雪和雷").topics["t3"] > index.search("雪和雷").topics.get("t2", 0.0)
+    kept.brief(second, "海和山")
+    assert len(kept.opened()[1].texts) == 1
+
+
+def test_a_topic_that_grows_keeps_the_vector_of_its_brief(kept: Kept) -> None:
+    topic = kept.brief(kept.topic, "雪和雷")
+    index, embedder = kept.opened()
+    store = kept.store()
+    kept.session = store.save_topics(kept.session, [store.move(topic, blocks_of(said(13, 2)))])
+    embedder.texts.clear()
+    index.update(store.roster(kept.session), store.topic_records)
+    assert embedder.made == len(embedder.texts) == 2
+
+
+def test_a_brief_goes_with_what_it_was_made_of(kept: Kept) -> None:
+    first, second = parts(kept)
+    for topic, brief in ((first, "雪"), (second, "海"), (second, "山")):
+        kept.brief(topic, brief)
+        kept.opened()
+    space = HashingEmbedder(64).fingerprint
+    before = set(kept.store().log.vectors(space).load()[0])
+    assert len(before) == 12 + 3
+    store = kept.store()
+    store.purge(store.plan_purge(kept.session, [11]))
+    after = set(kept.store().log.vectors(space).load()[0])
+    assert len(before - after) == 1 + 2, "both briefs that the topic of m11 ever had"
+    assert kept.store().roster(kept.session)["t3"].brief == ""
 
 
 def test_what_is_purged_has_none(kept: Kept) -> None:

@@ -68,7 +68,7 @@ class SessionIndex:
         self._heads: dict[str, tuple[int, str]] = {}
         self._held = Holdings(self._vectors, self._embedder.dimension)
         self._archived: list[str] = []
-        self._kernels = TopicKernels(self._embedder)
+        self._kernels = TopicKernels(self._vectors, self._embedder.dimension)
         self._latest: OrderedDict[tuple[str, Days | None, bool], Hits] = OrderedDict()
 
     def update(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> None:
@@ -84,17 +84,19 @@ class SessionIndex:
             if roster is self._taken:
                 return
             self._taken = None
-            self._update(holders(roster), read)
+            self._update(roster, read)
             self._taken = roster
 
     def _update(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> None:
-        changed = self._take(roster, read)
+        shown = holders(roster)
+        changed = self._take(shown, read)
         if changed is None:
             self._clear()
-            self._take(roster, read)
+            self._take(shown, read)
             changed = True
-        if changed or self._kernels.outdated(roster):
-            self._kernels.update(roster, [self._held.sum_of(topic.id) for topic in roster])
+        if changed or self._kernels.outdated(shown):
+            sums = [self._held.sum_of(topic.id) for topic in shown]
+            self._kernels.update(roster, shown, sums)
             self._latest.clear()
         archived = [t.id for t in roster.archived()]
         if archived != self._archived:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.perception.embedder import Embedder, Vectors, unit_rows
-from topicloom.state.topics import Roster
+from topicloom.perception.embedder import Vectors, unit_rows
+from topicloom.perception.vectors import StoredVectors
+from topicloom.state.topics import Roster, Topic
 
 _NONE, _SURE = 0.2, 0.8
 """Cosines to a kernel or brief that mean nothing and everything."""
@@ -22,29 +23,41 @@ _EXACT = 8_192
 class TopicKernels:
     """Inner product over unit vectors: the mean of a topic's messages, and its brief."""
 
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._briefs: dict[str, str] = {}
+    def __init__(self, vectors: StoredVectors, dimension: int) -> None:
+        """Args:
+        vectors: Of topics.
+        dimension: Columns of a vector.
+        """
+        self._vectors = vectors
+        self._dimension = dimension
+        self._texts: dict[str, str] = {}
+        self._briefs: dict[str, Vectors] = {}
         self._ids: list[str] = []
-        self._nearest = NearestRows(embedder.dimension)
+        self._nearest = NearestRows(dimension)
 
-    def outdated(self, roster: Roster) -> bool:
-        """Whether a brief is not the one that is held."""
-        return {t.id: t.brief for t in roster} != self._briefs
+    def outdated(self, shown: Roster) -> bool:
+        """Whether a name or a brief is not the one that is held."""
+        return {t.id: text_of(t) for t in shown} != self._texts
 
-    def update(self, roster: Roster, sums: Sequence[NDArray[np.float64]]) -> None:
+    def update(self, roster: Roster, shown: Roster, sums: Sequence[NDArray[np.float64]]) -> None:
         """Make the index anew.
 
         Args:
-            roster: The topics.
+            roster: The topics as they are stored.
+            shown: Those of them that it is to hold, as they are recognised.
             sums: Sum of the vectors of each one's messages [d].
         """
-        briefs = self._embedder.embed([f"{t.name}. {t.brief}" for t in roster])
-        means = np.reshape(sums, (-1, self._embedder.dimension)).astype(np.float32)
+        texts = {t.id: text_of(t) for t in shown}
+        # A topic in the making has no brief yet, and nothing of it is to be kept.
+        fresh = [t.id for t in shown if t.brief and self._texts.get(t.id) != texts[t.id]]
+        made = self._vectors.of_topics([roster[i] for i in fresh], [texts[i] for i in fresh])
+        known = self._briefs | dict(zip(fresh, made, strict=True))
+        self._briefs = {t.id: known[t.id] for t in shown if t.brief}
+        self._texts = texts
+        self._ids = [*texts, *self._briefs]
+        means = np.reshape(sums, (-1, self._dimension)).astype(np.float32)
+        briefs = np.reshape(list(self._briefs.values()), (-1, self._dimension))
         self._nearest.fill(np.concatenate([unit_rows(means), briefs]))
-        ids = [topic.id for topic in roster]
-        self._ids = [*ids, *ids]
-        self._briefs = {t.id: t.brief for t in roster}
 
     def relevance(self, query: Vectors) -> dict[str, float]:
         """Relevance of topics to a query vector [d], 0 to 1, the better of kernel and brief."""
@@ -54,6 +67,11 @@ class TopicKernels:
             topic = self._ids[row]
             found[topic] = max(found.get(topic, 0.0), scaled)
         return found
+
+
+def text_of(topic: Topic) -> str:
+    """What a topic is recognised by."""
+    return f"{topic.name}. {topic.brief}"
 
 
 class NearestRows:

@@ -43,9 +43,11 @@ class LexicalIndex:
             self._length.append(len(words))
             self._words += len(words)
             for word, count in Counter(words).items():
-                where, times = self._postings.setdefault(word, (array("i"), array("f")))
-                where.append(number)
-                times.append(count)
+                held = self._postings.get(word)
+                if held is None:
+                    held = self._postings[word] = array("i"), array("f")
+                held[0].append(number)
+                held[1].append(count)
 
     def cut(self, count: int) -> None:
         """Leave the first `count` messages; takes time by the words that there are."""

@@ -1,23 +1,26 @@
-"""Vectors of stored messages: computed once, kept beside the session."""
+"""Vectors of what is stored: computed once, kept beside the session."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from topicloom.perception.embedder import Embedder, Vectors
 from topicloom.state.records import Record
+from topicloom.state.topics import Topic
 from topicloom.storage.base import SessionLog
 from topicloom.storage.chain import link
-from topicloom.storage.removed import row_of
+from topicloom.storage.removed import recognised_by, row_of
 
 
 class StoredVectors:
-    """Vectors of messages for one embedding space.
+    """Vectors of messages and topics for one embedding space.
 
-    They go by what a message is and not by where it stands: one that moves to another topic keeps
-    its vector. Another embedder has another fingerprint, and so another file.
+    They go by what is said and not by where it stands: a message that moves to another topic
+    keeps its vector, and a purge finds it. Another embedder has another fingerprint, and so
+    another file.
     """
 
     def __init__(self, embedder: Embedder, log: SessionLog) -> None:
@@ -30,7 +33,19 @@ class StoredVectors:
 
         What is stored is read anew by every call that asks for any of it: ask for many at once.
         """
-        keys = [link(None, row_of(r)) for r in records]
+        return self._of([row_of(r) for r in records], [r.line for r in records])
+
+    def of_topics(self, topics: Sequence[Topic], texts: Sequence[str]) -> Vectors:
+        """Vectors [n, d] of what topics [n] are recognised by, likewise.
+
+        Args:
+            topics: As the roster has them: new words make a new vector.
+            texts: What is embedded of each.
+        """
+        return self._of([recognised_by(t.model_dump()) for t in topics], texts)
+
+    def _of(self, rows: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> Vectors:
+        keys = [link(None, row) for row in rows]
         found = np.zeros((len(keys), self._embedder.dimension), dtype=np.float32)
         stored: dict[str, int] = {}
         if self._known is None or not self._known.isdisjoint(keys):
@@ -42,7 +57,7 @@ class StoredVectors:
                 found[held] = matrix[[stored[keys[i]] for i in held]]
         missing = [i for i, key in enumerate(keys) if key not in stored]
         if missing:
-            found[missing] = self._embedder.embed([records[i].line for i in missing])
+            found[missing] = self._embedder.embed([texts[i] for i in missing])
             self._log.append([keys[i] for i in missing], found[missing])
             self._known.update(keys)
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from topicloom.state.script import CJK_RUN
 
@@ -29,7 +30,7 @@ def words_of(text: str) -> list[str]:
     """Words with their suffixes off; of CJK runs, characters and pairs of characters."""
     found: list[str] = []
     for run in _RUN.findall(text.lower()):
-        if CJK_RUN.match(run):
+        if not run.isascii() and CJK_RUN.match(run):
             found += run
             found += [run[i : i + 2] for i in range(len(run) - 1)]
         elif run not in FUNCTION_WORDS:
@@ -37,6 +38,7 @@ def words_of(text: str) -> list[str]:
     return found
 
 
+@lru_cache(65_536)
 def stem(word: str) -> str:
     """Take the common English endings off, so that "baked" finds "baking"."""
     if len(word) <= 3 or not word.isascii():

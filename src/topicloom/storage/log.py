@@ -13,6 +13,7 @@ from topicloom.storage.bodies import BodyCache
 from topicloom.storage.cards import ArchiveCard, card_text, check_month
 from topicloom.storage.chain import PURGED, RawEntry, draft, link, load_body
 from topicloom.storage.refs import HeadCache
+from topicloom.storage.removed import recognised_by
 from topicloom.storage.tombstones import is_sound, tombstone
 
 
@@ -104,9 +105,11 @@ class ChainLog(ABC):
             }
             if not tombstones:
                 return 0
-            # First of all: vectors are known by their bodies; in older sessions, by their refs.
+            # First of all: vectors are known by their bodies, those of topics by words in them; in
+            # older sessions, by their refs.
             bodies = self.readable(chain, refs).values()
-            keys = {link(None, body) for body in bodies if PURGED not in body}
+            whole = [body for body in bodies if PURGED not in body]
+            keys = {link(None, part) for body in whole for part in (body, recognised_by(body))}
             for vectors in self._all_vectors():
                 vectors.remove({*tombstones, *keys})
             count = self._purge(chain, tombstones, summary or {})
