@@ -49,10 +49,12 @@ class TopicKernels:
         """
         texts = {t.id: text_of(t) for t in shown}
         # A topic in the making has no brief yet, and nothing of it is to be kept.
-        fresh = [t.id for t in shown if t.brief and self._texts.get(t.id) != texts[t.id]]
+        briefed = [t.id for t in shown if t.brief]
+        same = {i for i in self._briefs if self._texts[i] == texts.get(i)}
+        fresh = [i for i in briefed if i not in same]
         made = self._vectors.of_topics([roster[i] for i in fresh], [texts[i] for i in fresh])
         known = self._briefs | dict(zip(fresh, made, strict=True))
-        self._briefs = {t.id: known[t.id] for t in shown if t.brief}
+        self._briefs = {i: known[i] for i in briefed}
         self._texts = texts
         self._ids = [*texts, *self._briefs]
         means = np.reshape(sums, (-1, self._dimension)).astype(np.float32)
