@@ -4,7 +4,7 @@ Takes all recordings of a folder one after the other, again and again, each date
 before, and says them in one session until it has heard so many tokens. Run again with the same
 folder, it goes on where it stopped, and says first what it takes to open the session.
 
-    python benchmarks/stream.py DATA/memory --folder STREAM --tokens 10000000 [--minutes 25]
+    python benchmarks/stream.py DATA/memory --folder STREAM --tokens 10000000 [--minutes 90]
 
 Targets: 10,000,000 tokens held, turn time flat, memory bounded. A lap is once through all
 recordings, so laps are compared recording by recording: the same messages with more and more
