@@ -123,6 +123,25 @@ class TestSplit:
         assert [t.name for t in store.roster(session)] == ["茶", "雨"]
         assert len([r for r in store.receipts(session) if r.split]) >= 2
 
+    def test_of_many_topics_a_splitter_sees_some(self, tmp_path: Path) -> None:
+        splitter = TaggedSplitter()
+        awake = {"floor": 1, "usual": 2, "ceiling": 2}
+        roles = fake_roles(splitter=splitter)
+        graph = open_graph(tmp_path, roles, index_topics=4, activation=awake)
+        tags = "茶雨山海书琴花鸟"
+        for n in range(0, len(tags), 2):
+            record(graph, CONFIG, *past(*tags[n : n + 2]))
+            tell(graph, CONFIG, chatter(tags[n + 1], n), keep=0)
+        record(graph, CONFIG, *past("茶", "雨"))
+        tell(graph, CONFIG, chatter("雨", 1), keep=0)
+        session = session_of(graph, CONFIG)
+        check_kept(kept(tmp_path, session), session)
+        assert all(len(r.topics) <= 4 for r in splitter.requests)
+        asked = next(r for r in splitter.requests if r.active == {"t7", "t8"})
+        assert {"茶", "雨"} <= {b.text[0] for b in asked.blocks}
+        names = [t.name for t in asked.topics]
+        assert (set(names[:2]), set(names[2:])) == ({"花", "鸟"}, {"茶", "雨"})
+
     def test_keeping_none_moves_everything(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         graph = open_graph(tmp_path, fake_roles(responder))

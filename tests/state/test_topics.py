@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.state.topics import Roster, Status, Topic
+from topicloom.state.topics import Roster, Status, Topic, shown_of
 
 STATUSES: list[Status] = ["open", "archived", "divided", "merged"]
 
@@ -78,3 +78,36 @@ def test_folding_in_two_goes_is_folding_at_once(
     at_once = Roster.fold([*first, *second])
     in_two = Roster.fold(second, Roster.fold(first))
     assert list(in_two) == list(at_once)
+
+
+def spoken(number: int, day: int) -> Topic:
+    return Topic(id=f"t{number}", name="x", last_at=f"2026-03-{day:02}T09:00:00+01:00")
+
+
+def test_who_cannot_be_shown_all_topics_sees_the_newest_and_the_nearest() -> None:
+    topics = [spoken(n, n) for n in range(1, 9)]
+    near = {"t1": 0.2, "t2": 0.9, "t3": -0.1, "t8": 0.9}
+    assert [t.id for t in shown_of(topics, near, 4)] == ["t8", "t7", "t2", "t1"]
+    assert [t.id for t in shown_of(topics, near, 4, {"t4"})] == ["t4", "t8", "t2", "t1"]
+    assert [t.id for t in shown_of(topics, near, 1, {"t4", "t5"})] == ["t5", "t4"]
+    assert [t.id for t in shown_of(topics, {}, 1)] == ["t8"]
+
+
+@given(
+    st.lists(st.integers(1, 28), max_size=12),
+    st.dictionaries(st.integers(1, 14).map("t{}".format), st.floats(-1, 1)),
+    st.integers(1, 14),
+    st.frozensets(st.integers(1, 14).map("t{}".format), max_size=5),
+)
+def test_as_many_as_may_be_are_shown(
+    days: list[int], priors: dict[str, float], limit: int, always: frozenset[str]
+) -> None:
+    topics = [spoken(n, day) for n, day in enumerate(days, 1)]
+    shown = [t.id for t in shown_of(topics, priors, limit, always)]
+    wanted = always & {t.id for t in topics}
+    assert len(set(shown)) == len(shown)
+    assert wanted <= set(shown)
+    assert len(shown) == max(min(limit, len(topics)), len(wanted))
+    left = [priors.get(t.id, 0.0) for t in topics if t.id not in shown]
+    nearest = shown[max(limit // 2, len(wanted)) :]
+    assert all(priors.get(i, 0.0) >= worth for i in nearest for worth in left)

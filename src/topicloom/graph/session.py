@@ -159,6 +159,7 @@ def _add_nodes(
             size=parts.record_size,
             chunk_tokens=window.size // 2,
             topic_tokens=round(settings.topic_share * settings.topic_window),
+            topics_shown=settings.index_topics,
             activation=settings.activation,
             language=language,
         ),

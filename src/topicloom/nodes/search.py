@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -19,8 +19,7 @@ from topicloom.state.activation import ActivationPolicy, admit
 from topicloom.state.hierarchy import named_in_full
 from topicloom.state.receipt import Call
 from topicloom.state.session import Search, SearchRequest, Session, Turn
-from topicloom.state.topics import Topic
-from topicloom.storage.sessions import ordered
+from topicloom.state.topics import Topic, shown_of
 
 Found = tuple[Session, Turn, list[dict[str, Any]]]
 """The session with the woken topics, the turn with the search, and the calls that were made."""
@@ -86,14 +85,6 @@ class SearchDesk:
             topics = [t for t in topics if t.id in within]
         return topics
 
-    def _shown(self, topics: Sequence[Topic], priors: Mapping[str, float]) -> list[Topic]:
-        """Recent topics first, then the best of the rest by the index, up to the limit."""
-        recent = ordered(topics)[: self.limit // 2]
-        known = {t.id for t in recent}
-        rest = [t for t in topics if t.id not in known]
-        rest.sort(key=lambda t: -priors.get(t.id, 0.0))
-        return recent + rest[: self.limit - len(recent)]
-
     def _routed(
         self,
         workspace: Workspace,
@@ -109,7 +100,7 @@ class SearchDesk:
         index = workspace.indexed(roster)
         archived = request.include_archived
         priors = index.search(request.query, days, include_archived=archived).topics
-        shown = self._shown(topics, priors)
+        shown = shown_of(topics, priors, self.limit)
         if not shown:
             return Route({}, "there is no topic to search")
         question = RouteRequest(

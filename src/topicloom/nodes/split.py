@@ -34,7 +34,7 @@ from topicloom.state.receipt import Call
 from topicloom.state.records import Record
 from topicloom.state.session import Language, Session, Turn
 from topicloom.state.splitting import SplitPlan, runs
-from topicloom.state.topics import Roster, Topic
+from topicloom.state.topics import Roster, Topic, shown_of
 
 _RELATED = 8
 """References to other topics that a topic keeps."""
@@ -48,6 +48,7 @@ def split(
     size: Callable[[Record], int],
     chunk_tokens: int,
     topic_tokens: int,
+    topics_shown: int,
     activation: ActivationPolicy,
     language: Language | None,
 ) -> Runnable[SessionState, Update]:
@@ -60,6 +61,7 @@ def split(
         size: Tokens of a record.
         chunk_tokens: How much one splitter call is given.
         topic_tokens: What a topic's messages may come to; past it it is divided into sub-topics.
+        topics_shown: Topics that a splitter is shown at most, but for those that are active.
         activation: Touched topics wake by rank.
         language: None to follow the conversation.
     """
@@ -75,7 +77,8 @@ def split(
         labels = adsorber.segments(blocks)
         work = Moves(store, session, size, topic_tokens)
         for start, stop in runs([work.tokens(b) for b in blocks], chunk_tokens):
-            request = _request(work, workspace, blocks[start:stop], labels[start:stop])
+            some = slice(start, stop)
+            request = _request(work, workspace, blocks[some], labels[some], topics_shown)
             work.move((yield from sort_blocks(request, roles, work.calls)))
         divided = yield from divide_large(work, roles, adsorber, chunk_tokens)
         _relate(work)
@@ -93,17 +96,27 @@ def split(
 
 
 def _request(
-    work: Moves, workspace: Workspace, blocks: Sequence[LogicalBlock], labels: Sequence[int]
+    work: Moves,
+    workspace: Workspace,
+    blocks: Sequence[LogicalBlock],
+    labels: Sequence[int],
+    topics_shown: int,
 ) -> SplitRequest:
     roster = Roster(work.topics)
+    affinity = workspace.indexed(roster).affinity(blocks)
+    priors = {t: max(near[t] for near in affinity) for t in affinity[0]}
+    active = frozenset(work.session.active) | frozenset(work.touched)
+    previous = work.before(blocks[0].first)
+    at_hand = active if previous is None else active | {previous}
+    shown = shown_of(roster.open(), priors, topics_shown, always=at_hand)
     return SplitRequest(
         session=work.session.id,
         blocks=blocks,
         segments=labels,
-        affinity=workspace.indexed(roster).affinity(blocks),
-        topics=named_in_full(roster.open(), roster.topics),
-        active=frozenset(work.session.active) | frozenset(work.touched),
-        previous=work.before(blocks[0].first),
+        affinity=affinity,
+        topics=named_in_full(shown, roster.topics),
+        active=active,
+        previous=previous,
         language=work.session.language,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -121,3 +121,28 @@ class Roster:
     def archived(self) -> list[Topic]:
         """Topics that only an explicit request may find."""
         return [t for t in self if t.status == "archived"]
+
+
+def shown_of(
+    topics: Sequence[Topic],
+    priors: Mapping[str, float],
+    limit: int,
+    always: Container[str] = (),
+) -> list[Topic]:
+    """The topics that a role is shown where there are too many for a prompt.
+
+    Args:
+        topics: All that it might be shown.
+        priors: How near they are by the index, by id; 0 for those that are not in it.
+        limit: How many it is shown at most.
+        always: Ids of those that are shown in any case, past the limit if need be.
+
+    Returns:
+        Those that are always shown and those that were last spoken of, half of the limit; then
+        the nearest of the rest.
+    """
+    newest = sorted(topics, key=lambda t: t.last_at, reverse=True)
+    newest.sort(key=lambda t: t.id not in always)
+    kept = max(limit // 2, sum(t.id in always for t in topics))
+    rest = sorted(newest[kept:], key=lambda t: -priors.get(t.id, 0.0))
+    return newest[:kept] + rest[: max(0, limit - kept)]

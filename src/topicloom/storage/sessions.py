@@ -22,7 +22,7 @@ from topicloom.storage.purging import PurgePlan, carry_out, plan_purge
 from topicloom.storage.recovery import recovered
 from topicloom.storage.removed import record_in, row_of
 
-__all__ = ["LEDGER", "ROSTER", "TIMELINE", "TRANSCRIPT", "TURNS", "SessionStore", "ordered"]
+__all__ = ["LEDGER", "ROSTER", "TIMELINE", "TRANSCRIPT", "TURNS", "SessionStore"]
 
 
 class SessionStore:
@@ -312,8 +312,3 @@ def _summary(topic: Topic, records: Sequence[Record]) -> dict[str, Any]:
         "last_at": topic.last_at,
         "days": sorted({record.day for record in records}),
     }
-
-
-def ordered(topics: Iterable[Topic]) -> list[Topic]:
-    """Topics by the time of their newest message, newest first."""
-    return sorted(topics, key=lambda t: t.last_at, reverse=True)
