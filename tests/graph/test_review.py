@@ -183,6 +183,22 @@ class TestMerge:
         assert world.review().changes == ()
         world.checked()
 
+    def test_what_one_was_read_for_counts_for_both(self, world: World) -> None:
+        over = {"茶": 0.1, "雨": 0.1}
+        world.settings, world.merger = ALIKE, Merger(frozenset(over))
+        world.reviewer = Reviewer(importance=over)
+        world.begin()
+        (gone, stays) = world.review(dry_run=True).merged[0]
+        world.wake(gone)
+        tell(world.graph, CONFIG, "你好")
+        world.sleep("茶", "雨")
+        world.clock.now += timedelta(days=3)
+        first = world.review()
+        assert (first.merged, first.archived) == (((gone, stays),), ())
+        assert world.review().changes == (), "it was read for three days ago"
+        world.clock.now += timedelta(days=5)
+        assert world.review().archived == (stays,)
+
     def test_at_most_some_at_once_and_only_if_a_role_agrees(self, world: World) -> None:
         world.settings, world.merger = ALIKE, Raising()
         world.begin()

@@ -16,7 +16,7 @@ from topicloom.perception.hashing import HashingEmbedder
 from topicloom.perception.index import SessionIndex
 from topicloom.perception.vectors import StoredVectors
 from topicloom.state.blocks import blocks_of
-from topicloom.state.lifecycle import divided
+from topicloom.state.lifecycle import archived, divided
 from topicloom.state.records import Record
 from topicloom.state.session import Session
 from topicloom.state.topics import Topic
@@ -190,6 +190,34 @@ def test_a_topic_that_grows_keeps_the_vector_of_its_brief(kept: Kept) -> None:
     assert embedder.made == len(embedder.texts) == 2
 
 
+def test_one_that_is_put_away_is_found_by_its_summary(kept: Kept) -> None:
+    topic = kept.brief(kept.topic.model_copy(update={"summary": "海和山"}), "雪和雷")
+    assert kept.opened()[0].search("雪和雷").topics["t1"] == 1.0
+    kept.brief(archived(topic, (), "2026-03"), "雪和雷")
+    for _ in range(2):
+        index, _ = kept.opened()
+        found = [index.search(q, include_archived=True).topics for q in ("海和山", "雪和雷")]
+        assert found[0]["t1"] == 1.0
+        assert found[1].get("t1", 0.0) < 1.0
+
+
+def test_words_of_what_it_was_a_part_of_go_too(kept: Kept) -> None:
+    store = kept.store()
+    blocks = blocks_of(store.topic_records(kept.topic))
+    names = ("诉讼", "花园")
+    one, other = (
+        store.move(Topic(id=f"t{n}", name=name, brief="b", parent="t1"), held)
+        for n, name, held in zip((2, 3), names, (blocks[:2], blocks[2:]), strict=True)
+    )
+    whole = divided(kept.topic.model_copy(update={"name": "离婚"}), ())
+    kept.session = store.save_topics(kept.session, [whole, one, other])
+    assert kept.opened()[1].texts == ["离婚 / 诉讼. b", "离婚 / 花园. b"]
+    store = kept.store()
+    store.purge(store.plan_purge(kept.session, [1]))
+    (text,) = [t for t in kept.opened()[1].texts if "花园" in t]
+    assert "离婚" not in text
+
+
 def test_a_brief_goes_with_what_it_was_made_of(kept: Kept) -> None:
     first, second = parts(kept)
     for topic, brief in ((first, "雪"), (second, "海"), (second, "山")):
@@ -201,7 +229,7 @@ def test_a_brief_goes_with_what_it_was_made_of(kept: Kept) -> None:
     store = kept.store()
     store.purge(store.plan_purge(kept.session, [11]))
     after = set(kept.store().log.vectors(space).load()[0])
-    assert len(before - after) == 1 + 2, "both briefs that the topic of m11 ever had"
+    assert len(before - after) == 1 + 3, "m11, and all briefs: nobody knows what is in them"
     assert kept.store().roster(kept.session)["t3"].brief == ""
 
 

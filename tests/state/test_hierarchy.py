@@ -13,6 +13,7 @@ from topicloom.state.hierarchy import (
     holders,
     named_in_full,
     path_of,
+    recognised_by,
 )
 from topicloom.state.topics import Roster, Status, Topic
 
@@ -130,9 +131,14 @@ def test_a_parent_that_is_not_there() -> None:
 
 def test_an_index_holds_topics_with_messages_under_their_full_names() -> None:
     held = holders(Roster(HOUSE))
-    assert [(t.id, t.name) for t in held] == [
-        ("t3", "House / Garden"),
-        ("t4", "House / Kitchen / Tiles"),
-        ("t5", "House / Kitchen / Builder"),
-        ("t6", "Kyoto"),
-    ]
+    briefed = {t.id: t.model_copy(update={"brief": "b", "summary": "s"}) for t in held}
+    assert {i: recognised_by(t, HOUSE) for i, t in briefed.items()} == {
+        "t3": "House / Garden. b",
+        "t4": "House / Kitchen / Tiles. b",
+        "t5": "House / Kitchen / Builder. b",
+        "t6": "Kyoto. b",
+    }
+    put_away = briefed["t3"].model_copy(update={"status": "archived"})
+    assert recognised_by(put_away, HOUSE) == "House / Garden. s"
+    in_the_making = put_away.model_copy(update={"brief": "", "summary": ""})
+    assert recognised_by(in_the_making, HOUSE) == ""

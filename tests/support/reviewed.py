@@ -121,10 +121,16 @@ class World:
 
     def sleep(self, *names: str) -> None:
         """Let topics fall asleep."""
-        session = self.session
         ids = {t.id for t in self.roster if t.name in names}
-        active = {i: s for i, s in session.active.items() if i not in ids}
-        session = session.model_copy(update={"active": active})
+        self._set_active({i: s for i, s in self.session.active.items() if i not in ids})
+
+    def wake(self, topic: str) -> None:
+        """Let a topic wake, by id; there is room for it from now on."""
+        self.awake = {"floor": 4, "usual": 4, "ceiling": 4}
+        self._set_active({**self.session.active, topic: (0.9,)})
+
+    def _set_active(self, active: dict[str, tuple[float, ...]]) -> None:
+        session = self.session.model_copy(update={"active": active})
         state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
         self.graph.update_state(CONFIG, state, as_node="settle")
 

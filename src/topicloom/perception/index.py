@@ -18,7 +18,7 @@ from topicloom.perception.screening import block_vectors
 from topicloom.perception.vectors import StoredVectors
 from topicloom.perception.when import Days
 from topicloom.state.blocks import LogicalBlock
-from topicloom.state.hierarchy import holders
+from topicloom.state.hierarchy import holders, recognised_by
 from topicloom.state.records import Record
 from topicloom.state.topics import Roster, Topic
 from topicloom.storage.base import SessionLog
@@ -88,15 +88,15 @@ class SessionIndex:
             self._taken = roster
 
     def _update(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> None:
-        shown = holders(roster)
-        changed = self._take(shown, read)
+        held = holders(roster)
+        changed = self._take(held, read)
         if changed is None:
             self._clear()
-            self._take(shown, read)
+            self._take(held, read)
             changed = True
-        if changed or self._kernels.outdated(shown):
-            sums = [self._held.sum_of(topic.id) for topic in shown]
-            self._kernels.update(roster, shown, sums)
+        texts = {t.id: recognised_by(t, roster.topics) for t in held}
+        if changed or self._kernels.outdated(texts):
+            self._kernels.update(texts, [self._held.sum_of(topic) for topic in texts])
             self._latest.clear()
         archived = [t.id for t in roster.archived()]
         if archived != self._archived:

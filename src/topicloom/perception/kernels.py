@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from topicloom.perception.embedder import Vectors, unit_rows
 from topicloom.perception.vectors import StoredVectors
-from topicloom.state.topics import Roster, Topic
 
 _NONE, _SURE = 0.2, 0.8
 """Cosines to a kernel or brief that mean nothing and everything."""
@@ -25,7 +24,7 @@ class TopicKernels:
 
     def __init__(self, vectors: StoredVectors, dimension: int) -> None:
         """Args:
-        vectors: Of topics.
+        vectors: Of the words that topics are recognised by.
         dimension: Columns of a vector.
         """
         self._vectors = vectors
@@ -35,30 +34,27 @@ class TopicKernels:
         self._ids: list[str] = []
         self._nearest = NearestRows(dimension)
 
-    def outdated(self, shown: Roster) -> bool:
-        """Whether a name or a brief is not the one that is held."""
-        return {t.id: text_of(t) for t in shown} != self._texts
+    def outdated(self, texts: Mapping[str, str]) -> bool:
+        """Whether a topic is recognised by other words than those that are held."""
+        return texts != self._texts
 
-    def update(self, roster: Roster, shown: Roster, sums: Sequence[NDArray[np.float64]]) -> None:
+    def update(self, texts: Mapping[str, str], sums: Sequence[NDArray[np.float64]]) -> None:
         """Make the index anew.
 
         Args:
-            roster: The topics as they are stored.
-            shown: Those of them that it is to hold, as they are recognised.
+            texts: By topic, the words that it is recognised by; empty if there are none yet.
             sums: Sum of the vectors of each one's messages [d].
         """
-        texts = {t.id: text_of(t) for t in shown}
-        # A topic in the making has no brief yet, and nothing of it is to be kept.
-        briefed = [t.id for t in shown if t.brief]
-        same = {i for i in self._briefs if self._texts[i] == texts.get(i)}
-        fresh = [i for i in briefed if i not in same]
-        made = self._vectors.of_topics([roster[i] for i in fresh], [texts[i] for i in fresh])
+        fresh = [i for i, text in texts.items() if text and text != self._texts.get(i)]
+        made = self._vectors.of_texts([texts[i] for i in fresh])
         known = self._briefs | dict(zip(fresh, made, strict=True))
-        self._briefs = {i: known[i] for i in briefed}
-        self._texts = texts
+        self._texts = dict(texts)
+        self._briefs = {i: known[i] for i, text in texts.items() if text}
         self._ids = [*texts, *self._briefs]
-        means = np.reshape(sums, (-1, self._dimension)).astype(np.float32)
-        briefs = np.reshape(list(self._briefs.values()), (-1, self._dimension))
+        means, briefs = (
+            np.array(rows, dtype=np.float32).reshape(-1, self._dimension)
+            for rows in (sums, list(self._briefs.values()))
+        )
         self._nearest.fill(np.concatenate([unit_rows(means), briefs]))
 
     def relevance(self, query: Vectors) -> dict[str, float]:
@@ -69,11 +65,6 @@ class TopicKernels:
             topic = self._ids[row]
             found[topic] = max(found.get(topic, 0.0), scaled)
         return found
-
-
-def text_of(topic: Topic) -> str:
-    """What a topic is recognised by."""
-    return f"{topic.name}. {topic.brief}"
 
 
 class NearestRows:

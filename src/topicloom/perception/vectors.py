@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from topicloom.perception.embedder import Embedder, Vectors
 from topicloom.state.records import Record
-from topicloom.state.topics import Topic
 from topicloom.storage.base import SessionLog
 from topicloom.storage.chain import link
-from topicloom.storage.removed import recognised_by, row_of
+from topicloom.storage.removed import row_of
+from topicloom.storage.vectors import made_key
 
 
 class StoredVectors:
-    """Vectors of messages and topics for one embedding space.
+    """Vectors of messages, and of texts made of them, for one embedding space.
 
     They go by what is said and not by where it stands: a message that moves to another topic
-    keeps its vector, and a purge finds it. Another embedder has another fingerprint, and so
-    another file.
+    keeps its vector. A purge takes those of its messages, and all that were made of any. Another
+    embedder has another fingerprint, and so another file.
     """
 
     def __init__(self, embedder: Embedder, log: SessionLog) -> None:
@@ -33,19 +32,13 @@ class StoredVectors:
 
         What is stored is read anew by every call that asks for any of it: ask for many at once.
         """
-        return self._of([row_of(r) for r in records], [r.line for r in records])
+        return self._of([link(None, row_of(r)) for r in records], [r.line for r in records])
 
-    def of_topics(self, topics: Sequence[Topic], texts: Sequence[str]) -> Vectors:
-        """Vectors [n, d] of what topics [n] are recognised by, likewise.
+    def of_texts(self, texts: Sequence[str]) -> Vectors:
+        """Vectors [n, d] of texts [n] that were made of messages, such as briefs, likewise."""
+        return self._of([made_key(text) for text in texts], texts)
 
-        Args:
-            topics: As the roster has them: new words make a new vector.
-            texts: What is embedded of each.
-        """
-        return self._of([recognised_by(t.model_dump()) for t in topics], texts)
-
-    def _of(self, rows: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> Vectors:
-        keys = [link(None, row) for row in rows]
+    def _of(self, keys: Sequence[str], texts: Sequence[str]) -> Vectors:
         found = np.zeros((len(keys), self._embedder.dimension), dtype=np.float32)
         stored: dict[str, int] = {}
         if self._known is None or not self._known.isdisjoint(keys):

@@ -24,6 +24,8 @@ _CJK = CJK_RUN.pattern.removesuffix("+")
 _RUN = re.compile(rf"{CJK_RUN.pattern}|[^\W{_CJK[1:-1]}]+")
 _SUFFIXES = (("ies", 4), ("ing", 5), ("edly", 6), ("ed", 4), ("ly", 5), ("es", 5), ("s", 4))
 """English suffixes, each with the length of the shortest word it is taken off."""
+_LONGEST = 40
+"""Letters of a word at most; longer runs are codes, which have no endings."""
 
 
 def words_of(text: str) -> list[str]:
@@ -38,11 +40,15 @@ def words_of(text: str) -> list[str]:
     return found
 
 
-@lru_cache(65_536)
 def stem(word: str) -> str:
     """Take the common English endings off, so that "baked" finds "baking"."""
-    if len(word) <= 3 or not word.isascii():
+    if not 3 < len(word) <= _LONGEST or not word.isascii():
         return word
+    return _stem(word)
+
+
+@lru_cache(65_536)
+def _stem(word: str) -> str:
     base = _without_suffix(word)
     if len(base) > 3 and base.endswith("e"):
         base = base[:-1]

@@ -18,8 +18,8 @@ BETWEEN = " / "
 """Stands between the names of a path."""
 _SHOWN = 3
 """Names of a path that are shown at most: the first and the last ones."""
-_KNOWN = 4_096
-"""Names, and topics under them, that are remembered: few change from one turn to the next."""
+_KNOWN = 16_384
+"""Paths whose names are remembered: few change from one turn to the next."""
 _NUMBERED = re.compile(r"(.*\S) \(\d{1,9}\)", re.DOTALL)
 
 
@@ -52,21 +52,26 @@ def _joined(names: tuple[str, ...]) -> str:
 
 
 def named_in_full(topics: Sequence[Topic], known: Mapping[str, Topic]) -> list[Topic]:
-    """Topics under their full names, as splitters, routers and the index see them."""
+    """Topics under their full names, as splitters and routers see them."""
     return [_as_seen(t, known) for t in topics]
 
 
 def _as_seen(topic: Topic, known: Mapping[str, Topic]) -> Topic:
     """A topic under its full name; of an archived one, the summary stands for its brief."""
-    brief = topic.summary if topic.status == "archived" and topic.summary else topic.brief
+    brief = _brief_of(topic)
     if topic.parent is None and brief == topic.brief:
         return topic
-    return _shown_as(topic, full_name(topic, known), brief)
+    return topic.model_copy(update={"name": full_name(topic, known), "brief": brief})
 
 
-@lru_cache(_KNOWN)
-def _shown_as(topic: Topic, name: str, brief: str) -> Topic:
-    return topic.model_copy(update={"name": name, "brief": brief})
+def recognised_by(topic: Topic, known: Mapping[str, Topic]) -> str:
+    """The words that a topic is recognised by; none of one in the making, which has no brief."""
+    brief = _brief_of(topic)
+    return f"{full_name(topic, known)}. {brief}" if brief else ""
+
+
+def _brief_of(topic: Topic) -> str:
+    return topic.summary if topic.status == "archived" and topic.summary else topic.brief
 
 
 def children_of(topic_id: str, topics: Mapping[str, Topic]) -> list[Topic]:
@@ -115,9 +120,8 @@ def base_of(name: str) -> str:
 
 
 def holders(roster: Roster) -> Roster:
-    """The topics that have messages of their own, under their full names: what an index holds."""
-    kept = [t for t in roster if t.head is not None]
-    return Roster({t.id: t for t in named_in_full(kept, roster.topics)})
+    """The topics that have messages of their own: what an index holds."""
+    return Roster({t.id: t for t in roster if t.head is not None})
 
 
 def _age(topic_id: str) -> int:

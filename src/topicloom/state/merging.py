@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 
 from topicloom.errors import TransitionError
 from topicloom.state.lifecycle import lived, state_of
@@ -43,6 +43,15 @@ def merge(survivor: Topic, other: Topic, active: Container[str]) -> tuple[Topic,
     )
     gone = lived(other, "merge", active).emptied()
     return kept, gone.model_copy(update={"merged_into": survivor.id})
+
+
+def survivor_of(topic: Topic, topics: Mapping[str, Topic]) -> str:
+    """Id of the topic that a topic's messages went to by merges; its own if it was not merged."""
+    seen = {topic.id}
+    while (other := topic.merged_into) is not None and other in topics and other not in seen:
+        topic = topics[other]
+        seen.add(other)
+    return topic.id
 
 
 def in_order(*runs: Iterable[Record]) -> list[Record]:

@@ -165,6 +165,8 @@ class SessionLog(Protocol):
     ) -> int:
         """Remove bodies on purpose and for good, archived or not, and their vectors.
 
+        Vectors of texts that were made of messages (`storage/vectors.py`) all go with any of them.
+
         The entries stay with their refs, so every head stays valid. `read` gives what was kept
         of a body, with the key `purged`. Appending such an entry again does not bring its body
         back. Killed half-way, the same call finishes. What other processes have in memory stays

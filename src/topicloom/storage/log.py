@@ -13,8 +13,8 @@ from topicloom.storage.bodies import BodyCache
 from topicloom.storage.cards import ArchiveCard, card_text, check_month
 from topicloom.storage.chain import PURGED, RawEntry, draft, link, load_body
 from topicloom.storage.refs import HeadCache
-from topicloom.storage.removed import recognised_by
 from topicloom.storage.tombstones import is_sound, tombstone
+from topicloom.storage.vectors import MADE
 
 
 class ChainLog(ABC):
@@ -105,13 +105,13 @@ class ChainLog(ABC):
             }
             if not tombstones:
                 return 0
-            # First of all: vectors are known by their bodies, those of topics by words in them; in
-            # older sessions, by their refs.
+            # First of all: vectors are known by their bodies; in older sessions, by their refs.
+            # What was made of several, such as a brief, may be made of these.
             bodies = self.readable(chain, refs).values()
-            whole = [body for body in bodies if PURGED not in body]
-            keys = {link(None, part) for body in whole for part in (body, recognised_by(body))}
+            keys = {link(None, body) for body in bodies if PURGED not in body}
             for vectors in self._all_vectors():
-                vectors.remove({*tombstones, *keys})
+                made = {key for key in vectors.load()[0] if key.startswith(MADE)}
+                vectors.remove({*tombstones, *keys, *made})
             count = self._purge(chain, tombstones, summary or {})
             for raw in tombstones.values():
                 self._bodies.replace(self.session, chain, raw.ref, raw.body)

@@ -37,11 +37,6 @@ def row_of(record: Record) -> dict[str, Any]:
     return {"id": record.id} | record.model_dump(mode="json", exclude_defaults=True)
 
 
-def recognised_by(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a row of the roster says of its topic in words: what its vector is made of."""
-    return {key: row.get(key, "") for key in ("id", "name", "brief", "summary")}
-
-
 def _frame(whole: Mapping[str, Any]) -> dict[str, Any]:
     calls = [
         {"name": call.get("name", ""), "args": {}, "id": call.get("id"), "type": "tool_call"}

@@ -14,12 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.errors import InputError, StorageError
+from topicloom.storage.chain import link
 from topicloom.storage.disk import append_bytes, reachable, replace_file
 
 _MAGIC = b"topicloom-vec-1\n"
 _HEADER = struct.Struct("<16sI12x")
 _KEY = re.compile(r"[0-9a-f]{16}")
 _KEY_BYTES = 8
+MADE = "000000"
+"""Keys of vectors of texts that were made of messages, such as briefs, begin so. A purge takes all
+of them, for nobody knows which messages they were made of; they are soon computed again."""
+
+
+def made_key(text: str) -> str:
+    """The key of the vector of a text that was made of messages."""
+    return MADE + link(None, {"text": text})[len(MADE) :]
 
 
 def rows_of(keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> bytes:

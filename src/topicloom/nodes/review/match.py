@@ -42,8 +42,8 @@ def match(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
         store = desk.store(session.id)
         looks = [Look.model_validate(row) for row in state["looks"]]
         roster = store.roster(session)
-        # Those that cannot be read were told of when they were to be assessed. What was put away
-        # still counts as said: without it, putting something away would make others less alike.
+        # What was put away still counts as said: without it, putting something away would make
+        # others less alike. Open ones that cannot be read were told of when they were assessed.
         sums = desk.sums.of(store, desk.embedder, [t for t in roster if t.head is not None])
         held = {look.topic: roster[look.topic] for look in looks if look.topic in sums}
         if not held:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from langchain_core.runnables import Runnable
 
@@ -11,6 +11,7 @@ from topicloom.nodes.review.desk import ReviewDesk, with_sight
 from topicloom.nodes.review.door import Sight
 from topicloom.nodes.step import Update
 from topicloom.roles.calls import Step
+from topicloom.state.merging import survivor_of
 from topicloom.state.recall import number_of
 from topicloom.state.receipt import Receipt
 from topicloom.state.review import Look, is_due
@@ -55,10 +56,11 @@ def survey(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
 def looks_at(store: SessionStore, session: Session, roster: Roster) -> list[Look]:
     """What is known of each open topic that holds messages."""
     receipts = store.receipts(session, _LOOK_BACK)
-    awake = _last_awake(store, session, receipts)
-    uses = Counter(note.topic for r in receipts for note in r.quoted if note.quotes)
+    kept = {t.id: survivor_of(t, roster.topics) for t in roster}
+    awake = _last_awake(store, session, receipts, kept)
+    uses = Counter(kept.get(n.topic, n.topic) for r in receipts for n in r.quoted if n.quotes)
     for topic in roster:
-        uses.update({reference.home for reference in references(store, topic)})
+        uses.update({kept.get(r.home, r.home) for r in references(store, topic)})
     return [
         Look(
             topic=topic.id,
@@ -72,13 +74,22 @@ def looks_at(store: SessionStore, session: Session, roster: Roster) -> list[Look
 
 
 def _last_awake(
-    store: SessionStore, session: Session, receipts: Sequence[Receipt]
+    store: SessionStore,
+    session: Session,
+    receipts: Sequence[Receipt],
+    kept: Mapping[str, str],
 ) -> dict[str, str]:
     """By topic, the time of the newest message that it was awake for.
+
+    One that was merged since was awake as the one that it was merged into.
 
     Times are those of messages, as in topics, not those of turns: what is recorded later than it
     was said has times of its own.
     """
-    newest = {t: number_of(receipt.user) for receipt in receipts for t in receipt.active}
+    newest: dict[str, int] = {}
+    for receipt in receipts:
+        for topic in receipt.active:
+            owner = kept.get(topic, topic)
+            newest[owner] = max(newest.get(owner, 0), number_of(receipt.user))
     said = store.pick(session, set(newest.values()))
     return {topic: said[number].time for topic, number in newest.items()}
