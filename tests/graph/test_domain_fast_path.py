@@ -39,15 +39,31 @@ from roles import (
 from topicloom.context.domain import Domain
 from topicloom.evaluation.replay import Graph
 from topicloom.graph.domain import World
-from topicloom.graph.parts import make_parts
+from topicloom.graph.parts import Parts, make_parts
 from topicloom.graph.session import build_session_graph, wired
 from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom.perception.index import Hits, SessionIndex
 from topicloom.roles.choice import Models
+from topicloom.roles.team import Roles
 from topicloom.settings import Settings
 from topicloom.storage.base import SessionLog
 from topicloom.storage.files import FileStorage
+
+
+def parts_of(settings: Settings, models: Models, roles: Roles | None = None) -> Parts:
+    """The parts of a graph with a domain."""
+    return make_parts(
+        settings=settings,
+        models=models,
+        roles=roles,
+        tools=(),
+        instructions="",
+        storage=None,
+        clock=Clock(),
+        counter=None,
+        domain=True,
+    )
 
 
 class CountingIndex(SessionIndex):
@@ -79,16 +95,10 @@ class Fast:
         roles = fake_roles(
             self.responder, reader=self.reader, splitter=self.splitter, router=self.router
         )
-        parts = make_parts(
-            settings=Settings(folder=folder, fsync=False, window=8_000, recall_tokens=500),
-            models=Models(),
-            roles=replace(roles, planner=planner) if planner else roles,
-            tools=(),
-            instructions="",
-            storage=None,
-            clock=Clock(),
-            counter=None,
-            domain=True,
+        parts = parts_of(
+            Settings(folder=folder, fsync=False, window=8_000, recall_tokens=500),
+            Models(),
+            replace(roles, planner=planner) if planner else roles,
         )
         self.touched: list[str] = []
         workspaces = Workspaces(
@@ -187,16 +197,6 @@ def over_http(server: OpenAIServer, folder: Path, planner: Any = None) -> Graph:
     if planner is None:
         graph = build_session_graph(model="openai:strong", settings=settings, domain=Domain())
         return graph.compile(checkpointer=InMemorySaver())
-    parts = make_parts(
-        settings=settings,
-        models=Models(strong="openai:strong"),
-        roles=None,
-        tools=(),
-        instructions="",
-        storage=None,
-        clock=Clock(),
-        counter=None,
-        domain=True,
-    )
+    parts = parts_of(settings, Models(strong="openai:strong"))
     parts = replace(parts, roles=replace(parts.roles, planner=planner))
     return wired(parts, World.of(Domain(), parts)).compile(checkpointer=InMemorySaver())
