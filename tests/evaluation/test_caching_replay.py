@@ -13,6 +13,7 @@ from topicloom.evaluation.caching_replay import MAIN, record_prompts
 from topicloom.evaluation.caching_rules import BreakpointRule
 from topicloom.evaluation.conversations import Conversation, RecordedMessage
 from topicloom.evaluation.generators import generate
+from topicloom.prompts.wording import wording
 from topicloom.settings import Settings
 
 
@@ -59,8 +60,10 @@ def test_readers_are_asked_about_their_topics_once_there_are_some(
     assert readers
     assert {p.window.partition(":")[0] for p in readers} == {"reader"}
     assert not any(p.window != MAIN for p in turns[0])
-    assert any(len(p.parts) > len(p.breakpoints) for p in readers)
-    assert all(p.breakpoints == (1, len(p.parts)) for p in readers)
+    for prompt in readers:
+        first, topic, last = prompt.breakpoints
+        assert (first, last) == (1, len(prompt.parts))
+        assert prompt.parts[topic].text.split("\n")[1] == wording("en").now
 
 
 def test_tools_come_first_once_there_is_one_to_call(turns: list[list[SentPrompt]]) -> None:

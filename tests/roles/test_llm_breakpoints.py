@@ -1,17 +1,21 @@
-"""Marks for a cache that has to be told: for Anthropic's models, and for nobody else's."""
+"""Marks for caches that have to be told: Anthropic's, OpenAI's newer ones, and nobody else's."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
+import httpx
 import pytest
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from pydantic import Field
+from langchain_openai import ChatOpenAI
+from pydantic import Field, SecretStr
 
+from topicloom.context.lasting import lasting
 from topicloom.context.prefix import PrefixMeter
 from topicloom.roles.base import ReplyRequest, RewriteRequest
 from topicloom.roles.llm import Chat, LLMResponder, LLMRewriter
@@ -68,6 +72,63 @@ def test_other_models_get_the_prompt_as_it_is() -> None:
     sent = marked(messages, Listening())
     assert sent == messages
     assert all(a is b for a, b in zip(sent, messages, strict=True))
+
+
+def test_the_end_of_what_lasts_is_marked() -> None:
+    messages = [*prompt()[:3], lasting("a topic"), HumanMessage("four"), HumanMessage("five")]
+    assert breakpoints(messages) == [1, 4, 6]
+    assert breakpoints([*messages, lasting("another"), HumanMessage("six")]) == [1, 7, 8]
+    assert breakpoints(messages[:4]) == [1, 4]
+    assert marks(marked(messages, Anthropics())) == [1, 4, 6]
+
+
+OK = {"type": "output_text", "text": "ok", "annotations": []}
+SAID = {
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "ok"}}],
+    "output": [{"type": "message", "id": "m", "role": "assistant", "content": [OK]}],
+}
+"""An answer of both endpoints: the client takes the newer one for some models."""
+
+
+def sent_to_openai(name: str, **options: Any) -> list[dict[str, Any]]:
+    """The messages that OpenAI's client sends of a prompt with an end of what lasts."""
+    bodies = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        bodies.append(json.loads(request.content))
+        return httpx.Response(200, json={"id": "1", "model": name, **SAID})
+
+    with httpx.Client(transport=httpx.MockTransport(answer)) as client:
+        model = ChatOpenAI(model=name, api_key=SecretStr("k"), http_client=client, **options)
+        messages = [SystemMessage("be kind"), lasting("a topic"), HumanMessage("hello")]
+        assert model.invoke(marked(messages, model)).text == "ok"
+    (body,) = bodies
+    return list(body.get("messages") or body["input"])
+
+
+@pytest.mark.parametrize("name", ["gpt-5.6", "gpt-5.6-sol", "gpt-5.10", "gpt-6-2027-01-01"])
+def test_openai_is_told_but_of_the_newest_message(name: str) -> None:
+    *told, newest = sent_to_openai(name)
+    for message, text in zip(told, ["be kind", "a topic"], strict=True):
+        (block,) = message["content"]
+        assert block["text"] == text
+        assert block["prompt_cache_breakpoint"] == {"mode": "explicit"}
+    assert newest["content"] == "hello"
+
+
+@pytest.mark.parametrize("name", ["gpt-5", "gpt-5-2025-08-07", "gpt-4.1", "gpt-4o", "o4-mini"])
+def test_openai_s_older_models_get_no_marks(name: str) -> None:
+    assert [m["content"] for m in sent_to_openai(name)] == ["be kind", "a topic", "hello"]
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/v1", "https://api.openai.com.example.org/v1"])
+def test_other_servers_of_openai_s_protocol_get_no_marks(url: str) -> None:
+    assert sent_to_openai("gpt-5.6", base_url=url)[0]["content"] == "be kind"
+
+
+def test_openai_in_europe_is_openai() -> None:
+    (system, *_) = sent_to_openai("gpt-5.6", base_url="https://eu.api.openai.com/v1")
+    assert "prompt_cache_breakpoint" in system["content"][0]
 
 
 @pytest.mark.parametrize("model", [Anthropics(), Derived()])

@@ -1,59 +1,97 @@
-"""Where the conversation begins that readers are shown."""
+"""Where the conversation begins that a reader is shown."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from threading import Lock
 
-Opening = Callable[[Sequence[int], Sequence[int], int], int]
-"""See `opening`: numbers, sizes and room to messages that are left out."""
+Opening = Callable[[int, Sequence[int], Sequence[int], int], int]
+"""A digest of what stands before the conversation, and the numbers, sizes and room of `opening`;
+to how many messages are left out."""
 
 
-def opening(numbers: Sequence[int], sizes: Sequence[int], room: int, since: int = 0) -> int:
+def opening(
+    numbers: Sequence[int], sizes: Sequence[int], room: int, since: int | None = None
+) -> int:
     """How many leading messages of the conversation to leave out so that the rest fits.
 
-    For as long as it fits, it begins where it began last; then half of the room is cleared, so
-    that this lasts for many turns.
+    For as long as it fits, it begins where it began last. Where it begins anew it fills a quarter
+    of the room, so that this lasts for many turns.
 
     Args:
         numbers: Of the messages, ascending.
         sizes: Tokens of each.
         room: Tokens that they may come to; the newest message stays in any case.
-        since: Number of the message that it began with last; 0 if it never did.
+        since: Number of the message to begin with if that fits; None to begin anew.
     """
-    cut = bisect_left(numbers, since)
-    left = sum(sizes[cut:])
-    if left < room // 4:  # the conversation went back, or has hardly begun
-        cut, left = 0, sum(sizes)
-    goal = room if left <= room else room // 2
-    while left > goal and cut < len(numbers) - 1:
+    if since in numbers:
+        cut = numbers.index(since)
+        if sum(sizes[cut:]) <= room:
+            return cut
+    cut, left = 0, sum(sizes)
+    while left > room // 4 and cut < len(numbers) - 1:
         left -= sizes[cut]
         cut += 1
     return cut
 
 
-class Openings:
-    """Where the conversation began that readers were shown last, by session.
+def afresh(before: int, numbers: Sequence[int], sizes: Sequence[int], room: int) -> int:
+    """An `Opening` for a prompt that nothing is remembered of."""
+    return opening(numbers, sizes, room)
 
-    It is remembered in the process alone: where it is forgotten, a prompt loses its prefix once.
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """How a window's prompt was laid out last."""
+
+    before: int
+    """Digest of all that came before the conversation."""
+    since: int
+    """Number of the message that it began with."""
+    newest: int
+    """Number of its newest message."""
+
+
+class Openings:
+    """Where the conversation began that readers were shown last, by window.
+
+    Where what stands before it has changed, a cache has lost the conversation anyhow: it begins
+    anew, and costs as little as it can. Places are remembered in the process alone: where one is
+    forgotten, a prompt loses its prefix once.
     """
 
-    def __init__(self, size: int = 1_024) -> None:
-        """Remember at most `size` sessions."""
+    def __init__(self, size: int = 16_384) -> None:
+        """Remember at most `size` windows."""
         self._size = size
-        self._since: OrderedDict[str, int] = OrderedDict()
+        self._begun: OrderedDict[tuple[str, str], _Begun] = OrderedDict()
         self._lock = Lock()
 
     def __call__(
-        self, session: str, numbers: Sequence[int], sizes: Sequence[int], room: int
+        self,
+        window: tuple[str, str],
+        before: int,
+        numbers: Sequence[int],
+        sizes: Sequence[int],
+        room: int,
     ) -> int:
-        """See `opening`."""
+        """See `Opening`.
+
+        Args:
+            window: The session's and the topic's ids.
+            before: Digest of all that comes before the conversation.
+            numbers: Of the conversation's messages, ascending.
+            sizes: Tokens of each.
+            room: Tokens that they may come to.
+        """
+        if not numbers:
+            return 0
         with self._lock:
-            cut = opening(numbers, sizes, room, self._since.pop(session, 0))
-            if numbers:
-                self._since[session] = numbers[cut]
-            while len(self._since) > self._size:
-                self._since.popitem(last=False)
+            last = self._begun.pop(window, None)
+            same = last and last.before == before and last.newest <= numbers[-1]
+            cut = opening(numbers, sizes, room, last.since if last and same else None)
+            self._begun[window] = _Begun(before, numbers[cut], numbers[-1])
+            while len(self._begun) > self._size:
+                self._begun.popitem(last=False)
         return cut

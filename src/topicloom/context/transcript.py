@@ -31,12 +31,16 @@ class Transcript:
     cap: int
     """Tokens past which a message or a logical block is shown in part."""
     language: Language
+    replies: int | None = None
+    """The same for lines of the assistant and of tools; None for no other cap."""
 
     def lines(self, records: Sequence[Record]) -> list[str]:
         """One text a message; a message of another day than the one before is preceded by it."""
         days = ["", *(r.day for r in records)]
+        caps = {"assistant": self.replies, "tool": self.replies}
         return [
-            _dated(self._line(r, self.cap), r, day) for r, day in zip(records, days, strict=False)
+            _dated(self._line(r, caps.get(r.role) or self.cap), r, day)
+            for r, day in zip(records, days, strict=False)
         ]
 
     def blocks(self, blocks: Sequence[LogicalBlock]) -> list[str]:

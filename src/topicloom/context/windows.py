@@ -2,6 +2,9 @@
 
     system | the topic, a message a logical block | the conversation now, a message a message
 
+The topic's last message is marked as the end of what lasts: a cache that has to be told keeps the
+topic where the conversation begins anew.
+
 A tail message gets a prompt message of its own because a block of the tail is not finished:
 the reply to the newest message would change it. A provider that matches at message ends finds
 everything but the newest messages again.
@@ -13,17 +16,22 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from topicloom.context.opening import Opening, opening
+from topicloom.context.lasting import lasting
+from topicloom.context.opening import Opening, afresh
 from topicloom.context.tokens import TokenCounter
 from topicloom.context.transcript import Transcript
 from topicloom.prompts.loader import PromptName, prompt
 from topicloom.prompts.wording import wording
 from topicloom.state.blocks import blocks_of
-from topicloom.state.records import Record
+from topicloom.state.records import Record, text_of
 from topicloom.state.session import Language
 
 _RESERVE = 48
 """Tokens for the lines that say where the conversation begins and what is not shown."""
+_REPLY = 128
+"""Tokens past which a reply or a tool's result in the conversation is shown in part: what the
+user says tells whether a topic is needed, and what replies said is new to every reader each turn.
+"""
 
 
 def reader_messages(
@@ -32,14 +40,16 @@ def reader_messages(
     language: Language,
     counter: TokenCounter,
     limit: int,
-    begin: Opening = opening,
+    begin: Opening = afresh,
 ) -> list[BaseMessage]:
     """The prompt by which a topic is read.
 
     Adding messages to the tail adds messages to the prompt and changes none, as long as
-    everything fits. A message or block of more than a quarter of the limit is shown in part; of
-    what still doesn't fit, the oldest is left out, much at a time, so that the prefix breaks once
-    in many turns and not in each.
+    everything fits. Three quarters of the room are the topic's, what it leaves and no more than
+    half of the room is the conversation's. A message or block of more than a fifth of the room
+    is shown in part, and so are long replies of the conversation; of what still doesn't fit, the
+    oldest is left out, much at a time, so that the prefix breaks once in many turns and not in
+    each.
 
     Args:
         records: The topic's messages, in order.
@@ -51,19 +61,18 @@ def reader_messages(
     """
     words = wording(language)
     system = SystemMessage(prompt("reader", language))
-    shown = Transcript(counter, limit // 4, language)
     room = limit - counter.message(system) - _RESERVE
-    step = max(1, limit // 8)
-    now = shown.lines(tail)
-    now_sizes = sizes_of(now, counter)
-    now_cut = begin([r.seq for r in tail], now_sizes, room // 2)
-    topic_room = room - min(sum(now_sizes), room // 2)
-    topic = _topic(records, shown, topic_room, step)
+    topic = _topic(records, Transcript(counter, room // 5, language), room * 3 // 4, limit // 8)
+    left = min(room // 2, room - sum(map(counter.message, topic)))
+    shown = Transcript(counter, room // 5, language, min(_REPLY, room // 5))
+    sizes = sizes_of(shown.lines(tail), counter)
+    before = hash(tuple(map(text_of, topic)))
+    cut = begin(before, [r.seq for r in tail], sizes, left)
     # Written again, so that the first is dated. Without a notice: what it would count changes.
-    current = shown.lines(tail[now_cut:])
+    current = shown.lines(tail[cut:])
     if current:
         current[0] = f"{words.now}\n{current[0]}"
-    return [system, *map(HumanMessage, [*topic, *current])]
+    return [system, *topic, *map(HumanMessage, current)]
 
 
 def brief_messages(
@@ -94,16 +103,19 @@ def brief_messages(
     )
     room = limit - counter.message(system) - counter.message(former) - _RESERVE
     shown = Transcript(counter, limit // 4, language)
-    return [system, *map(HumanMessage, _topic(records, shown, room, max(1, limit // 8))), former]
+    return [system, *_topic(records, shown, room, limit // 8), former]
 
 
-def _topic(records: Sequence[Record], shown: Transcript, room: int, step: int) -> list[str]:
+def _topic(
+    records: Sequence[Record], shown: Transcript, room: int, step: int
+) -> list[HumanMessage]:
     """The logical blocks of a topic, the oldest left out if they don't fit."""
     blocks = blocks_of(records)
     texts = shown.blocks(blocks)
     cut = left_out(sizes_of(texts, shown.counter), room, step)
     count = sum(len(block.records) for block in blocks[:cut])
-    return rest_of(texts, cut, wording(shown.language).missing.format(count=count))
+    rest = rest_of(texts, cut, wording(shown.language).missing.format(count=count))
+    return [*map(HumanMessage, rest[:-1]), *map(lasting, rest[-1:])]
 
 
 def left_out(sizes: Sequence[int], room: int, step: int) -> int:

@@ -39,7 +39,7 @@ class LLMReader(LLMRole[ReadRequest, Reading]):
             request.language,
             self._chat.counter,
             self._chat.limit,
-            partial(self._openings, request.session),
+            partial(self._openings, (request.session, request.topic.id)),
         )
         asked = yield from ask(
             self._chat, request, f"reader:{request.topic.id}", prompt, parse_reading, "topic_result"
