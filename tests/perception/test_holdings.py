@@ -178,15 +178,25 @@ def test_affinity_is_the_best_three_of_a_topic_less_the_mean_of_all() -> None:
     }
     assert max(map(len, said.values())) > 3
     everything = np.concatenate(list(said.values()))
-    for vector, near in zip(asked, life.index.affinity(blocks), strict=True):
-        assert near == pytest.approx(
-            {
-                t: np.sort(rows @ vector)[-3:].mean() - (everything @ vector).mean()
-                for t, rows in said.items()
-            },
-            abs=1e-5,
-        )
-    assert life.fresh().affinity(blocks) == [{}] * len(blocks)
+    found = life.index.affinity(blocks)
+    assert set(found) == set(said)
+    for topic, rows in said.items():
+        cosines = np.sort(rows @ asked.T, axis=0)
+        expected = cosines[-3:].mean(axis=0) - (everything @ asked.T).mean(axis=0)
+        assert found[topic] == pytest.approx(expected, abs=1e-5)
+    assert life.fresh().affinity(blocks) == {}
+
+
+def test_affinity_is_the_same_a_few_blocks_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    life = prepared()
+    life.grow(3)
+    blocks = blocks_of(life.messages(8))
+    whole = life.index.affinity(blocks)
+    monkeypatch.setattr("topicloom.perception.index._AT_ONCE", 1)
+    parts = life.index.affinity(blocks)
+    assert len(blocks) > 3
+    for topic, near in whole.items():
+        assert parts[topic] == pytest.approx(near, abs=1e-6)
 
 
 def test_back_at_an_older_checkpoint_only_what_changed_since_is_taken_in_anew() -> None:

@@ -79,9 +79,7 @@ def records(first: int, last: int) -> list[Record]:
 
 READ = ReadRequest("s", OAK, records(1, 6), records(7, 9), "And the price?", "en")
 ACTIVE = frozenset(["t1"])
-SPLIT = SplitRequest(
-    "s", blocks_of(records(1, 6)), [0, 0, 1], [OAK, KYOTO], [{}, {}, {}], ACTIVE, None, "en"
-)
+SPLIT = SplitRequest("s", blocks_of(records(1, 6)), [0, 0, 1], [OAK, KYOTO], {}, ACTIVE, None, "en")
 ROUTE = RouteRequest("s", "oak", records(1, 3), [OAK, KYOTO], {}, None, "en")
 BRIEF = BriefRequest("s", OAK, records(1, 4), "en")
 REWRITE = RewriteRequest("s", "And there?", records(1, 4), "en")

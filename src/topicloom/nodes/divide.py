@@ -97,7 +97,7 @@ def _asked(
             blocks=blocks[start:stop],
             segments=labels[start:stop],
             topics=named,
-            affinity=[{} for _ in blocks[start:stop]],
+            affinity={},
             active=frozenset(t.id for t in named),
             previous=None,
             language=work.session.language,

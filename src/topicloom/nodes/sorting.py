@@ -37,7 +37,7 @@ def sort_blocks(request: SplitRequest, roles: Roles, calls: list[Call]) -> Sorte
             request,
             blocks=left,
             segments=[request.segments[i] for i in places],
-            affinity=[request.affinity[i] for i in places],
+            affinity={topic: near[places] for topic, near in request.affinity.items()},
             previous=_before(request, portions, left[0]).topic,
         )
         answer, call = yield from ask("splitter", splitter, asked)

@@ -104,7 +104,7 @@ def _request(
 ) -> SplitRequest:
     roster = Roster(work.topics)
     affinity = workspace.indexed(roster).affinity(blocks)
-    priors = {t: max(near[t] for near in affinity) for t in affinity[0]}
+    priors = {topic: float(near.max()) for topic, near in affinity.items()}
     active = frozenset(work.session.active) | frozenset(work.touched)
     previous = work.before(blocks[0].first)
     at_hand = active if previous is None else active | {previous}
@@ -113,7 +113,7 @@ def _request(
         session=work.session.id,
         blocks=blocks,
         segments=labels,
-        affinity=affinity,
+        affinity={t.id: affinity[t.id] for t in shown if t.id in affinity},
         topics=named_in_full(shown, roster.topics),
         active=active,
         previous=previous,

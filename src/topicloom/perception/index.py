@@ -27,6 +27,9 @@ _REACH = 8
 """Recall budgets of best messages past which nothing is worth quoting."""
 _NEAREST = 3
 """Messages of a topic that say how near it is: one may be near by chance."""
+_AT_ONCE = 2_000_000
+"""Cosines that are held at once: for a meeting's split in a long session all of them would be
+hundreds of megabytes, and leave the process that much larger."""
 _SURE_COSINE, _SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was found for sure."""
 
@@ -123,22 +126,26 @@ class SessionIndex:
                     self._latest.popitem(last=False)
             return hits
 
-    def affinity(self, blocks: Sequence[LogicalBlock]) -> list[dict[str, float]]:
+    def affinity(self, blocks: Sequence[LogicalBlock]) -> dict[str, NDArray[np.float32]]:
         """How near each topic is to some blocks.
 
         Returns:
-            For each block, by topic, the mean of its highest cosines to messages of the topic,
-            over its mean cosine to all messages: what a whole conversation has in common, such as
-            the names of its speakers, says nothing.
+            By topic, for each block [blocks]: the mean of its highest cosines to messages of the
+            topic, over its mean cosine to all messages: what a whole conversation has in common,
+            such as the names of its speakers, says nothing.
         """
         with self._lock:
             places = self._held.sight.places()
             if not (places and blocks):
-                return [{} for _ in blocks]
-            cosines = block_vectors(blocks, self._embedder) @ self._held.matrix.T
-            near = [mean_of_best(cosines[:, rows]) for rows in places.values()]
-            over = np.reshape(near, (-1, len(blocks))).T - cosines.mean(axis=1, keepdims=True)
-            return [dict(zip(places, row, strict=True)) for row in over.tolist()]
+                return {}
+            vectors = block_vectors(blocks, self._embedder)
+            near = np.empty((len(places), len(blocks)), dtype=np.float32)
+            step = max(1, _AT_ONCE // len(self._held))
+            for part in (slice(i, i + step) for i in range(0, len(blocks), step)):
+                cosines = vectors[part] @ self._held.matrix.T
+                best = [mean_of_best(cosines[:, rows]) for rows in places.values()]
+                near[:, part] = np.array(best) - cosines.mean(axis=1)
+            return dict(zip(places, near, strict=True))
 
     def _take(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> bool | None:
         """Take in what topics gained; whether it was anything, None if it does not fit."""

@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Literal, Protocol, TypeVar
 
+import numpy as np
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.tools import BaseTool
+from numpy.typing import NDArray
 
 from topicloom.state.blocks import LogicalBlock
 from topicloom.state.boundary import BoundaryQuestion
@@ -141,8 +143,8 @@ class SplitRequest:
     """For each block, the number of the adsorber's segment that it lies in."""
     topics: Sequence[Topic]
     """Open topics that a block may go to, under their full names (`House / Kitchen`)."""
-    affinity: Sequence[Mapping[str, float]]
-    """For each block, how near its vector is to each topic's messages, by topic id."""
+    affinity: Mapping[str, NDArray[np.float32]]
+    """By topic id, how near its messages are to each block [blocks]."""
     active: frozenset[str]
     """Ids of those that are active."""
     previous: str | None

@@ -49,9 +49,8 @@ class EmbeddedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
             home = self._continued(request, known, first)
             if home is None:
                 here = slice(first, last + 1)
-                scores = [
-                    _score(k, request.affinity[here], vectors[here], common[here]) for k in known
-                ]
+                near = {topic: float(a[here].mean()) for topic, a in request.affinity.items()}
+                scores = [_score(k, near, vectors[here], common[here]) for k in known]
                 home = _nearest(known, scores, blocks)
             if home is None:
                 texts = [b.records[0].text[:600] for b in blocks] + [b.text[:1_200] for b in blocks]
@@ -84,14 +83,14 @@ def _nearest(
 
 def _score(
     known: _Known,
-    near: Sequence[Mapping[str, float]],
+    near: Mapping[str, float],
     vectors: Vectors,
     common: NDArray[np.float32],
 ) -> float:
     """How near a topic is to a segment: by what is stored of it, or by what this call gave it."""
-    stored = [n.get(known.topic, 0.0) for n in near] if known.topic else [0.0]
+    stored = near.get(known.topic, 0.0) if known.topic else 0.0
     given = [float(v @ w) - c for v, c in zip(vectors, common, strict=True) for w in known.vectors]
-    return max(sum(stored) / len(stored), sum(given) / len(given) if given else 0.0)
+    return max(stored, sum(given) / len(given) if given else 0.0)
 
 
 def _all_to(home: _Known, segment: Sequence[LogicalBlock]) -> list[Assignment]:
