@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from topicloom.context.lasting import lasts
-from topicloom.context.opening import Openings, opening
+from topicloom.context.opening import Opening, Openings, opening
 from topicloom.context.tokens import EstimatingCounter
 from topicloom.context.transcript import spoken
 from topicloom.context.windows import brief_messages, reader_messages
@@ -38,6 +38,11 @@ def turns(first: int, last: int, words: int = 5) -> list[Record]:
     ]
 
 
+def anew() -> Opening:
+    """Where the conversation begins in a window that nothing is remembered of."""
+    return partial(Openings(), ("s", "t1"))
+
+
 def texts(messages: list[BaseMessage]) -> list[str]:
     return [str(m.content) for m in messages]
 
@@ -57,7 +62,7 @@ def test_the_layout() -> None:
         record(5, "Oak.", day=2),
     ]
     tail = [record(8, "Hello", day=3), record(9, "Hi", "assistant", day=3), record(10, "And?")]
-    system, *rest = texts(reader_messages(topic, tail, "en", COUNTER, LIMIT))
+    system, *rest = texts(reader_messages(topic, tail, "en", COUNTER, LIMIT, anew()))
     assert system == prompt("reader", "en")
     assert rest == [
         "-- 2026-03-01 --\n[m1] user: I want a table.\n[m2] assistant: Oak or pine?",
@@ -69,8 +74,8 @@ def test_the_layout() -> None:
 
 
 def test_all_topics_begin_with_the_same_words() -> None:
-    one = reader_messages(turns(1, 4), turns(9, 9), "zh", COUNTER, LIMIT)
-    two = reader_messages(turns(5, 8), turns(9, 9), "zh", COUNTER, LIMIT)
+    one = reader_messages(turns(1, 4), turns(9, 9), "zh", COUNTER, LIMIT, anew())
+    two = reader_messages(turns(5, 8), turns(9, 9), "zh", COUNTER, LIMIT, anew())
     assert one[0] == two[0]
     assert one[-1] == two[-1]
 
@@ -96,21 +101,22 @@ def test_adding_to_the_tail_only_adds_messages(
 ) -> None:
     records = [record(n, text, role, day) for n, (role, text, day) in enumerate(said, 1)]
     topic, tail = records[:cut], records[cut:]
-    before = reader_messages(topic, tail[:more], language, COUNTER, 100_000)
-    after = reader_messages(topic, tail, language, COUNTER, 100_000)
+    openings = anew()
+    before = reader_messages(topic, tail[:more], language, COUNTER, 100_000, openings)
+    after = reader_messages(topic, tail, language, COUNTER, 100_000, openings)
     assert after[: len(before)] == before
 
 
 def test_adding_blocks_to_the_topic_keeps_what_stood_before() -> None:
-    before = reader_messages(turns(1, 20), turns(31, 33), "en", COUNTER, 100_000)
-    after = reader_messages(turns(1, 30), turns(31, 33), "en", COUNTER, 100_000)
+    before = reader_messages(turns(1, 20), turns(31, 33), "en", COUNTER, 100_000, anew())
+    after = reader_messages(turns(1, 30), turns(31, 33), "en", COUNTER, 100_000, anew())
     assert texts(after)[: 1 + 10] == texts(before)[: 1 + 10]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_huge_message_is_shown_in_part(language: Language) -> None:
     huge = record(3, "alpha " + "noise " * 9_000 + "omega")
-    messages = reader_messages([huge], [record(4)], language, COUNTER, LIMIT)
+    messages = reader_messages([huge], [record(4)], language, COUNTER, LIMIT, anew())
     text = texts(messages)[1]
     assert "[m3] user: alpha" in text
     assert text.endswith("omega")
@@ -120,14 +126,14 @@ def test_a_huge_message_is_shown_in_part(language: Language) -> None:
 
 def test_a_huge_block_is_shown_in_part() -> None:
     block = [record(1), *(record(n, "noise " * 400, "tool") for n in range(2, 12))]
-    messages = reader_messages(block, [record(20)], "en", COUNTER, LIMIT)
+    messages = reader_messages(block, [record(20)], "en", COUNTER, LIMIT, anew())
     assert shown_ids(messages) == [*range(1, 12), 20]
     assert tokens(messages) <= LIMIT
 
 
 def test_the_oldest_blocks_of_a_large_topic_are_left_out_and_counted() -> None:
     topic = turns(1, 400)
-    messages = reader_messages(topic, turns(401, 401), "en", COUNTER, LIMIT)
+    messages = reader_messages(topic, turns(401, 401), "en", COUNTER, LIMIT, anew())
     shown = shown_ids(messages)
     assert tokens(messages) <= LIMIT
     assert shown[-1] == 401
@@ -143,7 +149,7 @@ def sizes_of_parts(messages: list[BaseMessage]) -> tuple[int, int]:
 
 
 def test_a_large_topic_leaves_a_quarter_of_the_room_to_the_conversation() -> None:
-    openings = partial(Openings(), ("s", "t1"))
+    openings = anew()
     topic, longest = turns(1, 800), 0
     for last in range(1_001, 1_201):
         messages = reader_messages(topic, turns(1_001, last), "en", COUNTER, LIMIT, openings)
@@ -157,7 +163,7 @@ def test_a_large_topic_leaves_a_quarter_of_the_room_to_the_conversation() -> Non
 
 
 def test_a_small_topic_leaves_it_half() -> None:
-    openings = partial(Openings(), ("s", "t1"))
+    openings = anew()
     longest = 0
     for last in range(1_001, 1_301):
         messages = reader_messages(turns(1, 4), turns(1_001, last), "en", COUNTER, LIMIT, openings)
@@ -166,7 +172,7 @@ def test_a_small_topic_leaves_it_half() -> None:
 
 
 def test_while_a_full_window_grows_its_prefix_seldom_breaks() -> None:
-    openings = partial(Openings(), ("s", "t1"))
+    openings = anew()
     topic = turns(1, 400)
     prompts = [
         reader_messages(topic, turns(401, last), "en", COUNTER, LIMIT, openings)
@@ -177,14 +183,23 @@ def test_while_a_full_window_grows_its_prefix_seldom_breaks() -> None:
 
 
 def test_when_a_topic_gains_messages_the_conversation_begins_anew() -> None:
-    openings = partial(Openings(), ("s", "t1"))
+    openings = anew()
     lengths = [
         sizes_of_parts(
-            reader_messages(turns(1, end), turns(101, last), "en", COUNTER, LIMIT, openings)
+            reader_messages(turns(1, end), turns(101, last), "en", COUNTER, 20_000, openings)
         )[1]
-        for end, last in [(10, 101), (10, 151), (20, 151), (20, 153)]
+        for end, last in [(10, 101), (10, 401), (20, 401), (20, 403)]
     ]
     assert lengths[2] < lengths[3] < lengths[1] / 2
+
+
+def test_when_the_language_changes_the_conversation_begins_anew() -> None:
+    openings = anew()
+    for last in (101, 161):
+        messages = reader_messages(turns(1, 4), turns(101, last), "en", COUNTER, LIMIT, openings)
+    assert 101 in shown_ids(messages)
+    messages = reader_messages(turns(1, 4), turns(101, 161), "zh", COUNTER, LIMIT, openings)
+    assert 101 not in shown_ids(messages)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -193,7 +208,7 @@ def test_long_replies_of_the_conversation_are_shown_in_part(language: Language) 
     roles: tuple[Role, ...] = ("user", "assistant", "tool")
     tail = [record(n, said, role) for n, role in enumerate(roles, 11)]
     topic = [record(n, said, role) for n, role in enumerate(roles, 1)]
-    messages = reader_messages(topic, tail, language, COUNTER, 32_000)
+    messages = reader_messages(topic, tail, language, COUNTER, 32_000, anew())
     shown, user, *rest = texts(messages)[1:]
     assert said in user
     assert shown.count(said) == 3
@@ -204,9 +219,9 @@ def test_long_replies_of_the_conversation_are_shown_in_part(language: Language) 
 
 
 def test_the_end_of_the_topic_is_marked_as_lasting() -> None:
-    messages = reader_messages(turns(1, 6), turns(11, 13), "en", COUNTER, LIMIT)
+    messages = reader_messages(turns(1, 6), turns(11, 13), "en", COUNTER, LIMIT, anew())
     assert [lasts(m) for m in messages] == [False, False, False, True, False, False, False]
-    alone = reader_messages([], turns(11, 12), "en", COUNTER, LIMIT)
+    alone = reader_messages([], turns(11, 12), "en", COUNTER, LIMIT, anew())
     assert not any(map(lasts, alone))
 
 
@@ -221,7 +236,7 @@ def test_no_prompt_is_over_its_limit(sizes: list[int], cut: int, limit: int) -> 
         record(n, "字" * size if n % 3 else "word " * size, "user" if n % 2 else "assistant")
         for n, size in enumerate(sizes, 1)
     ]
-    messages = reader_messages(records[:cut], records[cut:], "en", COUNTER, limit)
+    messages = reader_messages(records[:cut], records[cut:], "en", COUNTER, limit, anew())
     assert tokens(messages) <= limit
     if records[cut:]:
         assert shown_ids(messages)[-1] == len(records)
@@ -270,23 +285,36 @@ class TestWhereTheConversationBegins:
         openings = partial(Openings(), ("s", "t"), 0)
         begins = [openings(range(1, n + 1), [20] * n, 1_000) for n in range(1, 501)]
         assert begins == sorted(begins)
-        assert len(set(begins)) <= 500 * 20 // 750 + 1
+        assert len(set(begins)) <= 500 // 24 + 2
+
+    def test_beginning_anew_leaves_something_before_a_long_newest_message(self) -> None:
+        sizes = [*[100] * 60, 8_500]
+        assert opening(range(1, 62), sizes, 30_000) == 0
+        assert opening(range(1, 62), sizes, 12_000) == 60 - 30
+        assert opening(range(1, 62), sizes, 9_000) == 60 - 5
+        assert opening(range(1, 62), sizes, 8_000) == 60
+
+    def test_of_a_large_room_a_quarter_is_filled_of_a_small_one_half(self) -> None:
+        sizes = [100] * 200
+        assert 199 - opening(range(1, 201), sizes, 16_000) == 40
+        assert 199 - opening(range(1, 201), sizes, 3_000) == 10
+        assert 199 - opening(range(1, 201), sizes, 800) == 4
 
     def test_topics_have_places_of_their_own(self) -> None:
         openings = Openings(size=1)
-        assert openings(("s", "a"), 0, range(1, 101), [20] * 100, 1_000) == 88
-        assert openings(("s", "a"), 0, range(1, 103), [20] * 102, 1_000) == 88
+        assert openings(("s", "a"), 0, range(1, 101), [20] * 100, 1_000) == 74
+        assert openings(("s", "a"), 0, range(1, 103), [20] * 102, 1_000) == 74
         assert openings(("s", "b"), 0, range(1, 11), [20] * 10, 1_000) == 0
         # "b" took its place.
-        assert openings(("s", "a"), 0, range(1, 103), [20] * 102, 1_000) == 90
+        assert openings(("s", "a"), 0, range(1, 103), [20] * 102, 1_000) == 76
 
     def test_it_begins_anew_after_what_has_changed(self) -> None:
         openings = Openings()
-        assert openings(("s", "a"), 1, range(1, 101), [20] * 100, 1_000) == 88
-        assert openings(("s", "a"), 2, range(1, 103), [20] * 102, 1_000) == 90
+        assert openings(("s", "a"), 1, range(1, 101), [20] * 100, 1_000) == 74
+        assert openings(("s", "a"), 2, range(1, 103), [20] * 102, 1_000) == 76
 
     def test_gone_back_to_an_older_checkpoint_it_begins_anew(self) -> None:
         openings = partial(Openings(), ("s", "a"), 0)
-        assert openings(range(1, 101), [20] * 100, 1_000) == 88
-        assert openings(range(1, 91), [20] * 90, 1_000) == 78
+        assert openings(range(1, 101), [20] * 100, 1_000) == 74
+        assert openings(range(1, 91), [20] * 90, 1_000) == 64
         assert openings((), (), 1_000) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from sessions import (
 )
 
 from roles import NamedRouter, Raising, SteadyReader, TaggedSplitter, fake_roles, tag_of
+from topicloom.context.opening import Openings
 from topicloom.context.options import TurnOptions
 from topicloom.context.tokens import EstimatingCounter
 from topicloom.context.windows import reader_messages
@@ -305,10 +307,12 @@ class MeasuringReader(SteadyReader):
     """Lays out the prompt that a chat model would get, and checks it."""
 
     window: int = WINDOW
+    openings: Openings = field(default_factory=Openings)
 
     def call(self, request: ReadRequest) -> Answer[Any]:
+        begin = partial(self.openings, (request.session, request.topic.id))
         messages = reader_messages(
-            request.records, request.tail, request.language, COUNTER, self.window
+            request.records, request.tail, request.language, COUNTER, self.window, begin
         )
         assert sum(map(COUNTER.message, messages)) <= self.window
         return super().call(request)

@@ -10,7 +10,7 @@ _KEY = "topicloom_lasting"
 def lasting(text: str) -> HumanMessage:
     """The last message of a part that seldom changes, before one that often does.
 
-    The mark is for `roles/llm/breakpoints.py`; no provider is sent it.
+    The mark is for `roles/llm/caches.py`; no provider is sent it.
     """
     return HumanMessage(text, additional_kwargs={_KEY: True})
 

@@ -11,17 +11,20 @@ Opening = Callable[[int, Sequence[int], Sequence[int], int], int]
 """A digest of what stands before the conversation, and the numbers, sizes and room of `opening`;
 to how many messages are left out."""
 
+_ENOUGH = 1_000
+"""Tokens of older messages that are shown at least, if that leaves half of the room."""
+
 
 def opening(
     numbers: Sequence[int], sizes: Sequence[int], room: int, since: int | None = None
 ) -> int:
     """How many leading messages of the conversation to leave out so that the rest fits.
 
-    For as long as it fits, it begins where it began last. Where it begins anew it fills a quarter
-    of the room, so that this lasts for many turns.
+    For as long as it fits, it begins where it began last. Where it begins anew, what comes before
+    the newest message fills a quarter of the room, so that this lasts for many turns.
 
     Args:
-        numbers: Of the messages, ascending.
+        numbers: Of the messages, ascending; one at least.
         sizes: Tokens of each.
         room: Tokens that they may come to; the newest message stays in any case.
         since: Number of the message to begin with if that fits; None to begin anew.
@@ -30,16 +33,12 @@ def opening(
         cut = numbers.index(since)
         if sum(sizes[cut:]) <= room:
             return cut
-    cut, left = 0, sum(sizes)
-    while left > room // 4 and cut < len(numbers) - 1:
+    older = min(max(room // 4, min(_ENOUGH, room // 2)), room - sizes[-1])
+    cut, left = 0, sum(sizes[:-1])
+    while left > older and cut < len(numbers) - 1:
         left -= sizes[cut]
         cut += 1
     return cut
-
-
-def afresh(before: int, numbers: Sequence[int], sizes: Sequence[int], room: int) -> int:
-    """An `Opening` for a prompt that nothing is remembered of."""
-    return opening(numbers, sizes, room)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +88,10 @@ class Openings:
             return 0
         with self._lock:
             last = self._begun.pop(window, None)
-            same = last and last.before == before and last.newest <= numbers[-1]
-            cut = opening(numbers, sizes, room, last.since if last and same else None)
+            since = None
+            if last and last.before == before and last.newest <= numbers[-1]:
+                since = last.since
+            cut = opening(numbers, sizes, room, since)
             self._begun[window] = _Begun(before, numbers[cut], numbers[-1])
             while len(self._begun) > self._size:
                 self._begun.popitem(last=False)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from topicloom.context.lasting import lasting
-from topicloom.context.opening import Opening, afresh
+from topicloom.context.opening import Opening
 from topicloom.context.tokens import TokenCounter
 from topicloom.context.transcript import Transcript
 from topicloom.prompts.loader import PromptName, prompt
@@ -40,16 +40,15 @@ def reader_messages(
     language: Language,
     counter: TokenCounter,
     limit: int,
-    begin: Opening = afresh,
+    begin: Opening,
 ) -> list[BaseMessage]:
     """The prompt by which a topic is read.
 
-    Adding messages to the tail adds messages to the prompt and changes none, as long as
-    everything fits. Three quarters of the room are the topic's, what it leaves and no more than
-    half of the room is the conversation's. A message or block of more than a fifth of the room
-    is shown in part, and so are long replies of the conversation; of what still doesn't fit, the
-    oldest is left out, much at a time, so that the prefix breaks once in many turns and not in
-    each.
+    Adding messages to the tail adds messages to the prompt and changes none, until the
+    conversation has filled its room: what the topic leaves, a quarter at least and half at most.
+    A message or block of more than a fifth of all room is shown in part, and so are long replies
+    of the conversation. Of a topic that is still too large, and of the conversation, the oldest is
+    left out, much at a time, so that the prefix breaks once in many turns and not in each.
 
     Args:
         records: The topic's messages, in order.
@@ -66,7 +65,7 @@ def reader_messages(
     left = min(room // 2, room - sum(map(counter.message, topic)))
     shown = Transcript(counter, room // 5, language, min(_REPLY, room // 5))
     sizes = sizes_of(shown.lines(tail), counter)
-    before = hash(tuple(map(text_of, topic)))
+    before = hash(tuple(map(text_of, [system, *topic])))
     cut = begin(before, [r.seq for r in tail], sizes, left)
     # Written again, so that the first is dated. Without a notice: what it would count changes.
     current = shown.lines(tail[cut:])

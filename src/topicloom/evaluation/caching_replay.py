@@ -33,7 +33,7 @@ from topicloom.perception.defaults import default_embedder
 from topicloom.roles.base import Answer, Local, Reader, ReadRequest
 from topicloom.roles.embedded import embedded_roles
 from topicloom.roles.llm import Chat, LLMReader, LLMResponder
-from topicloom.roles.llm.breakpoints import breakpoints
+from topicloom.roles.llm.caches import breakpoints
 from topicloom.settings import Settings
 from topicloom.state.recall import Reading
 from topicloom.storage.files import FileStorage

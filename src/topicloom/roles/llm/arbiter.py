@@ -9,7 +9,7 @@ from topicloom.prompts.loader import prompt
 from topicloom.prompts.verdict import parse_verdict
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer
-from topicloom.roles.llm.dialogue import Dialogue, LLMRole
+from topicloom.roles.llm.dialogue import Dialogue, LLMRole, Prompt
 from topicloom.roles.llm.mending import clip
 from topicloom.state.boundary import BoundaryQuestion
 from topicloom.state.records import text_of
@@ -26,7 +26,7 @@ class LLMArbiter(LLMRole[BoundaryQuestion, float]):
     def dialogue(self, request: BoundaryQuestion) -> Dialogue[Answer[float]]:
         """Ask once: what is no yes or no leaves the prior, with a remark."""
         messages = arbiter_messages(request)
-        answer = yield messages
+        answer = yield Prompt("", "arbiter", messages)
         usage = self._chat.usage("", "arbiter", messages, answer)
         try:
             return Answer(float(parse_verdict(text_of(answer))), usage)

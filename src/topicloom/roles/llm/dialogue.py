@@ -19,7 +19,7 @@ from langgraph.constants import TAG_NOSTREAM
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, RoleName, Usage
-from topicloom.roles.llm.breakpoints import marked
+from topicloom.roles.llm.caches import sent
 from topicloom.roles.llm.chat import Chat, total
 from topicloom.state.records import text_of
 from topicloom.state.session import Language
@@ -29,7 +29,18 @@ A = TypeVar("A")
 R = TypeVar("R")
 T = TypeVar("T")
 
-Dialogue = Generator[list[BaseMessage], AIMessage, R]
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a dialogue asks."""
+
+    session: str
+    window: str
+    """Name of the window in it that the prompt fills, such as `reader:t3`."""
+    messages: list[BaseMessage]
+
+
+Dialogue = Generator[Prompt, AIMessage, R]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +127,7 @@ def ask(
     Raises:
         UnusableAnswerError: If the second answer can't be read either.
     """
-    answer = yield prompt
+    answer = yield Prompt(request.session, window, prompt)
     usage = chat.usage(request.session, window, prompt, answer)
     text = text_of(answer)
     try:
@@ -127,7 +138,7 @@ def ask(
     said: list[BaseMessage] = [AIMessage(text)] if text.strip() else []
     complaint = HumanMessage(wording(request.language).complaint.format(tag=tag))
     prompt = [*prompt, *said, complaint]
-    answer = yield prompt
+    answer = yield Prompt(request.session, window, prompt)
     usage = total(usage, chat.usage(request.session, window, prompt, answer))
     return Asked(parse(text_of(answer)), usage, (remark,))
 
@@ -141,7 +152,9 @@ def converse(dialogue: Dialogue[R], model: BaseChatModel, config: RunnableConfig
     """Hold a dialogue with a model."""
     prompt, result = _advance(dialogue, None)
     while prompt is not None:
-        prompt, result = _advance(dialogue, model.invoke(marked(prompt, model), config))
+        ready = sent(prompt.messages, model, prompt.session, prompt.window)
+        answer = model.invoke(ready.messages, config, **ready.options)
+        prompt, result = _advance(dialogue, answer)
     return cast("R", result)
 
 
@@ -149,14 +162,13 @@ async def aconverse(dialogue: Dialogue[R], model: BaseChatModel, config: Runnabl
     """Hold a dialogue with a model on the event loop; laying out prompts runs in a thread."""
     prompt, result = await asyncio.to_thread(_advance, dialogue, None)
     while prompt is not None:
-        answer = await model.ainvoke(marked(prompt, model), config)
+        ready = sent(prompt.messages, model, prompt.session, prompt.window)
+        answer = await model.ainvoke(ready.messages, config, **ready.options)
         prompt, result = await asyncio.to_thread(_advance, dialogue, answer)
     return cast("R", result)
 
 
-def _advance(
-    dialogue: Dialogue[R], answer: AIMessage | None
-) -> tuple[list[BaseMessage] | None, R | None]:
+def _advance(dialogue: Dialogue[R], answer: AIMessage | None) -> tuple[Prompt | None, R | None]:
     # StopIteration may not cross a future, so the end of the dialogue becomes a value here.
     try:
         return (next(dialogue) if answer is None else dialogue.send(answer)), None

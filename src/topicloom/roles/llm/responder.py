@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.runnables import Runnable
 
 from topicloom.roles.base import ReplyRequest
-from topicloom.roles.llm.breakpoints import marked
+from topicloom.roles.llm.caches import sent
 from topicloom.roles.llm.dialogue import config_of
 from topicloom.roles.models import name_of
 
@@ -37,14 +37,14 @@ class LLMResponder:
 
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
         """The chunks of the reply; raises whatever the model's client raises."""
-        prompt = marked(request.messages, self._model)
-        for chunk in self._bound(request).stream(prompt, _CONFIG):
+        ready = sent(request.messages, self._model, request.session, "main")
+        for chunk in self._bound(request).stream(ready.messages, _CONFIG, **ready.options):
             yield _as_chunk(chunk)
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
         """The chunks of the reply; raises whatever the model's client raises."""
-        prompt = marked(request.messages, self._model)
-        chunks = self._bound(request).astream(prompt, _CONFIG)
+        ready = sent(request.messages, self._model, request.session, "main")
+        chunks = self._bound(request).astream(ready.messages, _CONFIG, **ready.options)
         # Closed with this generator, not by the garbage collector: a reply may be abandoned.
         async with aclosing(cast("AsyncGenerator[AIMessage, None]", chunks)) as open_chunks:
             async for chunk in open_chunks:

@@ -1,9 +1,10 @@
-"""Marks for caches that have to be told: Anthropic's, OpenAI's newer ones, and nobody else's."""
+"""What caches are told: Anthropic's, OpenAI's, and nobody else's."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import httpx
@@ -17,9 +18,12 @@ from pydantic import Field, SecretStr
 
 from topicloom.context.lasting import lasting
 from topicloom.context.prefix import PrefixMeter
-from topicloom.roles.base import ReplyRequest, RewriteRequest
-from topicloom.roles.llm import Chat, LLMResponder, LLMRewriter
-from topicloom.roles.llm.breakpoints import breakpoints, marked
+from topicloom.errors import UnusableAnswerError
+from topicloom.roles.base import ReadRequest, ReplyRequest, RewriteRequest
+from topicloom.roles.llm import Chat, LLMReader, LLMResponder, LLMRewriter
+from topicloom.roles.llm.caches import breakpoints, sent
+from topicloom.state.records import Record
+from topicloom.state.topics import Topic
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 
@@ -58,6 +62,11 @@ def prompt() -> list[BaseMessage]:
     return [SystemMessage("be kind"), HumanMessage("one"), AIMessage("two"), HumanMessage("three")]
 
 
+def marked(messages: list[BaseMessage], model: BaseChatModel) -> list[BaseMessage]:
+    """The messages as they are sent."""
+    return sent(messages, model, "s", "main").messages
+
+
 def marks(messages: list[BaseMessage]) -> list[int]:
     """Numbers of the messages that carry a mark on their last block."""
     return [
@@ -69,9 +78,9 @@ def marks(messages: list[BaseMessage]) -> list[int]:
 
 def test_other_models_get_the_prompt_as_it_is() -> None:
     messages = prompt()
-    sent = marked(messages, Listening())
-    assert sent == messages
-    assert all(a is b for a, b in zip(sent, messages, strict=True))
+    found = sent(messages, Listening(), "s", "main")
+    assert found.options == {}
+    assert all(a is b for a, b in zip(found.messages, messages, strict=True))
 
 
 def test_the_end_of_what_lasts_is_marked() -> None:
@@ -90,8 +99,8 @@ SAID = {
 """An answer of both endpoints: the client takes the newer one for some models."""
 
 
-def sent_to_openai(name: str, **options: Any) -> list[dict[str, Any]]:
-    """The messages that OpenAI's client sends of a prompt with an end of what lasts."""
+def asked_of_openai(name: str, window: str = "main", **options: Any) -> dict[str, Any]:
+    """The request that OpenAI's client sends for a prompt with an end of what lasts."""
     bodies = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -101,42 +110,71 @@ def sent_to_openai(name: str, **options: Any) -> list[dict[str, Any]]:
     with httpx.Client(transport=httpx.MockTransport(answer)) as client:
         model = ChatOpenAI(model=name, api_key=SecretStr("k"), http_client=client, **options)
         messages = [SystemMessage("be kind"), lasting("a topic"), HumanMessage("hello")]
-        assert model.invoke(marked(messages, model)).text == "ok"
+        ready = sent(messages, model, "s", window)
+        assert model.invoke(ready.messages, **ready.options).text == "ok"
     (body,) = bodies
-    return list(body.get("messages") or body["input"])
+    body["messages"] = body.pop("input", None) or body["messages"]
+    return dict(body)
+
+
+def told(body: dict[str, Any]) -> list[str]:
+    """The texts of a request that carry a mark."""
+    blocks = [m["content"][0] for m in body["messages"] if isinstance(m["content"], list)]
+    key = "prompt_cache_breakpoint"
+    return [b["text"] for b in blocks if b.get(key) == {"mode": "explicit"}]
 
 
 @pytest.mark.parametrize("name", ["gpt-5.6", "gpt-5.6-sol", "gpt-5.10", "gpt-6-2027-01-01"])
 def test_openai_is_told_but_of_the_newest_message(name: str) -> None:
-    *told, newest = sent_to_openai(name)
-    for message, text in zip(told, ["be kind", "a topic"], strict=True):
-        (block,) = message["content"]
-        assert block["text"] == text
-        assert block["prompt_cache_breakpoint"] == {"mode": "explicit"}
-    assert newest["content"] == "hello"
+    body = asked_of_openai(name)
+    assert told(body) == ["be kind", "a topic"]
+    assert body["messages"][-1]["content"] == "hello"
+
+
+def test_openai_is_told_of_the_newest_too_where_nothing_else_does() -> None:
+    options: dict[str, Any] = {"prompt_cache_options": {"mode": "explicit"}}
+    assert told(asked_of_openai("gpt-5.6", **options)) == ["be kind", "a topic", "hello"]
 
 
 @pytest.mark.parametrize("name", ["gpt-5", "gpt-5-2025-08-07", "gpt-4.1", "gpt-4o", "o4-mini"])
-def test_openai_s_older_models_get_no_marks(name: str) -> None:
-    assert [m["content"] for m in sent_to_openai(name)] == ["be kind", "a topic", "hello"]
+def test_openai_s_older_models_get_a_key_and_no_marks(name: str) -> None:
+    body = asked_of_openai(name)
+    assert [m["content"] for m in body["messages"]] == ["be kind", "a topic", "hello"]
+    assert body["prompt_cache_key"]
+
+
+def test_a_window_has_a_key_of_its_own_and_names_no_session() -> None:
+    one, same, other = (
+        asked_of_openai("gpt-5.6", window)["prompt_cache_key"]
+        for window in ("reader:t1", "reader:t1", "reader:t2")
+    )
+    assert one == same != other
+    assert len(one) <= 64
+    assert re.fullmatch(r"topicloom-[0-9a-f]{32}", one)
+
+
+def test_a_key_that_the_application_has_chosen_stays() -> None:
+    options: dict[str, Any] = {"model_kwargs": {"prompt_cache_key": "mine"}}
+    assert asked_of_openai("gpt-5.6", **options)["prompt_cache_key"] == "mine"
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/v1", "https://api.openai.com.example.org/v1"])
-def test_other_servers_of_openai_s_protocol_get_no_marks(url: str) -> None:
-    assert sent_to_openai("gpt-5.6", base_url=url)[0]["content"] == "be kind"
+def test_other_servers_of_openai_s_protocol_are_told_nothing(url: str) -> None:
+    body = asked_of_openai("gpt-5.6", base_url=url)
+    assert body["messages"][0]["content"] == "be kind"
+    assert "prompt_cache_key" not in body
 
 
 def test_openai_in_europe_is_openai() -> None:
-    (system, *_) = sent_to_openai("gpt-5.6", base_url="https://eu.api.openai.com/v1")
-    assert "prompt_cache_breakpoint" in system["content"][0]
+    assert told(asked_of_openai("gpt-5.6", base_url="https://eu.api.openai.com/v1"))
 
 
 @pytest.mark.parametrize("model", [Anthropics(), Derived()])
 def test_system_and_newest_message_are_marked(model: BaseChatModel) -> None:
     messages = prompt()
-    sent = marked(messages, model)
-    assert marks(sent) == [1, 4]
-    assert sent[3].content == [{"type": "text", "text": "three", **MARK}]
+    found = marked(messages, model)
+    assert marks(found) == [1, 4]
+    assert found[3].content == [{"type": "text", "text": "three", **MARK}]
     assert [m.content for m in messages] == ["be kind", "one", "two", "three"]
 
 
@@ -150,8 +188,8 @@ def test_a_message_without_text_is_passed_over() -> None:
 def test_of_several_blocks_the_last_text_carries_the_mark() -> None:
     image = {"type": "image", "url": "https://example.org/oak.png"}
     content: list[str | dict[Any, Any]] = ["see", {"type": "text", "text": "this"}, image]
-    (sent,) = marked([HumanMessage(content)], Anthropics())
-    assert sent.content == [
+    (found,) = marked([HumanMessage(content)], Anthropics())
+    assert found.content == [
         {"type": "text", "text": "see"},
         {"type": "text", "text": "this", **MARK},
         image,
@@ -183,3 +221,24 @@ def test_inner_roles_send_marks_too(how: str) -> None:
     else:
         asyncio.run(role.acall(request))
     assert marks(model.heard[0]) == [1, len(model.heard[0])]
+
+
+def test_each_topic_s_prompt_grows_at_its_end() -> None:
+    model = Listening()
+    reader = LLMReader(Chat.of(model, PrefixMeter(), window=12_000))
+    said = [
+        Record(seq=n, role="user", text=f"word{n} " * 20, time="2026-03-01T10:00:00+00:00")
+        for n in range(1, 80)
+    ]
+    windows = [("s", "t1", 59), ("s", "t2", 56), ("other", "t1", 53)]
+    for more in (0, 2):
+        for session, topic, last in windows:
+            tail = said[20 : last + more]
+            request = ReadRequest(session, Topic(id=topic, name=topic), said[:4], tail, "?", "en")
+            with pytest.raises(UnusableAnswerError):
+                reader.call(request)
+    prompts = [p for p in model.heard if not isinstance(p[-2], AIMessage)]
+    assert len(prompts) == 6
+    assert len({p[5].text for p in prompts}) == 3
+    for first, then in zip(prompts[:3], prompts[3:], strict=True):
+        assert then[: len(first)] == first
