@@ -27,9 +27,9 @@ _REACH = 8
 """Recall budgets of best messages past which nothing is worth quoting."""
 _NEAREST = 3
 """Messages of a topic that say how near it is: one may be near by chance."""
-_AT_ONCE = 2_000_000
-"""Cosines that are held at once: for a meeting's split in a long session all of them would be
-hundreds of megabytes, and leave the process that much larger."""
+_AT_ONCE = 20_000_000
+"""Cosines that are held at once, 80 MB: the split of a meeting compares hundreds of blocks with
+every message of a long session."""
 _SURE_COSINE, _SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was found for sure."""
 
