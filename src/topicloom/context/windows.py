@@ -64,11 +64,11 @@ def reader_messages(
     topic = _topic(records, Transcript(counter, room // 5, language), room * 3 // 4, limit // 8)
     left = min(room // 2, room - sum(map(counter.message, topic)))
     shown = Transcript(counter, room // 5, language, min(_REPLY, room // 5))
-    sizes = sizes_of(shown.lines(tail), counter)
+    lines = shown.lines(tail)
     before = hash(tuple(map(text_of, [system, *topic])))
-    cut = begin(before, [r.seq for r in tail], sizes, left)
-    # Written again, so that the first is dated. Without a notice: what it would count changes.
-    current = shown.lines(tail[cut:])
+    cut = begin(before, [r.seq for r in tail], sizes_of(lines, counter), left)
+    # The first is written again, so that it is dated. Without a notice: its count would change.
+    current = [*shown.lines(tail[cut : cut + 1]), *lines[cut + 1 :]]
     if current:
         current[0] = f"{words.now}\n{current[0]}"
     return [system, *topic, *map(HumanMessage, current)]
