@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +27,14 @@ from langgraph.checkpoint.memory import InMemorySaver
 from talk import THEMES, Echo, said
 
 from topicloom import Domain, Settings, build_session_graph
+from topicloom.domain.selector import SELECTOR, EmbeddedSelector, Selection, SelectRequest
 from topicloom.perception.defaults import default_embedder
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom.perception.sources.lore import LoreSource
 from topicloom.perception.sources.shelves import DocumentShelf
 from topicloom.roles.base import Answer, Local
-from topicloom.roles.embedded import embedded_roles
-from topicloom.roles.embedded.selector import EmbeddedSelector
-from topicloom.roles.planning import Selection, SelectRequest
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.responder import RESPONDER
 from topicloom.state.plan import Plan, SearchIntent
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
@@ -131,7 +131,11 @@ class Sleepy(Local[SelectRequest, Selection]):
 def waits(turns: int, sleep: float) -> None:
     """Print what turns wait for a selector that sleeps, and what they get all the same."""
     echo = Echo()
-    roles = replace(embedded_roles(HashingEmbedder(256)), responder=echo, selector=Sleepy(sleep))
+    roles = (
+        embedded_roles(HashingEmbedder(256))
+        .replace(RESPONDER, echo)
+        .replace(SELECTOR, Sleepy(sleep))
+    )
     lore = [
         Document(f"Part {part} on {word}: {theme}.", metadata={"title": f"{word} {part}"})
         for theme in THEMES

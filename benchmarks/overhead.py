@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -21,7 +20,8 @@ from talk import Echo, said
 
 from topicloom import Settings, build_session_graph
 from topicloom.perception.defaults import default_embedder
-from topicloom.roles.embedded import embedded_roles
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.responder import RESPONDER
 from topicloom.state.activation import ActivationPolicy
 
 TURNS, MEASURED = 300, 60
@@ -30,7 +30,7 @@ TURNS, MEASURED = 300, 60
 def overheads(folder: Path) -> tuple[list[float], list[float], int]:
     """Wall time and overhead of the last turns in ms, and how many topics were active."""
     echo = Echo()
-    roles = replace(embedded_roles(default_embedder()), responder=echo)
+    roles = embedded_roles(default_embedder()).replace(RESPONDER, echo)
     settings = Settings(
         window=8_000, folder=folder, activation=ActivationPolicy(floor=10, usual=10, ceiling=10)
     )

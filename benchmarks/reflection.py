@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import tempfile
 import time
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,8 @@ from talk import Echo, said
 
 from topicloom import Settings, TurnOptions, build_session_graph
 from topicloom.perception.hashing import HashingEmbedder
-from topicloom.roles.embedded import embedded_roles
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.responder import RESPONDER
 from topicloom.scheduling import ReflectionScheduler, reflect_beside
 from topicloom.state.reflection import ReflectionPolicy
 from topicloom.storage.files import FileStorage
@@ -40,7 +40,7 @@ class Bench:
         self.saver = saver
         self.echo = Echo()
         self.store = InMemoryStore()
-        self.roles = replace(embedded_roles(HashingEmbedder(256)), responder=self.echo)
+        self.roles = embedded_roles(HashingEmbedder(256)).replace(RESPONDER, self.echo)
         settings = Settings(folder=folder, fsync=False)
         graph = build_session_graph(settings=settings, roles=self.roles, clock=self.echo.now)
         self.graph: Any = graph.compile(checkpointer=saver)

@@ -15,8 +15,7 @@ from typing import Any
 
 from topicloom.context.domain import Domain
 from topicloom.context.skeleton import Skeletons
-from topicloom.roles.embedded.planner import EmbeddedPlanner
-from topicloom.roles.planning import PlanRequest
+from topicloom.domain.planner import EmbeddedPlanner, PlanRequest
 from topicloom.state.document import Document, taken
 from topicloom.state.edits import apply_edits
 from topicloom.state.events import events_of, is_active

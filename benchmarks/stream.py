@@ -20,7 +20,7 @@ import json
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -37,8 +37,8 @@ from topicloom.evaluation.conversations import Conversation, load_conversations
 from topicloom.evaluation.recorded_time import RecordedClock, time_of
 from topicloom.evaluation.replay import Exchange, Graph, exchanges, feed, session_of
 from topicloom.perception.defaults import default_embedder
-from topicloom.roles.embedded import embedded_roles
-from topicloom.roles.recorded import RecordedResponder
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.storage.files import FileStorage
 
 THREAD: Any = {"configurable": {"thread_id": "stream"}}
@@ -95,7 +95,7 @@ class Session:
     def __init__(self, folder: Path, window: int, saver: SqliteSaver) -> None:
         self.folder, self.clock = folder, RecordedClock(BEGIN)
         self.recorded = RecordedResponder(Echo())
-        roles = replace(embedded_roles(default_embedder()), responder=self.recorded)
+        roles = embedded_roles(default_embedder()).replace(RESPONDER, self.recorded)
         storage = FileStorage(folder / "sessions", fsync=False)
         self.graph: Graph = build_session_graph(
             settings=Settings(window=window), roles=roles, storage=storage, clock=self.clock

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from langchain_core.messages import AIMessageChunk
 
-from topicloom.roles.base import ReplyRequest
+from topicloom.roles.responder import ReplyRequest
 
 THEMES = (
     "garden tomatoes watering soil compost seeds harvest",

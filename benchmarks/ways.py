@@ -7,7 +7,6 @@ way whose package is not installed is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,8 @@ from talk import Echo, said
 
 from topicloom import Settings, build_session_graph
 from topicloom.perception.defaults import default_embedder
-from topicloom.roles.embedded import embedded_roles
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.responder import RESPONDER
 
 Compile = Callable[[Any], Any]
 """Makes the runnable graph over a checkpointer."""
@@ -54,7 +54,7 @@ class EchoModel(BaseChatModel):
 
 def topicloom(folder: Path, echo: Echo, window: int) -> Compile:
     """The session graph with embedded roles and a fixed reply."""
-    roles = replace(embedded_roles(default_embedder()), responder=echo)
+    roles = embedded_roles(default_embedder()).replace(RESPONDER, echo)
     settings = Settings(window=window, folder=folder)
     graph = build_session_graph(settings=settings, roles=roles, clock=echo.now)
     return lambda saver: graph.compile(checkpointer=saver)

@@ -24,7 +24,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -44,8 +44,10 @@ from topicloom.evaluation.recorded_time import DailyReviews, RecordedClock
 from topicloom.evaluation.replay import session_of
 from topicloom.graph.review import build_review_graph
 from topicloom.perception.defaults import default_embedder
-from topicloom.roles.base import Answer, Local, ReplyRequest, SplitRequest
-from topicloom.roles.embedded import embedded_roles
+from topicloom.roles.base import Answer, Local
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.responder import RESPONDER, ReplyRequest
+from topicloom.roles.splitter import SPLITTER, SplitRequest
 from topicloom.state.session import Session
 from topicloom.state.splitting import Assignment
 from topicloom.storage.files import FileStorage
@@ -176,11 +178,9 @@ class Bench:
         self.said: list[RecordedMessage] = []
         options: dict[str, Any] = {
             "settings": Settings(window=8_000, topic_window=16_000, folder=folder, fsync=False),
-            "roles": replace(
-                embedded_roles(default_embedder()),
-                responder=self.replies,
-                splitter=NamedSplitter(),
-            ),
+            "roles": embedded_roles(default_embedder())
+            .replace(RESPONDER, self.replies)
+            .replace(SPLITTER, NamedSplitter()),
             "clock": self.clock,
         }
         self.graph: Any = build_session_graph(**options).compile(checkpointer=saver)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from topicloom.perception.adsorption import AdsorberPolicy
-from topicloom.roles.base import RoleName
+from topicloom.roles.registry import check_names
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.reflection import ReflectionPolicy
 from topicloom.state.review import ReviewPolicy
@@ -30,7 +30,7 @@ class Settings(BaseSettings):
     """The strong model (reply, split), such as `openai:gpt-5`; None for the embedded roles."""
     cheap_model: str | None = None
     """The cheap model (readers, router, briefs); None for the strong one."""
-    role_models: dict[RoleName, str] = {}
+    role_models: dict[str, str] = {}
     """A model of its own for a role; `rewriter` and `arbiter` work only if they are given one. The
     arbiter may be a cross-encoder: `rerank:BAAI/bge-reranker-v2-m3`, or `rerank:` and a folder."""
     base_url: str | None = None
@@ -39,6 +39,8 @@ class Settings(BaseSettings):
     """Key for `base_url`; OpenAI itself takes `OPENAI_API_KEY`."""
     language: Literal["auto", "en", "zh"] = "auto"
     """Language of the prompts; `auto` follows the conversation."""
+    prompts: Path | None = None
+    """A folder of your own prompts, such as `en/reader.md`; those that it has not are ours."""
 
     window: int | None = Field(default=None, ge=1_000)
     """Main window in tokens; None for the model's own (`profile`), or 32,000."""
@@ -92,3 +94,9 @@ class Settings(BaseSettings):
     """Whether appends wait for the disk."""
     amnesia_cues: tuple[str, ...] = ()
     """Further phrases by which the user says that something was forgotten."""
+
+    @field_validator("role_models")
+    @classmethod
+    def _check_role_models(cls, named: dict[str, str]) -> dict[str, str]:
+        check_names(named)
+        return named

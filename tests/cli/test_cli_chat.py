@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,8 +20,8 @@ from topicloom.cli.talk import Talk, remark_of
 from topicloom.cli.workplace import thread, workplace_in
 from topicloom.graph.session import build_session_graph
 from topicloom.perception.defaults import default_embedder
-from topicloom.roles.base import ReplyRequest
-from topicloom.roles.embedded import embedded_roles
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.responder import RESPONDER, ReplyRequest
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 
@@ -124,7 +124,7 @@ class Moody:
 def test_a_reply_that_fails_does_not_end_the_chat(tmp_path: Path) -> None:
     settings = Settings(reply_attempts=1, fsync=False, folder=tmp_path)
     place = workplace_in(tmp_path, settings)
-    roles = replace(embedded_roles(default_embedder()), responder=Moody(2))
+    roles = embedded_roles(default_embedder()).replace(RESPONDER, Moody(2))
     builder = build_session_graph(settings=settings, roles=roles, storage=place.storage)
     screen = io.StringIO()
     console = Console(file=screen, width=200)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.asking import rewriter_messages, router_messages, splitter_messages
 from topicloom.context.tokens import EstimatingCounter
+from topicloom.context.windows import PromptWindow
 from topicloom.prompts.loader import prompt
+from topicloom.roles.rewriter import RewriteRequest, rewriter_messages
+from topicloom.roles.router import RouteRequest, router_messages
+from topicloom.roles.splitter import SplitRequest, splitter_messages
 from topicloom.state.blocks import blocks_of
 from topicloom.state.records import Record
 from topicloom.state.session import Language
 from topicloom.state.topics import Topic
 
 COUNTER = EstimatingCounter("o200k")
+WINDOW = PromptWindow(COUNTER, 8_000)
 TOPICS = [
     Topic(id="t1", name="Oak\ntable", brief="A table\nof oak.", first_at="2026-03-01T08:00:00"),
     Topic(id="t2", name="Kyoto", first_at="2026-03-02T08:00:00", last_at="2026-03-05T09:00:00"),
@@ -40,9 +44,24 @@ def tokens(messages: list[BaseMessage]) -> int:
     return sum(map(COUNTER.message, messages))
 
 
+def to_split(
+    said: list[Record],
+    segments: list[int],
+    topics: list[Topic],
+    active: frozenset[str] = frozenset(),
+    language: Language = "en",
+) -> list[BaseMessage]:
+    blocks = blocks_of(said)
+    request = SplitRequest("s", blocks, segments, topics, {}, active, None, language)
+    return splitter_messages(request, WINDOW)
+
+
+def to_route(said: list[Record], topics: list[Topic], when: str | None) -> list[BaseMessage]:
+    return router_messages(RouteRequest("s", "oak", said, topics, {}, when, "en"), WINDOW)
+
+
 def test_the_splitter_sees_parts_then_topics() -> None:
-    blocks = blocks_of(records(6))
-    messages = splitter_messages(blocks, [4, 4, 9], TOPICS, {"t2"}, "en", COUNTER, 8_000)
+    messages = to_split(records(6), [4, 4, 9], TOPICS, frozenset({"t2"}))
     system, said, listed = texts(messages)
     assert system == prompt("splitter", "en")
     assert said.splitlines() == [
@@ -63,14 +82,12 @@ def test_the_splitter_sees_parts_then_topics() -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_first_split_has_no_topics(language: Language) -> None:
-    blocks = blocks_of(records(2))
-    listed = texts(splitter_messages(blocks, [0], [], (), language, COUNTER, 8_000))[-1]
+    listed = texts(to_split(records(2), [0], [], language=language))[-1]
     assert listed.splitlines()[1] in ("(none)", "（无）")
 
 
 def test_the_splitter_sees_every_message_of_a_large_tail() -> None:
-    blocks = blocks_of(records(60, words=300))
-    messages = splitter_messages(blocks, [0] * len(blocks), TOPICS, (), "en", COUNTER, 8_000)
+    messages = to_split(records(60, words=300), [0] * 30, TOPICS)
     said = texts(messages)[1]
     assert all(f"[m{n}]" in said for n in range(1, 61))
     assert tokens(messages) <= 8_000
@@ -78,14 +95,14 @@ def test_the_splitter_sees_every_message_of_a_large_tail() -> None:
 
 def test_many_topics_are_listed_with_the_beginnings_of_their_briefs() -> None:
     topics = [Topic(id=f"t{n}", name=f"Topic {n}", brief="begins " * 200) for n in range(1, 101)]
-    messages = router_messages("oak", None, records(4), topics, "en", COUNTER, 8_000)
+    messages = to_route(records(4), topics, None)
     listed = texts(messages)[-1]
     assert all(f"[t{n}] Topic {n}: begins" in listed for n in range(1, 101))
     assert tokens(messages) <= 8_000
 
 
 def test_the_router_sees_recent_messages_then_query_then_topics() -> None:
-    messages = router_messages("oak", "2026-03", records(1), TOPICS, "en", COUNTER, 8_000)
+    messages = to_route(records(1), TOPICS, "2026-03")
     system, recent, asked = texts(messages)
     assert system == prompt("router", "en")
     assert recent == "-- 2026-03-01 --\n[m1] user: word1 "
@@ -101,7 +118,8 @@ def test_the_router_sees_recent_messages_then_query_then_topics() -> None:
 
 def test_the_rewriter_sees_what_fits_and_then_the_message() -> None:
     said = records(100, words=100)
-    messages = rewriter_messages("And there?", said, "en", COUNTER, 3_000)
+    request = RewriteRequest("s", "And there?", said, "en")
+    messages = rewriter_messages(request, PromptWindow(COUNTER, 3_000))
     system, recent, asked = texts(messages)
     assert system == prompt("rewriter", "en")
     assert recent.startswith("-- ")

@@ -12,15 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from topicloom.context.lasting import lasts
 from topicloom.context.opening import Opening, Openings, opening
 from topicloom.context.tokens import EstimatingCounter
 from topicloom.context.transcript import spoken
-from topicloom.context.windows import brief_messages, reader_messages
+from topicloom.context.windows import PromptWindow, is_cache_point
 from topicloom.prompts.loader import prompt
 from topicloom.prompts.wording import wording
+from topicloom.roles.brief import BriefRequest, brief_messages
+from topicloom.roles.reader import ReadRequest, reader_messages
 from topicloom.state.records import Record, Role, record_of
 from topicloom.state.session import Language
+from topicloom.state.topics import Topic
 
 COUNTER = EstimatingCounter("o200k")
 LIMIT = 4_000
@@ -43,6 +45,20 @@ def anew() -> Opening:
     return partial(Openings(), ("s", "t1"))
 
 
+def reader_prompt(
+    records: list[Record], tail: list[Record], language: Language, limit: int, begin: Opening
+) -> list[BaseMessage]:
+    request = ReadRequest("s", Topic(id="t1", name=""), records, tail, "", language)
+    return reader_messages(request, PromptWindow(COUNTER, limit), begin)
+
+
+def brief_prompt(
+    records: list[Record], name: str, brief: str, language: Language, limit: int
+) -> list[BaseMessage]:
+    request = BriefRequest("s", Topic(id="t1", name=name, brief=brief), records, language)
+    return brief_messages(request, PromptWindow(COUNTER, limit))
+
+
 def texts(messages: list[BaseMessage]) -> list[str]:
     return [str(m.content) for m in messages]
 
@@ -62,7 +78,7 @@ def test_the_layout() -> None:
         record(5, "Oak.", day=2),
     ]
     tail = [record(8, "Hello", day=3), record(9, "Hi", "assistant", day=3), record(10, "And?")]
-    system, *rest = texts(reader_messages(topic, tail, "en", COUNTER, LIMIT, anew()))
+    system, *rest = texts(reader_prompt(topic, tail, "en", LIMIT, anew()))
     assert system == prompt("reader", "en")
     assert rest == [
         "-- 2026-03-01 --\n[m1] user: I want a table.\n[m2] assistant: Oak or pine?",
@@ -74,8 +90,8 @@ def test_the_layout() -> None:
 
 
 def test_all_topics_begin_with_the_same_words() -> None:
-    one = reader_messages(turns(1, 4), turns(9, 9), "zh", COUNTER, LIMIT, anew())
-    two = reader_messages(turns(5, 8), turns(9, 9), "zh", COUNTER, LIMIT, anew())
+    one = reader_prompt(turns(1, 4), turns(9, 9), "zh", LIMIT, anew())
+    two = reader_prompt(turns(5, 8), turns(9, 9), "zh", LIMIT, anew())
     assert one[0] == two[0]
     assert one[-1] == two[-1]
 
@@ -102,21 +118,21 @@ def test_adding_to_the_tail_only_adds_messages(
     records = [record(n, text, role, day) for n, (role, text, day) in enumerate(said, 1)]
     topic, tail = records[:cut], records[cut:]
     openings = anew()
-    before = reader_messages(topic, tail[:more], language, COUNTER, 100_000, openings)
-    after = reader_messages(topic, tail, language, COUNTER, 100_000, openings)
+    before = reader_prompt(topic, tail[:more], language, 100_000, openings)
+    after = reader_prompt(topic, tail, language, 100_000, openings)
     assert after[: len(before)] == before
 
 
 def test_adding_blocks_to_the_topic_keeps_what_stood_before() -> None:
-    before = reader_messages(turns(1, 20), turns(31, 33), "en", COUNTER, 100_000, anew())
-    after = reader_messages(turns(1, 30), turns(31, 33), "en", COUNTER, 100_000, anew())
+    before = reader_prompt(turns(1, 20), turns(31, 33), "en", 100_000, anew())
+    after = reader_prompt(turns(1, 30), turns(31, 33), "en", 100_000, anew())
     assert texts(after)[: 1 + 10] == texts(before)[: 1 + 10]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_huge_message_is_shown_in_part(language: Language) -> None:
     huge = record(3, "alpha " + "noise " * 9_000 + "omega")
-    messages = reader_messages([huge], [record(4)], language, COUNTER, LIMIT, anew())
+    messages = reader_prompt([huge], [record(4)], language, LIMIT, anew())
     text = texts(messages)[1]
     assert "[m3] user: alpha" in text
     assert text.endswith("omega")
@@ -126,14 +142,14 @@ def test_a_huge_message_is_shown_in_part(language: Language) -> None:
 
 def test_a_huge_block_is_shown_in_part() -> None:
     block = [record(1), *(record(n, "noise " * 400, "tool") for n in range(2, 12))]
-    messages = reader_messages(block, [record(20)], "en", COUNTER, LIMIT, anew())
+    messages = reader_prompt(block, [record(20)], "en", LIMIT, anew())
     assert shown_ids(messages) == [*range(1, 12), 20]
     assert tokens(messages) <= LIMIT
 
 
 def test_the_oldest_blocks_of_a_large_topic_are_left_out_and_counted() -> None:
     topic = turns(1, 400)
-    messages = reader_messages(topic, turns(401, 401), "en", COUNTER, LIMIT, anew())
+    messages = reader_prompt(topic, turns(401, 401), "en", LIMIT, anew())
     shown = shown_ids(messages)
     assert tokens(messages) <= LIMIT
     assert shown[-1] == 401
@@ -152,7 +168,7 @@ def test_a_large_topic_leaves_a_quarter_of_the_room_to_the_conversation() -> Non
     openings = anew()
     topic, longest = turns(1, 800), 0
     for last in range(1_001, 1_201):
-        messages = reader_messages(topic, turns(1_001, last), "en", COUNTER, LIMIT, openings)
+        messages = reader_prompt(topic, turns(1_001, last), "en", LIMIT, openings)
         assert tokens(messages) <= LIMIT
         assert {800, last} < set(shown_ids(messages))
         whole, current = sizes_of_parts(messages)
@@ -166,7 +182,7 @@ def test_a_small_topic_leaves_it_half() -> None:
     openings = anew()
     longest = 0
     for last in range(1_001, 1_301):
-        messages = reader_messages(turns(1, 4), turns(1_001, last), "en", COUNTER, LIMIT, openings)
+        messages = reader_prompt(turns(1, 4), turns(1_001, last), "en", LIMIT, openings)
         longest = max(longest, sizes_of_parts(messages)[1])
     assert 0.45 < longest / (LIMIT - tokens(messages[:1])) <= 0.5
 
@@ -175,8 +191,7 @@ def test_while_a_full_window_grows_its_prefix_seldom_breaks() -> None:
     openings = anew()
     topic = turns(1, 400)
     prompts = [
-        reader_messages(topic, turns(401, last), "en", COUNTER, LIMIT, openings)
-        for last in range(401, 601, 2)
+        reader_prompt(topic, turns(401, last), "en", LIMIT, openings) for last in range(401, 601, 2)
     ]
     broken = sum(b[: len(a)] != a for a, b in pairwise(prompts))
     assert 2 <= broken <= 8
@@ -185,9 +200,7 @@ def test_while_a_full_window_grows_its_prefix_seldom_breaks() -> None:
 def test_when_a_topic_gains_messages_the_conversation_begins_anew() -> None:
     openings = anew()
     lengths = [
-        sizes_of_parts(
-            reader_messages(turns(1, end), turns(101, last), "en", COUNTER, 20_000, openings)
-        )[1]
+        sizes_of_parts(reader_prompt(turns(1, end), turns(101, last), "en", 20_000, openings))[1]
         for end, last in [(10, 101), (10, 401), (20, 401), (20, 403)]
     ]
     assert lengths[2] < lengths[3] < lengths[1] / 2
@@ -196,9 +209,9 @@ def test_when_a_topic_gains_messages_the_conversation_begins_anew() -> None:
 def test_when_the_language_changes_the_conversation_begins_anew() -> None:
     openings = anew()
     for last in (101, 161):
-        messages = reader_messages(turns(1, 4), turns(101, last), "en", COUNTER, LIMIT, openings)
+        messages = reader_prompt(turns(1, 4), turns(101, last), "en", LIMIT, openings)
     assert 101 in shown_ids(messages)
-    messages = reader_messages(turns(1, 4), turns(101, 161), "zh", COUNTER, LIMIT, openings)
+    messages = reader_prompt(turns(1, 4), turns(101, 161), "zh", LIMIT, openings)
     assert 101 not in shown_ids(messages)
 
 
@@ -208,7 +221,7 @@ def test_long_replies_of_the_conversation_are_shown_in_part(language: Language) 
     roles: tuple[Role, ...] = ("user", "assistant", "tool")
     tail = [record(n, said, role) for n, role in enumerate(roles, 11)]
     topic = [record(n, said, role) for n, role in enumerate(roles, 1)]
-    messages = reader_messages(topic, tail, language, COUNTER, 32_000, anew())
+    messages = reader_prompt(topic, tail, language, 32_000, anew())
     shown, user, *rest = texts(messages)[1:]
     assert said in user
     assert shown.count(said) == 3
@@ -219,10 +232,10 @@ def test_long_replies_of_the_conversation_are_shown_in_part(language: Language) 
 
 
 def test_the_end_of_the_topic_is_marked_as_lasting() -> None:
-    messages = reader_messages(turns(1, 6), turns(11, 13), "en", COUNTER, LIMIT, anew())
-    assert [lasts(m) for m in messages] == [False, False, False, True, False, False, False]
-    alone = reader_messages([], turns(11, 12), "en", COUNTER, LIMIT, anew())
-    assert not any(map(lasts, alone))
+    messages = reader_prompt(turns(1, 6), turns(11, 13), "en", LIMIT, anew())
+    assert [is_cache_point(m) for m in messages] == [False, False, False, True, False, False, False]
+    alone = reader_prompt([], turns(11, 12), "en", LIMIT, anew())
+    assert not any(map(is_cache_point, alone))
 
 
 @settings(max_examples=40, deadline=None)
@@ -236,19 +249,19 @@ def test_no_prompt_is_over_its_limit(sizes: list[int], cut: int, limit: int) -> 
         record(n, "字" * size if n % 3 else "word " * size, "user" if n % 2 else "assistant")
         for n, size in enumerate(sizes, 1)
     ]
-    messages = reader_messages(records[:cut], records[cut:], "en", COUNTER, limit, anew())
+    messages = reader_prompt(records[:cut], records[cut:], "en", limit, anew())
     assert tokens(messages) <= limit
     if records[cut:]:
         assert shown_ids(messages)[-1] == len(records)
-    assert tokens(brief_messages(records, "Oak", "About oak.", "zh", COUNTER, limit)) <= limit
+    assert tokens(brief_prompt(records, "Oak", "About oak.", "zh", limit)) <= limit
 
 
 def test_the_brief_prompt_ends_with_the_former_brief() -> None:
-    messages = brief_messages(turns(1, 4), "Oak", "About oak.", "en", COUNTER, LIMIT)
+    messages = brief_prompt(turns(1, 4), "Oak", "About oak.", "en", LIMIT)
     assert texts(messages)[-1] == "=== The brief so far ===\nOak\nAbout oak."
-    nameless = brief_messages(turns(1, 4), "", "", "en", COUNTER, LIMIT)
+    nameless = brief_prompt(turns(1, 4), "", "", "en", LIMIT)
     assert texts(nameless)[-1] == "=== The brief so far ===\n(none)\n(none)"
-    longer = brief_messages(turns(1, 8), "Oak", "About oak.", "en", COUNTER, LIMIT)
+    longer = brief_prompt(turns(1, 8), "Oak", "About oak.", "en", LIMIT)
     assert texts(longer)[:3] == texts(messages)[:3]
 
 

@@ -19,6 +19,7 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from topicloom.context.tokens import budget_tokens
+from topicloom.domain.selector import EmbeddedSelector, SelectRequest
 from topicloom.errors import ConfigurationError
 from topicloom.perception.embedder import Vectors
 from topicloom.perception.embeddings import LangChainEmbeddings
@@ -30,8 +31,6 @@ from topicloom.perception.sources.lore import LoreSource
 from topicloom.perception.sources.narrative import NarrativeSource
 from topicloom.perception.sources.shelves import DocumentShelf, StoreShelf
 from topicloom.perception.sources.topics import TopicSource
-from topicloom.roles.embedded.selector import EmbeddedSelector
-from topicloom.roles.planning import SelectRequest
 from topicloom.state.curation import PREVIEW_TOKENS, one_line
 from topicloom.state.plan import Plan, SearchIntent
 from topicloom.state.records import Record

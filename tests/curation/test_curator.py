@@ -15,10 +15,10 @@ import pytest
 from curations import PATIENCE, Texts, Waiting, lore, ready, ref, refs, work
 
 from roles import Raising, Rubbish
+from topicloom.domain.selector import Selection, SelectRequest
 from topicloom.nodes.curation import Done
 from topicloom.nodes.curator import Curator
 from topicloom.roles.base import Answer, Local
-from topicloom.roles.planning import Selection, SelectRequest
 from topicloom.state.curation import Curation, CurationPolicy, Entry
 from topicloom.state.plan import DomainWeights, Plan, SearchIntent
 from topicloom.state.prefetch import Interest, Place

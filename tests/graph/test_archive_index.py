@@ -6,7 +6,6 @@ import asyncio
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from topicloom.export.archive_index import forget_topics
 from topicloom.export.documents import shelf_of
 from topicloom.graph.review import areview, review
 from topicloom.perception.hashing import HashingEmbedder
+from topicloom.review.reviewer import REVIEWER
 from topicloom.state.receipt import Receipt
 
 
@@ -357,7 +357,7 @@ class TestTenants:
         world.graph.update_state(other, state, as_node="settle")
         world.clock.now += timedelta(days=30)
         world.reviewer.importance = {"茶": 0.0, "Hello": 0.0, "云": 0.0}
-        options = world.options(replace(world.roles, reviewer=world.reviewer))
+        options = world.options(world.roles.replace(REVIEWER, world.reviewer))
         assert review(world.graph, other, **options).archived
         return world
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,8 +12,11 @@ from sessions import last_receipt, tell
 
 from roles import TaggedSplitter
 from topicloom.perception.hashing import HashingEmbedder
-from topicloom.roles.embedded import embedded_roles
-from topicloom.roles.team import Roles
+from topicloom.review.reviewer import REVIEWER
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.registry import Roles
+from topicloom.roles.responder import RESPONDER
+from topicloom.roles.splitter import SPLITTER
 
 
 @dataclass
@@ -22,11 +25,11 @@ class PlainWorld(World):
 
     @property
     def roles(self) -> Roles:
-        return replace(
-            embedded_roles(HashingEmbedder(256)),
-            responder=self.responder,
-            splitter=TaggedSplitter(),
-            reviewer=self.reviewer,
+        return (
+            embedded_roles(HashingEmbedder(256))
+            .replace(RESPONDER, self.responder)
+            .replace(SPLITTER, TaggedSplitter())
+            .replace(REVIEWER, self.reviewer)
         )
 
 

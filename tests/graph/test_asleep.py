@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from sessions import kept, last_receipt, open_graph, past, prompt_of, record, tell, thread
@@ -10,8 +9,8 @@ from sessions import kept, last_receipt, open_graph, past, prompt_of, record, te
 from roles import ScriptedResponder, SteadyReader, fake_roles
 from topicloom.evaluation.replay import Graph, session_of
 from topicloom.perception.hashing import HashingEmbedder
-from topicloom.roles.base import Reader
-from topicloom.roles.embedded import embedded_roles
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.reader import READER, Reader
 from topicloom.state.lifecycle import archived
 
 CONFIG = thread()
@@ -24,7 +23,7 @@ QUESTION = "种花修车做菜钓鱼下棋这些事情，第1次都是怎么说�
 def asked(folder: Path, reader: Reader) -> tuple[Graph, ScriptedResponder]:
     """A session with five topics, of which one has room to be active, and a question on all."""
     responder = ScriptedResponder()
-    roles = replace(fake_roles(responder), reader=reader)
+    roles = fake_roles(responder).replace(READER, reader)
     graph = open_graph(folder, roles, window=6_000, recall_tokens=900, activation=FEW)
     record(graph, CONFIG, *past(*TAGS))
     tell(graph, CONFIG, QUESTION, keep=0)
@@ -32,7 +31,7 @@ def asked(folder: Path, reader: Reader) -> tuple[Graph, ScriptedResponder]:
 
 
 def test_an_answer_that_rests_on_many_topics_is_quoted_from_all_of_them(tmp_path: Path) -> None:
-    reader = embedded_roles(HashingEmbedder(256)).reader
+    reader = embedded_roles(HashingEmbedder(256))[READER]
     graph, responder = asked(tmp_path, reader)
     receipt = last_receipt(tmp_path, graph, CONFIG)
     assert len(receipt.active) == 1
@@ -43,7 +42,7 @@ def test_an_answer_that_rests_on_many_topics_is_quoted_from_all_of_them(tmp_path
 
 
 def test_it_goes_on_sleeping(tmp_path: Path) -> None:
-    graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256)).reader)
+    graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256))[READER])
     tell(graph, CONFIG, "谢谢")
     receipt = last_receipt(tmp_path, graph, CONFIG)
     assert len([c for c in receipt.calls if c.role == "reader"]) == 1
@@ -74,7 +73,7 @@ def quoted_for(folder: Path, graph: Graph, question: str) -> set[str]:
 
 
 def test_what_was_put_away_is_not_quoted(tmp_path: Path) -> None:
-    graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256)).reader)
+    graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256))[READER])
     away = put_away(tmp_path, graph)
     quoted = quoted_for(tmp_path, graph, QUESTION)
     assert quoted
@@ -83,7 +82,7 @@ def test_what_was_put_away_is_not_quoted(tmp_path: Path) -> None:
 
 def test_but_it_is_for_those_who_ask_what_was_said_before(tmp_path: Path) -> None:
     """Even if there is no room to wake it beside all that was said that day."""
-    graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256)).reader)
+    graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256))[READER])
     away = put_away(tmp_path, graph)
     quoted = quoted_for(tmp_path, graph, f"我们之前聊过什么？{QUESTION}")
     assert away in quoted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from langchain_core.messages import AIMessageChunk
@@ -11,8 +10,7 @@ from sessions import last_receipt, open_graph, prompt_of, tell, thread
 
 from roles import ScriptedResponder, fake_roles
 from topicloom.perception.hashing import HashingEmbedder
-from topicloom.roles.base import ReplyRequest, Responder
-from topicloom.roles.embedded.responder import EmbeddedResponder
+from topicloom.roles.responder import RESPONDER, EmbeddedResponder, ReplyRequest, Responder
 
 CONFIG = thread()
 ROUNDS = 16
@@ -34,7 +32,7 @@ def talk(
     folder: Path, responder: Responder, *, window: int, rounds: int = ROUNDS
 ) -> dict[str, int]:
     """A conversation; returns the sections of its last prompt."""
-    graph = open_graph(folder, replace(fake_roles(), responder=responder), window=window)
+    graph = open_graph(folder, fake_roles().replace(RESPONDER, responder), window=window)
     for number in range(1, rounds + 1):
         tell(graph, CONFIG, f"第{number}件事：花园里的{'土' * 40}")
     return last_receipt(folder, graph, CONFIG).sections

@@ -6,7 +6,6 @@ import asyncio
 import re
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -33,6 +32,7 @@ from sessions import (
 
 from roles import ScriptedResponder, fake_roles
 from topicloom.context.domain import Domain
+from topicloom.domain.selector import SELECTOR
 from topicloom.errors import ConfigurationError
 from topicloom.evaluation.replay import Graph, session_of
 from topicloom.graph.session import build_session_graph
@@ -65,7 +65,7 @@ def open_world(
     **options: Any,
 ) -> Graph:
     """A session with lore, planned as told."""
-    roles = replace(fake_roles(responder), selector=selector)
+    roles = fake_roles(responder).replace(SELECTOR, selector)
     planner = ScriptedPlanner(list(plans))
     domain = Domain(lore=lore, deadline=deadline)
     return open_domain(folder, roles, planner=planner, domain=domain, embedder="hashing", **options)

@@ -40,8 +40,11 @@ from roles import (
 )
 from topicloom.errors import ReplyError
 from topicloom.evaluation.replay import Graph, session_of
-from topicloom.roles.base import Route
-from topicloom.roles.team import Roles
+from topicloom.roles.brief import BRIEF
+from topicloom.roles.reader import READER
+from topicloom.roles.registry import Roles
+from topicloom.roles.router import Route
+from topicloom.roles.splitter import SPLITTER
 from topicloom.state.recall import Quote, Reading
 from topicloom.state.splitting import Assignment
 
@@ -171,11 +174,13 @@ class TestSplitter:
         check(tmp_path, graph)
 
     def test_if_the_stand_in_fails_too_nothing_is_lost(self, tmp_path: Path) -> None:
-        from dataclasses import replace
-
-        roles = fake_roles(splitter=Raising())
-        fallback = replace(roles.fallback, splitter=Raising(), reader=Raising(), brief=Raising())
-        roles = replace(roles, reader=Raising(), brief=Raising(), fallback=fallback)
+        broken = Raising()
+        roles = (
+            fake_roles()
+            .replace(SPLITTER, broken, stand_in=broken)
+            .replace(READER, broken, stand_in=broken)
+            .replace(BRIEF, broken, stand_in=broken)
+        )
         graph = asked(tmp_path, roles)
         check(tmp_path, graph)
 

@@ -37,6 +37,7 @@ from roles import (
     fake_roles,
 )
 from topicloom.context.domain import Domain
+from topicloom.domain.planner import PLANNER
 from topicloom.evaluation.replay import Graph
 from topicloom.graph.domain import World
 from topicloom.graph.parts import Parts, make_parts
@@ -45,7 +46,7 @@ from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom.perception.index import Hits, SessionIndex
 from topicloom.roles.choice import Models
-from topicloom.roles.team import Roles
+from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.storage.base import SessionLog
 from topicloom.storage.files import FileStorage
@@ -98,7 +99,7 @@ class Fast:
         parts = parts_of(
             Settings(folder=folder, fsync=False, window=8_000, recall_tokens=500),
             Models(),
-            replace(roles, planner=planner) if planner else roles,
+            roles.replace(PLANNER, planner) if planner else roles,
         )
         self.touched: list[str] = []
         workspaces = Workspaces(
@@ -198,5 +199,5 @@ def over_http(server: OpenAIServer, folder: Path, planner: Any = None) -> Graph:
         graph = build_session_graph(model="openai:strong", settings=settings, domain=Domain())
         return graph.compile(checkpointer=InMemorySaver())
     parts = parts_of(settings, Models(strong="openai:strong"))
-    parts = replace(parts, roles=replace(parts.roles, planner=planner))
+    parts = replace(parts, roles=parts.roles.replace(PLANNER, planner))
     return wired(parts, World.of(Domain(), parts)).compile(checkpointer=InMemorySaver())

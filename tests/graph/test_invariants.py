@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +43,14 @@ from topicloom.errors import ReplyError
 from topicloom.evaluation.replay import Graph, session_of
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom.prompts.loader import prompt
-from topicloom.roles.base import Answer, Local, Responder
-from topicloom.roles.embedded import embedded_roles
-from topicloom.roles.team import Roles
+from topicloom.roles.base import Answer, Local
+from topicloom.roles.brief import BRIEF
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.reader import READER
+from topicloom.roles.registry import Roles
+from topicloom.roles.responder import RESPONDER, Responder
+from topicloom.roles.router import ROUTER
+from topicloom.roles.splitter import SPLITTER
 from topicloom.state.recall import Note
 from topicloom.state.records import Record, text_of
 from topicloom.state.session import Session
@@ -84,7 +89,7 @@ class Play:
         self.responder = ScriptedResponder()
         self.graph = open_graph(
             folder,
-            replace(roles, responder=self.responder),
+            roles.replace(RESPONDER, self.responder),
             tools=[weather],
             reply_attempts=1,
             **options,
@@ -160,12 +165,11 @@ class Moody(Local[Any, Any]):
 
 def moody_roles(seed: int) -> Roles:
     roles = fake_roles(reader=SteadyReader(), router=NamedRouter({"茶": 0.9}))
-    return replace(
-        roles,
-        reader=Moody(roles.reader, seed),
-        splitter=Moody(TaggedSplitter(covers=lambda b: b.first % 3 != 0), seed),
-        router=Moody(roles.router, seed),
-        brief=Moody(roles.brief, seed),
+    return (
+        roles.replace(READER, Moody(roles[READER], seed))
+        .replace(SPLITTER, Moody(TaggedSplitter(covers=lambda b: b.first % 3 != 0), seed))
+        .replace(ROUTER, Moody(roles[ROUTER], seed))
+        .replace(BRIEF, Moody(roles[BRIEF], seed))
     )
 
 

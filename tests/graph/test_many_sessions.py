@@ -18,7 +18,7 @@ from roles import Clock, ScriptedResponder, fake_roles
 from topicloom.errors import StorageUnavailableError
 from topicloom.evaluation.replay import Graph, session_of
 from topicloom.graph.session import build_session_graph
-from topicloom.roles.team import Roles
+from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -19,6 +18,8 @@ from topicloom.context.options import TurnOptions
 from topicloom.errors import MissingThreadError, NoNewMessageError
 from topicloom.graph.review import ReviewOptions, areview, build_review_graph, review
 from topicloom.graph.session import build_session_graph
+from topicloom.review.merger import MERGER
+from topicloom.review.reviewer import REVIEWER
 from topicloom.settings import Settings
 from topicloom.state.review_channels import report_of
 from topicloom.storage.files import FileStorage
@@ -220,7 +221,7 @@ class TestMerge:
 
     def test_by_the_embedded_roles(self, world: World) -> None:
         embedded = fake_roles()
-        world.reviewer, world.merger = embedded.reviewer, embedded.merger
+        world.reviewer, world.merger = embedded[REVIEWER], embedded[MERGER]
         world.begin()
         before = world.checked()
         report = world.review()
@@ -353,8 +354,7 @@ class TestSafety:
 
     def test_nobody_to_review(self, world: World) -> None:
         broken = Raising()
-        roles = replace(world.roles, reviewer=broken)
-        roles = replace(roles, fallback=replace(roles.fallback, reviewer=broken))
+        roles = world.roles.replace(REVIEWER, broken, stand_in=broken)
         world.begin()
         report = review(world.graph, CONFIG, **world.options(roles))
         assert report.changes == ()
@@ -369,7 +369,7 @@ class TestSafety:
 
     def test_in_the_store_of_the_graph(self) -> None:
         clock = Clock()
-        roles = replace(fake_roles(), reviewer=Reviewer(importance={"茶": 0.1}))
+        roles = fake_roles().replace(REVIEWER, Reviewer(importance={"茶": 0.1}))
         settings = Settings.model_validate({"window": 2_000, "activation": AWAKE})
         graph = build_session_graph(
             roles=roles, settings=settings, storage="store", clock=clock

@@ -35,7 +35,7 @@ from roles import (
 )
 from topicloom.context.options import TurnOptions
 from topicloom.evaluation.replay import Graph, session_of
-from topicloom.roles.team import Roles
+from topicloom.roles.registry import Roles
 from topicloom.state.records import text_of
 
 CONFIG = thread()

@@ -27,14 +27,16 @@ from roles import NamedRouter, Raising, SteadyReader, TaggedSplitter, fake_roles
 from topicloom.context.opening import Openings
 from topicloom.context.options import TurnOptions
 from topicloom.context.tokens import EstimatingCounter
-from topicloom.context.windows import reader_messages
+from topicloom.context.windows import PromptWindow
 from topicloom.evaluation.replay import Graph, session_of
 from topicloom.nodes.sizes import TranscriptSizes
 from topicloom.nodes.workspace import Workspace
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom.perception.index import SessionIndex
-from topicloom.roles.base import Answer, Local, ReadRequest, SplitRequest
-from topicloom.roles.embedded import embedded_roles
+from topicloom.roles.base import Answer, Local
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.reader import ReadRequest, reader_messages
+from topicloom.roles.splitter import SPLITTER, SplitRequest
 from topicloom.state.blocks import blocks_of
 from topicloom.state.hierarchy import base_of, heirs
 from topicloom.state.lifecycle import divided
@@ -145,9 +147,8 @@ class TestDivision:
 
     def test_without_a_splitter_that_works(self, tmp_path: Path) -> None:
         broken = Raising()
-        roles = fake_roles(splitter=broken)
-        fallback = replace(roles.fallback, splitter=broken)
-        graph = open_graph(tmp_path, replace(roles, fallback=fallback), **SMALL)
+        roles = fake_roles().replace(SPLITTER, broken, stand_in=broken)
+        graph = open_graph(tmp_path, roles, **SMALL)
         record(graph, CONFIG, *past("茶", rounds=12))
         tell(graph, CONFIG, "Hello", keep=0)
         _, store, roster = opened(tmp_path, graph)
@@ -311,9 +312,7 @@ class MeasuringReader(SteadyReader):
 
     def call(self, request: ReadRequest) -> Answer[Any]:
         begin = partial(self.openings, (request.session, request.topic.id))
-        messages = reader_messages(
-            request.records, request.tail, request.language, COUNTER, self.window, begin
-        )
+        messages = reader_messages(request, PromptWindow(COUNTER, self.window), begin)
         assert sum(map(COUNTER.message, messages)) <= self.window
         return super().call(request)
 

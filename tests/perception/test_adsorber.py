@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from topicloom.perception.adsorber import SemanticAdsorber
 from topicloom.perception.adsorption import AdsorberPolicy
 from topicloom.perception.screening import Rating
-from topicloom.prompts.phrases import cue_list
+from topicloom.prompts.loader import cue_list
 from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.records import Record
 

@@ -11,16 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.parsers import (
-    ParsedBrief,
-    ParsedReading,
-    ParsedRoute,
-    parse_brief,
-    parse_query,
-    parse_reading,
-    parse_routing,
-    parse_split,
-)
+from topicloom.roles.brief import Brief, parse_brief
+from topicloom.roles.reader import ParsedReading, parse_reading
+from topicloom.roles.rewriter import parse_query
+from topicloom.roles.router import Route, parse_routing
+from topicloom.roles.splitter import parse_split
 from topicloom.state.splitting import Assignment
 
 PARSERS: list[Callable[[str], object]] = [
@@ -247,7 +242,7 @@ def test_assignments_to_nothing_are_dropped() -> None:
     assert parse_split(text) == (Assignment("m2", "t1"),)
 
 
-ROUTE = ParsedRoute({"t3": 0.9, "t1": 0.6, "t2": 0.3})
+ROUTE = Route({"t3": 0.9, "t1": 0.6, "t2": 0.3})
 ROUTES = {
     "as asked for": """<topic_routing><matched_topics>
 <topic id="t3" relevance="high">why</topic><topic id="t1" relevance="medium">why</topic>
@@ -267,9 +262,9 @@ def test_a_route_is_read_in_every_form(text: str) -> None:
 
 def test_a_route_to_nowhere() -> None:
     reason = "<topic_routing><no_match_reason>nothing on travel</no_match_reason></topic_routing>"
-    assert parse_routing(reason) == ParsedRoute({}, "nothing on travel")
-    assert parse_routing("<matched_topics></matched_topics>") == ParsedRoute({})
-    assert parse_routing('{"matched_topics": []}') == ParsedRoute({})
+    assert parse_routing(reason) == Route({}, "nothing on travel")
+    assert parse_routing("<matched_topics></matched_topics>") == Route({})
+    assert parse_routing('{"matched_topics": []}') == Route({})
 
 
 @pytest.mark.parametrize(
@@ -281,7 +276,7 @@ def test_a_route_to_nowhere() -> None:
     ],
 )
 def test_a_brief_is_read_in_every_form(text: str) -> None:
-    assert parse_brief(text) == ParsedBrief("Oak table", "About the table.")
+    assert parse_brief(text) == Brief("Oak table", "About the table.")
 
 
 @pytest.mark.parametrize(

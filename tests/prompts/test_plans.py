@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from topicloom.domain.edit_parser import parse_edits
+from topicloom.domain.planner import parse_plan
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.edits import edits_in
 from topicloom.prompts.loader import prompt
-from topicloom.prompts.plans import parse_plan
 from topicloom.prompts.wording import wording
 from topicloom.state.plan import DomainWeights, Plan, SearchIntent
 from topicloom.state.session import Language
@@ -131,24 +131,24 @@ class TestEdits:
         ],
     )
     def test_in_many_forms(self, said: Any) -> None:
-        assert edits_in(said) == [["SET", "a.b", 1]]
+        assert parse_edits(said) == [["SET", "a.b", 1]]
 
     def test_wrapped_without_end(self) -> None:
         said: Any = [["SET", "a.b", 1]]
         for _ in range(2_000):
             said = {"edits": said}
-        assert edits_in(said) == []
+        assert parse_edits(said) == []
 
     def test_other_words(self) -> None:
         said = [["delete", "a"], ["ADD", "b", 1], ["increment", "c.d", 2]]
-        assert edits_in(said) == [["REMOVE", "a"], ["PUSH", "b", 1], ["INC", "c.d", 2]]
+        assert parse_edits(said) == [["REMOVE", "a"], ["PUSH", "b", 1], ["INC", "c.d", 2]]
 
     @pytest.mark.parametrize("said", ["", "nothing", None, 3, {}, [], {"edits": 3}, {"a": [1]}])
     def test_nothing(self, said: Any) -> None:
-        assert edits_in(said) == []
+        assert parse_edits(said) == []
 
     def test_what_cannot_be_read_stays_for_the_error(self) -> None:
-        assert edits_in([["SET"], 3, "x", None]) == [["SET"], 3, "x", None]
+        assert parse_edits([["SET"], 3, "x", None]) == [["SET"], 3, "x", None]
 
     @given(
         st.recursive(
@@ -160,5 +160,5 @@ class TestEdits:
         )
     )
     def test_any_data(self, said: Any) -> None:
-        assert isinstance(edits_in(said), list)
-        assert isinstance(edits_in(json.dumps(said)), list)
+        assert isinstance(parse_edits(said), list)
+        assert isinstance(parse_edits(json.dumps(said)), list)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import prompt
-from topicloom.prompts.reflections import KNOWN_FACTS, ParsedFact, fact_numbers, parse_reflection
+from topicloom.prompts.wording import wording
+from topicloom.reflection.reflector import ParsedFact, fact_numbers, parse_reflection
 from topicloom.state.session import Language
 
 NAME = "reflector"
@@ -81,7 +82,7 @@ def test_numbers(text: str, numbers: tuple[int, ...]) -> None:
 def test_the_prompt_is_finished_and_true_to_its_form(language: Language) -> None:
     text = prompt(NAME, language)
     assert text == text.strip()
-    assert KNOWN_FACTS[language] in text
+    assert wording(language).known_facts in text
     assert [(f.messages, f.supersedes) for f in parse_reflection(text)] == [
         (("m12",), ()),
         (("m14", "m18"), (2,)),

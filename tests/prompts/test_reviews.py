@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import prompt
-from topicloom.prompts.reviews import ONE_TOPIC, OTHER_TOPIC, ParsedReview, parse_review
 from topicloom.prompts.wording import wording
+from topicloom.review.reviewer import parse_review
+from topicloom.state.review import Assessment
 from topicloom.state.session import Language
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-OAK = ParsedReview("Oak top", "A worktop.", "Oak was chosen.", 0.8, False)
+OAK = Assessment(
+    name="Oak top", brief="A worktop.", summary="Oak was chosen.", importance=0.8, once=False
+)
 
 
 @pytest.mark.parametrize(
@@ -73,5 +76,5 @@ def test_the_prompts(language: Language) -> None:
     example = parse_review(prompt("reviewer", language))
     assert (bool(example.name), example.importance, example.once) == (True, 0.8, False)
     assert wording(language).former_brief in prompt("reviewer", language)
-    assert ONE_TOPIC[language] in prompt("merger", language)
-    assert OTHER_TOPIC[language] in prompt("merger", language)
+    assert wording(language).one_topic in prompt("merger", language)
+    assert wording(language).other_topic in prompt("merger", language)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from topicloom.domain.selector import parse_selection
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import prompt
-from topicloom.prompts.selections import CANDIDATES, parse_selection
 from topicloom.prompts.wording import wording
 from topicloom.state.session import Language
 
@@ -79,6 +79,6 @@ def test_long_answers_are_read_in_time(piece: str) -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_prompt_names_the_lines_as_they_are(language: Language) -> None:
     text = prompt("selector", language)
-    assert CANDIDATES[language] in text
+    assert wording(language).candidates in text
     assert wording(language).message in text
     assert parse_selection(text[text.index("<selection>") :]).ids[:2] == BOTH

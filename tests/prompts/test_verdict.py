@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.verdict import parse_verdict
+from topicloom.roles.values import parse_verdict
 
 YES = [
     "YES",

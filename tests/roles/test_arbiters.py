@@ -12,9 +12,8 @@ from openai_server import OpenAIServer, Reply
 from tiny_models import tiny_cross_encoder
 
 from topicloom.context.prefix import PrefixMeter
-from topicloom.roles.base import Arbiter
-from topicloom.roles.embedded.cross_encoder import CrossEncoderArbiter
-from topicloom.roles.llm import Chat, LLMArbiter
+from topicloom.roles.arbiter import Arbiter, ChatArbiter, CrossEncoderArbiter
+from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.boundary import BoundaryQuestion
 
@@ -47,7 +46,7 @@ def arbiter(request: pytest.FixtureRequest, openai_server: OpenAIServer) -> Arbi
         return found
     openai_server.otherwise(Reply("YES"))
     model = open_model("openai:tiny", base_url=openai_server.base_url)
-    return LLMArbiter(Chat.of(model, PrefixMeter(), deadline=5))
+    return ChatArbiter(Chat.of(model, PrefixMeter(), deadline=5))
 
 
 class TestContract:

@@ -13,11 +13,11 @@ import pytest
 from tiny_models import in_hub_cache, library, offline, tiny_bert, tiny_cross_encoder
 
 from topicloom.errors import UnknownModelError
-from topicloom.roles.embedded.cross_encoder import CrossEncoderArbiter
+from topicloom.roles.arbiter import CrossEncoderArbiter
 
 IMPORT = (
     "from topicloom.errors import UnknownModelError\n"
-    "from topicloom.roles.embedded.cross_encoder import CrossEncoderArbiter\n"
+    "from topicloom.roles.arbiter import CrossEncoderArbiter\n"
 )
 
 
@@ -130,7 +130,7 @@ def test_the_missing_extra_is_named() -> None:
     code = (
         "import sys; sys.modules['sentence_transformers'] = None\n"
         "from topicloom.errors import ConfigurationError\n"
-        "from topicloom.roles.embedded.cross_encoder import CrossEncoderArbiter\n"
+        "from topicloom.roles.arbiter import CrossEncoderArbiter\n"
         "try: CrossEncoderArbiter().check_coherence('a', 'b')\n"
         "except ConfigurationError as error: print(error)"
     )
@@ -140,7 +140,7 @@ def test_the_missing_extra_is_named() -> None:
 
 def test_nothing_is_imported_early() -> None:
     code = (
-        "import sys; from topicloom.roles.embedded.cross_encoder import CrossEncoderArbiter;"
+        "import sys; from topicloom.roles.arbiter import CrossEncoderArbiter;"
         "CrossEncoderArbiter('/nowhere');"
         "sys.exit(bool({'torch', 'sentence_transformers', 'openai'} & set(sys.modules)))"
     )

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from topicloom.index.phrases import phrases
 from topicloom.perception.defaults import default_embedder
-from topicloom.roles.base import BriefRequest
-from topicloom.roles.embedded.brief import EmbeddedBriefWriter
-from topicloom.roles.embedded.phrases import phrases
+from topicloom.roles.brief import BriefRequest, EmbeddedBriefWriter
 from topicloom.state.records import Record
 from topicloom.state.session import Language
 from topicloom.state.topics import Topic

@@ -14,8 +14,9 @@ from openai_server import Usage as Reported
 from topicloom.context.prefix import PrefixMeter
 from topicloom.prompts.loader import prompt
 from topicloom.prompts.wording import wording
+from topicloom.roles.arbiter import ChatArbiter
 from topicloom.roles.calls import arun, ask, run
-from topicloom.roles.llm import Chat, LLMArbiter
+from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.boundary import BoundaryQuestion
 from topicloom.state.receipt import Call
@@ -31,12 +32,12 @@ QUESTION = BoundaryQuestion(
 ways = pytest.mark.parametrize("how", ["sync", "async"])
 
 
-def chat(server: OpenAIServer, *, deadline: float = 5, retries: int = 0) -> LLMArbiter:
+def chat(server: OpenAIServer, *, deadline: float = 5, retries: int = 0) -> ChatArbiter:
     model = open_model("openai:gpt-4o", base_url=server.base_url, timeout=1, max_retries=retries)
-    return LLMArbiter(Chat.of(model, PrefixMeter(), deadline=deadline))
+    return ChatArbiter(Chat.of(model, PrefixMeter(), deadline=deadline))
 
 
-def asked(arbiter: LLMArbiter, question: BoundaryQuestion, how: str) -> tuple[float | None, Call]:
+def asked(arbiter: ChatArbiter, question: BoundaryQuestion, how: str) -> tuple[float | None, Call]:
     step = ask("arbiter", arbiter, question)
     return run(step) if how == "sync" else asyncio.run(arun(step))
 
@@ -128,6 +129,6 @@ def test_a_pasted_book_is_cut(openai_server: OpenAIServer) -> None:
 
 def test_any_chat_model_will_do() -> None:
     model = GenericFakeChatModel(messages=iter([AIMessage("Yes, it goes on.")]))
-    arbiter = LLMArbiter(Chat.of(model, PrefixMeter(), deadline=5))
+    arbiter = ChatArbiter(Chat.of(model, PrefixMeter(), deadline=5))
     assert arbiter.call(QUESTION).value == 1.0
     assert arbiter.model == "GenericFakeChatModel"

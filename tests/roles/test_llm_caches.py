@@ -16,12 +16,14 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import Field, SecretStr
 
-from topicloom.context.lasting import lasting
 from topicloom.context.prefix import PrefixMeter
+from topicloom.context.windows import cache_point
 from topicloom.errors import UnusableAnswerError
-from topicloom.roles.base import ReadRequest, ReplyRequest, RewriteRequest
-from topicloom.roles.llm import Chat, LLMReader, LLMResponder, LLMRewriter
-from topicloom.roles.llm.caches import breakpoints, sent
+from topicloom.roles.caches import breakpoints, with_cache_hints
+from topicloom.roles.chat import Chat
+from topicloom.roles.reader import ChatReader, ReadRequest
+from topicloom.roles.responder import ChatResponder, ReplyRequest
+from topicloom.roles.rewriter import ChatRewriter, RewriteRequest
 from topicloom.state.records import Record
 from topicloom.state.topics import Topic
 
@@ -64,7 +66,7 @@ def prompt() -> list[BaseMessage]:
 
 def marked(messages: list[BaseMessage], model: BaseChatModel) -> list[BaseMessage]:
     """The messages as they are sent."""
-    return sent(messages, model, "s", "main").messages
+    return with_cache_hints(messages, model, "s", "main").messages
 
 
 def marks(messages: list[BaseMessage]) -> list[int]:
@@ -78,15 +80,15 @@ def marks(messages: list[BaseMessage]) -> list[int]:
 
 def test_other_models_get_the_prompt_as_it_is() -> None:
     messages = prompt()
-    found = sent(messages, Listening(), "s", "main")
+    found = with_cache_hints(messages, Listening(), "s", "main")
     assert found.options == {}
     assert all(a is b for a, b in zip(found.messages, messages, strict=True))
 
 
 def test_the_end_of_what_lasts_is_marked() -> None:
-    messages = [*prompt()[:3], lasting("a topic"), HumanMessage("four"), HumanMessage("five")]
+    messages = [*prompt()[:3], cache_point("a topic"), HumanMessage("four"), HumanMessage("five")]
     assert breakpoints(messages) == [1, 4, 6]
-    assert breakpoints([*messages, lasting("another"), HumanMessage("six")]) == [1, 7, 8]
+    assert breakpoints([*messages, cache_point("another"), HumanMessage("six")]) == [1, 7, 8]
     assert breakpoints(messages[:4]) == [1, 4]
     assert marks(marked(messages, Anthropics())) == [1, 4, 6]
 
@@ -109,8 +111,8 @@ def asked_of_openai(name: str, window: str = "main", **options: Any) -> dict[str
 
     with httpx.Client(transport=httpx.MockTransport(answer)) as client:
         model = ChatOpenAI(model=name, api_key=SecretStr("k"), http_client=client, **options)
-        messages = [SystemMessage("be kind"), lasting("a topic"), HumanMessage("hello")]
-        ready = sent(messages, model, "s", window)
+        messages = [SystemMessage("be kind"), cache_point("a topic"), HumanMessage("hello")]
+        ready = with_cache_hints(messages, model, "s", window)
         assert model.invoke(ready.messages, **ready.options).text == "ok"
     (body,) = bodies
     body["messages"] = body.pop("input", None) or body["messages"]
@@ -200,7 +202,7 @@ def test_of_several_blocks_the_last_text_carries_the_mark() -> None:
 @pytest.mark.parametrize("how", ["sync", "async"])
 def test_the_main_model_is_sent_marks_and_may_answer_in_one_piece(how: str) -> None:
     model = Anthropics()
-    role = LLMResponder(model)
+    role = ChatResponder(model)
     request = ReplyRequest("s", prompt(), [], "three", [], "en")
 
     async def chunks() -> list[Any]:
@@ -214,7 +216,7 @@ def test_the_main_model_is_sent_marks_and_may_answer_in_one_piece(how: str) -> N
 @pytest.mark.parametrize("how", ["sync", "async"])
 def test_inner_roles_send_marks_too(how: str) -> None:
     model = Anthropics()
-    role = LLMRewriter(Chat.of(model, PrefixMeter(), window=8_000))
+    role = ChatRewriter(Chat.of(model, PrefixMeter(), window=8_000))
     request = RewriteRequest("s", "and that one?", [], "en")
     if how == "sync":
         role.call(request)
@@ -225,7 +227,7 @@ def test_inner_roles_send_marks_too(how: str) -> None:
 
 def test_each_topic_s_prompt_grows_at_its_end() -> None:
     model = Listening()
-    reader = LLMReader(Chat.of(model, PrefixMeter(), window=12_000))
+    reader = ChatReader(Chat.of(model, PrefixMeter(), window=12_000))
     said = [
         Record(seq=n, role="user", text=f"word{n} " * 20, time="2026-03-01T10:00:00+00:00")
         for n in range(1, 80)

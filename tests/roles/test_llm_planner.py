@@ -11,12 +11,12 @@ from openai_server import Behaviour, Empty, Garbage, Hang, OpenAIServer, Reply, 
 from openai_server import Usage as Reported
 
 from topicloom.context.prefix import PrefixMeter
+from topicloom.domain.planner import ChatPlanner, PlanRequest
 from topicloom.prompts.loader import prompt
 from topicloom.prompts.wording import wording
 from topicloom.roles.calls import arun, ask, run
-from topicloom.roles.llm import Chat, LLMPlanner
+from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.roles.planning import PlanRequest
 from topicloom.state.plan import Plan, SearchIntent
 from topicloom.state.receipt import Call
 from topicloom.state.records import Record
@@ -43,12 +43,12 @@ EDIT = (
 ways = pytest.mark.parametrize("how", ["sync", "async"])
 
 
-def planner(server: OpenAIServer, *, deadline: float = 5) -> LLMPlanner:
+def planner(server: OpenAIServer, *, deadline: float = 5) -> ChatPlanner:
     model = open_model("openai:gpt-4o", base_url=server.base_url, timeout=1, max_retries=0)
-    return LLMPlanner(Chat.of(model, PrefixMeter(), deadline=deadline))
+    return ChatPlanner(Chat.of(model, PrefixMeter(), deadline=deadline))
 
 
-def asked(role: LLMPlanner, request: PlanRequest, how: str) -> tuple[Plan | None, Call]:
+def asked(role: ChatPlanner, request: PlanRequest, how: str) -> tuple[Plan | None, Call]:
     step = ask("planner", role, request)
     return run(step) if how == "sync" else asyncio.run(arun(step))
 
@@ -127,7 +127,7 @@ def test_a_large_document_is_cut(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply(PLANNED))
     items = [{"id": f"item_{n}", "name": "Something of a name"} for n in range(20_000)]
     model = open_model("openai:gpt-4o", base_url=openai_server.base_url, max_retries=0)
-    role = LLMPlanner(Chat.of(model, PrefixMeter(), window=16_000))
+    role = ChatPlanner(Chat.of(model, PrefixMeter(), window=16_000))
     role.call(replace(REQUEST, document={"items": items}, events=items))
     assert len(str(openai_server.requests[0]["messages"])) < 80_000
 

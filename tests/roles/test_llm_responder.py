@@ -24,9 +24,8 @@ from openai_server import (
     Usage,
 )
 
-from topicloom.roles.base import ReplyRequest, Responder
-from topicloom.roles.llm import LLMResponder
 from topicloom.roles.models import open_model
+from topicloom.roles.responder import ChatResponder, ReplyRequest, Responder
 
 ways = pytest.mark.parametrize("how", ["sync", "async"])
 
@@ -42,9 +41,9 @@ def request(*tools: BaseTool) -> ReplyRequest:
     return ReplyRequest("s", messages, list(tools), "hi", [], "en")
 
 
-def responder(server: OpenAIServer, **settings: Any) -> LLMResponder:
+def responder(server: OpenAIServer, **settings: Any) -> ChatResponder:
     options: dict[str, Any] = {"base_url": server.base_url, "timeout": 5, "max_retries": 0}
-    return LLMResponder(open_model("openai:gpt-4o", api_key="test", **options | settings))
+    return ChatResponder(open_model("openai:gpt-4o", api_key="test", **options | settings))
 
 
 def replied(role: Responder, asked: ReplyRequest, how: str) -> Sequence[AIMessageChunk]:

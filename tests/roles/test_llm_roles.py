@@ -26,34 +26,17 @@ from openai_server import (
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.loader import PromptName, prompt
+from topicloom.prompts.loader import prompt
 from topicloom.prompts.wording import wording
-from topicloom.roles.base import (
-    Answer,
-    Brief,
-    BriefRequest,
-    BriefWriter,
-    Reader,
-    ReadRequest,
-    Rewriter,
-    RewriteRequest,
-    Role,
-    Route,
-    Router,
-    RouteRequest,
-    SplitRequest,
-    Splitter,
-)
+from topicloom.roles.base import Answer, Role, RoleName
+from topicloom.roles.brief import Brief, BriefRequest, BriefWriter, ChatBriefWriter
 from topicloom.roles.calls import arun, ask, run
-from topicloom.roles.llm import (
-    Chat,
-    LLMBriefWriter,
-    LLMReader,
-    LLMRewriter,
-    LLMRouter,
-    LLMSplitter,
-)
+from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
+from topicloom.roles.reader import ChatReader, Reader, ReadRequest
+from topicloom.roles.rewriter import ChatRewriter, Rewriter, RewriteRequest
+from topicloom.roles.router import ChatRouter, Route, Router, RouteRequest
+from topicloom.roles.splitter import ChatSplitter, SplitRequest, Splitter
 from topicloom.state.blocks import blocks_of
 from topicloom.state.recall import Quote, Reading
 from topicloom.state.records import Record
@@ -84,7 +67,7 @@ ROUTE = RouteRequest("s", "oak", records(1, 3), [OAK, KYOTO], {}, None, "en")
 BRIEF = BriefRequest("s", OAK, records(1, 4), "en")
 REWRITE = RewriteRequest("s", "And there?", records(1, 4), "en")
 
-GOOD: dict[PromptName, str] = {
+GOOD: dict[RoleName, str] = {
     "reader": "<topic_result><relevance_score>0.5</relevance_score><referenced_messages>m3\nm1"
     "</referenced_messages><summary>They chose oak.</summary></topic_result>",
     "splitter": '<topic_split><assignment msg_id="m1-m4" topic="existing_active" topic_id="t1"/>'
@@ -95,7 +78,7 @@ GOOD: dict[PromptName, str] = {
     "brief": "<topic_brief><name>Table</name><brief>Of a table.</brief></topic_brief>",
     "rewriter": "<query>And in Kyoto?</query>",
 }
-VALUES: dict[PromptName, object] = {
+VALUES: dict[RoleName, object] = {
     "reader": Reading(
         topic="t1",
         score=0.5,
@@ -110,19 +93,19 @@ VALUES: dict[PromptName, object] = {
     "brief": Brief("Table", "Of a table."),
     "rewriter": "And in Kyoto?",
 }
-REQUESTS: dict[PromptName, Any] = {
+REQUESTS: dict[RoleName, Any] = {
     "reader": READ,
     "splitter": SPLIT,
     "router": ROUTE,
     "brief": BRIEF,
     "rewriter": REWRITE,
 }
-ROLES: dict[PromptName, Callable[[Chat], Role[Any, Any]]] = {
-    "reader": LLMReader,
-    "splitter": LLMSplitter,
-    "router": LLMRouter,
-    "brief": LLMBriefWriter,
-    "rewriter": LLMRewriter,
+ROLES: dict[RoleName, Callable[[Chat], Role[Any, Any]]] = {
+    "reader": ChatReader,
+    "splitter": ChatSplitter,
+    "router": ChatRouter,
+    "brief": ChatBriefWriter,
+    "rewriter": ChatRewriter,
 }
 
 
@@ -142,7 +125,7 @@ ways = pytest.mark.parametrize("how", ["sync", "async"])
 
 @names
 @ways
-def test_success(openai_server: OpenAIServer, name: PromptName, how: str) -> None:
+def test_success(openai_server: OpenAIServer, name: RoleName, how: str) -> None:
     openai_server.then(Reply(GOOD[name], Usage(70, 30, cached=20)))
     answer = called(ROLES[name](chat(openai_server)), REQUESTS[name], how)
     assert answer.value == VALUES[name]
@@ -160,7 +143,7 @@ def test_success(openai_server: OpenAIServer, name: PromptName, how: str) -> Non
 @names
 @ways
 def test_an_unusable_answer_is_asked_for_once_more(
-    openai_server: OpenAIServer, name: PromptName, how: str
+    openai_server: OpenAIServer, name: RoleName, how: str
 ) -> None:
     openai_server.then(Reply("I'd rather not.", Usage(10, 5)), Reply(GOOD[name], Usage(30, 15, 6)))
     request = replace(REQUESTS[name], language="zh")
@@ -184,7 +167,7 @@ def test_an_unusable_answer_is_asked_for_once_more(
 @names
 @ways
 def test_two_unusable_answers_are_a_failure(
-    openai_server: OpenAIServer, name: PromptName, how: str
+    openai_server: OpenAIServer, name: RoleName, how: str
 ) -> None:
     openai_server.then(Empty(), Reply("<topic_"))
     with pytest.raises(UnusableAnswerError):
@@ -210,7 +193,7 @@ def test_what_the_client_raises_is_raised(
 ) -> None:
     openai_server.then(behaviour)
     with pytest.raises(error):
-        called(LLMReader(chat(openai_server, timeout=0.3)), READ, how)
+        called(ChatReader(chat(openai_server, timeout=0.3)), READ, how)
 
 
 @ways
@@ -219,7 +202,7 @@ def test_an_overloaded_server_is_asked_again(
     openai_server: OpenAIServer, behaviour: Behaviour, how: str
 ) -> None:
     openai_server.then(behaviour, Reply(GOOD["reader"]))
-    answer = called(LLMReader(chat(openai_server, max_retries=1)), READ, how)
+    answer = called(ChatReader(chat(openai_server, max_retries=1)), READ, how)
     assert answer.value == VALUES["reader"]
     assert answer.remarks == ()
 
@@ -230,11 +213,11 @@ def test_failures_and_deadlines_cost_the_contribution_only(
 ) -> None:
     drive: Any = run if how == "sync" else lambda step: asyncio.run(arun(step))
     openai_server.then(Status(500, message="down"), Hang(5))
-    value, call = drive(ask("reader", LLMReader(chat(openai_server)), READ, "t1"))
+    value, call = drive(ask("reader", ChatReader(chat(openai_server)), READ, "t1"))
     assert value is None
     assert call.failure is not None
     assert "down" in call.failure
-    late = LLMReader(chat(openai_server, deadline=0.2, timeout=1))
+    late = ChatReader(chat(openai_server, deadline=0.2, timeout=1))
     value, call = drive(ask("reader", late, READ, "t1"))
     assert value is None
     assert call.failure == "no answer within 0.2 s"
@@ -242,7 +225,7 @@ def test_failures_and_deadlines_cost_the_contribution_only(
 
 def read(server: OpenAIServer, text: str, request: ReadRequest = READ) -> Answer[Reading]:
     server.then(Reply(text))
-    return LLMReader(chat(server)).call(request)
+    return ChatReader(chat(server)).call(request)
 
 
 def test_ids_that_are_not_in_the_topic_are_dropped(openai_server: OpenAIServer) -> None:
@@ -274,7 +257,7 @@ def test_later_quotes_weigh_less_but_at_least_half(openai_server: OpenAIServer) 
 
 def test_the_next_prompt_of_a_topic_repeats_the_last(openai_server: OpenAIServer) -> None:
     openai_server.otherwise(Reply(GOOD["reader"]))
-    reader = LLMReader(chat(openai_server))
+    reader = ChatReader(chat(openai_server))
     reader.call(READ)
     usage = reader.call(replace(READ, tail=records(7, 11))).usage
     assert usage is not None
@@ -293,7 +276,7 @@ def test_assignments_that_cannot_be_followed_are_told(openai_server: OpenAIServe
         '<assignment msg_id="m4-m5,m77" topic="existing_active" topic_id="t1">'
     )
     openai_server.then(Reply(text))
-    answer = LLMSplitter(chat(openai_server)).call(SPLIT)
+    answer = ChatSplitter(chat(openai_server)).call(SPLIT)
     assert answer.value == (
         Assignment("m2", None, "Tea"),
         Assignment("m3", "t2", "KYOTO"),
@@ -313,7 +296,7 @@ def test_references_to_topics_that_are_not_there_are_told(openai_server: OpenAIS
         '<assignment msg_id="m3-m6" topic="new" topic_name="Tea" also="t1">'
     )
     openai_server.then(Reply(text))
-    answer = LLMSplitter(chat(openai_server)).call(SPLIT)
+    answer = ChatSplitter(chat(openai_server)).call(SPLIT)
     assert answer.value == (
         *(Assignment(f"m{n}", "t1", also=("t2",)) for n in (1, 2)),
         *(Assignment(f"m{n}", None, "Tea", also=("t1",)) for n in range(3, 7)),
@@ -331,7 +314,7 @@ def test_a_sub_topic_is_known_by_its_last_name_if_no_other_has_it(
         for n, name in enumerate(["kitchen", "Bills", "Car / bills"], start=1)
     )
     openai_server.then(Reply(text))
-    answer = LLMSplitter(chat(openai_server)).call(replace(SPLIT, topics=topics))
+    answer = ChatSplitter(chat(openai_server)).call(replace(SPLIT, topics=topics))
     assert [a.topic for a in answer.value] == ["t1", None, "t3"]
 
 
@@ -341,7 +324,7 @@ def test_a_division_says_what_is_to_be_divided(
 ) -> None:
     openai_server.then(Reply(GOOD["splitter"].replace("existing_active", "new")))
     request = replace(SPLIT, topics=[], active=frozenset(), dividing=OAK, language=language)
-    LLMSplitter(chat(openai_server)).call(request)
+    ChatSplitter(chat(openai_server)).call(request)
     *_, last = openai_server.requests[-1]["messages"]
     assert last["content"].splitlines()[:2] == [
         wording(language).dividing,
@@ -352,25 +335,25 @@ def test_a_division_says_what_is_to_be_divided(
 
 def test_topics_that_are_no_candidates_are_dropped(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply('<topic id="t7" relevance="high"><topic id="t2" relevance="low">'))
-    answer = LLMRouter(chat(openai_server)).call(ROUTE)
+    answer = ChatRouter(chat(openai_server)).call(ROUTE)
     assert answer.value == Route({"t2": 0.3})
     assert answer.remarks == ("1 topic is no candidate: t7",)
 
 
 def test_a_reason_for_finding_nothing(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply("<topic_routing><no_match_reason>nothing on it</no_match_reason>"))
-    assert LLMRouter(chat(openai_server)).call(ROUTE).value == Route({}, "nothing on it")
+    assert ChatRouter(chat(openai_server)).call(ROUTE).value == Route({}, "nothing on it")
 
 
 def test_a_topic_keeps_its_name_if_none_is_given(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply("<brief>Of a table."))
-    answer = LLMBriefWriter(chat(openai_server)).call(BRIEF)
+    answer = ChatBriefWriter(chat(openai_server)).call(BRIEF)
     assert answer.value == Brief("Oak table", "Of a table.")
 
 
 def test_usage_is_estimated_where_none_is_reported() -> None:
     model = GenericFakeChatModel(messages=iter([AIMessage(GOOD["reader"])]))
-    answer = LLMReader(Chat.of(model, PrefixMeter(), window=8_000)).call(READ)
+    answer = ChatReader(Chat.of(model, PrefixMeter(), window=8_000)).call(READ)
     assert answer.usage is not None
     assert answer.usage.model == "GenericFakeChatModel"
     assert 500 < answer.usage.input_tokens < 1_500
@@ -380,10 +363,10 @@ def test_usage_is_estimated_where_none_is_reported() -> None:
 def test_prompts_stay_within_a_small_window(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply(GOOD["reader"], Usage(1, 1)))
     role = Chat(chat(openai_server).model, chat(openai_server).counter, PrefixMeter(), 3_000)
-    assert role.limit == int(2_250 / 1.15)
-    LLMReader(role).call(replace(READ, records=records(1, 3_000)))
+    assert role.prompt_window.limit == int(2_250 / 1.15)
+    ChatReader(role).call(replace(READ, records=records(1, 3_000)))
     said = openai_server.requests[0]["messages"]
-    assert sum(role.counter.text(m["content"]) + 4 for m in said) <= role.limit
+    assert sum(role.counter.text(m["content"]) + 4 for m in said) <= role.prompt_window.limit
 
 
 class _State(TypedDict):
@@ -393,7 +376,7 @@ class _State(TypedDict):
 @ways
 def test_no_token_gets_into_the_stream_of_a_graph(openai_server: OpenAIServer, how: str) -> None:
     openai_server.then(Reply("no"), Reply(GOOD["reader"]))
-    reader = LLMReader(chat(openai_server))
+    reader = ChatReader(chat(openai_server))
 
     def node(state: _State) -> _State:
         return {"score": reader.call(READ).value.score}
@@ -422,9 +405,9 @@ def test_no_token_gets_into_the_stream_of_a_graph(openai_server: OpenAIServer, h
 
 def test_the_roles_keep_their_contracts(openai_server: OpenAIServer) -> None:
     one = chat(openai_server, deadline=3)
-    reader: Reader = LLMReader(one)
-    splitter: Splitter = LLMSplitter(one)
-    router: Router = LLMRouter(one)
-    writer: BriefWriter = LLMBriefWriter(one)
-    rewriter: Rewriter = LLMRewriter(one)
+    reader: Reader = ChatReader(one)
+    splitter: Splitter = ChatSplitter(one)
+    router: Router = ChatRouter(one)
+    writer: BriefWriter = ChatBriefWriter(one)
+    rewriter: Rewriter = ChatRewriter(one)
     assert {r.deadline for r in (reader, splitter, router, writer, rewriter)} == {3}

@@ -95,5 +95,5 @@ def test_names_and_windows() -> None:
 
 
 def test_importing_costs_no_client() -> None:
-    code = "import sys, topicloom.roles.llm; sys.exit('openai' in sys.modules)"
+    code = "import sys, topicloom.roles.reader; sys.exit('openai' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,8 +9,7 @@ from domains import the_document
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.roles.embedded.planner import EmbeddedPlanner
-from topicloom.roles.planning import PlanRequest
+from topicloom.domain.planner import EmbeddedPlanner, PlanRequest
 from topicloom.state.edits import apply_edits
 from topicloom.state.events import events_of, is_active
 from topicloom.state.plan import Plan

@@ -7,22 +7,28 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from langchain_core.messages import BaseMessage
 from openai_server import Empty, OpenAIServer, Reply, Status, Usage
 
 from topicloom.context.prefix import PrefixMeter
-from topicloom.context.reflecting import reflector_messages
 from topicloom.context.tokens import counter_for
+from topicloom.context.windows import PromptWindow
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.reflections import KNOWN_FACTS
 from topicloom.prompts.wording import wording
-from topicloom.roles.base import Answer, Reflected, ReflectRequest
-from topicloom.roles.embedded.reflector import EmbeddedReflector
-from topicloom.roles.embedded.statements import frame_of, statements_in
-from topicloom.roles.llm import Chat
-from topicloom.roles.llm.reflector import LLMReflector
+from topicloom.reflection.reflector import (
+    ChatReflector,
+    EmbeddedReflector,
+    Reflection,
+    ReflectRequest,
+    reflector_messages,
+)
+from topicloom.reflection.statements import frame_of, statements_in
+from topicloom.roles.base import Answer
+from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.facts import Claim, Fact
 from topicloom.state.records import Record, Role, text_of
+from topicloom.state.session import Language
 
 TEA = Fact("Likes tea", ("m1",), "2026-03-01T09:00:00+00:00")
 LEEDS = Fact("Lives in Leeds", ("m2",), "2026-03-01T09:00:00+00:00")
@@ -38,16 +44,16 @@ def said(*texts: str, role: Role = "user", speaker: str | None = None) -> list[R
 
 REQUEST = ReflectRequest("s", said("I moved to Oslo.", "Fine."), (TEA, LEEDS), "en")
 GOOD = '<reflection><fact msg_id="m41" supersedes="f2">The user lives in Oslo.</fact></reflection>'
-FOUND = Reflected((Claim("The user lives in Oslo.", ("m41",), (LEEDS.key,)),))
+FOUND = Reflection((Claim("The user lives in Oslo.", ("m41",), (LEEDS.key,)),))
 
 
-def reflector(server: OpenAIServer, **settings: Any) -> LLMReflector:
+def reflector(server: OpenAIServer, **settings: Any) -> ChatReflector:
     options: dict[str, Any] = {"base_url": server.base_url, "timeout": 5, "max_retries": 0}
     model = open_model("openai:gpt-4o", api_key="test", **options | settings)
-    return LLMReflector(Chat.of(model, PrefixMeter()))
+    return ChatReflector(Chat.of(model, PrefixMeter()))
 
 
-def called(role: LLMReflector, how: str) -> Answer[Reflected]:
+def called(role: ChatReflector, how: str) -> Answer[Reflection]:
     return role.call(REQUEST) if how == "sync" else asyncio.run(role.acall(REQUEST))
 
 
@@ -64,7 +70,7 @@ def test_success(openai_server: OpenAIServer, how: str) -> None:
     (request,) = openai_server.requests
     system, known, conversation = request["messages"]
     assert system["role"] == "system"
-    assert known["content"] == f"{KNOWN_FACTS['en']}\n[f1] Likes tea\n[f2] Lives in Leeds"
+    assert known["content"] == f"{wording('en').known_facts}\n[f1] Likes tea\n[f2] Lives in Leeds"
     assert conversation["content"] == (
         "-- 2026-03-02 --\n[m41] user: I moved to Oslo.\n[m42] user: Fine."
     )
@@ -91,7 +97,7 @@ def test_failures_are_raised(openai_server: OpenAIServer, how: str) -> None:
 
 def test_nothing_to_note_is_an_answer(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply("<reflection></reflection>"))
-    assert reflector(openai_server).call(REQUEST).value == Reflected(())
+    assert reflector(openai_server).call(REQUEST).value == Reflection(())
 
 
 def test_numbers_of_no_fact_are_told(openai_server: OpenAIServer) -> None:
@@ -107,12 +113,18 @@ def test_a_long_fact_is_cut(openai_server: OpenAIServer) -> None:
     assert len(claim.text) <= 300
 
 
+def prompt_for(
+    records: list[Record], facts: list[Fact], language: Language, window: PromptWindow
+) -> list[BaseMessage]:
+    return reflector_messages(ReflectRequest("s", records, facts, language), window)
+
+
 @pytest.mark.parametrize("limit", [3_000, 8_000])
 def test_every_message_is_shown_and_the_prompt_fits(limit: int) -> None:
     counter = counter_for("gpt-4o")
     records = said(*("oak and tea " * n for n in range(1, 41)))
     facts = [replace(TEA, text=f"Fact number {n} about tea") for n in range(400)]
-    prompt = reflector_messages(records, facts, "en", counter, limit)
+    prompt = prompt_for(records, facts, "en", PromptWindow(counter, limit))
     assert sum(map(counter.message, prompt)) <= limit * 1.1
     assert all(f"[{r.id}]" in text_of(prompt[2]) for r in records)
     assert "[f400] Fact number 399" in text_of(prompt[1])
@@ -120,8 +132,8 @@ def test_every_message_is_shown_and_the_prompt_fits(limit: int) -> None:
 
 
 def test_an_empty_prompt_says_so() -> None:
-    prompt = reflector_messages([], [], "zh", counter_for(""), 3_000)
-    assert [text_of(m) for m in prompt[1:]] == [f"{KNOWN_FACTS['zh']}\n（无）", "（无）"]
+    prompt = prompt_for([], [], "zh", PromptWindow(counter_for(""), 3_000))
+    assert [text_of(m) for m in prompt[1:]] == [f"{wording('zh').known_facts}\n（无）", "（无）"]
 
 
 def reflected(*records: Record, facts: tuple[Fact, ...] = ()) -> list[Claim]:

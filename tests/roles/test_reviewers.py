@@ -11,12 +11,11 @@ from openai_server import Empty, OpenAIServer, Reply, Status, Usage
 from topicloom.context.prefix import PrefixMeter
 from topicloom.errors import UnusableAnswerError
 from topicloom.perception.hashing import HashingEmbedder
-from topicloom.prompts.reviews import ONE_TOPIC, OTHER_TOPIC
 from topicloom.prompts.wording import wording
-from topicloom.roles.base import Answer, MergeRequest, ReviewRequest
-from topicloom.roles.embedded.merger import SURE, EmbeddedMerger
-from topicloom.roles.embedded.reviewer import EmbeddedReviewer, importance_of
-from topicloom.roles.llm import Chat, LLMMerger, LLMReviewer
+from topicloom.review.merger import SAME_TOPIC, ChatMerger, EmbeddedMerger, MergeRequest
+from topicloom.review.reviewer import ChatReviewer, EmbeddedReviewer, ReviewRequest, importance_of
+from topicloom.roles.base import Answer
+from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.records import Record, Role
 from topicloom.state.review import Assessment, ReviewPolicy
@@ -47,7 +46,7 @@ def chat(server: OpenAIServer) -> Chat:
 
 
 def reviewed(server: OpenAIServer, how: str) -> Answer[Assessment]:
-    role = LLMReviewer(chat(server))
+    role = ChatReviewer(chat(server))
     return role.call(REQUEST) if how == "sync" else asyncio.run(role.acall(REQUEST))
 
 
@@ -100,14 +99,15 @@ class TestMerger:
     @pytest.mark.parametrize(("text", "value"), [("YES", 1.0), ("No.", 0.0), ("是同一件事", 1.0)])
     def test_success(self, openai_server: OpenAIServer, text: str, value: float) -> None:
         openai_server.then(Reply(text))
-        assert LLMMerger(chat(openai_server)).call(PAIR).value == value
+        assert ChatMerger(chat(openai_server)).call(PAIR).value == value
         _, one, other = openai_server.requests[0]["messages"]
-        assert one["content"] == f"{ONE_TOPIC['en']}\nTea\n2026-03-02 .. 2026-03-09\nAll about tea"
-        assert other["content"] == f"{OTHER_TOPIC['en']}\nRain\nIt rained."
+        words = wording("en")
+        assert one["content"] == f"{words.one_topic}\nTea\n2026-03-02 .. 2026-03-09\nAll about tea"
+        assert other["content"] == f"{words.other_topic}\nRain\nIt rained."
 
     def test_neither(self, openai_server: OpenAIServer) -> None:
         openai_server.then(Reply("Perhaps."), Reply("NO"), Reply("Perhaps."), Reply("Perhaps."))
-        merger = LLMMerger(chat(openai_server))
+        merger = ChatMerger(chat(openai_server))
         assert merger.call(PAIR).value == 0.0
         with pytest.raises(UnusableAnswerError):
             merger.call(PAIR)
@@ -170,6 +170,6 @@ class TestEmbedded:
         assert found.summary == found.brief != ""
 
     def test_the_merger_goes_by_likeness(self) -> None:
-        for likeness, value in ((SURE, 1.0), (SURE - 0.01, 0.0)):
+        for likeness, value in ((SAME_TOPIC, 1.0), (SAME_TOPIC - 0.01, 0.0)):
             request = MergeRequest("s", (TEA, RAIN), likeness, "en")
             assert EmbeddedMerger().call(request).value == value

@@ -7,9 +7,9 @@ from openai_server import OpenAIServer, Reply
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.tokens import budget_tokens
 from topicloom.perception.hashing import HashingEmbedder
-from topicloom.roles.llm import Chat, LLMBriefWriter
+from topicloom.roles.brief import ChatBriefWriter, summarize_by_briefs, summarize_by_extracts
+from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.roles.summaries import extractive, written
 from topicloom.state.records import Record
 
 EMBEDDER = HashingEmbedder(256)
@@ -21,7 +21,7 @@ def records(*texts: str) -> list[Record]:
 
 def test_an_extract_has_whole_messages_in_their_order() -> None:
     said = records(*(f"the oak worktop, offer {n}, in detail" for n in range(9)), "hello")
-    text = extractive(EMBEDDER, budget_tokens, 40)(said)
+    text = summarize_by_extracts(EMBEDDER, budget_tokens, 40)(said)
     lines = text.splitlines()
     assert 1 < len(lines) < 9
     assert set(lines) <= {r.line for r in said}
@@ -30,21 +30,21 @@ def test_an_extract_has_whole_messages_in_their_order() -> None:
 
 
 def test_a_message_that_does_not_fit_is_cut() -> None:
-    text = extractive(EMBEDDER, budget_tokens, 20)(records("oak " * 200))
+    text = summarize_by_extracts(EMBEDDER, budget_tokens, 20)(records("oak " * 200))
     assert text.startswith("user: oak oak")
     assert text.endswith("...")
     assert budget_tokens(text) <= 24
 
 
 def test_of_nothing_said_there_is_nothing_to_say() -> None:
-    assert extractive(EMBEDDER, budget_tokens, 20)(records(" ", "")) == ""
+    assert summarize_by_extracts(EMBEDDER, budget_tokens, 20)(records(" ", "")) == ""
 
 
 def test_a_brief_writer_is_shown_the_originals(openai_server: OpenAIServer) -> None:
     answer = "<topic_brief><name>Oak</name><brief>An oak worktop.</brief></topic_brief>"
     openai_server.then(Reply(answer))
     model = open_model("openai:gpt-4o", base_url=openai_server.base_url, api_key="test")
-    summarize = written(LLMBriefWriter(Chat.of(model, PrefixMeter())), "en")
+    summarize = summarize_by_briefs(ChatBriefWriter(Chat.of(model, PrefixMeter())), "en")
     assert summarize(records("oak it is", "fine")) == "An oak worktop."
     sent = "\n".join(str(m["content"]) for m in openai_server.requests[0]["messages"])
     assert "[m1] user: oak it is" in sent

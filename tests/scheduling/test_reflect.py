@@ -17,8 +17,9 @@ from sessions import chatter, open_graph, past, record, tell, thread
 from roles import Clock, PlainBriefs, Raising, ScriptedResponder, fake_roles
 from topicloom.errors import UnusableAnswerError
 from topicloom.evaluation.replay import Graph, session_of
-from topicloom.roles.base import Answer, Brief, BriefRequest, Local, Reflected, ReflectRequest
-from topicloom.roles.embedded.reflector import EmbeddedReflector
+from topicloom.reflection.reflector import REFLECTOR, EmbeddedReflector, Reflection, ReflectRequest
+from topicloom.roles.base import Answer, Local
+from topicloom.roles.brief import BRIEF, Brief, BriefRequest
 from topicloom.scheduling import Reflecting, StoredSessions, reflect_beside
 from topicloom.state.briefs import updated
 from topicloom.state.facts import Claim
@@ -31,15 +32,15 @@ POLICY = ReflectionPolicy()
 
 
 @dataclass
-class Scripted(Local[ReflectRequest, Reflected]):
+class Scripted(Local[ReflectRequest, Reflection]):
     """A reflector that says what it is told to."""
 
     claims: Callable[[ReflectRequest], list[Claim]] = lambda request: []
     requests: list[ReflectRequest] = field(default_factory=list)
 
-    def call(self, request: ReflectRequest) -> Answer[Reflected]:
+    def call(self, request: ReflectRequest) -> Answer[Reflection]:
         self.requests.append(request)
-        return Answer(Reflected(tuple(self.claims(request))))
+        return Answer(Reflection(tuple(self.claims(request))))
 
 
 @dataclass
@@ -82,12 +83,10 @@ class World:
         brief: Any = None,
         policy: ReflectionPolicy = POLICY,
     ) -> Reflecting:
-        usual = fake_roles()
-        roles = replace(
-            usual,
-            reflector=reflector or EmbeddedReflector(),
-            brief=brief or usual.brief,
-            fallback=replace(usual.fallback, reflector=stand_in or EmbeddedReflector()),
+        roles = fake_roles(brief=brief).replace(
+            REFLECTOR,
+            reflector or EmbeddedReflector(),
+            stand_in=stand_in or EmbeddedReflector(),
         )
         return Reflecting(self.sessions(), roles, policy=policy, clock=self.now, external=external)
 
@@ -231,7 +230,7 @@ def test_briefs_of_touched_topics_are_left_for_the_graph(world: World) -> None:
     tell(graph, config, "rain: it rains", keep=2)
     session = session_of(graph, config)
     assert session.topics == 2
-    found = world.reflecting(brief=fake_roles().fallback.brief).run("s")
+    found = world.reflecting(brief=fake_roles().stand_in(BRIEF)).run("s")
     assert {u.topic for u in found.briefs} == {"t1", "t2"}
     _, store = world.sessions().open("s")
     roster = store.roster(session)

@@ -16,6 +16,7 @@ from sessions import open_graph, tell, thread
 from roles import Clock, Raising, fake_roles
 from topicloom.errors import SessionBusyError, UnusableAnswerError
 from topicloom.evaluation.replay import Graph
+from topicloom.reflection.reflector import REFLECTOR
 from topicloom.scheduling import Once, in_background, reflect_beside, reflect_once
 from topicloom.state.briefs import BriefUpdate
 from topicloom.state.facts import Changes, Fact
@@ -98,8 +99,7 @@ class TestOnce:
     def test_a_failure_is_raised_and_the_lease_given_back(self, place: Place) -> None:
         tell(place.graph(), thread(), "I live in Leeds.")
         broken: Any = Raising()
-        fallback = replace(place.roles.fallback, reflector=broken)
-        roles = replace(place.roles, reflector=broken, fallback=fallback)
+        roles = place.roles.replace(REFLECTOR, broken, stand_in=broken)
         with pytest.raises(UnusableAnswerError, match="nobody could reflect upon 's'"):
             place.once(force=True, roles=roles)
         assert place.once(force=True).reflections

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import pytest
 
-from topicloom.prompts.phrases import cue_list
+from topicloom.prompts.loader import cue_list
 from topicloom.state.cues import Cues, normalised
 
 AMNESIA = cue_list("amnesia_en", "amnesia_zh")

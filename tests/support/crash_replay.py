@@ -25,7 +25,7 @@ from sessions import chatter, check_kept, kept, open_graph, thread
 
 from roles import Clock, Said, ScriptedResponder, calling, fake_roles
 from topicloom.evaluation.replay import Graph, session_of
-from topicloom.roles.base import ReplyRequest
+from topicloom.roles.responder import ReplyRequest
 
 TURNS = 14
 ATTEMPTS = 3

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 
+from topicloom.domain.selector import Selection, SelectRequest
 from topicloom.nodes.curation import Work
 from topicloom.perception.sources.base import Source
 from topicloom.roles.base import Answer, Local
-from topicloom.roles.planning import Selection, SelectRequest
 from topicloom.state.candidates import Candidate, SourceKind
 from topicloom.state.curation import Entry
 from topicloom.state.plan import Plan, SearchIntent

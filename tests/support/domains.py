@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,11 @@ from sessions import thread
 
 from roles import Clock, calling, fake_roles
 from topicloom.context.domain import Domain
+from topicloom.domain.planner import PLANNER, PlanRequest
 from topicloom.evaluation.replay import Graph
 from topicloom.graph.session import build_session_graph
 from topicloom.roles.base import Answer, Local
-from topicloom.roles.planning import PlanRequest
-from topicloom.roles.team import Roles
+from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.plan import Plan
 
@@ -109,7 +109,7 @@ def open_domain(
     roles = roles or fake_roles()
     return build_session_graph(
         settings=Settings.model_validate({"folder": folder, **options}),
-        roles=replace(roles, planner=planner) if planner is not None else roles,
+        roles=roles.replace(PLANNER, planner) if planner is not None else roles,
         tools=tools,
         instructions=instructions,
         clock=Clock(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,10 @@ from roles import Clock, NamedRouter, ScriptedResponder, fake_roles
 from topicloom.evaluation.replay import Graph, session_of
 from topicloom.graph.review import ReviewOptions, review
 from topicloom.graph.session import build_session_graph
-from topicloom.roles.base import Answer, Local, MergeRequest, ReviewRequest
-from topicloom.roles.team import Roles
+from topicloom.review.merger import MERGER, MergeRequest
+from topicloom.review.reviewer import REVIEWER, ReviewRequest
+from topicloom.roles.base import Answer, Local
+from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.records import Record
 from topicloom.state.review import Assessment
@@ -87,7 +89,7 @@ class World:
     @property
     def roles(self) -> Roles:
         roles = fake_roles(self.responder, router=self.router)
-        return replace(roles, reviewer=self.reviewer, merger=self.merger)
+        return roles.replace(REVIEWER, self.reviewer).replace(MERGER, self.merger)
 
     @property
     def graph(self) -> Graph:

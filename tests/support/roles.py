@@ -14,25 +14,15 @@ from typing import Any
 from langchain_core.messages import AIMessageChunk
 
 from topicloom.perception.hashing import HashingEmbedder
-from topicloom.roles.base import (
-    Answer,
-    Brief,
-    BriefRequest,
-    BriefWriter,
-    Local,
-    Reader,
-    ReadRequest,
-    ReplyRequest,
-    Responder,
-    Rewriter,
-    Route,
-    Router,
-    RouteRequest,
-    SplitRequest,
-    Splitter,
-)
-from topicloom.roles.embedded import embedded_roles
-from topicloom.roles.team import Roles
+from topicloom.roles.base import Answer, Local
+from topicloom.roles.brief import BRIEF, Brief, BriefRequest, BriefWriter
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.reader import READER, Reader, ReadRequest
+from topicloom.roles.registry import Roles
+from topicloom.roles.responder import RESPONDER, ReplyRequest, Responder
+from topicloom.roles.rewriter import REWRITER, Rewriter
+from topicloom.roles.router import ROUTER, Route, Router, RouteRequest
+from topicloom.roles.splitter import SPLITTER, SplitRequest, Splitter
 from topicloom.state.blocks import LogicalBlock
 from topicloom.state.recall import Quote, Reading
 from topicloom.state.splitting import Assignment
@@ -227,15 +217,11 @@ def fake_roles(
 ) -> Roles:
     """Roles that need no model; the stand-ins are the embedded ones over hashed words."""
     embedded = embedded_roles(HashingEmbedder(256))
-    return Roles(
-        responder=responder or ScriptedResponder(),
-        reader=reader or SteadyReader(),
-        splitter=splitter or TaggedSplitter(),
-        router=router or embedded.router,
-        brief=brief or PlainBriefs(),
-        reflector=embedded.reflector,
-        reviewer=embedded.reviewer,
-        merger=embedded.merger,
-        fallback=embedded.fallback,
-        rewriter=rewriter,
+    return (
+        embedded.replace(RESPONDER, responder or ScriptedResponder())
+        .replace(READER, reader or SteadyReader())
+        .replace(SPLITTER, splitter or TaggedSplitter())
+        .replace(ROUTER, router or embedded[ROUTER])
+        .replace(BRIEF, brief or PlainBriefs())
+        .replace(REWRITER, rewriter)
     )

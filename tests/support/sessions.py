@@ -17,8 +17,8 @@ from roles import Clock, fake_roles
 from topicloom.context.options import TurnOptions
 from topicloom.evaluation.replay import Graph, session_of
 from topicloom.graph.session import build_session_graph
-from topicloom.roles.base import ReplyRequest
-from topicloom.roles.team import Roles
+from topicloom.roles.registry import Roles
+from topicloom.roles.responder import ReplyRequest
 from topicloom.settings import Settings
 from topicloom.state.blocks import blocks_of
 from topicloom.state.receipt import Receipt

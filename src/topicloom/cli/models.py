@@ -5,7 +5,7 @@ from __future__ import annotations
 from topicloom.cli.workplace import Workplace
 from topicloom.graph.parts import make_parts, models_of
 from topicloom.roles.models import name_of
-from topicloom.roles.team import Roles
+from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 
 

@@ -20,7 +20,7 @@ from topicloom.cli.workplace import open_workplace, thread
 from topicloom.errors import InputError
 from topicloom.graph.session import build_session_graph
 from topicloom.nodes.step import dump
-from topicloom.prompts.values import message_ids
+from topicloom.roles.values import message_ids
 from topicloom.state.recall import number_of
 from topicloom.state.session import Session, Turn
 from topicloom.storage.purging import PurgePlan

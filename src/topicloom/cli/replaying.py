@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -33,7 +33,7 @@ from topicloom.errors import InputError
 from topicloom.evaluation.conversations import Conversation
 from topicloom.evaluation.replay import Graph, exchanges, iso_time, replay, session_of
 from topicloom.graph.session import SessionGraph, build_session_graph
-from topicloom.roles.recorded import RecordedResponder
+from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
 from topicloom.state.session import Session
 from topicloom.storage.names import check_session_name
@@ -108,9 +108,9 @@ def _place(given: Given, options: ReplayOptions) -> Iterator[Workplace]:
 
 def _graph(place: Workplace) -> tuple[RecordedResponder, SessionGraph]:
     roles = roles_for(place)
-    recorded = RecordedResponder(otherwise=roles.responder)
+    recorded = RecordedResponder(otherwise=roles[RESPONDER])
     builder = build_session_graph(
-        settings=place.settings, roles=replace(roles, responder=recorded), storage=place.storage
+        settings=place.settings, roles=roles.replace(RESPONDER, recorded), storage=place.storage
     )
     return recorded, builder
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool
 from topicloom.context.layout import Layout, MainPrompt
 from topicloom.context.segments import SegmentLayout
 from topicloom.context.tokens import TokenCounter
-from topicloom.prompts.loader import prompt
+from topicloom.prompts.loader import Prompts
 from topicloom.state.correction import SAFETY_MARGIN
 from topicloom.state.recall import Note
 from topicloom.state.records import Record
@@ -35,6 +35,8 @@ class MainWindow:
     """`activate_topic`; bound once there are topics."""
     instructions: str = ""
     """The application's own system prompt."""
+    prompts: Prompts = field(default_factory=Prompts)
+    """Our words on topics and on the application's data."""
     edit: BaseTool | None = None
     """`edit_state`; None where the application has no domain."""
     beginning: SegmentLayout | None = None
@@ -51,8 +53,8 @@ class MainWindow:
         Until the first split a session is an ordinary chat and says nothing about memory.
         """
         ours = [
-            *([prompt("domain", session.language)] if self.edit else []),
-            *([prompt("responder", session.language)] if session.topics else []),
+            *([self.prompts("domain", session.language)] if self.edit else []),
+            *([self.prompts("responder", session.language)] if session.topics else []),
         ]
         return "\n\n".join(filter(None, [self.instructions, *ours]))
 

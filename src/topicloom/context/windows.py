@@ -1,111 +1,49 @@
-"""The prompt of a topic window: it changes only at its end from one turn to the next.
-
-    system | the topic, a message a logical block | the conversation now, a message a message
-
-The topic's last message is marked as the end of what lasts: a cache that has to be told keeps the
-topic where the conversation begins anew.
-
-A tail message gets a prompt message of its own because a block of the tail is not finished:
-the reply to the newest message would change it. A provider that matches at message ends finds
-everything but the newest messages again.
-"""
+"""Fitting messages, topics and lines into the window of a role's prompt."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from topicloom.context.lasting import lasting
-from topicloom.context.opening import Opening
 from topicloom.context.tokens import TokenCounter
 from topicloom.context.transcript import Transcript
-from topicloom.prompts.loader import PromptName, prompt
+from topicloom.prompts.loader import Prompts
 from topicloom.prompts.wording import wording
 from topicloom.state.blocks import blocks_of
-from topicloom.state.records import Record, text_of
+from topicloom.state.records import Record
 from topicloom.state.session import Language
+from topicloom.state.topics import Topic
 
-_RESERVE = 48
+RESERVE = 48
 """Tokens for the lines that say where the conversation begins and what is not shown."""
-_REPLY = 128
-"""Tokens past which a reply or a tool's result in the conversation is shown in part: what the
-user says tells whether a topic is needed, and what replies said is new to every reader each turn.
-"""
+SMALLEST = 24
+"""Tokens that every message is shown with at least."""
+_CACHE_POINT = "topicloom_lasting"
 
 
-def reader_messages(
-    records: Sequence[Record],
-    tail: Sequence[Record],
-    language: Language,
-    counter: TokenCounter,
-    limit: int,
-    begin: Opening,
-) -> list[BaseMessage]:
-    """The prompt by which a topic is read.
+@dataclass(frozen=True, slots=True)
+class PromptWindow:
+    """The window that a role's prompt has to fit."""
 
-    Adding messages to the tail adds messages to the prompt and changes none, until the
-    conversation has filled its room: what the topic leaves, a quarter at least and half at most.
-    A message or block of more than a fifth of all room is shown in part, and so are long replies
-    of the conversation. Of a topic that is still too large, and of the conversation, the oldest is
-    left out, much at a time, so that the prefix breaks once in many turns and not in each.
+    counter: TokenCounter
+    """Counts tokens."""
+    limit: int
+    """Tokens of the whole prompt, some thousand at least."""
+    prompts: Prompts = field(default_factory=Prompts)
+    """Instructions by role and language."""
 
-    Args:
-        records: The topic's messages, in order.
-        tail: The current conversation, newest last.
-        language: Of the instructions.
-        counter: Counts tokens.
-        limit: Tokens of the whole prompt, some thousand at least.
-        begin: Decides how many leading messages of the tail are left out.
-    """
-    words = wording(language)
-    system = SystemMessage(prompt("reader", language))
-    room = limit - counter.message(system) - _RESERVE
-    topic = _topic(records, Transcript(counter, room // 5, language), room * 3 // 4, limit // 8)
-    left = min(room // 2, room - sum(map(counter.message, topic)))
-    shown = Transcript(counter, room // 5, language, min(_REPLY, room // 5))
-    lines = shown.lines(tail)
-    before = hash(tuple(map(text_of, [system, *topic])))
-    cut = begin(before, [r.seq for r in tail], sizes_of(lines, counter), left)
-    # The first is written again, so that it is dated. Without a notice: its count would change.
-    current = [*shown.lines(tail[cut : cut + 1]), *lines[cut + 1 :]]
-    if current:
-        current[0] = f"{words.now}\n{current[0]}"
-    return [system, *topic, *map(HumanMessage, current)]
+    def messages(self, role: str, language: Language, *texts: str) -> list[BaseMessage]:
+        """A prompt of the role's instructions and some texts, a message each."""
+        return [SystemMessage(self.prompts(role, language)), *map(HumanMessage, texts)]
+
+    def room(self, role: str, language: Language, *texts: str) -> int:
+        """Tokens left beside the role's instructions and some texts."""
+        return self.limit - sum(map(self.counter.text, (self.prompts(role, language), *texts)))
 
 
-def brief_messages(
-    records: Sequence[Record],
-    name: str,
-    brief: str,
-    language: Language,
-    counter: TokenCounter,
-    limit: int,
-    *,
-    role: PromptName = "brief",
-) -> list[BaseMessage]:
-    """The prompt by which a topic's brief is written; the former brief stands last.
-
-    Args:
-        records: The topic's messages, in order; the oldest are left out if they don't fit.
-        name: The topic's name so far.
-        brief: Its brief so far.
-        language: Of the instructions.
-        counter: Counts tokens.
-        limit: Tokens of the whole prompt.
-        role: Who is asked: a reviewer is shown the same.
-    """
-    words = wording(language)
-    system = SystemMessage(prompt(role, language))
-    former = HumanMessage(
-        f"{words.former_brief}\n{name or words.nothing}\n{brief or words.nothing}"
-    )
-    room = limit - counter.message(system) - counter.message(former) - _RESERVE
-    shown = Transcript(counter, limit // 4, language)
-    return [system, *_topic(records, shown, room, limit // 8), former]
-
-
-def _topic(
+def topic_messages(
     records: Sequence[Record], shown: Transcript, room: int, step: int
 ) -> list[HumanMessage]:
     """The logical blocks of a topic, the oldest left out if they don't fit."""
@@ -114,7 +52,43 @@ def _topic(
     cut = left_out(sizes_of(texts, shown.counter), room, step)
     count = sum(len(block.records) for block in blocks[:cut])
     rest = rest_of(texts, cut, wording(shown.language).missing.format(count=count))
-    return [*map(HumanMessage, rest[:-1]), *map(lasting, rest[-1:])]
+    return [*map(HumanMessage, rest[:-1]), *map(cache_point, rest[-1:])]
+
+
+def cache_point(text: str) -> HumanMessage:
+    """The last message of a part that seldom changes, before one that often does.
+
+    The mark is for `roles/caches.py`; no provider is sent it.
+    """
+    return HumanMessage(text, additional_kwargs={_CACHE_POINT: True})
+
+
+def is_cache_point(message: BaseMessage) -> bool:
+    """True if the message ends such a part."""
+    return _CACHE_POINT in message.additional_kwargs
+
+
+def recent_text(tail: Sequence[Record], window: PromptWindow, language: Language, room: int) -> str:
+    """The newest messages that fit some tokens."""
+    counter, missing = window.counter, wording(language).missing
+    lines = Transcript(counter, max(SMALLEST, room // 4), language).lines(tail)
+    cut = left_out([counter.text(line) + 1 for line in lines], room, 1)
+    return "\n".join(rest_of(lines, cut, missing.format(count=cut)))
+
+
+def topic_listing(
+    heads: Sequence[str], topics: Sequence[Topic], counter: TokenCounter, room: int
+) -> str:
+    """Topics, a line each; if their briefs don't fit, the beginnings of them."""
+    briefs = [one_line(t.brief) for t in topics]
+    whole = "\n".join(f"{h}: {b}" if b else h for h, b in zip(heads, briefs, strict=True))
+    tokens = counter.text(whole)
+    if tokens <= room:
+        return whole
+    spare = max(0, room - sum(counter.text(h) + 4 for h in heads))
+    share = spare / max(1, tokens)
+    begun = [b[: int(len(b) * share)] for b in briefs]
+    return "\n".join(f"{h}: {b}..." if b else h for h, b in zip(heads, begun, strict=True))
 
 
 def left_out(sizes: Sequence[int], room: int, step: int) -> int:
@@ -144,3 +118,8 @@ def rest_of(texts: Sequence[str], cut: int, notice: str) -> list[str]:
     if not cut:
         return list(texts)
     return [f"{notice}\n{texts[cut]}", *texts[cut + 1 :]] if cut < len(texts) else [notice]
+
+
+def one_line(text: str) -> str:
+    """A text without line breaks and runs of spaces."""
+    return " ".join(text.split())

@@ -13,7 +13,7 @@ from topicloom.errors import UnusableAnswerError
 from topicloom.evaluation.conversations import Question
 from topicloom.evaluation.strategies.base import Context
 from topicloom.prompts.loader import prompt
-from topicloom.prompts.verdict import parse_verdict
+from topicloom.roles.values import parse_verdict
 from topicloom.state.records import text_of
 from topicloom.state.session import Language
 

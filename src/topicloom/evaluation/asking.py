@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 
 from topicloom.context.options import TurnOptions
 from topicloom.evaluation.replay import Graph, session_of
-from topicloom.roles.base import ReplyRequest
+from topicloom.roles.responder import ReplyRequest
 from topicloom.state.recall import number_of
 from topicloom.state.receipt import Receipt
 from topicloom.state.records import Record, text_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,12 @@ from topicloom.evaluation.conversations import Conversation
 from topicloom.evaluation.replay import Graph, as_message, exchanges
 from topicloom.graph.session import build_session_graph
 from topicloom.perception.defaults import default_embedder
-from topicloom.roles.base import Answer, Local, Reader, ReadRequest
-from topicloom.roles.embedded import embedded_roles
-from topicloom.roles.llm import Chat, LLMReader, LLMResponder
-from topicloom.roles.llm.caches import breakpoints
+from topicloom.roles.base import Answer, Local
+from topicloom.roles.caches import breakpoints
+from topicloom.roles.chat import Chat
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.reader import READER, ChatReader, Reader, ReadRequest
+from topicloom.roles.responder import RESPONDER, ChatResponder
 from topicloom.settings import Settings
 from topicloom.state.recall import Reading
 from topicloom.storage.files import FileStorage
@@ -138,11 +140,8 @@ def record_prompts(
     model = RecordedModel(recorder=recorder)
     embedded = embedded_roles(default_embedder())
     chat = Chat.of(model, PrefixMeter(), window=settings.topic_window)
-    roles = replace(
-        embedded,
-        responder=LLMResponder(model),
-        reader=ShadowedReader(embedded.reader, LLMReader(chat)),
-    )
+    reader = ShadowedReader(embedded[READER], ChatReader(chat))
+    roles = embedded.replace(RESPONDER, ChatResponder(model)).replace(READER, reader)
     graph: Graph = build_session_graph(
         settings=settings,
         roles=roles,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -22,8 +22,8 @@ from topicloom.evaluation.replay import exchanges, feed, session_of
 from topicloom.graph.review import build_review_graph
 from topicloom.graph.session import build_session_graph
 from topicloom.perception.defaults import default_embedder
-from topicloom.roles.embedded import embedded_roles
-from topicloom.roles.recorded import RecordedResponder
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
 from topicloom.state.records import text_of
 from topicloom.state.review_channels import ReviewReport
@@ -143,7 +143,7 @@ class MemoryEvaluation:
                 "recall_tokens": self.budget,
             }
         )
-        roles = replace(embedded_roles(default_embedder()), responder=recorded)
+        roles = embedded_roles(default_embedder()).replace(RESPONDER, recorded)
         return {"settings": settings, "roles": roles, "storage": storage, "clock": clock}
 
     def _ask(

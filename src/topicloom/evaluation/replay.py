@@ -14,7 +14,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from topicloom.context.options import TurnOptions
 from topicloom.evaluation.conversations import Conversation, RecordedMessage
-from topicloom.roles.recorded import RecordedResponder
+from topicloom.roles.responder import RecordedResponder
 from topicloom.state.session import Session
 
 Graph = CompiledStateGraph[Any, TurnOptions, Any, Any]

@@ -14,7 +14,8 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from topicloom.export.documents import Shelf, differing, ids_of
-from topicloom.roles.base import Answer, Route, Usage
+from topicloom.roles.base import Answer, Usage
+from topicloom.roles.router import Route
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
 

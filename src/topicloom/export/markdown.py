@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from topicloom.roles.embedded.phrases import phrases
+from topicloom.index.phrases import phrases
 from topicloom.state.hierarchy import children_of, full_name, path_of
 from topicloom.state.records import Record
 from topicloom.state.topics import Roster, Topic

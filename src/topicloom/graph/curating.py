@@ -13,6 +13,7 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import ValidationError
 
 from topicloom.context.domain import Domain
+from topicloom.domain.selector import SELECTOR, EmbeddedSelector
 from topicloom.errors import ConfigurationError
 from topicloom.graph.parts import Parts
 from topicloom.nodes.curate import curate
@@ -20,7 +21,6 @@ from topicloom.nodes.curator import Curator
 from topicloom.perception.embedder import Embedder
 from topicloom.perception.sources.lore import Shelf
 from topicloom.perception.sources.shelves import DocumentShelf, StoreShelf
-from topicloom.roles.embedded.selector import EmbeddedSelector
 from topicloom.state.curation import CurationPolicy
 from topicloom.storage.base import VectorLog
 from topicloom.storage.names import safe_name
@@ -40,7 +40,7 @@ def curation_node(domain: Domain, parts: Parts, embedder: Embedder) -> Runnable[
             the same id.
     """
     shelf = _shelf(domain, parts.settings.folder, embedder)
-    curator = Curator(parts.roles.selector or EmbeddedSelector(), _policy(domain), shelf)
+    curator = Curator(parts.roles.get(SELECTOR) or EmbeddedSelector(), _policy(domain), shelf)
     return curate(
         workspaces=parts.workspaces,
         window=parts.window,

@@ -11,13 +11,13 @@ from langchain_core.runnables import Runnable
 from topicloom.context.domain import Domain
 from topicloom.context.schema import admitted, checker
 from topicloom.context.skeleton import Skeletons
+from topicloom.domain.planner import PLANNER, EmbeddedPlanner
 from topicloom.graph.curating import curation_node
 from topicloom.graph.parts import Parts
 from topicloom.nodes.admit import decline, keeping, refuse
 from topicloom.nodes.edit import edit
 from topicloom.nodes.plan import plan
 from topicloom.nodes.skeleton import SkeletonDesk, skeleton
-from topicloom.roles.embedded.planner import EmbeddedPlanner
 from topicloom.state.channels import DomainInput, DomainState, SessionInput, SessionState
 from topicloom.state.document import Document
 from topicloom.state.edits import Check
@@ -61,8 +61,8 @@ class World:
             "refuse": refuse(),
             "plan": plan(
                 workspaces=workspaces,
-                planner=roles.planner or own,
-                fallback=roles.fallback.planner or own,
+                planner=roles.get(PLANNER) or own,
+                fallback=roles.stand_in(PLANNER) or own,
                 events=self._active,
                 templates=self.desk.skeletons.names,
             ),

@@ -31,14 +31,13 @@ from topicloom.perception.defaults import default_embedder
 from topicloom.perception.embedder import Embedder
 from topicloom.perception.index import SessionIndex
 from topicloom.perception.screening import CosineScreening, Screening, TrainedScreening
-from topicloom.prompts.phrases import cue_list
+from topicloom.prompts.loader import Prompts, cue_list
 from topicloom.roles.base import RoleName
-from topicloom.roles.choice import Desk, Model, Models, choose_roles
-from topicloom.roles.embedded import embedded_roles
-from topicloom.roles.embedded.responder import EmbeddedResponder
+from topicloom.roles.brief import summarize_by_extracts
+from topicloom.roles.choice import ChatOptions, Model, Models, choose_roles, embedded_roles
 from topicloom.roles.models import name_of, open_model, window_of
-from topicloom.roles.summaries import extractive
-from topicloom.roles.team import Roles
+from topicloom.roles.registry import Roles
+from topicloom.roles.responder import RESPONDER, EmbeddedResponder
 from topicloom.settings import Settings
 from topicloom.state.cues import Cues
 from topicloom.state.records import Record
@@ -96,12 +95,13 @@ def make_parts(
     opened = _open(settings, main) if main is not None and roles is None else None
     size = settings.window or (window_of(opened, _DEFAULT_WINDOW) if opened else _DEFAULT_WINDOW)
     recall = settings.recall_tokens or round(settings.recall_share * size)
-    desk = Desk(meter, size, settings.topic_window, settings.role_seconds)
+    prompts = Prompts.of(settings.prompts)
+    chat = ChatOptions(meter, size, settings.topic_window, settings.role_seconds, prompts)
     if roles is None:
         roles = embedded_roles(embedder)
         if models.any:
             roles = choose_roles(
-                models, roles, lambda model: _open(settings, model), desk, domain=domain
+                models, roles, lambda model: _open(settings, model), chat, domain=domain
             )
     layout = Layout(counter, cap=size // 4, part=recall // 4, order=settings.layout)
     return Parts(
@@ -115,9 +115,10 @@ def make_parts(
             tools=_checked(tools, {ACTIVATE_TOPIC, *([EDIT_STATE] if domain else [])}),
             search=activate_tool(),
             instructions=instructions,
+            prompts=prompts,
             edit=edit_tool() if domain else None,
             beginning=_segments(embedder, counter)
-            if isinstance(roles.responder, EmbeddedResponder)
+            if isinstance(roles[RESPONDER], EmbeddedResponder)
             else None,
         ),
         workspaces=Workspaces(
@@ -134,7 +135,7 @@ def make_parts(
 
 def _segments(embedder: Embedder, counter: TokenCounter) -> SegmentLayout:
     """What stands for the conversation until the first split where no model reads it."""
-    extracts = extractive(embedder, counter.text, _EXTRACT)
+    extracts = summarize_by_extracts(embedder, counter.text, _EXTRACT)
     return SegmentLayout(counter, SummaryManager(extracts))
 
 

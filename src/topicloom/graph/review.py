@@ -28,7 +28,7 @@ from topicloom.nodes.review.survey import survey
 from topicloom.perception.choice import open_embedder
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import Model
-from topicloom.roles.team import Roles
+from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.review import Look
 from topicloom.state.review_channels import (

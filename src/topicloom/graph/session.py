@@ -31,10 +31,13 @@ from topicloom.nodes.recall import recall
 from topicloom.nodes.search import SearchDesk
 from topicloom.nodes.settle import settle
 from topicloom.nodes.split import split
+from topicloom.roles.arbiter import ARBITER
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import Model
-from topicloom.roles.embedded.reader import EmbeddedReader
-from topicloom.roles.team import Roles
+from topicloom.roles.reader import READER, EmbeddedReader
+from topicloom.roles.registry import Roles
+from topicloom.roles.responder import RESPONDER
+from topicloom.roles.rewriter import REWRITER
 from topicloom.settings import Settings
 from topicloom.state.channels import ReadTask, SessionInput, SessionState
 from topicloom.storage.base import Storage
@@ -141,8 +144,8 @@ def _add_nodes(
             clock=parts.clock,
             adsorber=parts.adsorber,
             amnesia=parts.amnesia,
-            arbiter=parts.roles.arbiter,
-            rewriter=parts.roles.rewriter,
+            arbiter=parts.roles.get(ARBITER),
+            rewriter=parts.roles.get(REWRITER),
             language=language,
         ),
         "maintain": maintain(workspaces=workspaces),
@@ -167,7 +170,7 @@ def _add_nodes(
         "assemble": assemble(
             workspaces=workspaces,
             window=window,
-            alone=isinstance(parts.roles.reader, EmbeddedReader),
+            alone=isinstance(parts.roles[READER], EmbeddedReader),
         ),
         "activate": activate(workspaces=workspaces, desk=desk),
         "settle": settle(
@@ -192,7 +195,7 @@ def _add_main_window(graph: SessionGraph, parts: Parts) -> None:
     main = generate(
         workspaces=parts.workspaces,
         window=window,
-        responder=parts.roles.responder,
+        responder=parts.roles[RESPONDER],
         meter=parts.meter,
         hold_characters=settings.hold_characters,
         search_rounds=settings.search_rounds,

@@ -9,10 +9,10 @@ from functools import partial
 from threading import Event
 
 from topicloom.background import begin
+from topicloom.domain.selector import Selection, Selector, SelectRequest
 from topicloom.perception.sources.base import Source, begun
 from topicloom.roles.base import Answer
 from topicloom.roles.calls import Step, ask
-from topicloom.roles.planning import Selection, Selector, SelectRequest
 from topicloom.state.candidates import Candidate, SourceKind
 from topicloom.state.curation import (
     Curation,

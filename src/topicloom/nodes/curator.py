@@ -16,10 +16,10 @@ from functools import partial
 from threading import Event, Lock
 
 from topicloom.background import begin
+from topicloom.domain.selector import Selector
 from topicloom.nodes.curation import Done, Work, curation
 from topicloom.perception.sources.lore import Shelf
 from topicloom.roles.calls import run
-from topicloom.roles.planning import Selector
 from topicloom.state.curation import Curation, CurationPolicy
 from topicloom.state.prefetch import Place, kept, serving
 from topicloom.state.receipt import Call

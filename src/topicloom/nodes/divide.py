@@ -8,9 +8,9 @@ from collections.abc import Generator, Sequence
 from topicloom.nodes.moving import Moves
 from topicloom.nodes.sorting import sort_blocks
 from topicloom.perception.adsorber import Adsorber
-from topicloom.roles.base import SplitRequest
 from topicloom.roles.calls import Ask, Outcome
-from topicloom.roles.team import Roles
+from topicloom.roles.registry import Roles
+from topicloom.roles.splitter import SplitRequest
 from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.dividing import Part, parts_of
 from topicloom.state.references import dealt

@@ -12,6 +12,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
 from topicloom.context.edit_words import confirmation, refusal, tool_result
+from topicloom.domain.edit_parser import parse_edits
 from topicloom.nodes.hold import words_of
 from topicloom.nodes.step import (
     Update,
@@ -23,7 +24,6 @@ from topicloom.nodes.step import (
     open_workspace,
 )
 from topicloom.nodes.workspace import Workspaces
-from topicloom.prompts.edits import edits_in
 from topicloom.roles.calls import Step
 from topicloom.state.channels import DomainState
 from topicloom.state.document import Document, digest_of, native
@@ -128,7 +128,7 @@ class _Work:
     def answer(self, message: AIMessage) -> Update:
         """Make the main model's edits, those of all its calls together, and say what came of it."""
         calls = calls_of(message)
-        made = self._make([edit for _, args in calls for edit in edits_in(args)])
+        made = self._make([edit for _, args in calls for edit in parse_edits(args)])
         if made.errors:
             self.turn = self._rejecting(made.errors)
             self.turn = self.turn.model_copy(update={"attempts": self.turn.attempts + 1})

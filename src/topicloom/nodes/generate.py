@@ -29,7 +29,7 @@ from topicloom.nodes.step import (
     open_workspace,
 )
 from topicloom.nodes.workspace import Workspaces
-from topicloom.roles.base import ReplyRequest, Responder
+from topicloom.roles.responder import ReplyRequest, Responder
 from topicloom.state.channels import SessionState
 from topicloom.state.receipt import Call
 from topicloom.state.records import text_of

@@ -20,8 +20,9 @@ from topicloom.nodes.step import (
 )
 from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.adsorber import Adsorber
-from topicloom.roles.base import Arbiter, Rewriter, RewriteRequest
+from topicloom.roles.arbiter import Arbiter
 from topicloom.roles.calls import Step, ask
+from topicloom.roles.rewriter import Rewriter, RewriteRequest
 from topicloom.state.blocks import blocks_of
 from topicloom.state.channels import SessionState
 from topicloom.state.cues import Cues

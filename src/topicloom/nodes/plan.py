@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 
 from langchain_core.runnables import Runnable
 
+from topicloom.domain.planner import Planner, PlanRequest
 from topicloom.errors import InputError
 from topicloom.nodes.step import (
     Update,
@@ -19,7 +20,6 @@ from topicloom.nodes.step import (
 )
 from topicloom.nodes.workspace import Workspaces
 from topicloom.roles.calls import Ask, Outcome, Step, ask
-from topicloom.roles.planning import Planner, PlanRequest
 from topicloom.state.channels import DomainState
 from topicloom.state.document import Document, anchor_of, native
 from topicloom.state.events import Event

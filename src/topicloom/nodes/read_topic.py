@@ -9,9 +9,9 @@ from langchain_core.runnables import Runnable
 from topicloom.nodes.step import Update, current_session, dumped, node, open_workspace
 from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.when import Days
-from topicloom.roles.base import ReadRequest
 from topicloom.roles.calls import Step, ask_either
-from topicloom.roles.team import Roles
+from topicloom.roles.reader import READER, ReadRequest
+from topicloom.roles.registry import Roles
 from topicloom.state.channels import ReadTask
 from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call
@@ -43,7 +43,7 @@ def read_topic(*, workspaces: Workspaces, roles: Roles) -> Runnable[ReadTask, Up
             prior=hits.topics.get(topic.id, 0.0),
         )
         calls: list[Call] = []
-        readers = (roles.reader, roles.fallback.reader)
+        readers = roles.in_turn(READER)
         reading = yield from ask_either("reader", readers, request, calls, topic.id)
         if reading is None:
             reading = Reading(topic=topic.id, score=0.0, failed=True)

@@ -12,9 +12,10 @@ from topicloom.nodes.step import dumped
 from topicloom.nodes.waking import wake
 from topicloom.nodes.workspace import Workspace
 from topicloom.perception.when import Days, parse_when
-from topicloom.roles.base import Role, Route, RouteRequest
+from topicloom.roles.base import Role
 from topicloom.roles.calls import Ask, Outcome, ask, ask_either
-from topicloom.roles.team import Roles
+from topicloom.roles.registry import Roles
+from topicloom.roles.router import ROUTER, Route, RouteRequest
 from topicloom.state.activation import ActivationPolicy, admit
 from topicloom.state.hierarchy import named_in_full
 from topicloom.state.receipt import Call
@@ -112,7 +113,7 @@ class SearchDesk:
             when=str(days) if days else None,
             language=session.language,
         )
-        routers = (self.roles.router, self.roles.fallback.router)
+        routers = self.roles.in_turn(ROUTER)
         answer = yield from ask_either("router", routers, question, calls)
         if answer is not None:
             return _restricted(answer, {t.id for t in shown})

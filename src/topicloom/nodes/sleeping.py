@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from topicloom.nodes.workspace import Workspace
 from topicloom.perception.when import Days
-from topicloom.roles.embedded.reader import read_by_worth
+from topicloom.roles.reader import read_by_worth
 from topicloom.state.recall import Reading
 from topicloom.state.session import Search, Turn
 from topicloom.state.topics import Roster

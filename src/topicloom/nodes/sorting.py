@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
-from topicloom.roles.base import SplitRequest
 from topicloom.roles.calls import Ask, Outcome, ask
-from topicloom.roles.team import Roles
+from topicloom.roles.registry import Roles
+from topicloom.roles.splitter import SPLITTER, SplitRequest
 from topicloom.state.blocks import LogicalBlock
 from topicloom.state.receipt import Call
 from topicloom.state.splitting import Portion, gather, joined
@@ -29,7 +29,7 @@ def sort_blocks(request: SplitRequest, roles: Roles, calls: list[Call]) -> Sorte
     place = {b.first: i for i, b in enumerate(request.blocks)}
     portions: list[Portion] = []
     left = list(request.blocks)
-    for splitter in (roles.splitter, roles.splitter, roles.fallback.splitter):
+    for splitter in (roles[SPLITTER], *roles.in_turn(SPLITTER)):
         if not left:
             break
         places = [place[b.first] for b in left]

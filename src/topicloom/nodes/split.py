@@ -22,9 +22,10 @@ from topicloom.nodes.step import (
 )
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.perception.adsorber import Adsorber
-from topicloom.roles.base import Brief, BriefRequest, SplitRequest
-from topicloom.roles.calls import Ask, Outcome, Step, ask, ask_each
-from topicloom.roles.team import Roles
+from topicloom.roles.brief import BRIEF, Brief, BriefRequest
+from topicloom.roles.calls import Ask, Outcome, Step, ask_each, ask_either
+from topicloom.roles.registry import Roles
+from topicloom.roles.splitter import SplitRequest
 from topicloom.state.activation import FRESH, ActivationPolicy, admit, handed_on
 from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.channels import SessionState
@@ -165,12 +166,12 @@ def _write_briefs(work: Moves, roles: Roles) -> Generator[Sequence[Ask], Sequenc
     ]
     answers: list[tuple[Brief | None, Call]] = []
     if requests:
-        answers = yield from ask_each("brief", roles.brief, requests, [t.id for t in topics])
+        answers = yield from ask_each("brief", roles[BRIEF], requests, [t.id for t in topics])
     for topic, request, (brief, call) in zip(topics, requests, answers, strict=True):
         work.calls.append(call)
         if brief is None:
-            brief, call = yield from ask("brief", roles.fallback.brief, request, topic.id)
-            work.calls.append(call)
+            stand_in = roles.in_turn(BRIEF)[1:]
+            brief = yield from ask_either("brief", stand_in, request, work.calls, topic.id)
         if brief is not None:
             named = {"name": _distinct(work, topic, brief.name), "brief": brief.text}
             work.touched[topic.id] = topic.model_copy(update=named)

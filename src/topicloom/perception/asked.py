@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cache
 
 from topicloom.perception.when import parse_when
-from topicloom.prompts.phrases import cue_list
+from topicloom.prompts.loader import cue_list
 from topicloom.state.cues import Cues
 from topicloom.state.session import SearchRequest
 

@@ -1,4 +1,4 @@
-"""The prompts: one text file a prompt and language.
+"""The prompts and lists of cue phrases: texts of their own, one file a prompt and language.
 
 A prompt is finished as it stands in its file. It holds no name, date or other variable, so
 that the prompts of all turns and topics begin with the same words (provider caches pay for
@@ -7,33 +7,102 @@ exact prefixes only); what varies follows in messages of its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from pathlib import Path
+from typing import Literal, Self, get_args
 
+from topicloom.errors import ConfigurationError
+from topicloom.state.cues import Cues
 from topicloom.state.session import Language
 
-PromptName = Literal[
-    "reader",
-    "splitter",
-    "router",
-    "brief",
-    "rewriter",
-    "responder",
-    "arbiter",
-    "reflector",
-    "reviewer",
-    "merger",
-    "planner",
-    "selector",
-    "domain",
-    "answer",
-    "judge",
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
+CueList = Literal[
+    "amnesia_en",
+    "amnesia_zh",
+    "asked_en",
+    "asked_zh",
+    "fillers",
+    "past_en",
+    "past_zh",
+    "future_en",
+    "future_zh",
+    "explain",
 ]
+GroupList = Literal["fields", "statuses"]
 
 
 @cache
-def prompt(name: PromptName, language: Language) -> str:
-    """The text of a prompt, without the final newline."""
+def prompt(name: str, language: Language) -> str:
+    """The text of a prompt that ships, without the final newline."""
     path = files("topicloom.prompts") / language / f"{name}.md"
     return path.read_text(encoding="utf-8").strip()
+
+
+@cache
+def prompt_names() -> tuple[str, ...]:
+    """Names of the prompts that ship, sorted."""
+    folder = files("topicloom.prompts") / LANGUAGES[0]
+    return tuple(sorted(f.name.removesuffix(".md") for f in folder.iterdir()))
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The prompts of an application: its own where it has some, else those that ship."""
+
+    own: Mapping[tuple[Language, str], str] = field(default_factory=dict)
+    """Texts by language and name."""
+
+    @classmethod
+    def of(cls, folder: Path | None) -> Self:
+        """The prompts of a folder such as `prompts/en/reader.md`, read once; None for ours.
+
+        Raises:
+            ConfigurationError: The folder is missing, or holds a file that is no prompt of ours;
+                all such files are named.
+        """
+        if folder is None:
+            return cls()
+        if not folder.is_dir():
+            raise ConfigurationError(f"no folder of prompts at {str(folder)!r}")
+        known = {f"{la}/{n}.md": (la, n) for la in LANGUAGES for n in prompt_names()}
+        found = {
+            p.relative_to(folder).as_posix(): p
+            for p in sorted(folder.rglob("*"))
+            if p.is_file() and not p.name.startswith(".")
+        }
+        unknown = [name for name in found if name not in known]
+        if unknown:
+            raise ConfigurationError(
+                f"no prompts of ours in {str(folder)!r}: {', '.join(unknown)}; there are "
+                f"{', '.join(prompt_names())}, each as <language>/<name>.md"
+            )
+        return cls({known[name]: p.read_text("utf-8").strip() for name, p in found.items()})
+
+    def __call__(self, name: str, language: Language) -> str:
+        """The text of a prompt, without the final newline."""
+        return self.own.get((language, name)) or prompt(name, language)
+
+
+def cue_list(*names: CueList, more: Sequence[str] = ()) -> Cues:
+    """The cues of some lists together.
+
+    Args:
+        names: Which lists.
+        more: Further phrases, in the form of the lists' lines.
+    """
+    lines = [line for n in names for line in _cue_text(n).splitlines()]
+    return Cues.of([*lines, *more])
+
+
+def word_groups(name: GroupList) -> tuple[frozenset[str], ...]:
+    """Words that mean the same, in lower case, a group each."""
+    lines = (line for line in _cue_text(name).splitlines() if line and not line.startswith("#"))
+    return tuple(frozenset(word.strip().lower() for word in line.split(",")) for line in lines)
+
+
+def _cue_text(name: CueList | GroupList) -> str:
+    return (files("topicloom.prompts") / "cues" / f"{name}.txt").read_text("utf-8")

@@ -37,6 +37,16 @@ class Wording:
     """Line before its active events."""
     templates: str
     """Line before the names of templates."""
+    candidates: str
+    """Line before the candidates of a selection."""
+    picks: str
+    """Line that says how many may be picked; `{limit}`."""
+    known_facts: str
+    """Line before the facts that are known about the user."""
+    one_topic: str
+    """Line before the first of two topics."""
+    other_topic: str
+    """Line before the second one."""
     part: str
     """Line before a segment; `{number}`."""
     days: str
@@ -64,6 +74,11 @@ _WORDINGS: Mapping[Language, Wording] = {
         data="=== The data ===",
         events="=== Active events ===",
         templates="=== Templates ===",
+        candidates="=== Candidates ===",
+        picks="Pick at most {limit}.",
+        known_facts="=== Known about the user ===",
+        one_topic="=== One topic ===",
+        other_topic="=== Another topic ===",
         part="-- part {number} --",
         days="Days: {days}",
         missing="-- {count:,} earlier messages are not shown --",
@@ -87,6 +102,11 @@ _WORDINGS: Mapping[Language, Wording] = {
         data="=== 数据 ===",
         events="=== 进行中的事 ===",
         templates="=== 模板 ===",
+        candidates="=== 候选条目 ===",
+        picks="最多选 {limit} 条。",
+        known_facts="=== 已知的用户情况 ===",
+        one_topic="=== 一个话题 ===",
+        other_topic="=== 另一个话题 ===",
         part="-- 第 {number} 段 --",
         days="日子：{days}",
         missing="-- 更早的 {count:,} 条消息未列出 --",

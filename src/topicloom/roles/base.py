@@ -1,42 +1,21 @@
-"""What a model does here: one Protocol a role, with its request and its answer."""
+"""What roles have in common: how one is asked, what it answers, and what it says of itself."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
-import numpy as np
-from langchain_core.messages import AIMessageChunk, BaseMessage
-from langchain_core.tools import BaseTool
-from numpy.typing import NDArray
+from topicloom.perception.embedder import Embedder
 
-from topicloom.state.blocks import LogicalBlock
-from topicloom.state.boundary import BoundaryQuestion
-from topicloom.state.facts import Claim, Fact
-from topicloom.state.recall import Reading
-from topicloom.state.records import Record
-from topicloom.state.review import Assessment
-from topicloom.state.session import Language
-from topicloom.state.splitting import Assignment
-from topicloom.state.topics import Topic
+if TYPE_CHECKING:
+    from topicloom.roles.chat import Chat
 
-RoleName = Literal[
-    "splitter",
-    "reader",
-    "router",
-    "brief",
-    "responder",
-    "rewriter",
-    "arbiter",
-    "reflector",
-    "reviewer",
-    "merger",
-    "planner",
-    "selector",
-]
+RoleName = str
+"""Name of a role, as `registry.ROLES` has it."""
 
+P = TypeVar("P")
 Q = TypeVar("Q")
 Q_contra = TypeVar("Q_contra", contravariant=True)
 A = TypeVar("A")
@@ -61,13 +40,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[A_co]):
-    """A role's answer, with what it cost and what had to be mended."""
+    """A role's answer, with what it cost and what had to be repaired."""
 
     value: A_co
     usage: Usage | None = None
     """None for embedded roles."""
     remarks: tuple[str, ...] = ()
-    """What had to be mended in the answer."""
+    """What had to be repaired in the answer."""
 
 
 class Role(Protocol[Q_contra, A_co]):
@@ -107,220 +86,35 @@ class Local(Generic[Q, A]):
         return await asyncio.to_thread(self.call, request)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRequest:
-    """One topic window to read."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleSpec(Generic[P]):
+    """What a role says of itself, at the end of its file; `P` is its Protocol."""
 
-    session: str
-    """The session, by which prompts of the same window are compared."""
-    topic: Topic
-    """The topic."""
-    records: Sequence[Record]
-    """Its messages, in order."""
-    tail: Sequence[Record]
-    """The messages in view of the main window and some before them, the newest last."""
-    query: str
-    """What to answer, with references resolved."""
-    language: Language
-    weights: Mapping[str, float] = field(default_factory=dict)
-    """Worth of messages for the query by the local index, by short id, 0 to 1."""
-    prior: float = 0.0
-    """Relevance of the topic by the local index, 0 to 1."""
+    name: RoleName
+    """That of its module, and of its prompts."""
+    purpose: str
+    """What it does, in a sentence, for the documentation."""
+    answers: type
+    """What it answers with, whoever plays it."""
+    items: type = object
+    """What such an answer is made of, if it is a tuple."""
+    model: Literal["strong", "cheap"] = "cheap"
+    """Which model plays it if none is named for it (spec 000, 14.5)."""
+    played: Literal["always", "if named", "with a domain"] = "always"
+    """When a model plays it: where there is one, only where one is named for this role, or only
+    where the application has a domain."""
+    chat: Callable[[Chat], P]
+    """Makes the form that a chat model plays."""
+    named: Mapping[str, Callable[[str, float], P]] = field(default_factory=dict)
+    """Makes other forms, of a model's name and a deadline in seconds; by what the name of such a
+    model begins with."""
+    embedded: Callable[[Embedder], P] | None = None
+    """Makes the form that needs no model; None if there is none."""
+    without: str = ""
+    """What a turn does where it fails, in a few words; empty if the embedded form stands in."""
 
-
-class Reader(Role[ReadRequest, Reading], Protocol):
-    """Reads a whole topic and hands over a score, ids worth quoting and a summary."""
-
-
-@dataclass(frozen=True, slots=True)
-class SplitRequest:
-    """Blocks to assign to topics."""
-
-    session: str
-    blocks: Sequence[LogicalBlock]
-    """The blocks, in order."""
-    segments: Sequence[int]
-    """For each block, the number of the adsorber's segment that it lies in."""
-    topics: Sequence[Topic]
-    """Open topics that a block may go to, under their full names (`House / Kitchen`)."""
-    affinity: Mapping[str, NDArray[np.float32]]
-    """By topic id, how near its messages are to each block [blocks]."""
-    active: frozenset[str]
-    """Ids of those that are active."""
-    previous: str | None
-    """Id of the topic that the messages before the first block went to."""
-    language: Language
-    dividing: Topic | None = None
-    """The topic that all of the blocks are of, when it is to be divided into sub-topics."""
-
-
-class Splitter(Role[SplitRequest, tuple[Assignment, ...]], Protocol):
-    """Assigns messages to existing or new topics."""
-
-
-@dataclass(frozen=True, slots=True)
-class RouteRequest:
-    """A search for topics."""
-
-    session: str
-    query: str
-    """What to look for."""
-    tail: Sequence[Record]
-    """The newest messages."""
-    topics: Sequence[Topic]
-    """Candidates: recent ones first, then those that the index found."""
-    priors: dict[str, float]
-    """What the local index says of each, 0 to 1."""
-    when: str | None
-    """Days that the candidates lie in, for the model to read; None for any time."""
-    language: Language
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """What a router found."""
-
-    relevance: dict[str, float]
-    """Relevance by topic id, 0 to 1."""
-    reason: str = ""
-    """Why nothing was found."""
-
-
-class Router(Role[RouteRequest, Route], Protocol):
-    """Finds the topics that a query means, from their briefs."""
-
-
-@dataclass(frozen=True, slots=True)
-class BriefRequest:
-    """A topic whose brief has to be written again."""
-
-    session: str
-    topic: Topic
-    """The topic with its former name and brief."""
-    records: Sequence[Record]
-    """Its messages, in order."""
-    language: Language
-
-
-@dataclass(frozen=True, slots=True)
-class Brief:
-    """A topic's name and brief."""
-
-    name: str
-    text: str
-    """About 1 KB."""
-
-
-class BriefWriter(Role[BriefRequest, Brief], Protocol):
-    """Writes the brief by which a topic is recognised."""
-
-
-@dataclass(frozen=True, slots=True)
-class RewriteRequest:
-    """A message whose references have to be resolved."""
-
-    session: str
-    text: str
-    tail: Sequence[Record]
-    """The messages before it."""
-    language: Language
-
-
-class Rewriter(Role[RewriteRequest, str], Protocol):
-    """Rewrites a message so that it stands by itself."""
-
-
-class Arbiter(Role[BoundaryQuestion, float], Protocol):
-    """Says how likely a message, of which screening left it in doubt, continues the topic."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReflectRequest:
-    """A stretch of conversation to reflect upon."""
-
-    session: str
-    records: Sequence[Record]
-    """What was really said, in order."""
-    facts: Sequence[Fact]
-    """What is known about the user, in order; a new fact may take the place of one."""
-    language: Language
-
-
-@dataclass(frozen=True, slots=True)
-class Reflected:
-    """What a reflector found."""
-
-    claims: tuple[Claim, ...]
-    """Facts about the user, in order; not checked yet."""
-
-
-class Reflector(Role[ReflectRequest, Reflected], Protocol):
-    """Finds what is worth knowing about the user for good."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewRequest:
-    """A topic to review."""
-
-    session: str
-    topic: Topic
-    """The topic with its former name, brief and summary."""
-    records: Sequence[Record]
-    """Its messages, in order; for two topics that may be merged, those of both."""
-    language: Language
-    uses: int = 0
-    """How often it was quoted lately, and how many topics refer to it."""
-
-
-class Reviewer(Role[ReviewRequest, Assessment], Protocol):
-    """Sums a topic up and says how much it matters (spec 000, 4.8)."""
-
-
-@dataclass(frozen=True, slots=True)
-class MergeRequest:
-    """Two topics that may be about the same thing."""
-
-    session: str
-    topics: tuple[Topic, Topic]
-    """The topics, with briefs and summaries."""
-    likeness: float
-    """How alike the index finds them: a cosine."""
-    language: Language
-
-
-class Merger(Role[MergeRequest, float], Protocol):
-    """Says how likely two topics are about the same thing."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyRequest:
-    """The main window, laid out."""
-
-    session: str
-    messages: Sequence[BaseMessage]
-    """The prompt: system message first, the message to answer (or tool results) last."""
-    tools: Sequence[BaseTool]
-    """Tools that may be called; empty when it has to answer in words."""
-    query: str
-    """What to answer."""
-    sources: Sequence[Record]
-    """Originals that the prompt quotes or shows, those recalled last first: what an embedded
-    responder answers from."""
-    language: Language
-
-
-class Responder(Protocol):
-    """Writes the reply, as a stream of chunks; the last ones may carry tool calls and usage."""
-
-    @property
-    def model(self) -> str:
-        """Name for receipts."""
-        ...
-
-    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
-        """The reply."""
-        ...
-
-    def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
-        """The reply, without blocking the event loop."""
-        ...
+    def accepts(self, value: object) -> bool:
+        """True if the value is what the role answers with; roles may be anybody's code."""
+        if not isinstance(value, self.answers):
+            return False
+        return not isinstance(value, tuple) or all(isinstance(v, self.items) for v in value)

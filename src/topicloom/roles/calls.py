@@ -16,28 +16,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from topicloom.errors import UnusableAnswerError
-from topicloom.roles.base import Answer, Brief, Reflected, Role, RoleName, Route
-from topicloom.roles.planning import Selection
-from topicloom.state.plan import Plan
-from topicloom.state.recall import Reading
+from topicloom.roles.base import Answer, Role, RoleName
+from topicloom.roles.registry import spec_of
 from topicloom.state.receipt import Call
-from topicloom.state.review import Assessment
-from topicloom.state.splitting import Assignment
-
-_KINDS: dict[RoleName, type] = {
-    "splitter": tuple,
-    "reader": Reading,
-    "router": Route,
-    "brief": Brief,
-    "rewriter": str,
-    "arbiter": float,
-    "reflector": Reflected,
-    "reviewer": Assessment,
-    "merger": float,
-    "planner": Plan,
-    "selector": Selection,
-}
-"""What each role answers with; roles may be anybody's code."""
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -189,10 +170,8 @@ def _checked(ask: Ask, answer: Answer[Any]) -> Answer[Any]:
     Raises:
         UnusableAnswerError: If it is something else.
     """
-    kind = _KINDS[ask.name]
     value = answer.value if isinstance(answer, Answer) else answer
-    whole = isinstance(value, tuple) and all(isinstance(a, Assignment) for a in value)
-    if not isinstance(answer, Answer) or not (whole if kind is tuple else isinstance(value, kind)):
+    if not isinstance(answer, Answer) or not spec_of(ask.name).accepts(value):
         raise UnusableAnswerError(f"a {ask.name} may not answer with {type(value).__name__!r}")
     return answer
 

@@ -10,7 +10,7 @@ from typing import Any, Required, TypedDict, Unpack
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
-from topicloom.roles.team import Roles
+from topicloom.roles.registry import Roles
 from topicloom.scheduling.reflect import Reflecting, Reflection
 from topicloom.scheduling.scheduler import ReflectionScheduler
 from topicloom.scheduling.sessions import StoredSessions

@@ -6,9 +6,10 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from topicloom.errors import UnusableAnswerError
-from topicloom.roles.base import BriefRequest, ReflectRequest
+from topicloom.reflection.reflector import REFLECTOR, ReflectRequest
+from topicloom.roles.brief import BRIEF, BriefRequest
 from topicloom.roles.calls import Ask, Outcome, Step, arun, ask_either, run
-from topicloom.roles.team import Roles
+from topicloom.roles.registry import Roles
 from topicloom.scheduling.grounding import Grounded, grounded
 from topicloom.scheduling.records import ChatRecords, chat_records, native_records
 from topicloom.scheduling.sessions import StoredSessions
@@ -136,7 +137,7 @@ class Reflecting:
             return Grounded((), {})
         known = tuple(self._sessions.kept.facts(core.id).values())
         request = ReflectRequest(core.id, said.records, known, core.language)
-        players = (self._roles.reflector, self._roles.fallback.reflector)
+        players = self._roles.in_turn(REFLECTOR)
         answer = yield from ask_either("reflector", players, request, calls)
         if answer is None:
             failures = "; ".join(str(c.failure) for c in calls)
@@ -150,7 +151,7 @@ class Reflecting:
         found: list[BriefUpdate] = []
         for topic, records in _touched(core, store, first, last):
             request = BriefRequest(core.id, topic, records, core.language)
-            players = (self._roles.brief, self._roles.fallback.brief)
+            players = self._roles.in_turn(BRIEF)
             brief = yield from ask_either("brief", players, request, calls, topic.id)
             update = brief and update_of(topic, brief.name or topic.name, brief.text)
             found += [update] if update else []

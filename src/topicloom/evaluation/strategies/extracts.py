@@ -14,7 +14,7 @@ from topicloom.context.segments import Summarize
 from topicloom.context.tokens import budget_tokens
 from topicloom.evaluation.strategies.base import shown
 from topicloom.perception.embedder import Embedder
-from topicloom.roles.summaries import extractive
+from topicloom.roles.brief import summarize_by_extracts
 from topicloom.state.records import Record
 
 
@@ -36,7 +36,7 @@ class ExtractiveChatModel(BaseChatModel):
             embedder: Compares lines.
             limit: Tokens of an answer.
         """
-        return cls(summarize=extractive(embedder, budget_tokens, limit))
+        return cls(summarize=summarize_by_extracts(embedder, budget_tokens, limit))
 
     @property
     def _llm_type(self) -> str:

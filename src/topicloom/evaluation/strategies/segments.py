@@ -9,8 +9,8 @@ from topicloom.context.segments import SegmentLayout, Summarize, SummaryManager
 from topicloom.evaluation.conversations import RecordedMessage
 from topicloom.evaluation.replay import as_message
 from topicloom.evaluation.strategies.base import COUNTER, Context, Desk, Listener, quoted_in
-from topicloom.roles.llm import Chat, LLMBriefWriter
-from topicloom.roles.summaries import extractive, written
+from topicloom.roles.brief import ChatBriefWriter, summarize_by_briefs, summarize_by_extracts
+from topicloom.roles.chat import Chat
 from topicloom.state.records import Record, record_of
 
 SUMMARY_TOKENS = 200
@@ -57,5 +57,7 @@ class SegmentSummaries(Listener):
     @staticmethod
     def _summarizer(desk: Desk) -> Summarize:
         if desk.chat is None:
-            return extractive(desk.embedder, COUNTER.text, SUMMARY_TOKENS)
-        return written(LLMBriefWriter(Chat.of(desk.chat, PrefixMeter())), desk.language)
+            return summarize_by_extracts(desk.embedder, COUNTER.text, SUMMARY_TOKENS)
+        return summarize_by_briefs(
+            ChatBriefWriter(Chat.of(desk.chat, PrefixMeter())), desk.language
+        )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from langchain_core.runnables import RunnableConfig
@@ -16,8 +15,8 @@ from topicloom.evaluation.recorded_time import RecordedClock
 from topicloom.evaluation.replay import exchanges, feed, session_of
 from topicloom.evaluation.strategies.base import COUNTER, Context, Desk, Listener
 from topicloom.graph.session import build_session_graph
-from topicloom.roles.embedded import embedded_roles
-from topicloom.roles.recorded import RecordedResponder
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
@@ -44,7 +43,7 @@ class SessionGraphStrategy(Listener):
         chosen = {"window": WINDOW, "recall_tokens": desk.budget}
         self._graph = build_session_graph(
             settings=(settings or Settings()).model_copy(update=chosen),
-            roles=replace(embedded_roles(desk.embedder), responder=self._recorded),
+            roles=embedded_roles(desk.embedder).replace(RESPONDER, self._recorded),
             storage=self._storage,
             counter=COUNTER,
             clock=self._clock,

@@ -9,9 +9,9 @@ from langchain_core.runnables import Runnable
 from topicloom.errors import StorageError
 from topicloom.nodes.review.desk import ReviewDesk
 from topicloom.nodes.step import Update, dumped, node
-from topicloom.roles.base import ReviewRequest
+from topicloom.review.reviewer import REVIEWER, ReviewRequest
 from topicloom.roles.calls import Ask, Outcome, Step, ask_either
-from topicloom.roles.team import Roles
+from topicloom.roles.registry import Roles
 from topicloom.state.receipt import Call
 from topicloom.state.review import Assessment
 from topicloom.state.review_channels import AssessTask
@@ -42,7 +42,7 @@ def assessed(
     roles: Roles, request: ReviewRequest, calls: list[Call]
 ) -> Generator[Sequence[Ask], Sequence[Outcome], Assessment | None]:
     """What the reviewer says, or its stand-in; what was called is added to `calls`."""
-    reviewers = (roles.reviewer, roles.fallback.reviewer)
+    reviewers = roles.in_turn(REVIEWER)
     found = yield from ask_either("reviewer", reviewers, request, calls, request.topic.id)
     if found is None:
         return None

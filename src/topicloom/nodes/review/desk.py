@@ -14,7 +14,7 @@ from topicloom.nodes.step import Update
 from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.embedder import Embedder
 from topicloom.roles.calls import Step, arun, run
-from topicloom.roles.team import Roles
+from topicloom.roles.registry import Roles
 from topicloom.state.review import ReviewPolicy
 from topicloom.state.review_channels import ReviewState
 from topicloom.storage.sessions import SessionStore

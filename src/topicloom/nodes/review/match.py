@@ -12,7 +12,8 @@ from topicloom.nodes.review.assess import assessed
 from topicloom.nodes.review.desk import ReviewDesk
 from topicloom.nodes.review.likeness import Kernels, kernels_of, sum_of
 from topicloom.nodes.step import Update, dumped, node
-from topicloom.roles.base import MergeRequest, ReviewRequest
+from topicloom.review.merger import MERGER, MergeRequest
+from topicloom.review.reviewer import ReviewRequest
 from topicloom.roles.calls import Ask, Outcome, Step, ask_each
 from topicloom.state.activation import handed_on
 from topicloom.state.merging import in_order
@@ -101,7 +102,7 @@ def _confirmed(
         for p in pairs
     ]
     topics = [p.kept for p in pairs]
-    answers = yield from ask_each("merger", desk.roles.merger, requests, topics)
+    answers = yield from ask_each("merger", desk.roles[MERGER], requests, topics)
     calls += [call for _, call in answers]
     said = [answer is not None and answer >= _YES for answer, _ in answers]
     agreed = [p.model_copy(update={"same": s}) for p, s in zip(pairs, said, strict=True)]

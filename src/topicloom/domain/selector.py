@@ -1,0 +1,271 @@
+"""The selector: it picks the candidates worth the main model's reading (spec 004)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol
+
+from langchain_core.messages import BaseMessage
+
+from topicloom.context.tokens import TokenCounter
+from topicloom.context.transcript import Transcript
+from topicloom.context.windows import PromptWindow
+from topicloom.errors import UnusableAnswerError
+from topicloom.perception.names import Names
+from topicloom.prompts.wording import wording
+from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.markup import child, elements, first_of, has_tag, json_values, strings
+from topicloom.roles.values import clip, note_repairs
+from topicloom.state.candidates import Candidate
+from topicloom.state.curation import FAINT, one_line
+from topicloom.state.plan import Plan
+from topicloom.state.records import Record
+from topicloom.state.session import Language
+
+_RATIONALE = 300
+"""Characters of a rationale."""
+_MESSAGE_TOKENS = 200
+"""Tokens that a message of the conversation is shown with."""
+_ID = re.compile(r"(?:lore|narrative|event|topic)_[\w.-]*\w", re.I)
+_PICKS = ("pick", "item", "entry", "id")
+_LISTS = ("ids", "picks", "selected", "selection", "selected_ids", "items")
+_MOST = 50
+"""Ids that are looked at."""
+_ASKED = 0.2
+"""Bonus for a candidate that the message names."""
+_LENT = 0.5
+"""Share of its own worth that a candidate lends to those it names. On HotpotQA (docs/curation.md)
+.4 to .8 do about the same; without it, .68 of the questions have all they need picked, not .88."""
+
+_RATIONALES: Mapping[Language, tuple[str, str, str]] = {
+    "en": ("Asked for by name: {}.", "“{}” is named by “{}”.", "Nearest in words and meaning."),
+    "zh": ("点名问到：{}。", "“{}”见于“{}”。", "措辞和意思最接近。"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SelectRequest:
+    """Candidates to choose from."""
+
+    session: str
+    query: str
+    """What to answer."""
+    tail: Sequence[Record]
+    """The newest messages, oldest first."""
+    plan: Plan
+    """The plan of the turn."""
+    candidates: Sequence[Candidate]
+    """Best first."""
+    limit: int
+    """How many may be chosen."""
+    language: Language
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The candidates that were chosen."""
+
+    ids: tuple[str, ...]
+    """Ids of candidates, best first."""
+    rationale: str = ""
+    """Why, in a sentence."""
+
+
+class Selector(Role[SelectRequest, Selection], Protocol):
+    """Picks the few candidates that are worth the main model's reading."""
+
+
+class ChatSelector(ChatRole[SelectRequest, Selection]):
+    """Takes out what merely sounds alike (spec 004, 6.3)."""
+
+    role = "selector"
+
+    def dialogue(self, request: SelectRequest) -> Dialogue[Answer[Selection]]:
+        """Pick; ids that are no candidates, and those past the limit, are dropped."""
+        prompt = selector_messages(request, self._chat.prompt_window)
+        known = {c.id for c in request.candidates}
+        asked = yield from ask(
+            self._chat, request, "selector", prompt, lambda t: _parse_known(t, known), "selection"
+        )
+        ids = [i for i in asked.value.ids if i in known]
+        remarks = (
+            *note_repairs(
+                [i for i in asked.value.ids if i not in known],
+                "id is no candidate",
+                "ids are no candidates",
+            ),
+            *note_repairs(ids[request.limit :], "pick too many", "picks too many"),
+        )
+        chosen = Selection(tuple(ids[: request.limit]), clip(asked.value.rationale, _RATIONALE))
+        return Answer(chosen, asked.usage, asked.remarks + remarks)
+
+
+def _parse_known(text: str, known: Set[str]) -> Selection:
+    """A selection of at least one candidate, unless nothing was to be picked.
+
+    Raises:
+        UnusableAnswerError: If it cannot be read, or picks nothing but what does not exist.
+    """
+    selection = parse_selection(text)
+    if selection.ids and known.isdisjoint(selection.ids):
+        raise UnusableAnswerError(f"none of {len(selection.ids)} picked ids is a candidate")
+    return selection
+
+
+def selector_messages(request: SelectRequest, window: PromptWindow) -> list[BaseMessage]:
+    """The prompt by which candidates are picked; they stand last.
+
+    Candidates that do not fit the window are left out, the worst first; messages go before them.
+    """
+    counter, language = window.counter, request.language
+    words = wording(language)
+    asked = f"{words.message}\n{request.query}\n{words.candidates}\n"
+    asked += words.picks.format(limit=request.limit)
+    room = window.room("selector", language, asked)
+    listed = _fitting([_candidate_line(c) for c in request.candidates], counter, room * 3 // 4)
+    room -= sum(counter.text(line) + 1 for line in listed)
+    said = Transcript(counter, _MESSAGE_TOKENS, language).lines(request.tail)
+    recent = _fitting(said[::-1], counter, room)[::-1]
+    return window.messages(
+        "selector",
+        language,
+        "\n".join(recent) or words.nothing,
+        "\n".join([asked, *(listed or [words.nothing])]),
+    )
+
+
+def _fitting(lines: Sequence[str], counter: TokenCounter, room: int) -> list[str]:
+    """The first lines that fit."""
+    kept: list[str] = []
+    for line in lines:
+        room -= counter.text(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    return kept
+
+
+def _candidate_line(candidate: Candidate) -> str:
+    """A candidate in one line: nothing in it can pass for a line of ours."""
+    named = " ".join(filter(None, [one_line(candidate.title), *_tagged(candidate)]))
+    return f"[{candidate.id}] {named}: {candidate.preview}"
+
+
+def _tagged(candidate: Candidate) -> list[str]:
+    tags = ", ".join(map(one_line, candidate.tags))
+    return [f"({tags})"] if tags else []
+
+
+def parse_selection(text: str) -> Selection:
+    """The ids that a selector picked; they may be made up.
+
+    Raises:
+        UnusableAnswerError: If there is neither a pick nor an empty selection.
+    """
+    return first_of(text, "selection", _selection_of_tags, _selection_of_json, _selection_of_words)
+
+
+def _selection_of_tags(text: str) -> Selection | None:
+    for name in _PICKS:
+        ids = _unique(e.field("id") or e.body for e in elements(text, name, "selection"))
+        if ids:
+            return Selection(ids, _parse_rationale(text))
+    inside = child(text, "selection")
+    if not has_tag(text, "selection") or inside.startswith(("[", "{")):
+        return None
+    return Selection(_unique(_ID.findall(inside)), _parse_rationale(text))
+
+
+def _selection_of_json(text: str) -> Selection | None:
+    for value in json_values(text):
+        listed = value
+        if isinstance(value, dict):
+            lists = [value[n] for n in _LISTS if isinstance(value.get(n), list)]
+            if not lists:
+                continue
+            listed = lists[0]
+        ids = _unique(v if isinstance(v, str) else strings(v).get("id", "") for v in listed)
+        if ids or not listed:
+            return Selection(ids, strings(value).get("rationale", "") or _parse_rationale(text))
+    return None
+
+
+def _selection_of_words(text: str) -> Selection | None:
+    ids = _unique(_ID.findall(text))
+    return Selection(ids) if ids else None
+
+
+def _parse_rationale(text: str) -> str:
+    return " ".join(child(text, "rationale", *_PICKS, "selection").split())
+
+
+def _unique(found: Iterator[str] | list[str]) -> tuple[str, ...]:
+    bare = (text.strip(" \t\n[](){}\"'`“”‘’<>/,;，；、") for text in islice(found, _MOST))
+    return tuple(dict.fromkeys(text for text in bare if text))
+
+
+class EmbeddedSelector(Local[SelectRequest, Selection]):
+    """Picks candidates by score, raising what is asked for by name and what the others name.
+
+    A question of two steps ("where does the director of that film live?") finds the film by its
+    words; the director, whom no word of the question fits, is found because the film names her.
+    """
+
+    def call(self, request: SelectRequest) -> Answer[Selection]:
+        """Pick from the previews."""
+        candidates = request.candidates
+        names = Names([c.title for c in candidates])
+        asked = names.within(" ".join([request.query, *request.plan.search.keywords]))
+        own = [c.score + _ASKED * (row in asked) for row, c in enumerate(candidates)]
+        source = _naming(candidates, names, own)
+        worth = [own[r] + (_LENT * own[s] if s is not None else 0) for r, s in enumerate(source)]
+        order = sorted(range(len(candidates)), key=lambda row: -worth[row])
+        picks = [row for row in order if worth[row] >= FAINT][: request.limit]
+        why = _rationale(candidates, picks, asked, source, request.language)
+        return Answer(Selection(tuple(candidates[row].id for row in picks), why))
+
+
+def _naming(
+    candidates: Sequence[Candidate], names: Names, worth: Sequence[float]
+) -> list[int | None]:
+    """For each candidate, the best other that names it."""
+    best: list[int | None] = [None] * len(candidates)
+    for row in sorted(range(len(candidates)), key=lambda row: -worth[row]):
+        for named in names.within(candidates[row].preview):
+            if best[named] is None and candidates[named].title != candidates[row].title:
+                best[named] = row
+    return best
+
+
+def _rationale(
+    candidates: Sequence[Candidate],
+    picks: Sequence[int],
+    asked: Collection[int],
+    source: Sequence[int | None],
+    language: Language,
+) -> str:
+    """Why these were picked, as far as it was by name."""
+    asking, linking, otherwise = _RATIONALES[language]
+    titles = [c.title for c in candidates]
+    named = ", ".join(dict.fromkeys(f"“{titles[row]}”" for row in picks if row in asked))
+    reasons = [asking.format(named)] if named else []
+    for row in picks:
+        by = source[row]
+        if by is not None and row not in asked:
+            reasons.append(linking.format(titles[row], titles[by] or candidates[by].id))
+    return " ".join(reasons) or (otherwise if picks else "")
+
+
+SELECTOR: RoleSpec[Selector] = RoleSpec(
+    name="selector",
+    purpose="picks what else is worth knowing from what a curation found",
+    answers=Selection,
+    played="with a domain",
+    chat=ChatSelector,
+    embedded=lambda embedder: EmbeddedSelector(),
+    without="the candidates that score best are taken",
+)

@@ -1,0 +1,85 @@
+"""The merger: it says whether two topics are about the same thing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from langchain_core.messages import BaseMessage
+
+from topicloom.context.windows import PromptWindow
+from topicloom.prompts.wording import wording
+from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.values import clip, parse_verdict
+from topicloom.state.session import Language
+from topicloom.state.topics import Topic
+
+_SHOWN = 4_000
+"""Characters shown of what is known of a topic."""
+SAME_TOPIC = 0.75
+"""Likeness from which two topics are taken for one. What is merged by mistake is hard to part: none
+of 9,524 pairs of halves of different threads came up to it (IRC, GoodAI, interleaved Chinese; the
+nearest had .748); of those of one thread 29 % of IRC and 20 % of GoodAI did, in Chinese none
+(`benchmarks/merging.py`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """Two topics that may be about the same thing."""
+
+    session: str
+    topics: tuple[Topic, Topic]
+    """The topics, with briefs and summaries."""
+    likeness: float
+    """How alike the index finds them: a cosine."""
+    language: Language
+
+
+class Merger(Role[MergeRequest, float], Protocol):
+    """Says how likely two topics are about the same thing."""
+
+
+class ChatMerger(ChatRole[MergeRequest, float]):
+    """YES is 1 and NO is 0."""
+
+    role = "merger"
+
+    def dialogue(self, request: MergeRequest) -> Dialogue[Answer[float]]:
+        """Ask, and once more if the answer is neither."""
+        prompt = merger_messages(request, self._chat.prompt_window)
+        asked = yield from ask(self._chat, request, "merger", prompt, parse_verdict, "YES / NO")
+        return Answer(float(asked.value), asked.usage, asked.remarks)
+
+
+def merger_messages(request: MergeRequest, window: PromptWindow) -> list[BaseMessage]:
+    """The prompt by which two topics are compared."""
+    words = wording(request.language)
+    one, other = map(_text_of, request.topics)
+    return window.messages(
+        "merger", request.language, f"{words.one_topic}\n{one}", f"{words.other_topic}\n{other}"
+    )
+
+
+def _text_of(topic: Topic) -> str:
+    days = f"{topic.first_at[:10]} .. {topic.last_at[:10]}" if topic.first_at else ""
+    known = [topic.name, days, topic.brief, topic.summary]
+    return clip("\n".join(text for text in known if text), _SHOWN)
+
+
+class EmbeddedMerger(Local[MergeRequest, float]):
+    """Goes by the likeness alone."""
+
+    def call(self, request: MergeRequest) -> Answer[float]:
+        """1 or 0."""
+        return Answer(float(request.likeness >= SAME_TOPIC))
+
+
+MERGER: RoleSpec[Merger] = RoleSpec(
+    name="merger",
+    purpose="says whether two topics are about the same thing, in a review",
+    answers=float,
+    chat=ChatMerger,
+    embedded=lambda embedder: EmbeddedMerger(),
+    without="the two topics stay apart",
+)

@@ -1,0 +1,219 @@
+"""The reviewer: it sums a topic up and says how much it matters (spec 000, 4.8)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from topicloom.perception.embedder import Embedder
+from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.roles.brief import (
+    BriefRequest,
+    EmbeddedBriefWriter,
+    brief_messages,
+    brief_of,
+    central_messages,
+)
+from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.markup import first_of, lookups
+from topicloom.roles.values import clip, score_in
+from topicloom.state.records import Record
+from topicloom.state.review import Assessment
+from topicloom.state.session import Language
+from topicloom.state.topics import Topic
+
+_SUMMARY_LIMIT = 4_000
+"""Characters of a summary; the prompt asks for half of it."""
+_UNKNOWN = 0.5
+"""Importance of a topic of which the answer does not say it."""
+_WORDS: Mapping[str, float] = {
+    "high": 0.9,
+    "medium": 0.5,
+    "low": 0.1,
+    "高": 0.9,
+    "中": 0.5,
+    "低": 0.1,
+}
+_NO = re.compile(r"\W*(?:no|false|否|不)", re.I)
+_TAGS = ("name", "brief", "summary", "importance", "lasting", "topic_review")
+_READ = 400
+"""Newest messages of the user that are weighed."""
+_QUOTED = 12
+"""Messages that a summary quotes at most."""
+_SUMMARY, _LINE = 2_000, 240
+"""Characters of a summary and of a line in it: a few hundred words at most."""
+_SIZE, _SPAN, _USE, _OWN, _TOLD = 0.35, 0.15, 0.25, 0.05, 0.2
+"""What exchanges, days, uses, the user's share of the words, and the share of the user's messages
+that tell something count. The sum is 1."""
+_WORTH_KEEPING = 0.6
+"""Least importance of a topic in which the user told something, and most of one in which nothing
+was told: `ReviewPolicy.important`, from which topics stay. Whether it will ever be wanted again
+only someone can say who understands it. Archiving it all the same cost an order of events in BEAM
+500k; see `docs/reviews.md`."""
+_ONCE = 2
+"""Exchanges of one day up to which a topic that was never used again is over, if all that the
+user did was to ask."""
+_STATEMENT = re.compile(r"[^.!?。！？\n]{4,}(?:[.!。！\n]|$)")
+"""A sentence that does not end as a question."""
+_OWN_AFFAIRS = re.compile(
+    r"\b(?:i|i['’](?:m|ve|d|ll)|my|mine|myself|we|we['’](?:re|ve|d|ll)|our|ours)\b|[我咱俺]",
+    re.IGNORECASE,
+)
+"""The user's own affairs: who asks about them tells of them ("I earn 85,000, is that little?")."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRequest:
+    """A topic to review."""
+
+    session: str
+    topic: Topic
+    """The topic with its former name, brief and summary."""
+    records: Sequence[Record]
+    """Its messages, in order; for two topics that may be merged, those of both."""
+    language: Language
+    uses: int = 0
+    """How often it was quoted lately, and how many topics refer to it."""
+
+
+class Reviewer(Role[ReviewRequest, Assessment], Protocol):
+    """Sums a topic up and says how much it matters (spec 000, 4.8)."""
+
+
+class ChatReviewer(ChatRole[ReviewRequest, Assessment]):
+    """Reviews a topic from its messages and its former brief."""
+
+    role = "reviewer"
+
+    def dialogue(self, request: ReviewRequest) -> Dialogue[Answer[Assessment]]:
+        """Review the topic; what the answer does not give stays as it was."""
+        topic = request.topic
+        prompt = brief_messages(_brief_request(request), self._chat.prompt_window, role="reviewer")
+        asked = yield from ask(
+            self._chat, request, f"reviewer:{topic.id}", prompt, parse_review, "topic_review"
+        )
+        said = asked.value
+        brief = brief_of(topic, said.name, said.brief or topic.brief or said.summary)
+        assessment = said.model_copy(
+            update={
+                "name": brief.name,
+                "brief": brief.text,
+                "summary": clip(said.summary, _SUMMARY_LIMIT),
+            }
+        )
+        return Answer(assessment, asked.usage, asked.remarks)
+
+
+def parse_review(text: str) -> Assessment:
+    """A topic's summary, name, brief, importance, and whether it lasts.
+
+    Raises:
+        UnusableAnswerError: If there is no summary.
+    """
+    return first_of(text, "summary", _review_of_fields)
+
+
+def _review_of_fields(text: str) -> Assessment | None:
+    for field_of in lookups(text, *_TAGS):
+        if summary := field_of("summary"):
+            return Assessment(
+                name=" ".join(field_of("name").split()),
+                brief=field_of("brief"),
+                summary=summary,
+                importance=_importance(field_of("importance")),
+                once=_NO.match(field_of("lasting")) is not None,
+            )
+    return None
+
+
+def _importance(said: str) -> float:
+    """An importance in figures or words; also `8` of ten."""
+    lowered = said.lower()
+    share = score_in(lowered)
+    if share is not None:
+        return share
+    return next((value for word, value in _WORDS.items() if word in lowered), _UNKNOWN)
+
+
+def _brief_request(request: ReviewRequest) -> BriefRequest:
+    return BriefRequest(request.session, request.topic, request.records, request.language)
+
+
+class EmbeddedReviewer(Local[ReviewRequest, Assessment]):
+    """Extracts and counts; it understands nothing and keeps the topic's name."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._briefs = EmbeddedBriefWriter(embedder)
+
+    def call(self, request: ReviewRequest) -> Answer[Assessment]:
+        """Review one topic."""
+        brief = self._briefs.call(_brief_request(request)).value
+        said = [r for r in request.records if r.role == "user"]
+        days = {r.day for r in said}
+        return Answer(
+            Assessment(
+                name=brief.name,
+                brief=brief.text,
+                summary=self._summary(request.records) or brief.text,
+                importance=round(importance_of(request.records, request.uses), 3),
+                once=len(said) <= _ONCE
+                and len(days) <= 1
+                and not (request.uses or any(map(tells, said))),
+            )
+        )
+
+    def _summary(self, records: Sequence[Record]) -> str:
+        said = [r for r in records if r.role == "user" and r.text.strip()][-_READ:]
+        if not said:
+            return ""
+        left = _SUMMARY
+        chosen: list[Record] = []
+        for record in central_messages(said, self._embedder, _QUOTED):
+            left -= min(len(record.text), _LINE) + len(record.day) + 3
+            if chosen and left < 0:
+                break
+            chosen.append(record)
+        chosen.sort(key=lambda r: r.seq)
+        return "\n".join(f"{r.day}: {' '.join(r.text.split())[:_LINE]}" for r in chosen)
+
+
+def tells(record: Record) -> bool:
+    """True if a message says more than it asks, or asks about the user's own affairs."""
+    said = record.text.strip()
+    return _STATEMENT.search(said) is not None or _OWN_AFFAIRS.search(said) is not None
+
+
+def importance_of(records: Sequence[Record], uses: int) -> float:
+    """How much a topic matters, 0 to 1.
+
+    Each cause counts less the more there is of it. What the user told is worth keeping.
+
+    Args:
+        records: The topic's messages.
+        uses: How often it was quoted lately, and how many topics refer to it.
+    """
+    said = [r for r in records if r.role == "user"]
+    days = len({r.day for r in said})
+    words = sum(len(r.text) for r in records)
+    own = sum(len(r.text) for r in said) / words if words else 0.0
+    told = sum(map(tells, said))
+    share = (
+        _SIZE * len(said) / (len(said) + 4)
+        + _SPAN * days / (days + 2)
+        + _USE * uses / (uses + 1)
+        + _OWN * min(1.0, 2 * own)
+        + _TOLD * told / max(1, len(said))
+    )
+    return _WORTH_KEEPING + (1 - _WORTH_KEEPING) * share if told else _WORTH_KEEPING * share
+
+
+REVIEWER: RoleSpec[Reviewer] = RoleSpec(
+    name="reviewer",
+    purpose="sums a topic up and rates it, in a review",
+    answers=Assessment,
+    chat=ChatReviewer,
+    embedded=EmbeddedReviewer,
+)

@@ -1,0 +1,180 @@
+"""The arbiter: it decides where the boundary adsorber is in doubt."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from langchain_core.messages import BaseMessage
+
+from topicloom.context.windows import PromptWindow
+from topicloom.errors import UnknownModelError, UnusableAnswerError
+from topicloom.perception.pretrained import Source, open_pretrained, readable
+from topicloom.prompts.wording import wording
+from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.roles.dialogue import ChatRole, Dialogue, ModelCall
+from topicloom.roles.values import clip, parse_verdict
+from topicloom.state.boundary import BoundaryQuestion
+from topicloom.state.records import text_of
+
+_SHOWN = 4_000
+"""Characters shown of what went before, and of the request; a boundary shows in far fewer."""
+_MAX_TOKENS = 512
+"""Tokens read of the two texts together; rerankers are trained on pairs of about that length."""
+_CHARACTERS = 6
+"""Characters tokenized of each text for a token that may be read. Cutting a pair of long texts to
+its tokens takes the tokenizer time that grows with the square of their length."""
+
+
+class Arbiter(Role[BoundaryQuestion, float], Protocol):
+    """Says how likely a message, of which screening left it in doubt, continues the topic."""
+
+
+class ChatArbiter(ChatRole[BoundaryQuestion, float]):
+    """YES is 1 and NO is 0; whatever else comes back leaves the prior, with a remark."""
+
+    role = "arbiter"
+
+    def dialogue(self, request: BoundaryQuestion) -> Dialogue[Answer[float]]:
+        """Ask once: what is no yes or no leaves the prior, with a remark."""
+        messages = arbiter_messages(request, self._chat.prompt_window)
+        answer = yield ModelCall("", "arbiter", messages)
+        usage = self._chat.usage("", "arbiter", messages, answer)
+        try:
+            return Answer(float(parse_verdict(text_of(answer))), usage)
+        except UnusableAnswerError as error:
+            remark = f"{error}: left at {request.prior:.2f}"
+            return Answer(request.prior, usage, (remark,))
+
+
+def arbiter_messages(question: BoundaryQuestion, window: PromptWindow) -> list[BaseMessage]:
+    """The prompt by which a boundary is judged; the request stands last."""
+    words = wording(question.language)
+    return window.messages(
+        "arbiter",
+        question.language,
+        f"{words.task}\n{clip(question.summary, _SHOWN) or words.nothing}",
+        f"{words.request}\n{clip(question.request, _SHOWN)}",
+    )
+
+
+class _Scorer(Protocol):
+    """The part that is used of a `sentence_transformers.CrossEncoder`."""
+
+    max_seq_length: int
+
+    def predict(
+        self, inputs: Sequence[tuple[str, str]], *, activation_fn: object, show_progress_bar: bool
+    ) -> Sequence[float]: ...
+
+
+class CrossEncoderArbiter(Local[BoundaryQuestion, float]):
+    """Scores the request against what went before. Needs `pip install "topicloom[rerank]"`.
+
+    The model is loaded when the first question comes. It takes one pair at a time, so that
+    threads may share it.
+    """
+
+    def __init__(
+        self,
+        model: str | Path = "BAAI/bge-reranker-v2-m3",
+        *,
+        revision: str | None = None,
+        device: str | None = None,
+        max_tokens: int = _MAX_TOKENS,
+        local_only: bool = False,
+        deadline: float | None = None,
+    ) -> None:
+        """Configure without loading anything.
+
+        Args:
+            model: A folder, or a name on the Hugging Face hub; a model with one score a pair.
+            revision: Commit, branch or tag on the hub; None for its main branch.
+            device: Such as `cpu` or `cuda`; None for the best there is.
+            max_tokens: Tokens read of both texts together.
+            local_only: True to take a hub name from the cache on disk alone.
+            deadline: Seconds after which the screening's answer stands; None for no limit.
+
+        Raises:
+            ValueError: `max_tokens` is under 8.
+        """
+        if max_tokens < 8:
+            raise ValueError(f"need room for some words of two texts, got {max_tokens=}")
+        self.model, self.deadline = str(model), deadline
+        self._source = Source(model, revision=revision, local_only=local_only)
+        self._device = device
+        self._max_tokens = max_tokens
+        self._lock = threading.Lock()
+        self._scorer: _Scorer | None = None
+
+    def call(self, request: BoundaryQuestion) -> Answer[float]:
+        """The score of the request against what went before; raises what `check_coherence` does."""
+        # Rerankers are trained on a short query and a longer passage, in this order.
+        return Answer(self.check_coherence(request.request, request.summary))
+
+    def check_coherence(self, text_a: str, text_b: str) -> float:
+        """How much two texts belong together, 0 to 1: the sigmoid of the model's score.
+
+        The name is that of spec 001, section 6. The order matters to a cross-encoder.
+
+        Raises:
+            ConfigurationError: The extra `rerank` is not installed.
+            UnknownModelError: The folder or name holds no cross-encoder with one score, or the
+                hub cannot be reached and the model is not in its cache.
+        """
+        with self._lock:
+            scorer = self._scorer = self._scorer or self._open()
+            longest = _CHARACTERS * self._max_tokens
+            pair = (readable(text_a, longest), readable(text_b, longest))
+            # Without the model's own activation, which may be a sigmoid already or none.
+            identity = import_module("torch.nn").Identity()
+            (score,) = scorer.predict([pair], activation_fn=identity, show_progress_bar=False)
+        return _sigmoid(float(score))
+
+    def _open(self) -> _Scorer:
+        opened = open_pretrained(
+            "CrossEncoder", self._source, extra="rerank", device=self._device
+        ).model
+        _check_head(opened, self._source.model)
+        scorer = cast("_Scorer", opened)
+        scorer.max_seq_length = min(scorer.max_seq_length, self._max_tokens)
+        return scorer
+
+
+def _check_head(opened: Any, model: str | Path) -> None:
+    """Refuse a model without a trained head: the library would make one up at random.
+
+    Raises:
+        UnknownModelError: Naming the model and what is wrong with it.
+    """
+    architectures = opened.model.config.architectures or []
+    if not any(a.endswith(("ForSequenceClassification", "ForCausalLM")) for a in architectures):
+        raise UnknownModelError(
+            f"{str(model)!r} is no cross-encoder but {', '.join(architectures) or 'unknown'}: "
+            'give one such as "BAAI/bge-reranker-v2-m3"'
+        )
+    if opened.num_labels != 1:
+        raise UnknownModelError(
+            f"{str(model)!r} gives {opened.num_labels} scores a pair: an arbiter needs one"
+        )
+
+
+def _sigmoid(score: float) -> float:
+    """The logistic function of any float, without overflow."""
+    small = math.exp(-abs(score))
+    return 1 / (1 + small) if score >= 0 else small / (1 + small)
+
+
+ARBITER: RoleSpec[Arbiter] = RoleSpec(
+    name="arbiter",
+    purpose="decides whether a message continues the open topic where the boundary model is unsure",
+    answers=float,
+    played="if named",
+    chat=ChatArbiter,
+    named={"rerank:": lambda model, deadline: CrossEncoderArbiter(model, deadline=deadline)},
+    without="the boundary model's likelier answer stands",
+)

@@ -1,0 +1,213 @@
+"""The brief writer: it names a topic and says what belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+from topicloom.context.segments import Summarize
+from topicloom.context.transcript import Transcript
+from topicloom.context.windows import RESERVE, PromptWindow, topic_messages
+from topicloom.index.phrases import keywords, title_of
+from topicloom.perception.embedder import Embedder
+from topicloom.prompts.wording import wording
+from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.markup import first_of, lookups
+from topicloom.roles.values import clip
+from topicloom.state.records import Record
+from topicloom.state.session import Language
+from topicloom.state.topics import Topic
+
+NAME_LIMIT = 80
+"""Characters of a topic's name."""
+BRIEF_LIMIT = 2_000
+"""Characters of a topic's brief; the prompt asks for half of it (spec 000, 4.6: about 1 KB)."""
+_SIZE = 1_000
+"""Characters of a brief, about (spec 000, 4.6: about 1 KB)."""
+_READ = 200
+"""Newest messages that are weighed."""
+_QUOTED = 8
+"""Messages that are quoted at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class BriefRequest:
+    """A topic whose brief has to be written again."""
+
+    session: str
+    topic: Topic
+    """The topic with its former name and brief."""
+    records: Sequence[Record]
+    """Its messages, in order."""
+    language: Language
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A topic's name and brief."""
+
+    name: str
+    text: str
+    """About 1 KB."""
+
+
+class BriefWriter(Role[BriefRequest, Brief], Protocol):
+    """Writes the brief by which a topic is recognised."""
+
+
+class ChatBriefWriter(ChatRole[BriefRequest, Brief]):
+    """Writes the brief of a topic from its messages and its former brief."""
+
+    role = "brief"
+
+    def dialogue(self, request: BriefRequest) -> Dialogue[Answer[Brief]]:
+        """Write the brief."""
+        prompt = brief_messages(request, self._chat.prompt_window)
+        asked = yield from ask(
+            self._chat, request, f"brief:{request.topic.id}", prompt, parse_brief, "topic_brief"
+        )
+        brief = brief_of(request.topic, asked.value.name, asked.value.text)
+        return Answer(brief, asked.usage, asked.remarks)
+
+
+def brief_of(topic: Topic, name: str, text: str) -> Brief:
+    """A brief of what a model said, cut to size; a topic keeps its name if it gave none."""
+    return Brief(clip(name, NAME_LIMIT) or topic.name, clip(text, BRIEF_LIMIT))
+
+
+def brief_messages(
+    request: BriefRequest, window: PromptWindow, *, role: str = "brief"
+) -> list[BaseMessage]:
+    """The prompt by which a topic's brief is written; the former brief stands last.
+
+    Args:
+        request: The topic; its oldest messages are left out if they don't fit.
+        window: What the prompt has to fit.
+        role: Who is asked: a reviewer is shown the same.
+    """
+    counter, topic = window.counter, request.topic
+    words = wording(request.language)
+    system = SystemMessage(window.prompts(role, request.language))
+    former = HumanMessage(
+        f"{words.former_brief}\n{topic.name or words.nothing}\n{topic.brief or words.nothing}"
+    )
+    room = window.limit - counter.message(system) - counter.message(former) - RESERVE
+    shown = Transcript(counter, window.limit // 4, request.language)
+    return [system, *topic_messages(request.records, shown, room, window.limit // 8), former]
+
+
+def parse_brief(text: str) -> Brief:
+    """A topic's name and brief.
+
+    Raises:
+        UnusableAnswerError: If there is no brief.
+    """
+    return first_of(text, "brief", _brief_of_fields)
+
+
+def _brief_of_fields(text: str) -> Brief | None:
+    for field_of in lookups(text, "name", "brief", "summary", "topic_brief"):
+        if brief := field_of("brief", "summary"):
+            return Brief(" ".join(field_of("name").split()), brief)
+    return None
+
+
+class EmbeddedBriefWriter(Local[BriefRequest, Brief]):
+    """Extracts, and names a topic by what is most said in it."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def call(self, request: BriefRequest) -> Answer[Brief]:
+        """Write one brief."""
+        said = [r for r in request.records if r.role == "user" and r.text.strip()]
+        said = (said or [r for r in request.records if r.text.strip()])[-_READ:]
+        if not said:
+            return Answer(Brief(request.topic.name, request.topic.name))
+        texts = [r.text[:600] for r in said]
+        direction = self._embedder.embed(texts).mean(axis=0)
+        heard = [r.text[:1_200] for r in request.records[-_READ:]]
+        name = title_of([*texts, *heard], direction, self._embedder, request.topic.name)
+        lines = [
+            f"{said[0].day} – {said[-1].day}, {len(request.records)}",
+            ", ".join(keywords(texts, 12)),
+            *(r.text.strip()[:240] for r in central_messages(said, self._embedder, _QUOTED)),
+        ]
+        text = ""
+        for line in lines:
+            if text and len(text) + len(line) > _SIZE:
+                break
+            text = f"{text}\n{line}" if text else line
+        return Answer(Brief(name, text))
+
+
+def central_messages(records: Sequence[Record], embedder: Embedder, most: int) -> list[Record]:
+    """Some of the records, the most central first, each unlike the ones before it."""
+    vectors = embedder.embed([r.text[:600] for r in records])
+    worth = vectors @ vectors.mean(axis=0)
+    chosen: list[int] = []
+    for _ in range(min(most, len(records))):
+        near = vectors @ vectors[chosen].T if chosen else np.zeros((len(records), 1))
+        best = int(np.argmax(worth - 0.5 * near.max(axis=1)))
+        if best in chosen:
+            break
+        chosen.append(best)
+    return [records[i] for i in chosen]
+
+
+def summarize_by_extracts(embedder: Embedder, count: Callable[[str], int], limit: int) -> Summarize:
+    """A summary of whole messages, the most central ones that fit.
+
+    Args:
+        embedder: Compares messages.
+        count: Counts tokens.
+        limit: Tokens of a summary. Where not one message fits, the most central is cut.
+    """
+
+    def summarize(records: Sequence[Record]) -> str:
+        said = [r for r in records if r.text.strip()]
+        if not said:
+            return ""
+        ranked = central_messages(said, embedder, len(said))
+        chosen: list[Record] = []
+        room = limit
+        for record in ranked:
+            size = count(f"{record.line}\n")
+            if size <= room:
+                chosen.append(record)
+                room -= size
+        if not chosen:
+            line = ranked[0].line
+            return f"{line[: len(line) * limit // max(limit, count(line))]}..."
+        return "\n".join(r.line for r in sorted(chosen, key=lambda r: r.seq))
+
+    return summarize
+
+
+def summarize_by_briefs(writer: BriefWriter, language: Language) -> Summarize:
+    """Summaries by a brief writer: a brief is a summary of about 1,000 characters.
+
+    Args:
+        writer: Writes briefs; what it raises goes through.
+        language: Of its instructions.
+    """
+
+    def summarize(records: Sequence[Record]) -> str:
+        segment = Topic(id=f"segment-{records[0].seq}", name="")
+        return writer.call(BriefRequest("segments", segment, records, language)).value.text
+
+    return summarize
+
+
+BRIEF: RoleSpec[BriefWriter] = RoleSpec(
+    name="brief",
+    purpose="names a topic and writes the brief by which it is recognised",
+    answers=Brief,
+    chat=ChatBriefWriter,
+    embedded=EmbeddedBriefWriter,
+)

@@ -1,0 +1,117 @@
+"""What a provider's cache is told of a prompt: where it may be cached, and what goes with it.
+
+Anthropic caches only up to blocks that carry `cache_control`, at most four of them, and finds what
+was written up to 20 blocks before one. OpenAI has prompts with one `prompt_cache_key` handled by
+one machine; from GPT-5.6 on it writes the end of the newest message and of up to three blocks that
+carry `prompt_cache_breakpoint`, and finds only what was written so.
+
+Prompts here grow at their end, and now and then past the end of a part that lasts; so three marks
+do: the system message, with the tools that go before it, the end of such a part, and the newest
+message. A key stands for a window of a session.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+from urllib.parse import urlsplit
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+
+from topicloom.context.windows import is_cache_point
+from topicloom.roles.models import name_of
+from topicloom.state.records import text_of
+
+_ANTHROPIC = {"cache_control": {"type": "ephemeral"}}
+_OPENAI = {"prompt_cache_breakpoint": {"mode": "explicit"}}
+_GPT = re.compile(r"gpt-(\d+)(?:\.(\d+))?(?!\d)")
+_SINCE = (5, 6)
+"""The first GPT that takes marks; older ones refuse them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachedPrompt:
+    """A prompt as it is sent."""
+
+    messages: list[BaseMessage]
+    options: dict[str, Any] = field(default_factory=dict)
+    """What the model is called with beside them."""
+
+
+def with_cache_hints(
+    messages: Sequence[BaseMessage], model: BaseChatModel, session: str, window: str
+) -> CachedPrompt:
+    """A prompt as it is sent to a model: with what its provider wants to be told, else as it is.
+
+    Args:
+        messages: The prompt; not changed.
+        model: Who it goes to.
+        session: The session.
+        window: Name of the window in it that the prompt fills, such as `reader:t3`.
+    """
+    places = breakpoints(messages)
+    if _is_of("langchain_anthropic", model):
+        return CachedPrompt(_mark_at(messages, places, _ANTHROPIC))
+    if not (_is_of("langchain_openai", model) and _is_openai(model)):
+        return CachedPrompt(list(messages))
+    options: dict[str, Any] = {}
+    if "prompt_cache_key" not in getattr(model, "model_kwargs", {}):
+        named = f"{session}\n{window}".encode("utf-8", "surrogatepass")
+        options["prompt_cache_key"] = f"topicloom-{blake2b(named, digest_size=16).hexdigest()}"
+    if _version(model) < _SINCE:
+        return CachedPrompt(list(messages), options)
+    chosen = getattr(model, "prompt_cache_options", None) or {}
+    # Unless the application has said otherwise, OpenAI marks the newest message by itself.
+    own = places if chosen.get("mode") == "explicit" else places[:-1]
+    return CachedPrompt(_mark_at(messages, own, _OPENAI), options)
+
+
+def breakpoints(messages: Sequence[BaseMessage]) -> list[int]:
+    """After how many leading messages a prompt may be cached, ascending; at most three.
+
+    A mark on an empty text is an error, so a message without text has none.
+    """
+    spoken = [n for n, m in enumerate(messages, start=1) if text_of(m).strip()]
+    system = [n for n in spoken if messages[n - 1].type == "system"]
+    lasting = [n for n in spoken if is_cache_point(messages[n - 1])]
+    return sorted({*system[:1], *lasting[-1:], *spoken[-1:]})
+
+
+def _is_of(package: str, model: BaseChatModel) -> bool:
+    """Whether a model's class, or a base of it, comes from a package."""
+    return any(kind.__module__.partition(".")[0] == package for kind in type(model).__mro__)
+
+
+def _is_openai(model: BaseChatModel) -> bool:
+    """Whether OpenAI itself answers: other servers of its protocol may refuse its own options."""
+    client = getattr(model, "root_client", None)
+    host = urlsplit(str(getattr(client, "base_url", ""))).hostname or ""
+    return f".{host}".endswith(".api.openai.com")
+
+
+def _version(model: BaseChatModel) -> tuple[int, int]:
+    """A GPT's version; of any other model 0.0."""
+    found = _GPT.match(name_of(model))
+    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+
+
+def _mark_at(
+    messages: Sequence[BaseMessage], places: Sequence[int], mark: dict[str, Any]
+) -> list[BaseMessage]:
+    chosen = set(places)
+    return [_mark(m, mark) if n in chosen else m for n, m in enumerate(messages, start=1)]
+
+
+def _mark(message: BaseMessage, mark: dict[str, Any]) -> BaseMessage:
+    """A message whose last text carries the mark."""
+    given = [message.content] if isinstance(message.content, str) else message.content
+    blocks: list[dict[str, Any]] = [
+        {"type": "text", "text": b} if isinstance(b, str) else dict(b) for b in given
+    ]
+    last = max(n for n, b in enumerate(blocks) if str(b.get("text", "")).strip())
+    blocks[last] |= mark
+    return message.model_copy(update={"content": blocks})

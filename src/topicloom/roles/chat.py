@@ -1,0 +1,110 @@
+"""A chat model at work as a role: its window, and what its calls cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+
+from topicloom.context.prefix import PrefixMeter
+from topicloom.context.remembered import RememberedCounts
+from topicloom.context.tokens import SAFETY_MARGIN, TokenCounter, counter_for
+from topicloom.context.windows import PromptWindow
+from topicloom.prompts.loader import Prompts
+from topicloom.roles.base import Usage
+from topicloom.roles.models import name_of, window_of
+from topicloom.state.records import text_of
+
+_WINDOW = 128_000
+"""Tokens of the window of a model that nothing is known about."""
+_ANSWER_ROOM = 4_000
+"""Tokens kept free for an answer; at most a quarter of a small window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A chat model with what is needed to fill its window and to account for it."""
+
+    model: BaseChatModel
+    counter: TokenCounter
+    """Counts the model's tokens."""
+    meter: PrefixMeter
+    """Compares prompts; one for all roles of a process."""
+    window: int
+    """Tokens of the model's window."""
+    deadline: float | None = None
+    """Seconds after which a turn goes on without an answer; None for no limit."""
+    prompts: Prompts = field(default_factory=Prompts)
+    """The application's prompts."""
+
+    @classmethod
+    def of(
+        cls,
+        model: BaseChatModel,
+        meter: PrefixMeter,
+        *,
+        window: int | None = None,
+        deadline: float | None = None,
+        prompts: Prompts | None = None,
+    ) -> Self:
+        """A model with a counter for its tokenizer.
+
+        Args:
+            model: The model.
+            meter: One for all roles of a process.
+            window: Tokens of its window; None for what its profile says.
+            deadline: Seconds after which a turn goes on without an answer.
+            prompts: The application's prompts; ours if not given.
+        """
+        counter = RememberedCounts(counter_for(name_of(model)))
+        size = window or window_of(model, _WINDOW)
+        return cls(model, counter, meter, size, deadline, prompts or Prompts())
+
+    @property
+    def name(self) -> str:
+        """The model's name, for receipts."""
+        return name_of(self.model)
+
+    @property
+    def prompt_window(self) -> PromptWindow:
+        """The window as tokens are counted, without room for an answer."""
+        room = self.window - min(_ANSWER_ROOM, self.window // 4)
+        return PromptWindow(self.counter, int(room / SAFETY_MARGIN), self.prompts)
+
+    def usage(
+        self, session: str, window: str, prompt: Sequence[BaseMessage], answer: AIMessage
+    ) -> Usage:
+        """What a call cost: as reported, else as counted.
+
+        Args:
+            session: The session.
+            window: Name of the window in it, such as `reader:t3`.
+            prompt: What was sent.
+            answer: What came back.
+        """
+        repeated = self.meter.share(session, window, prompt, self.counter.message)
+        reported = answer.usage_metadata
+        if reported is None:
+            counted = sum(map(self.counter.message, prompt))
+            said = self.counter.text(text_of(answer))
+            return Usage(self.name, counted, said, repeated=repeated)
+        cached = reported.get("input_token_details", {}).get("cache_read") or 0
+        return Usage(
+            self.name, reported["input_tokens"], reported["output_tokens"], cached, repeated
+        )
+
+
+def sum_usage(first: Usage, second: Usage) -> Usage:
+    """The cost of two calls of one model together."""
+    tokens = first.input_tokens + second.input_tokens
+    repeated = sum(u.input_tokens * (u.repeated or 0.0) for u in (first, second))
+    return Usage(
+        first.model,
+        tokens,
+        first.output_tokens + second.output_tokens,
+        first.cached_tokens + second.cached_tokens,
+        repeated / tokens if tokens else 0.0,
+    )

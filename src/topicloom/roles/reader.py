@@ -1,0 +1,219 @@
+"""The reader: it reads a topic's whole window before every reply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+from topicloom.context.opening import Opening, Openings
+from topicloom.context.transcript import Transcript
+from topicloom.context.windows import RESERVE, PromptWindow, sizes_of, topic_messages
+from topicloom.prompts.wording import wording
+from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.roles.chat import Chat
+from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.markup import elements, first_of, lookups
+from topicloom.roles.values import clip, message_ids, note_repairs, score_in
+from topicloom.state.recall import Quote, Reading
+from topicloom.state.records import Record, text_of
+from topicloom.state.session import Language
+from topicloom.state.topics import Topic
+
+_REPLY = 128
+"""Tokens past which a reply or a tool's result in the conversation is shown in part: what the
+user says tells whether a topic is needed, and what replies said is new to every reader each turn.
+"""
+_LEAST_SCORE = 0.3
+"""Score under which a topic has nothing to hand over (spec 000, 4.2)."""
+_SUMMARY_LIMIT = 2_000
+"""Characters of a summary (spec 000, 15.1)."""
+_DECAY = 0.02
+"""By how much each further quote weighs less; the last ones half as much as the first."""
+_WIDEST_QUOTE = 64
+"""Messages that one range of quoted ids may span."""
+_TAGS = ("relevance_score", "referenced_messages", "summary", "topic_result")
+_LABELLED_SCORE = re.compile(r"relevance[_ ]?score\W{1,10}([0-9０-９.．eE+-]{1,20})", re.I)
+_LEAST_WORTH = 0.4
+"""Share of the best message's worth from which others are handed over without a model: somewhat
+more than fits the budget, which decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """One topic window to read."""
+
+    session: str
+    """The session, by which prompts of the same window are compared."""
+    topic: Topic
+    """The topic."""
+    records: Sequence[Record]
+    """Its messages, in order."""
+    tail: Sequence[Record]
+    """The messages in view of the main window and some before them, the newest last."""
+    query: str
+    """What to answer, with references resolved."""
+    language: Language
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Worth of messages for the query by the local index, by short id, 0 to 1."""
+    prior: float = 0.0
+    """Relevance of the topic by the local index, 0 to 1."""
+
+
+class Reader(Role[ReadRequest, Reading], Protocol):
+    """Reads a whole topic and hands over a score, ids worth quoting and a summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedReading:
+    """A reader's answer as a model wrote it; ids may be made up."""
+
+    score: float
+    """0 to 1."""
+    ids: tuple[str, ...] = ()
+    """Short ids of messages, each once, in the order given."""
+    summary: str = ""
+
+
+class ChatReader(ChatRole[ReadRequest, Reading]):
+    """Reads a topic window."""
+
+    role = "reader"
+
+    def __init__(self, chat: Chat) -> None:
+        super().__init__(chat)
+        self._openings = Openings()
+
+    def dialogue(self, request: ReadRequest) -> Dialogue[Answer[Reading]]:
+        """Read the topic; ids that are not in it are dropped."""
+        topic = request.topic.id
+        begin = partial(self._openings, (request.session, topic))
+        prompt = reader_messages(request, self._chat.prompt_window, begin)
+        asked = yield from ask(
+            self._chat, request, f"reader:{topic}", prompt, parse_reading, "topic_result"
+        )
+        known = {r.id for r in request.records}
+        strangers = [i for i in asked.value.ids if i not in known]
+        ids = [i for i in asked.value.ids if i in known]
+        remarks = note_repairs(strangers, "id is not in the topic", "ids are not in the topic")
+        return Answer(_reading_of(topic, asked.value, ids), asked.usage, asked.remarks + remarks)
+
+
+def reader_messages(
+    request: ReadRequest, window: PromptWindow, begin: Opening
+) -> list[BaseMessage]:
+    """The prompt by which a topic is read: it changes only at its end from one turn to the next.
+
+        system | the topic, a message a logical block | the conversation now, a message a message
+
+    The topic's last message is marked as the end of what lasts: a cache that has to be told keeps
+    the topic where the conversation begins anew. A tail message gets a prompt message of its own
+    because a block of the tail is not finished: the reply to the newest message would change it. A
+    provider that matches at message ends finds everything but the newest messages again.
+
+    Adding messages to the tail adds messages to the prompt and changes none, until the
+    conversation has filled its room: what the topic leaves, a quarter at least and half at most.
+    A message or block of more than a fifth of all room is shown in part, and so are long replies
+    of the conversation. Of a topic that is still too large, and of the conversation, the oldest is
+    left out, much at a time, so that the prefix breaks once in many turns and not in each.
+
+    Args:
+        request: The topic, and the current conversation.
+        window: What the prompt has to fit.
+        begin: Decides how many leading messages of the tail are left out.
+    """
+    counter, language, tail = window.counter, request.language, request.tail
+    system = SystemMessage(window.prompts("reader", language))
+    room = window.limit - counter.message(system) - RESERVE
+    whole = Transcript(counter, room // 5, language)
+    topic = topic_messages(request.records, whole, room * 3 // 4, window.limit // 8)
+    left = min(room // 2, room - sum(map(counter.message, topic)))
+    shown = Transcript(counter, room // 5, language, min(_REPLY, room // 5))
+    lines = shown.lines(tail)
+    before = hash(tuple(map(text_of, [system, *topic])))
+    cut = begin(before, [r.seq for r in tail], sizes_of(lines, counter), left)
+    # The first is written again, so that it is dated. Without a notice: its count would change.
+    current = [*shown.lines(tail[cut : cut + 1]), *lines[cut + 1 :]]
+    if current:
+        current[0] = f"{wording(language).now}\n{current[0]}"
+    return [system, *topic, *map(HumanMessage, current)]
+
+
+def parse_reading(text: str) -> ParsedReading:
+    """A reader's score, ids and summary.
+
+    Raises:
+        UnusableAnswerError: If there is no score.
+    """
+    return first_of(text, "relevance score", _reading_of_fields, _labelled_score)
+
+
+def _reading_of_fields(text: str) -> ParsedReading | None:
+    for body in [*(e.body for e in elements(text, "topic_result")), text]:
+        for field_of in lookups(body, *_TAGS):
+            score = score_in(field_of("relevance_score", "score"))
+            if score is not None:
+                ids = field_of("referenced_message_ids", "referenced_messages")
+                return ParsedReading(score, message_ids(ids, _WIDEST_QUOTE), field_of("summary"))
+    return None
+
+
+def _labelled_score(text: str) -> ParsedReading | None:
+    """A score from a cut answer, or one that only says `relevance_score: 0.2`."""
+    match = _LABELLED_SCORE.search(text)
+    score = score_in(match[1]) if match else None
+    return None if score is None else ParsedReading(score)
+
+
+def _reading_of(topic: str, parsed: ParsedReading, ids: Sequence[str]) -> Reading:
+    if parsed.score < _LEAST_SCORE:
+        return Reading(topic=topic, score=parsed.score)
+    weights = [parsed.score * max(0.5, 1 - _DECAY * place) for place in range(len(ids))]
+    return Reading(
+        topic=topic,
+        score=parsed.score,
+        quotes=tuple(Quote(id=i, weight=w) for i, w in zip(ids, weights, strict=True)),
+        summary=clip(parsed.summary, _SUMMARY_LIMIT),
+    )
+
+
+class EmbeddedReader(Local[ReadRequest, Reading]):
+    """Scores a topic by its best messages and quotes them by weight.
+
+    It understands nothing: what it hands over is what words and vectors find.
+    """
+
+    def call(self, request: ReadRequest) -> Answer[Reading]:
+        """Read one topic by the weights that came with the request."""
+        worth = {r.id: request.weights[r.id] for r in request.records if r.id in request.weights}
+        best = max(request.weights.values(), default=0.0)
+        return Answer(read_by_worth(request.topic.id, request.prior, worth, best))
+
+
+def read_by_worth(topic: str, prior: float, worth: Mapping[str, float], best: float) -> Reading:
+    """A reading of a topic by what the index found in it.
+
+    Args:
+        topic: Its id.
+        prior: Its relevance, 0 to 1.
+        worth: Worth of its messages, by short id, 0 to 1.
+        best: Worth of the best message of all topics.
+    """
+    found: list[tuple[float, str]] = []
+    if prior >= _LEAST_SCORE:
+        found = sorted(((w, i) for i, w in worth.items() if w >= _LEAST_WORTH * best), reverse=True)
+    quotes = tuple(Quote(id=i, weight=round(w, 4)) for w, i in found)
+    return Reading(topic=topic, score=round(prior, 4), quotes=quotes)
+
+
+READER: RoleSpec[Reader] = RoleSpec(
+    name="reader",
+    purpose="reads an active topic before a reply: a score, messages worth quoting, a summary",
+    answers=Reading,
+    chat=ChatReader,
+    embedded=lambda embedder: EmbeddedReader(),
+)

@@ -1,0 +1,101 @@
+"""The registry of roles: a line each. Settings, docs, receipts and the choice of models walk it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any, cast
+
+from topicloom.errors import ConfigurationError
+from topicloom.roles.base import P, RoleName, RoleSpec
+
+_MODULES = (
+    "topicloom.roles.responder",
+    "topicloom.roles.splitter",
+    "topicloom.roles.reader",
+    "topicloom.roles.router",
+    "topicloom.roles.brief",
+    "topicloom.roles.rewriter",
+    "topicloom.roles.arbiter",
+    "topicloom.domain.planner",
+    "topicloom.domain.selector",
+    "topicloom.review.reviewer",
+    "topicloom.review.merger",
+    "topicloom.reflection.reflector",
+)
+"""Where each role is: a module of its name, with its `RoleSpec` under that name in capitals. Named,
+not imported: features build on this package, and whoever needs no model waits for none."""
+
+ROLES: Mapping[RoleName, str] = {path.rpartition(".")[2]: path for path in _MODULES}
+"""Modules of all roles by name, in the order in which docs list them."""
+
+
+@cache
+def spec_of(name: RoleName) -> RoleSpec[Any]:
+    """What a role says of itself.
+
+    Raises:
+        ConfigurationError: There is no such role.
+    """
+    check_names([name])
+    return cast("RoleSpec[Any]", getattr(import_module(ROLES[name]), name.upper()))
+
+
+def check_names(names: Iterable[RoleName]) -> None:
+    """Refuse roles that do not exist.
+
+    Raises:
+        ConfigurationError: Naming them and those that there are.
+    """
+    unknown = [repr(name) for name in names if name not in ROLES]
+    if unknown:
+        raise ConfigurationError(f"no role {', '.join(unknown)}: there are {', '.join(ROLES)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Who plays which role in a session, and who stands in for those that fail.
+
+    Roles are looked up by what they say of themselves: `roles[READER]` is a `Reader`. They are
+    replaced likewise: `roles.replace(READER, MyReader())` gives other roles.
+    """
+
+    _players: Mapping[RoleName, Any] = field(default_factory=dict)
+    _stand_ins: Mapping[RoleName, Any] = field(default_factory=dict)
+    """Deterministic; they need no network and always answer."""
+
+    def __getitem__(self, spec: RoleSpec[P]) -> P:
+        """Who plays a role.
+
+        Raises:
+            ConfigurationError: Nobody does.
+        """
+        player = self.get(spec)
+        if player is None:
+            raise ConfigurationError(f"nobody plays the role {spec.name!r}")
+        return player
+
+    def get(self, spec: RoleSpec[P]) -> P | None:
+        """Who plays a role; None if nobody does."""
+        return cast("P | None", self._players.get(spec.name))
+
+    def stand_in(self, spec: RoleSpec[P]) -> P | None:
+        """Who answers where the player of a role fails; None if nobody does."""
+        return cast("P | None", self._stand_ins.get(spec.name))
+
+    def in_turn(self, spec: RoleSpec[P]) -> tuple[P, ...]:
+        """Whom to ask for a role, one after the other: its player, then who stands in."""
+        return tuple(p for p in (self.get(spec), self.stand_in(spec)) if p is not None)
+
+    def replace(self, spec: RoleSpec[P], player: P | None, *, stand_in: P | None = None) -> Roles:
+        """The same roles but for one.
+
+        Args:
+            spec: Which.
+            player: Who plays it; None for nobody.
+            stand_in: Who answers where that fails; None for the one so far.
+        """
+        stand_ins = {spec.name: stand_in} if stand_in is not None else {}
+        return Roles({**self._players, spec.name: player}, {**self._stand_ins, **stand_ins})

@@ -1,0 +1,230 @@
+"""The responder: it writes the reply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+import numpy as np
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+
+from topicloom.perception.embedder import Embedder
+from topicloom.perception.words import words_of
+from topicloom.roles.base import RoleSpec
+from topicloom.roles.caches import with_cache_hints
+from topicloom.roles.dialogue import config_of
+from topicloom.roles.models import name_of
+from topicloom.state.records import Record
+from topicloom.state.script import cjk_share
+from topicloom.state.session import Language
+
+_CONFIG = config_of("responder")
+_LEADS = {
+    "en": (
+        "Here is what was said:",
+        "I have nothing about that. (No model is set: I can only quote what was said.)",
+    ),
+    "zh": ("之前是这样说的：", "没有找到相关的内容。（未设置模型：我只能引用说过的话。）"),
+}
+_SENTENCE = re.compile(r"(?<=[.!?。！？\n])\s*")
+_READ, _COMPARED, _QUOTED, _LONGEST = 80, 24, 3, 300
+_RELEVANT = 0.2
+"""Similarity from which a sentence has to do with the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRequest:
+    """The main window, laid out."""
+
+    session: str
+    messages: Sequence[BaseMessage]
+    """The prompt: system message first, the message to answer (or tool results) last."""
+    tools: Sequence[BaseTool]
+    """Tools that may be called; empty when it has to answer in words."""
+    query: str
+    """What to answer."""
+    sources: Sequence[Record]
+    """Originals that the prompt quotes or shows, those recalled last first: what an embedded
+    responder answers from."""
+    language: Language
+
+
+class Responder(Protocol):
+    """Writes the reply, as a stream of chunks; the last ones may carry tool calls and usage."""
+
+    @property
+    def model(self) -> str:
+        """Name for receipts."""
+        ...
+
+    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
+        """The reply."""
+        ...
+
+    def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
+        """The reply, without blocking the event loop."""
+        ...
+
+
+class ChatResponder:
+    """Streams the main model's reply, outside the user's stream.
+
+    The graph says the tokens again once it is clear that they are a reply and not a search.
+    """
+
+    def __init__(self, model: BaseChatModel) -> None:
+        """Args:
+        model: The main model; it has to support tools.
+        """
+        self._model = model
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return name_of(self._model)
+
+    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
+        """The chunks of the reply; raises whatever the model's client raises."""
+        ready = with_cache_hints(request.messages, self._model, request.session, "main")
+        for chunk in self._bound(request).stream(ready.messages, _CONFIG, **ready.options):
+            yield _as_chunk(chunk)
+
+    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
+        """The chunks of the reply; raises whatever the model's client raises."""
+        ready = with_cache_hints(request.messages, self._model, request.session, "main")
+        chunks = self._bound(request).astream(ready.messages, _CONFIG, **ready.options)
+        # Closed with this generator, not by the garbage collector: a reply may be abandoned.
+        async with aclosing(cast("AsyncGenerator[AIMessage, None]", chunks)) as open_chunks:
+            async for chunk in open_chunks:
+                yield _as_chunk(chunk)
+
+    def _bound(self, request: ReplyRequest) -> Runnable[LanguageModelInput, AIMessage]:
+        return self._model.bind_tools(request.tools) if request.tools else self._model
+
+
+def _as_chunk(message: AIMessage) -> AIMessageChunk:
+    """A piece of a reply; a model that does not stream gives the whole message instead of one."""
+    if isinstance(message, AIMessageChunk):
+        return message
+    return AIMessageChunk(
+        content=message.content,
+        name=message.name,
+        id=message.id,
+        additional_kwargs=message.additional_kwargs,
+        response_metadata=message.response_metadata,
+        tool_calls=message.tool_calls,
+        invalid_tool_calls=message.invalid_tool_calls,
+        usage_metadata=message.usage_metadata,
+        chunk_position="last",
+    )
+
+
+class EmbeddedResponder:
+    """Answers with the sentences of the recalled originals that are nearest to the question."""
+
+    model = "embedded"
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
+        """The reply, word by word."""
+        for piece in re.findall(r"\S+\s*|\s+", self._text(request)):
+            yield AIMessageChunk(content=piece)
+
+    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
+        """The reply, word by word."""
+        for chunk in self.stream(request):
+            yield chunk
+
+    def _text(self, request: ReplyRequest) -> str:
+        found = self._best(request.query, request.sources)
+        lead, nothing = _LEADS["zh" if cjk_share(request.query) > 1 / 3 else "en"]
+        if not found:
+            return nothing
+        return "\n".join([lead, *(_line(r, s) for r, s in found)])
+
+    def _best(self, query: str, sources: Sequence[Record]) -> list[tuple[Record, str]]:
+        pairs = _most_alike(query, [(r, s) for r in sources[:_READ] for s in _sentences(r.text)])
+        if not pairs:
+            return []
+        vectors = self._embedder.embed([query, *(s for _, s in pairs)])
+        scores = vectors[1:] @ vectors[0]
+        ranked = [int(i) for i in np.argsort(-scores, kind="stable") if scores[i] >= _RELEVANT]
+        return [pairs[i] for i in ranked[:_QUOTED]]
+
+
+def _most_alike(query: str, pairs: Sequence[tuple[Record, str]]) -> list[tuple[Record, str]]:
+    """The sentences that share most words with the query: embedding all would take too long."""
+    asked = set(words_of(query))
+    shared = [len(asked & set(words_of(sentence))) for _, sentence in pairs]
+    ranked = sorted(range(len(pairs)), key=lambda i: -shared[i])
+    return [pairs[i] for i in ranked[:_COMPARED]]
+
+
+def _sentences(text: str) -> list[str]:
+    return [s.strip()[:_LONGEST] for s in _SENTENCE.split(text) if len(s.strip()) > 8]
+
+
+def _line(record: Record, sentence: str) -> str:
+    return f"– {record.day}, {record.label}: “{sentence}”"
+
+
+class RecordedResponder:
+    """Gives the recorded reply of a session, if one is expected, and otherwise asks another."""
+
+    model = "recorded"
+
+    def __init__(self, otherwise: Responder) -> None:
+        self._otherwise = otherwise
+        self._replies: dict[str, AIMessage] = {}
+
+    def expect(self, session: str, reply: AIMessage | None) -> None:
+        """Set the reply of a session's next turns; None to have the other responder asked."""
+        if reply is None:
+            self._replies.pop(session, None)
+        else:
+            self._replies[session] = reply
+
+    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
+        """The recorded reply in one piece."""
+        reply = self._replies.get(request.session)
+        if reply is None:
+            yield from self._otherwise.stream(request)
+        else:
+            yield _as_whole_chunk(reply)
+
+    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
+        """The recorded reply in one piece."""
+        reply = self._replies.get(request.session)
+        if reply is None:
+            async for chunk in self._otherwise.astream(request):
+                yield chunk
+        else:
+            yield _as_whole_chunk(reply)
+
+
+def _as_whole_chunk(reply: AIMessage) -> AIMessageChunk:
+    return AIMessageChunk(
+        content=reply.content,
+        id=reply.id,
+        name=reply.name,
+        additional_kwargs=reply.additional_kwargs,
+    )
+
+
+RESPONDER: RoleSpec[Responder] = RoleSpec(
+    name="responder",
+    purpose="writes the reply, and calls tools",
+    answers=AIMessageChunk,
+    model="strong",
+    chat=lambda chat: ChatResponder(chat.model),
+    embedded=EmbeddedResponder,
+    without="it is asked again, then the turn ends with `ReplyError`",
+)

@@ -1,0 +1,77 @@
+"""The rewriter: it resolves what a message refers to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from langchain_core.messages import BaseMessage
+
+from topicloom.context.windows import PromptWindow, recent_text
+from topicloom.prompts.wording import wording
+from topicloom.roles.base import Answer, Role, RoleSpec
+from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.markup import first_of, lookups
+from topicloom.state.records import Record
+from topicloom.state.session import Language
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteRequest:
+    """A message whose references have to be resolved."""
+
+    session: str
+    text: str
+    tail: Sequence[Record]
+    """The messages before it."""
+    language: Language
+
+
+class Rewriter(Role[RewriteRequest, str], Protocol):
+    """Rewrites a message so that it stands by itself."""
+
+
+class ChatRewriter(ChatRole[RewriteRequest, str]):
+    """Rewrites a message by the messages before it."""
+
+    role = "rewriter"
+
+    def dialogue(self, request: RewriteRequest) -> Dialogue[Answer[str]]:
+        """Rewrite the message."""
+        prompt = rewriter_messages(request, self._chat.prompt_window)
+        asked = yield from ask(self._chat, request, "rewriter", prompt, parse_query, "query")
+        return Answer(asked.value, asked.usage, asked.remarks)
+
+
+def rewriter_messages(request: RewriteRequest, window: PromptWindow) -> list[BaseMessage]:
+    """The prompt by which references are resolved; the message stands last."""
+    language, text = request.language, request.text
+    words = wording(language)
+    recent = recent_text(request.tail, window, language, window.room("rewriter", language, text))
+    return window.messages(
+        "rewriter", language, recent or words.nothing, f"{words.message}\n{text}"
+    )
+
+
+def parse_query(text: str) -> str:
+    """A rewritten message.
+
+    Raises:
+        UnusableAnswerError: If there is none.
+    """
+    return first_of(text, "query", _query_of_fields)
+
+
+def _query_of_fields(text: str) -> str | None:
+    return next((query for field_of in lookups(text) if (query := field_of("query"))), None)
+
+
+REWRITER: RoleSpec[Rewriter] = RoleSpec(
+    name="rewriter",
+    purpose="rewrites a message so that it stands by itself, before topics are looked for",
+    answers=str,
+    played="if named",
+    chat=ChatRewriter,
+    without="the message is taken as it is",
+)

@@ -1,0 +1,305 @@
+"""The splitter: it assigns the older messages to topics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count, islice
+from typing import Protocol
+
+import numpy as np
+from langchain_core.messages import BaseMessage
+from numpy.typing import NDArray
+
+from topicloom.context.transcript import Transcript
+from topicloom.context.windows import SMALLEST, PromptWindow, one_line, topic_listing
+from topicloom.index.phrases import title_of
+from topicloom.perception.embedder import Embedder, Vectors
+from topicloom.perception.screening import block_vectors
+from topicloom.prompts.wording import wording
+from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.roles.brief import BRIEF_LIMIT, NAME_LIMIT
+from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.markup import Element, elements, first_of, json_entries
+from topicloom.roles.values import clip, message_ids, note_repairs, topic_id, topic_ids
+from topicloom.state.blocks import LogicalBlock
+from topicloom.state.hierarchy import BETWEEN
+from topicloom.state.script import cjk_share
+from topicloom.state.session import Language
+from topicloom.state.splitting import Assignment
+from topicloom.state.topics import Topic
+
+_WIDEST_ASSIGNMENT = 10_000
+"""Messages that one range of assigned ids may span."""
+_MOST_REFERENCES = 4
+"""Other topics that a message may belong to as well."""
+_MOST_ASSIGNMENTS = 20_000
+"""Assignments that are looked at."""
+_JOIN_LATIN, _JOIN_CJK = 0.17, 0.20
+"""Nearness from which a segment belongs to a topic, over that of the conversation as a whole; CJK
+text, compared by its characters, stands further apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRequest:
+    """Blocks to assign to topics."""
+
+    session: str
+    blocks: Sequence[LogicalBlock]
+    """The blocks, in order."""
+    segments: Sequence[int]
+    """For each block, the number of the adsorber's segment that it lies in."""
+    topics: Sequence[Topic]
+    """Open topics that a block may go to, under their full names (`House / Kitchen`)."""
+    affinity: Mapping[str, NDArray[np.float32]]
+    """By topic id, how near its messages are to each block [blocks]."""
+    active: frozenset[str]
+    """Ids of those that are active."""
+    previous: str | None
+    """Id of the topic that the messages before the first block went to."""
+    language: Language
+    dividing: Topic | None = None
+    """The topic that all of the blocks are of, when it is to be divided into sub-topics."""
+
+
+class Splitter(Role[SplitRequest, tuple[Assignment, ...]], Protocol):
+    """Assigns messages to existing or new topics."""
+
+
+class ChatSplitter(ChatRole[SplitRequest, tuple[Assignment, ...]]):
+    """Assigns the messages of blocks to topics."""
+
+    role = "splitter"
+
+    def dialogue(self, request: SplitRequest) -> Dialogue[Answer[tuple[Assignment, ...]]]:
+        """Assign the messages; what names no message or topic of the request is dropped."""
+        prompt = splitter_messages(request, self._chat.prompt_window)
+        asked = yield from ask(self._chat, request, "splitter", prompt, parse_split, "topic_split")
+        usable, remarks = _repair(request, asked.value)
+        return Answer(usable, asked.usage, asked.remarks + remarks)
+
+
+def splitter_messages(request: SplitRequest, window: PromptWindow) -> list[BaseMessage]:
+    """The prompt by which blocks are assigned to topics; the topics stand last.
+
+    Every message is in it, long ones in part if need be: one that is not shown cannot be
+    assigned.
+    """
+    counter, language, blocks = window.counter, request.language, request.blocks
+    words = wording(language)
+    asked = _dividing_lines(request.dividing, language) if request.dividing else ""
+    room = window.room("splitter", language, asked)
+    whole = _parts_text(request, Transcript(counter, window.limit // 8, language))
+    if counter.text(whole) > room * 2 // 3:
+        share = max(SMALLEST, room * 2 // 3 // sum(len(b.records) for b in blocks))
+        whole = _parts_text(request, Transcript(counter, share, language))
+    heads = [
+        f"[{t.id}] ({words.active if t.id in request.active else words.dormant}) {one_line(t.name)}"
+        for t in request.topics
+    ]
+    left = room - counter.text(whole)
+    listed = topic_listing(heads, request.topics, counter, left) or words.nothing
+    return window.messages("splitter", language, whole, f"{asked}{words.topics}\n{listed}")
+
+
+def _dividing_lines(topic: Topic, language: Language) -> str:
+    brief = f": {one_line(topic.brief)}" if topic.brief else ""
+    return f"{wording(language).dividing}\n{one_line(topic.name)}{brief}\n"
+
+
+def _parts_text(request: SplitRequest, transcript: Transcript) -> str:
+    """Blocks under a line for each new segment, numbered from 1."""
+    part = wording(transcript.language).part
+    texts = transcript.blocks(request.blocks)
+    lines: list[str] = []
+    number, current = 0, None
+    for text, segment in zip(texts, request.segments, strict=True):
+        if segment != current:
+            number, current = number + 1, segment
+            lines.append(part.format(number=number))
+        lines.append(text)
+    return "\n".join(lines)
+
+
+def parse_split(text: str) -> tuple[Assignment, ...]:
+    """A splitter's assignments, one a message.
+
+    Raises:
+        UnusableAnswerError: If no message is assigned to anything.
+    """
+    return first_of(
+        text,
+        "assignment",
+        lambda answer: _assigned(elements(answer, "assignment", "topic_split")),
+        lambda answer: _assigned(json_entries(answer, "assignments", "topic_split")),
+    )
+
+
+def _assigned(found: Iterator[Element]) -> tuple[Assignment, ...] | None:
+    assignments = chain.from_iterable(map(_assignments, found))
+    return tuple(islice(assignments, _MOST_ASSIGNMENTS)) or None
+
+
+def _assignments(element: Element) -> Iterator[Assignment]:
+    kind = element.field("topic").lower()
+    known = topic_id(element.field("topic_id") or kind)
+    name = element.field("topic_name", "name")
+    if kind == "new":
+        known, name = None, name or element.field("topic_id")
+    if not (known or name):
+        return
+    brief = element.field("summary", "brief")
+    also = topic_ids(element.field("also", "also_in", "references"), _MOST_REFERENCES)
+    ids = element.field("msg_id", "msg_ids", "message_id", "message_ids", "id")
+    for message in message_ids(ids, _WIDEST_ASSIGNMENT):
+        yield Assignment(message, known, " ".join(name.split()), brief, also)
+
+
+def _repair(
+    request: SplitRequest, said: Sequence[Assignment]
+) -> tuple[tuple[Assignment, ...], tuple[str, ...]]:
+    """The assignments that can be followed, and remarks on the rest."""
+    known = [i for block in request.blocks for i in block.ids]
+    topics = {t.id for t in request.topics}
+    named = _ids_by_name(request.topics)
+    messages = set(known)
+    usable = [
+        settled
+        for a in said
+        if a.message in messages and (settled := _resolve(a, topics, named)) is not None
+    ]
+    covered = {a.message for a in usable}
+    strangers = list(dict.fromkeys(a.message for a in said if a.message not in messages))
+    unknown = list(dict.fromkeys(a.topic for a in said if a.topic and a.topic not in topics))
+    others = list(dict.fromkeys(i for a in said for i in a.also if i not in topics))
+    left = [i for i in known if i not in covered]
+    return tuple(usable), (
+        *note_repairs(strangers, "id was not to be assigned", "ids were not to be assigned"),
+        *note_repairs(unknown, "topic does not exist", "topics do not exist"),
+        *note_repairs(others, "reference is to no topic", "references are to no topics"),
+        *note_repairs(left, "message is not assigned", "messages are not assigned"),
+    )
+
+
+def _ids_by_name(topics: Sequence[Topic]) -> dict[str, str]:
+    """Ids by name; a sub-topic goes by its full name, and by its last part if no other does."""
+    last = Counter(_last_name(t) for t in topics)
+    ids = {_last_name(t): t.id for t in topics if last[_last_name(t)] == 1}
+    return ids | {t.name.casefold(): t.id for t in topics}
+
+
+def _last_name(topic: Topic) -> str:
+    return topic.name.rpartition(BETWEEN)[2].casefold()
+
+
+def _resolve(assignment: Assignment, topics: set[str], named: dict[str, str]) -> Assignment | None:
+    """An assignment to a topic that exists or has a name; "new" ones that exist are those."""
+    also = tuple(i for i in assignment.also if i in topics)
+    if assignment.topic in topics:
+        return replace(assignment, also=also)
+    name = clip(assignment.name, NAME_LIMIT)
+    if not name:
+        return None
+    topic = named.get(name.casefold())
+    return replace(
+        assignment, topic=topic, name=name, brief=clip(assignment.brief, BRIEF_LIMIT), also=also
+    )
+
+
+@dataclass(slots=True)
+class _JoinableTopic:
+    """A topic that a segment may join."""
+
+    topic: str | None
+    name: str
+    vectors: list[Vectors]
+    """Of the blocks that this call gave it."""
+
+
+class EmbeddedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
+    """Joins each segment to the nearest topic, or opens one for it."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
+        """Assign every message of the request."""
+        vectors = block_vectors(request.blocks, self._embedder)
+        common = vectors @ vectors.mean(axis=0)
+        known = [_JoinableTopic(t.id, t.name, []) for t in request.topics]
+        assignments: list[Assignment] = []
+        for first, last in _segments(request.segments):
+            blocks = request.blocks[first : last + 1]
+            home = self._continued(request, known, first)
+            if home is None:
+                here = slice(first, last + 1)
+                near = {topic: float(a[here].mean()) for topic, a in request.affinity.items()}
+                scores = [_score(k, near, vectors[here], common[here]) for k in known]
+                home = _nearest(known, scores, blocks)
+            if home is None:
+                texts = [b.records[0].text[:600] for b in blocks] + [b.text[:1_200] for b in blocks]
+                direction = vectors[first : last + 1].mean(axis=0)
+                title = title_of(texts, direction, self._embedder)
+                home = _JoinableTopic(None, _distinct(title, {k.name for k in known}), [])
+                known.append(home)
+            home.vectors.extend(vectors[first : last + 1])
+            assignments += _assign_all(home, blocks)
+        return Answer(tuple(assignments))
+
+    def _continued(
+        self, request: SplitRequest, known: Sequence[_JoinableTopic], first: int
+    ) -> _JoinableTopic | None:
+        """The topic that the first block goes on with, if the adsorber saw none begin there."""
+        if first > 0 or request.blocks[0].opens:
+            return None
+        return next((k for k in known if k.topic and k.topic == request.previous), None)
+
+
+def _nearest(
+    known: Sequence[_JoinableTopic], scores: Sequence[float], blocks: Sequence[LogicalBlock]
+) -> _JoinableTopic | None:
+    """The topic that is nearest to a segment, if any is near enough."""
+    share = cjk_share(" ".join(b.text for b in blocks)[:2_000])
+    limit = _JOIN_CJK if share > 0.4 else _JOIN_LATIN
+    best = max(range(len(known)), key=scores.__getitem__, default=None)
+    return known[best] if best is not None and scores[best] >= limit else None
+
+
+def _score(
+    known: _JoinableTopic,
+    near: Mapping[str, float],
+    vectors: Vectors,
+    common: NDArray[np.float32],
+) -> float:
+    """How near a topic is to a segment: by what is stored of it, or by what this call gave it."""
+    stored = near.get(known.topic, 0.0) if known.topic else 0.0
+    given = [float(v @ w) - c for v, c in zip(vectors, common, strict=True) for w in known.vectors]
+    return max(stored, sum(given) / len(given) if given else 0.0)
+
+
+def _assign_all(home: _JoinableTopic, segment: Sequence[LogicalBlock]) -> list[Assignment]:
+    ids = [i for block in segment for i in block.ids]
+    return [Assignment(message=i, topic=home.topic, name=home.name) for i in ids]
+
+
+def _segments(labels: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last place of each run of equal labels."""
+    starts = [i for i, label in enumerate(labels) if i == 0 or label != labels[i - 1]]
+    return list(zip(starts, [s - 1 for s in starts[1:]] + [len(labels) - 1], strict=True))
+
+
+def _distinct(name: str, taken: set[str]) -> str:
+    candidates = chain([name], (f"{name} ({n})" for n in count(2)))
+    return next(c for c in candidates if c not in taken)
+
+
+SPLITTER: RoleSpec[Splitter] = RoleSpec(
+    name="splitter",
+    purpose="assigns older messages to topics once the main window has filled",
+    answers=tuple,
+    items=Assignment,
+    model="strong",
+    chat=ChatSplitter,
+    embedded=EmbeddedSplitter,
+)

@@ -1,0 +1,180 @@
+"""Scores, ids and verdicts as models write them, and what is repaired in their answers."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+
+from topicloom.errors import UnusableAnswerError
+from topicloom.roles.markup import answers_of
+
+_NUMBER = re.compile(
+    r"(?P<minus>(?<![a-z0-9])[-−])?"
+    r"(?P<value>[0-9]{1,12}(?:[.,][0-9]{1,20})?(?:e[-+]?[0-9]{1,2})?|\.[0-9]{1,20})"
+    r"\s{0,3}(?P<of>%|/\s{0,3}(?P<whole>[0-9]{1,4})(?![0-9]))?"
+)
+_MESSAGE = r"(?:msgs?|messages?|m|消息)[ \t_#.:-]{0,3}([0-9]{1,9})(?![0-9])"
+_TO = r"(?:-|–|—|~|\.{2,3}|to|到|至)"
+_MESSAGES = re.compile(
+    rf"(?<![a-z0-9]){_MESSAGE}"
+    rf"(?:[ \t]{{0,3}}{_TO}[ \t]{{0,3}}{_MESSAGE}|{_TO}([0-9]{{1,9}})(?![0-9]))?"
+)
+_GAP = r"[\s,;、。\[\]()*•-]"
+_BARE = re.compile(rf"{_GAP}*(?:[0-9]{{1,9}}(?:{_GAP}+|$))+")
+_TOPIC = re.compile(r"(?<![a-z0-9])t(?:opic)?[\s_#.:-]{0,3}([0-9]{1,9})(?![0-9])")
+_DIGITS = re.compile(r"[0-9]{1,9}")
+_LONGEST_LIST = 20_000
+"""Characters of a list of ids that are looked at."""
+
+
+def score_in(text: str) -> float | None:
+    """The first number in a text as a share, 0 to 1.
+
+    `0.85`, `.85`, `0,85`, `85 %`, `８５％`, `8/10` are shares. A bare number over 1 is none: it
+    may be of ten or of a hundred.
+    """
+    match = _NUMBER.search(_folded(text[:400]))
+    if match is None:
+        return None
+    value = float(match["value"].replace(",", "."))
+    if match["of"] == "%":
+        value /= 100
+    elif match["whole"]:
+        value = value / int(match["whole"]) if int(match["whole"]) else 2.0
+    if match["minus"]:
+        return 0.0
+    return value if value <= 1 else None
+
+
+def message_ids(text: str, widest: int) -> tuple[str, ...]:
+    """Short ids of messages in a text, each once, in order of mention.
+
+    `m42`, `[M42]`, `msg-042`, `message 42`, `m42-m45` and lists of these in any punctuation;
+    bare numbers if the text holds nothing but numbers.
+
+    Args:
+        text: A list of ids.
+        widest: Messages that one range may span; the rest of it is dropped.
+    """
+    folded = _folded(text[:_LONGEST_LIST])
+    numbers = list(_numbers(folded, widest))
+    if not numbers and _BARE.fullmatch(folded):
+        numbers = [int(n) for n in _DIGITS.findall(folded)]
+    return tuple(dict.fromkeys(f"m{n}" for n in numbers if n > 0))
+
+
+def topic_id(text: str) -> str | None:
+    """The short id of the first topic in a text: `t3` of `[T3]`, `topic-003` or a bare `3`."""
+    folded = _folded(text[:200]).strip()
+    if match := _TOPIC.search(folded):
+        return f"t{int(match[1])}"
+    return f"t{int(folded)}" if _DIGITS.fullmatch(folded) else None
+
+
+def topic_ids(text: str, most: int) -> tuple[str, ...]:
+    """The short ids of the topics in a text, each once: `t7, topic-009`, or bare numbers.
+
+    Args:
+        text: A list of ids.
+        most: Ids that are read at most.
+    """
+    folded = _folded(text[:200]).strip()
+    numbers = [m[1] for m in _TOPIC.finditer(folded)]
+    if not numbers and _BARE.fullmatch(folded):
+        numbers = _DIGITS.findall(folded)
+    return tuple(dict.fromkeys(f"t{int(n)}" for n in numbers))[:most]
+
+
+def _numbers(text: str, widest: int) -> Iterator[int]:
+    for match in _MESSAGES.finditer(text):
+        first = int(match[1])
+        last = int(match[2] or match[3] or first)
+        yield from range(first, min(last, first + widest - 1) + 1) if last > first else (first,)
+
+
+def _folded(text: str) -> str:
+    """Full-width digits and punctuation as plain ones, in lower case."""
+    return unicodedata.normalize("NFKC", text).lower()
+
+
+_LONGEST_VERDICT = 4_000
+"""Characters of an answer that are looked at."""
+
+_QUESTION = re.compile(
+    r"(?<![a-z])yes\W{0,4}(?:(?:or|and|或者?|和)\W{0,4})?no(?![a-z])|是否[^。!?:\n]{0,40}[?:]", re.I
+)
+"""The question's own "YES / NO", or its "是否……", said again before the answer or instead of it."""
+_YES = r"(?:yes|true)(?![a-z])|是(?!否|不是|新|一个新|另)|属于|对(?:的|(?!\w))|有关|相关|同一"
+_NO = (
+    r"(?:no(?! ?[a-z])|false)(?![a-z])"
+    r"|不是|不属于|不算|不相关|不对|不(?!\w)|并非|否|无关|没有关系"
+)
+_VERDICT = rf"(?:(?P<yes>{_YES})|(?P<no>{_NO}))"
+_LABEL = (
+    r"(?:answer|verdict|conclusion|output|result|答案|结论|输出|判断|回答|结果)"
+    r"[\"'*_`]{0,4}\s{0,3}(?:is(?![a-z])|:|=|[是为]\s{0,3}:?)[\W_]{0,8}"
+)
+_LABELLED = re.compile(_LABEL + _VERDICT, re.I)
+_LOUD = re.compile(r"(?<![A-Za-z])(?:(?P<yes>YES)|(?P<no>NO))(?![A-Za-z])")
+_LEADING = re.compile(r"[\W_]{0,16}" + _VERDICT, re.I)
+_MENTIONED = re.compile(
+    r"(?<![a-z])(?:(?P<yes>yes|true)|(?P<no>no(?! ?[a-z])|false))(?![a-z])"
+    r"|(?P<same>(?<!不)(?:是|属于)同一)"
+    r"|(?P<other>不(?:是|属于)同一|不同的?任务|是一?个?新的?任务|无关)",
+    re.I,
+)
+
+
+def parse_verdict(text: str) -> bool:
+    """True if a model says yes.
+
+    What is said under a label such as "Answer:" counts most, then a capital YES or NO, then the
+    first word, then a yes or no anywhere. Where these are of both kinds, the next of them is
+    looked at.
+
+    Raises:
+        UnusableAnswerError: If it says neither, or both.
+    """
+    for answer in answers_of(text):
+        said = _QUESTION.sub(" ", unicodedata.normalize("NFKC", answer[-_LONGEST_VERDICT:]))
+        leading = _LEADING.match(said)
+        for found in (
+            _LABELLED.finditer(said),
+            _LOUD.finditer(said),
+            [leading] if leading else [],
+            _MENTIONED.finditer(said),
+        ):
+            verdict = _agreed(found)
+            if verdict is not None:
+                return verdict
+    raise UnusableAnswerError(f"no yes or no in an answer of {len(text)} characters")
+
+
+def _agreed(found: Iterable[re.Match[str]]) -> bool | None:
+    """What all matches say; None if there are none or they say different things."""
+    kinds = {match.lastgroup in ("yes", "same") for match in found}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+_EXAMPLES = 5
+
+
+def clip(text: str, characters: int) -> str:
+    """A text of at most some characters, an ellipsis at its end if it was longer."""
+    text = text.strip()
+    return text if len(text) <= characters else text[: characters - 1].rstrip() + "…"
+
+
+def note_repairs(things: Sequence[str], one: str, many: str) -> tuple[str, ...]:
+    """A remark that counts and names some things; none if there are none.
+
+    Args:
+        things: Their names; the first few are named.
+        one: What is said of one, such as "id is not in the topic".
+        many: What is said of several, such as "ids are not in the topic".
+    """
+    if not things:
+        return ()
+    named = ", ".join(things[:_EXAMPLES]) + (", ..." if len(things) > _EXAMPLES else "")
+    return (f"{len(things)} {one if len(things) == 1 else many}: {named}",)
