@@ -1,4 +1,4 @@
-"""Write the table of settings into docs/settings.md: `python scripts/settings_doc.py`."""
+"""Write settings and roles into their pages: `python scripts/settings_doc.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, fill
 from types import UnionType
 from typing import Literal, Union, get_args, get_origin
 
@@ -16,25 +16,55 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from topicloom.roles.registry import ROLES, spec_of
 from topicloom.settings import Settings
 
-PAGE = Path(__file__).parent.parent / "docs" / "settings.md"
+ROOT = Path(__file__).parent.parent
+PAGE, EXAMPLE = ROOT / "docs" / "settings.md", ROOT / ".env.example"
 _SOURCE = re.compile(r" \(spec [^)]*\)")
 """Where a default comes from: of use beside the code, not on the page."""
-BEGIN, END = "<!-- settings: made by scripts/settings_doc.py -->", "<!-- end of settings -->"
+BEGIN, END = "<!-- {}: made by scripts/settings_doc.py -->", "<!-- end of {} -->"
+_NAMES = re.compile(r"(?<=# A model of its own for a role:\n)(?:# .*\n)+")
 
 
-def page_with_table(page: str) -> str:
-    """The page with the table of the code as it is now.
+def page_with_tables(page: str) -> str:
+    """The page with the tables of the code as it is now.
 
     Raises:
-        ValueError: The page has no place for it.
+        ValueError: The page has no place for one.
     """
-    before, _, rest = page.partition(BEGIN)
-    _, found, after = rest.partition(END)
+    for name, table in (("roles", roles_table()), ("settings", tables())):
+        begin, end = BEGIN.format(name), END.format(name)
+        before, _, rest = page.partition(begin)
+        _, found, after = rest.partition(end)
+        if not found:
+            raise ValueError(f"the page needs the lines {begin!r} and {end!r}")
+        page = f"{before}{begin}\n\n{table}\n{end}{after}"
+    return page
+
+
+def example_with_roles(example: str) -> str:
+    """The example of an environment with the names of the roles as they are now.
+
+    Raises:
+        ValueError: The example has no place for them.
+    """
+    names = fill(", ".join(ROLES) + ".", 110, initial_indent="# ", subsequent_indent="# ")
+    example, found = _NAMES.subn(f"{names}\n", example)
     if not found:
-        raise ValueError(f"the page needs the lines {BEGIN!r} and {END!r}")
-    return f"{before}{BEGIN}\n\n{tables()}\n{END}{after}"
+        raise ValueError(f"the example needs lines of {_NAMES.pattern!r}")
+    return example
+
+
+def roles_table() -> str:
+    """A line for each role."""
+    lines = ["| role | what it does | which model | if it fails |", "|---|---|---|---|"]
+    for spec in map(spec_of, ROLES):
+        model = "only one named for it" if spec.played == "if named" else f"the {spec.model} one"
+        domain = ", with a domain" if spec.played == "with a domain" else ""
+        fails = spec.without or "its embedded form stands in"
+        lines.append(f"| `{spec.name}` | {spec.purpose} | {model}{domain} | {fails} |")
+    return "\n".join(lines) + "\n"
 
 
 def tables() -> str:
@@ -122,9 +152,10 @@ def _default(field: FieldInfo) -> str:
 
 
 def main() -> None:
-    """Write the page."""
-    PAGE.write_text(page_with_table(PAGE.read_text("utf-8")), "utf-8")
-    sys.stdout.write(f"{PAGE.name} is up to date\n")
+    """Write both files."""
+    for path, make in ((PAGE, page_with_tables), (EXAMPLE, example_with_roles)):
+        path.write_text(make(path.read_text("utf-8")), "utf-8")
+        sys.stdout.write(f"{path.name} is up to date\n")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from topicloom.perception.adsorption import AdsorberPolicy
+from topicloom.prompts.loader import Prompts
 from topicloom.roles.registry import check_names
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.reflection import ReflectionPolicy
@@ -100,3 +101,9 @@ class Settings(BaseSettings):
     def _check_role_models(cls, named: dict[str, str]) -> dict[str, str]:
         check_names(named)
         return named
+
+    @field_validator("prompts")
+    @classmethod
+    def _check_prompts(cls, folder: Path | None) -> Path | None:
+        Prompts.of(folder)
+        return folder

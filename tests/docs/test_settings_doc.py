@@ -11,12 +11,18 @@ import pytest
 from topicloom.settings import Settings
 
 ROOT = Path(__file__).parents[2]
+SCRIPT = runpy.run_path(str(ROOT / "scripts" / "settings_doc.py"))
 
 
 def test_the_page_has_every_setting_as_it_is() -> None:
     page = (ROOT / "docs" / "settings.md").read_text("utf-8")
-    made = runpy.run_path(str(ROOT / "scripts" / "settings_doc.py"))["page_with_table"](page)
+    made = SCRIPT["page_with_tables"](page)
     assert made == page, "run: python scripts/settings_doc.py"
+
+
+def test_the_example_of_an_environment_names_every_role() -> None:
+    example = (ROOT / ".env.example").read_text("utf-8")
+    assert SCRIPT["example_with_roles"](example) == example, "run: python scripts/settings_doc.py"
 
 
 def test_the_example_of_an_environment_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,65 @@
+"""Prompts of an application's own go before ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from openai_server import OpenAIServer, Reply
+from sessions import past, record, tell, thread
+
+from topicloom import Settings, build_session_graph
+from topicloom.errors import ConfigurationError
+from topicloom.prompts.loader import Prompts, prompt
+from topicloom.roles.models import open_model
+
+
+def folder_of(root: Path, **texts: str) -> Path:
+    """A folder with prompts; `en_reader` is the text of `en/reader.md`."""
+    for name, text in texts.items():
+        path = root / f"{name.replace('_', '/', 1)}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return root
+
+
+def test_those_that_are_missing_are_ours(tmp_path: Path) -> None:
+    prompts = Prompts.of(folder_of(tmp_path, en_reader="Read!\n", zh_brief="写"))
+    assert prompts("reader", "en") == "Read!"
+    assert prompts("brief", "zh") == "写"
+    assert prompts("reader", "zh") == prompt("reader", "zh")
+    assert prompts("router", "en") == prompt("router", "en")
+
+
+def test_without_a_folder_all_are_ours() -> None:
+    assert Prompts.of(None)("reader", "en") == prompt("reader", "en")
+
+
+def test_files_that_are_no_prompts_are_named(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, en_reader="Read!", en_raeder="Read!", fr_reader="Lis !")
+    (folder / "notes.txt").write_text("mine")
+    (folder / ".DS_Store").write_text("nobody's")
+    with pytest.raises(ConfigurationError, match=r"en/raeder\.md, fr/reader\.md, notes\.txt; ther"):
+        Prompts.of(folder)
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no folder of prompts at "):
+        Prompts.of(tmp_path / "none")
+
+
+def test_a_graph_uses_them(tmp_path: Path, openai_server: OpenAIServer) -> None:
+    own = folder_of(
+        tmp_path / "prompts", en_splitter="Split!", en_brief="Brief!", en_responder="Reply!"
+    )
+    settings = Settings(folder=tmp_path / "sessions", prompts=own, language="en")
+    openai_server.otherwise(Reply("Noted."))
+    graph = build_session_graph(
+        model=open_model("openai:gpt-test", base_url=openai_server.base_url, api_key="none"),
+        settings=settings,
+    ).compile(checkpointer=InMemorySaver())
+    record(graph, thread(), *past("oak"))
+    tell(graph, thread(), "Hello", keep=0)
+    said = {request["messages"][0]["content"] for request in openai_server.requests}
+    assert {"Split!", "Brief!", "Reply!", prompt("reader", "en")} <= said
