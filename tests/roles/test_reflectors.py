@@ -18,7 +18,6 @@ from topicloom.prompts.wording import wording
 from topicloom.reflection.reflector import (
     ChatReflector,
     EmbeddedReflector,
-    Reflection,
     ReflectRequest,
     reflector_messages,
 )
@@ -44,7 +43,7 @@ def said(*texts: str, role: Role = "user", speaker: str | None = None) -> list[R
 
 REQUEST = ReflectRequest("s", said("I moved to Oslo.", "Fine."), (TEA, LEEDS), "en")
 GOOD = '<reflection><fact msg_id="m41" supersedes="f2">The user lives in Oslo.</fact></reflection>'
-FOUND = Reflection((Claim("The user lives in Oslo.", ("m41",), (LEEDS.key,)),))
+FOUND = (Claim("The user lives in Oslo.", ("m41",), (LEEDS.key,)),)
 
 
 def reflector(server: OpenAIServer, **settings: Any) -> ChatReflector:
@@ -53,7 +52,7 @@ def reflector(server: OpenAIServer, **settings: Any) -> ChatReflector:
     return ChatReflector(Chat.of(model, PrefixMeter()))
 
 
-def called(role: ChatReflector, how: str) -> Answer[Reflection]:
+def called(role: ChatReflector, how: str) -> Answer[tuple[Claim, ...]]:
     return role.call(REQUEST) if how == "sync" else asyncio.run(role.acall(REQUEST))
 
 
@@ -97,7 +96,7 @@ def test_failures_are_raised(openai_server: OpenAIServer, how: str) -> None:
 
 def test_nothing_to_note_is_an_answer(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply("<reflection></reflection>"))
-    assert reflector(openai_server).call(REQUEST).value == Reflection(())
+    assert reflector(openai_server).call(REQUEST).value == ()
 
 
 def test_numbers_of_no_fact_are_told(openai_server: OpenAIServer) -> None:
@@ -109,7 +108,7 @@ def test_numbers_of_no_fact_are_told(openai_server: OpenAIServer) -> None:
 
 def test_a_long_fact_is_cut(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply(GOOD.replace("Oslo", "Oslo " * 200)))
-    (claim,) = reflector(openai_server).call(REQUEST).value.claims
+    (claim,) = reflector(openai_server).call(REQUEST).value
     assert len(claim.text) <= 300
 
 
@@ -137,7 +136,7 @@ def test_an_empty_prompt_says_so() -> None:
 
 
 def reflected(*records: Record, facts: tuple[Fact, ...] = ()) -> list[Claim]:
-    return list(EmbeddedReflector().call(ReflectRequest("s", records, facts, "en")).value.claims)
+    return list(EmbeddedReflector().call(ReflectRequest("s", records, facts, "en")).value)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from sessions import chatter, open_graph, past, record, tell, thread
 from roles import Clock, PlainBriefs, Raising, ScriptedResponder, fake_roles
 from topicloom.errors import UnusableAnswerError
 from topicloom.evaluation.replay import Graph, session_of
-from topicloom.reflection.reflector import REFLECTOR, EmbeddedReflector, Reflection, ReflectRequest
+from topicloom.reflection.reflector import REFLECTOR, EmbeddedReflector, ReflectRequest
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest
 from topicloom.scheduling import Reflecting, StoredSessions, reflect_beside
@@ -32,15 +32,15 @@ POLICY = ReflectionPolicy()
 
 
 @dataclass
-class Scripted(Local[ReflectRequest, Reflection]):
+class Scripted(Local[ReflectRequest, tuple[Claim, ...]]):
     """A reflector that says what it is told to."""
 
     claims: Callable[[ReflectRequest], list[Claim]] = lambda request: []
     requests: list[ReflectRequest] = field(default_factory=list)
 
-    def call(self, request: ReflectRequest) -> Answer[Reflection]:
+    def call(self, request: ReflectRequest) -> Answer[tuple[Claim, ...]]:
         self.requests.append(request)
-        return Answer(Reflection(tuple(self.claims(request))))
+        return Answer(tuple(self.claims(request)))
 
 
 @dataclass

@@ -142,7 +142,7 @@ class Forms:
         return None if value is None else ("SET", path, value)
 
     def _value(self, said: str, old: object, others: Sequence[object], field: str) -> Any | None:
-        """What was said as a value of the kind that is there; None if it is not one for sure."""
+        """A text as a value of the kind that is there; None if it is not one for sure."""
         kind = kind_of(old)
         if kind == "true or false":
             word = fold(said) or "done"

@@ -39,7 +39,7 @@ def parse_edits(said: object, wrapped: int = 0) -> list[object]:
 
 
 def _is_one(value: object) -> bool:
-    """Whether a value is one edit, and not a list of them."""
+    """True if a value is one edit, and not a list of them."""
     if isinstance(value, dict):
         return bool({"op", "operation"} & value.keys())
     first = value[0] if isinstance(value, list | tuple) and value else None

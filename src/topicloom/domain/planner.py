@@ -267,7 +267,7 @@ def focus_of(request: PlanRequest) -> Event | None:
 
 
 def when_of(text: str) -> When:
-    """Which time a message is about: the one that more of its words speak of."""
+    """The time that more of a message's words speak of."""
     past, future = _cues("past").count_in(text), _cues("future").count_in(text)
     if past > future:
         return "past"

@@ -65,7 +65,7 @@ class Things:
         return found[0] if len(found) == 1 else None
 
     def values(self, field: str) -> list[Any]:
-        """What things of the document have in a field of that name."""
+        """The values of all fields of that name in the document."""
         return [p.value[field] for p in self._places.values() if field in p.value]
 
     def mentioned(self, text: str) -> list[Place]:
@@ -152,7 +152,7 @@ def _plain(said: str) -> str:
 
 
 def _names(place: Place) -> set[str]:
-    """What a thing may be called, as plain words; a single character is no name."""
+    """The names of a thing, as plain words; a single character is no name."""
     names = (place.anchor, label_of(place.value), place.key)
     return {name for n in names if len(name := _name(n)) > 1}
 
@@ -163,7 +163,7 @@ def _name(text: str) -> str:
 
 
 def _within(name: str, text: str) -> bool:
-    """Whether a name stands in a text, as whole words where it is written in words."""
+    """True if a name stands in a text, as whole words where it is written in words."""
     at = text.find(name)
     while at >= 0:
         before, after = text[at - 1 : at], text[at + len(name) : at + len(name) + 1]
@@ -174,7 +174,7 @@ def _within(name: str, text: str) -> bool:
 
 
 def _joined(left: str, right: str) -> bool:
-    """Whether two characters are parts of one Latin word."""
+    """True if two characters are parts of one Latin word."""
     return bool(left and right) and bool(_LATIN.fullmatch(left) and _LATIN.fullmatch(right))
 
 

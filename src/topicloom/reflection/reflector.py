@@ -52,16 +52,8 @@ class ReflectRequest:
     language: Language
 
 
-@dataclass(frozen=True, slots=True)
-class Reflection:
-    """What was found worth knowing."""
-
-    claims: tuple[Claim, ...]
-    """Facts about the user, in order; not checked yet."""
-
-
-class Reflector(Role[ReflectRequest, Reflection], Protocol):
-    """Finds what is worth knowing about the user for good."""
+class Reflector(Role[ReflectRequest, tuple[Claim, ...]], Protocol):
+    """Finds facts about the user that are worth keeping, in order; they are checked elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +68,12 @@ class ParsedFact:
     """Numbers of known facts that hold no more."""
 
 
-class ChatReflector(ChatRole[ReflectRequest, Reflection]):
+class ChatReflector(ChatRole[ReflectRequest, tuple[Claim, ...]]):
     """Reflects upon a stretch of conversation."""
 
     role = "reflector"
 
-    def dialogue(self, request: ReflectRequest) -> Dialogue[Answer[Reflection]]:
+    def dialogue(self, request: ReflectRequest) -> Dialogue[Answer[tuple[Claim, ...]]]:
         """Find the facts; numbers that no known fact has are dropped."""
         prompt = reflector_messages(request, self._chat.prompt_window)
         asked = yield from ask(
@@ -92,7 +84,7 @@ class ChatReflector(ChatRole[ReflectRequest, Reflection]):
             f"f{n}" for fact in asked.value for n in fact.supersedes if not _known(n, request)
         ]
         remarks = note_repairs(strangers, "fact is not known", "facts are not known")
-        return Answer(Reflection(claims), asked.usage, asked.remarks + remarks)
+        return Answer(claims, asked.usage, asked.remarks + remarks)
 
 
 def _claim_of(fact: ParsedFact, request: ReflectRequest) -> Claim:
@@ -177,14 +169,14 @@ def fact_numbers(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(numbers or ([int(bare[1])] if bare else [])))
 
 
-class EmbeddedReflector(Local[ReflectRequest, Reflection]):
+class EmbeddedReflector(Local[ReflectRequest, tuple[Claim, ...]]):
     """Quotes sentences by their form; it understands nothing and concludes nothing.
 
     A new name, age or home takes the place of the one that was known; all else stands beside
     what is known.
     """
 
-    def call(self, request: ReflectRequest) -> Answer[Reflection]:
+    def call(self, request: ReflectRequest) -> Answer[tuple[Claim, ...]]:
         """Find the statements that the user makes of himself or herself."""
         known = [
             (frame, _speaker_of(f.text), f.key)
@@ -202,7 +194,7 @@ class EmbeddedReflector(Local[ReflectRequest, Reflection]):
                 claims.append(Claim(text, (record.id,), tuple(same) if frame else ()))
                 if frame:
                     known.append((frame, record.speaker or "", Fact(text, (), "").key))
-        return Answer(Reflection(tuple(_merge_repeated(claims))))
+        return Answer(tuple(_merge_repeated(claims)))
 
 
 def _merge_repeated(claims: Sequence[Claim]) -> list[Claim]:
@@ -220,7 +212,7 @@ def _frame_of_fact(fact: Fact) -> str:
 
 
 def _speaker_of(text: str) -> str:
-    """Who is named before a colon; nobody in a sentence without one."""
+    """The speaker named before a colon; "" in a sentence without one."""
     return text.partition(": ")[0] if ": " in text else ""
 
 
@@ -231,7 +223,8 @@ def _sentence_of(text: str) -> str:
 REFLECTOR: RoleSpec[Reflector] = RoleSpec(
     name="reflector",
     purpose="finds what is worth knowing about the user for good, in a reflection",
-    answers=Reflection,
+    answers=tuple,
+    items=Claim,
     chat=ChatReflector,
     embedded=lambda embedder: EmbeddedReflector(),
 )

@@ -165,7 +165,7 @@ def statements_in(text: str) -> list[str]:
 
 
 def frame_of(sentence: str) -> str:
-    """What a statement is about if one can have only one of it: "name", "age" or "home"."""
+    """The one thing that a statement is about, if people have only one: "name", "age", "home"."""
     bare = _bare(sentence)
     return next((frame for frame, form in _FRAMES if form.search(bare)), "")
 

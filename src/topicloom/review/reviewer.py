@@ -187,7 +187,7 @@ def tells(record: Record) -> bool:
 
 
 def importance_of(records: Sequence[Record], uses: int) -> float:
-    """How much a topic matters, 0 to 1.
+    """The importance of a topic, 0 to 1.
 
     Each cause counts less the more there is of it. What the user told is worth keeping.
 

@@ -117,7 +117,7 @@ class CrossEncoderArbiter(Local[BoundaryQuestion, float]):
         return Answer(self.check_coherence(request.request, request.summary))
 
     def check_coherence(self, text_a: str, text_b: str) -> float:
-        """How much two texts belong together, 0 to 1: the sigmoid of the model's score.
+        """The sigmoid of the model's score of two texts: 1 if they surely belong together.
 
         The name is that of spec 001, section 6. The order matters to a cross-encoder.
 

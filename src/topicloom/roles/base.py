@@ -24,7 +24,7 @@ A_co = TypeVar("A_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a call cost."""
+    """The cost of a call."""
 
     model: str
     """Name of the model."""
@@ -88,7 +88,7 @@ class Local(Generic[Q, A]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleSpec(Generic[P]):
-    """What a role says of itself, at the end of its file; `P` is its Protocol."""
+    """A role's description of itself, at the end of its file; `P` is its Protocol."""
 
     name: RoleName
     """That of its module, and of its prompts."""

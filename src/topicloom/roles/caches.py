@@ -82,12 +82,12 @@ def breakpoints(messages: Sequence[BaseMessage]) -> list[int]:
 
 
 def _is_of(package: str, model: BaseChatModel) -> bool:
-    """Whether a model's class, or a base of it, comes from a package."""
+    """True if a model's class, or a base of it, comes from a package."""
     return any(kind.__module__.partition(".")[0] == package for kind in type(model).__mro__)
 
 
 def _is_openai(model: BaseChatModel) -> bool:
-    """Whether OpenAI itself answers: other servers of its protocol may refuse its own options."""
+    """True if OpenAI itself answers: other servers of its protocol may refuse its own options."""
     client = getattr(model, "root_client", None)
     host = urlsplit(str(getattr(client, "base_url", ""))).hostname or ""
     return f".{host}".endswith(".api.openai.com")

@@ -77,7 +77,7 @@ class Chat:
     def usage(
         self, session: str, window: str, prompt: Sequence[BaseMessage], answer: AIMessage
     ) -> Usage:
-        """What a call cost: as reported, else as counted.
+        """The cost of a call: as reported, else as counted.
 
         Args:
             session: The session.

@@ -55,7 +55,7 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """What chat models work with."""
+    """Windows, deadline and prompts of roles that chat models play."""
 
     meter: PrefixMeter
     """Compares prompts."""

@@ -52,7 +52,7 @@ class Element:
 
 
 def first_of(text: str, what: str, *readers: Callable[[str], T | None]) -> T:
-    """What the first reader finds that finds anything, in the answer proper or else in all of it.
+    """The value that the first reader finds, in the answer proper or else in all of it.
 
     Args:
         text: An answer.

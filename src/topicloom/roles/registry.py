@@ -34,7 +34,7 @@ ROLES: Mapping[RoleName, str] = {path.rpartition(".")[2]: path for path in _MODU
 
 @cache
 def spec_of(name: RoleName) -> RoleSpec[Any]:
-    """What a role says of itself.
+    """The description of a role.
 
     Raises:
         ConfigurationError: There is no such role.
@@ -56,9 +56,9 @@ def check_names(names: Iterable[RoleName]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Who plays which role in a session, and who stands in for those that fail.
+    """The players of a session's roles, and the stand-ins for those that fail.
 
-    Roles are looked up by what they say of themselves: `roles[READER]` is a `Reader`. They are
+    They are looked up by a role's description: `roles[READER]` is a `Reader`. They are
     replaced likewise: `roles.replace(READER, MyReader())` gives other roles.
     """
 
@@ -67,7 +67,7 @@ class Roles:
     """Deterministic; they need no network and always answer."""
 
     def __getitem__(self, spec: RoleSpec[P]) -> P:
-        """Who plays a role.
+        """The player of a role.
 
         Raises:
             ConfigurationError: Nobody does.
@@ -78,15 +78,15 @@ class Roles:
         return player
 
     def get(self, spec: RoleSpec[P]) -> P | None:
-        """Who plays a role; None if nobody does."""
+        """The player of a role; None if nobody plays it."""
         return cast("P | None", self._players.get(spec.name))
 
     def stand_in(self, spec: RoleSpec[P]) -> P | None:
-        """Who answers where the player of a role fails; None if nobody does."""
+        """The role that answers where the player fails; None if none does."""
         return cast("P | None", self._stand_ins.get(spec.name))
 
     def in_turn(self, spec: RoleSpec[P]) -> tuple[P, ...]:
-        """Whom to ask for a role, one after the other: its player, then who stands in."""
+        """The player of a role, then its stand-in, as far as there are any."""
         return tuple(p for p in (self.get(spec), self.stand_in(spec)) if p is not None)
 
     def replace(self, spec: RoleSpec[P], player: P | None, *, stand_in: P | None = None) -> Roles:

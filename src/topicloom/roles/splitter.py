@@ -272,7 +272,7 @@ def _score(
     vectors: Vectors,
     common: NDArray[np.float32],
 ) -> float:
-    """How near a topic is to a segment: by what is stored of it, or by what this call gave it."""
+    """Nearness of a topic to a segment: by what is stored of it, or by what this call gave it."""
     stored = near.get(known.topic, 0.0) if known.topic else 0.0
     given = [float(v @ w) - c for v, c in zip(vectors, common, strict=True) for w in known.vectors]
     return max(stored, sum(given) / len(given) if given else 0.0)

@@ -152,7 +152,7 @@ def parse_verdict(text: str) -> bool:
 
 
 def _agreed(found: Iterable[re.Match[str]]) -> bool | None:
-    """What all matches say; None if there are none or they say different things."""
+    """The verdict of all matches; None if there are none or they differ."""
     kinds = {match.lastgroup in ("yes", "same") for match in found}
     return kinds.pop() if len(kinds) == 1 else None
 

@@ -142,7 +142,7 @@ class Reflecting:
         if answer is None:
             failures = "; ".join(str(c.failure) for c in calls)
             raise UnusableAnswerError(f"nobody could reflect upon {core.id!r}: {failures}")
-        return grounded(answer.claims, said.records, said.ids)
+        return grounded(answer, said.records, said.ids)
 
     def _briefs(
         self, core: Session, store: SessionStore, first: int, last: int, calls: list[Call]
