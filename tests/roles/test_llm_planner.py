@@ -11,9 +11,10 @@ from openai_server import Behaviour, Empty, Garbage, Hang, OpenAIServer, Reply, 
 from openai_server import Usage as Reported
 
 from topicloom.context.prefix import PrefixMeter
+from topicloom.effects import arun, run
 from topicloom.prompts.loader import prompt
 from topicloom.prompts.wording import wording
-from topicloom.roles.calls import arun, ask, run
+from topicloom.roles.calls import ask
 from topicloom.roles.llm import Chat, LLMPlanner
 from topicloom.roles.models import open_model
 from topicloom.roles.planning import PlanRequest

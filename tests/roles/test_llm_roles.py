@@ -25,6 +25,7 @@ from openai_server import (
 )
 
 from topicloom.context.prefix import PrefixMeter
+from topicloom.effects import arun, run
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import PromptName, prompt
 from topicloom.prompts.wording import wording
@@ -44,7 +45,7 @@ from topicloom.roles.base import (
     SplitRequest,
     Splitter,
 )
-from topicloom.roles.calls import arun, ask, run
+from topicloom.roles.calls import ask
 from topicloom.roles.llm import (
     Chat,
     LLMBriefWriter,

@@ -14,12 +14,13 @@ from openai_server import Empty, OpenAIServer, Reply, Status, Usage
 from topicloom.context.choosing import selector_messages
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.token_estimate import EstimatingCounter
+from topicloom.effects import run
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import prompt
 from topicloom.prompts.selections import CANDIDATES
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer
-from topicloom.roles.calls import ask, run
+from topicloom.roles.calls import ask
 from topicloom.roles.embedded.selector import EmbeddedSelector
 from topicloom.roles.llm.chat import Chat
 from topicloom.roles.llm.selector import LLMSelector

@@ -16,9 +16,9 @@ from functools import partial
 from threading import Event, Lock
 
 from topicloom.background import begin
+from topicloom.effects import run
 from topicloom.nodes.curation import Done, Work, curation
 from topicloom.perception.sources.lore import Shelf
-from topicloom.roles.calls import run
 from topicloom.roles.planning import Selector
 from topicloom.state.curation import Curation, CurationPolicy
 from topicloom.state.prefetch import Place, kept, serving

@@ -42,6 +42,16 @@ class Roles:
     selector: Selector | None = None
     """Picks what else is worth knowing, likewise."""
 
+    @property
+    def reads_by_index(self) -> bool:
+        """True if the reader only hands on what the local index finds: reading costs nothing."""
+        return getattr(self.reader, "by_index", False)
+
+    @property
+    def replies_by_index(self) -> bool:
+        """True if no model reads the prompt: the responder takes what is nearest to the query."""
+        return getattr(self.responder, "by_index", False)
+
 
 @dataclass(frozen=True, slots=True)
 class Fallback:

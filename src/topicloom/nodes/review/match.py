@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from langchain_core.runnables import Runnable
 
+from topicloom.effects import Step
 from topicloom.errors import StorageError
 from topicloom.nodes.review.assess import assessed
 from topicloom.nodes.review.desk import ReviewDesk
 from topicloom.nodes.review.likeness import Kernels, kernels_of, sum_of
 from topicloom.nodes.step import Update, dumped, node
 from topicloom.roles.base import MergeRequest, ReviewRequest
-from topicloom.roles.calls import Ask, Outcome, Step, ask_each
+from topicloom.roles.calls import ask_each
 from topicloom.state.activation import handed_on
 from topicloom.state.merging import in_order
 from topicloom.state.receipt import Call
@@ -87,7 +88,7 @@ def _confirmed(
     pairs: Sequence[Pair],
     fresh: Mapping[str, Assessment],
     calls: list[Call],
-) -> Generator[Sequence[Ask], Sequence[Outcome], list[Pair]]:
+) -> Step[list[Pair]]:
     """The pairs of which the merger says that they are the same; where it fails, they are not."""
     if not pairs:
         return []
@@ -115,7 +116,7 @@ def _described(
     pairs: Sequence[Pair],
     looks: Sequence[Look],
     calls: list[Call],
-) -> Generator[Sequence[Ask], Sequence[Outcome], list[Pair]]:
+) -> Step[list[Pair]]:
     """The pairs, with what they are together."""
     store = desk.store(session.id)
     uses = {look.topic: look.uses for look in looks}

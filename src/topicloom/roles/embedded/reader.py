@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from topicloom.roles.base import Answer, Local, ReadRequest
 from topicloom.state.recall import Quote, Reading
@@ -19,6 +20,9 @@ class EmbeddedReader(Local[ReadRequest, Reading]):
 
     It understands nothing: what it hands over is what words and vectors find.
     """
+
+    by_index: ClassVar[bool] = True
+    """What it hands over is in the index: topics need not be awake for it."""
 
     def call(self, request: ReadRequest) -> Answer[Reading]:
         """Read one topic by the weights that came with the request."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import ClassVar
 
 import numpy as np
 from langchain_core.messages import AIMessageChunk
@@ -31,6 +32,8 @@ class EmbeddedResponder:
     """Answers with the sentences of the recalled originals that are nearest to the question."""
 
     model = "embedded"
+    by_index: ClassVar[bool] = True
+    """It answers from what is nearest to the query, and reads nothing else."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder

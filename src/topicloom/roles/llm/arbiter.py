@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from topicloom.effects import Step
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import prompt
 from topicloom.prompts.verdict import parse_verdict
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer
-from topicloom.roles.llm.dialogue import Dialogue, LLMRole, Prompt
+from topicloom.roles.llm.dialogue import LLMRole
 from topicloom.roles.llm.mending import clip
 from topicloom.state.boundary import BoundaryQuestion
 from topicloom.state.records import text_of
@@ -23,11 +24,10 @@ class LLMArbiter(LLMRole[BoundaryQuestion, float]):
 
     role = "arbiter"
 
-    def dialogue(self, request: BoundaryQuestion) -> Dialogue[Answer[float]]:
+    def step(self, request: BoundaryQuestion) -> Step[Answer[float]]:
         """Ask once: what is no yes or no leaves the prior, with a remark."""
         messages = arbiter_messages(request)
-        answer = yield Prompt("", "arbiter", messages)
-        usage = self._chat.usage("", "arbiter", messages, answer)
+        answer, usage = yield from self.send("", "arbiter", messages)
         try:
             return Answer(float(parse_verdict(text_of(answer))), usage)
         except UnusableAnswerError as error:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from topicloom.context.windows import brief_messages
+from topicloom.effects import Step
 from topicloom.prompts.parsers import parse_brief
 from topicloom.roles.base import Answer, Brief, BriefRequest
-from topicloom.roles.llm.dialogue import Dialogue, LLMRole, ask
+from topicloom.roles.llm.dialogue import LLMRole
 from topicloom.roles.llm.mending import clip
 from topicloom.state.topics import Topic
 
@@ -20,7 +21,7 @@ class LLMBriefWriter(LLMRole[BriefRequest, Brief]):
 
     role = "brief"
 
-    def dialogue(self, request: BriefRequest) -> Dialogue[Answer[Brief]]:
+    def step(self, request: BriefRequest) -> Step[Answer[Brief]]:
         """Write the brief."""
         topic = request.topic
         prompt = brief_messages(
@@ -31,8 +32,8 @@ class LLMBriefWriter(LLMRole[BriefRequest, Brief]):
             self._chat.counter,
             self._chat.limit,
         )
-        asked = yield from ask(
-            self._chat, request, f"brief:{topic.id}", prompt, parse_brief, "topic_brief"
+        asked = yield from self.ask(
+            request, f"brief:{topic.id}", prompt, parse_brief, "topic_brief"
         )
         brief = brief_of(topic, asked.value.name, asked.value.text)
         return Answer(brief, asked.usage, asked.remarks)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from topicloom.effects import Step
 from topicloom.prompts.loader import prompt
 from topicloom.prompts.reviews import ONE_TOPIC, OTHER_TOPIC
 from topicloom.prompts.verdict import parse_verdict
 from topicloom.roles.base import Answer, MergeRequest
-from topicloom.roles.llm.dialogue import Dialogue, LLMRole, ask
+from topicloom.roles.llm.dialogue import LLMRole
 from topicloom.roles.llm.mending import clip
 from topicloom.state.topics import Topic
 
@@ -21,10 +22,10 @@ class LLMMerger(LLMRole[MergeRequest, float]):
 
     role = "merger"
 
-    def dialogue(self, request: MergeRequest) -> Dialogue[Answer[float]]:
+    def step(self, request: MergeRequest) -> Step[Answer[float]]:
         """Ask, and once more if the answer is neither."""
         prompt = merger_messages(request)
-        asked = yield from ask(self._chat, request, "merger", prompt, parse_verdict, "YES / NO")
+        asked = yield from self.ask(request, "merger", prompt, parse_verdict, "YES / NO")
         return Answer(float(asked.value), asked.usage, asked.remarks)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from topicloom.context.asking import planner_messages
+from topicloom.effects import Step
 from topicloom.prompts.plans import parse_plan
 from topicloom.roles.base import Answer
-from topicloom.roles.llm.dialogue import Dialogue, LLMRole, ask
+from topicloom.roles.llm.dialogue import LLMRole
 from topicloom.roles.llm.mending import remark
 from topicloom.roles.planning import PlanRequest
 from topicloom.state.document import anchor_of
@@ -17,7 +18,7 @@ class LLMPlanner(LLMRole[PlanRequest, Plan]):
 
     role = "planner"
 
-    def dialogue(self, request: PlanRequest) -> Dialogue[Answer[Plan]]:
+    def step(self, request: PlanRequest) -> Step[Answer[Plan]]:
         """Plan the turn; a focus or template that does not exist is dropped."""
         prompt = planner_messages(
             request.query,
@@ -29,7 +30,7 @@ class LLMPlanner(LLMRole[PlanRequest, Plan]):
             self._chat.counter,
             self._chat.limit,
         )
-        asked = yield from ask(self._chat, request, "planner", prompt, parse_plan, "turn_plan")
+        asked = yield from self.ask(request, "planner", prompt, parse_plan, "turn_plan")
         plan, remarks = _mended(asked.value, request)
         return Answer(plan, asked.usage, asked.remarks + remarks)
 

@@ -7,10 +7,11 @@ from functools import partial
 
 from topicloom.context.opening import Openings
 from topicloom.context.windows import reader_messages
+from topicloom.effects import Step
 from topicloom.prompts.parsers import ParsedReading, parse_reading
 from topicloom.roles.base import Answer, ReadRequest
 from topicloom.roles.llm.chat import Chat
-from topicloom.roles.llm.dialogue import Dialogue, LLMRole, ask
+from topicloom.roles.llm.dialogue import LLMRole
 from topicloom.roles.llm.mending import clip, remark
 from topicloom.state.recall import Quote, Reading
 
@@ -31,7 +32,7 @@ class LLMReader(LLMRole[ReadRequest, Reading]):
         super().__init__(chat)
         self._openings = Openings()
 
-    def dialogue(self, request: ReadRequest) -> Dialogue[Answer[Reading]]:
+    def step(self, request: ReadRequest) -> Step[Answer[Reading]]:
         """Read the topic; ids that are not in it are dropped."""
         prompt = reader_messages(
             request.records,
@@ -41,8 +42,8 @@ class LLMReader(LLMRole[ReadRequest, Reading]):
             self._chat.limit,
             partial(self._openings, (request.session, request.topic.id)),
         )
-        asked = yield from ask(
-            self._chat, request, f"reader:{request.topic.id}", prompt, parse_reading, "topic_result"
+        asked = yield from self.ask(
+            request, f"reader:{request.topic.id}", prompt, parse_reading, "topic_result"
         )
         known = {r.id for r in request.records}
         strangers = [i for i in asked.value.ids if i not in known]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from topicloom.context.reflecting import reflector_messages
+from topicloom.effects import Step
 from topicloom.prompts.reflections import ParsedFact, parse_reflection
 from topicloom.roles.base import Answer, Reflected, ReflectRequest
-from topicloom.roles.llm.dialogue import Dialogue, LLMRole, ask
+from topicloom.roles.llm.dialogue import LLMRole
 from topicloom.roles.llm.mending import clip, remark
 from topicloom.state.facts import Claim
 
@@ -18,7 +19,7 @@ class LLMReflector(LLMRole[ReflectRequest, Reflected]):
 
     role = "reflector"
 
-    def dialogue(self, request: ReflectRequest) -> Dialogue[Answer[Reflected]]:
+    def step(self, request: ReflectRequest) -> Step[Answer[Reflected]]:
         """Find the facts; numbers that no known fact has are dropped."""
         prompt = reflector_messages(
             request.records,
@@ -27,9 +28,7 @@ class LLMReflector(LLMRole[ReflectRequest, Reflected]):
             self._chat.counter,
             self._chat.limit,
         )
-        asked = yield from ask(
-            self._chat, request, "reflector", prompt, parse_reflection, "reflection"
-        )
+        asked = yield from self.ask(request, "reflector", prompt, parse_reflection, "reflection")
         claims = tuple(_claim(fact, request) for fact in asked.value)
         strangers = [
             f"f{n}" for fact in asked.value for n in fact.supersedes if not _known(n, request)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from topicloom.context.windows import brief_messages
+from topicloom.effects import Step
 from topicloom.prompts.reviews import parse_review
 from topicloom.roles.base import Answer, ReviewRequest
 from topicloom.roles.llm.brief import brief_of
-from topicloom.roles.llm.dialogue import Dialogue, LLMRole, ask
+from topicloom.roles.llm.dialogue import LLMRole
 from topicloom.roles.llm.mending import clip
 from topicloom.state.review import Assessment
 
@@ -19,7 +20,7 @@ class LLMReviewer(LLMRole[ReviewRequest, Assessment]):
 
     role = "reviewer"
 
-    def dialogue(self, request: ReviewRequest) -> Dialogue[Answer[Assessment]]:
+    def step(self, request: ReviewRequest) -> Step[Answer[Assessment]]:
         """Review the topic; what the answer does not give stays as it was."""
         topic = request.topic
         prompt = brief_messages(
@@ -31,8 +32,8 @@ class LLMReviewer(LLMRole[ReviewRequest, Assessment]):
             self._chat.limit,
             role="reviewer",
         )
-        asked = yield from ask(
-            self._chat, request, f"reviewer:{topic.id}", prompt, parse_review, "topic_review"
+        asked = yield from self.ask(
+            request, f"reviewer:{topic.id}", prompt, parse_review, "topic_review"
         )
         said = asked.value
         brief = brief_of(topic, said.name, said.brief or topic.brief or said.summary)

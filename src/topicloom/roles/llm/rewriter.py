@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from topicloom.context.asking import rewriter_messages
+from topicloom.effects import Step
 from topicloom.prompts.parsers import parse_query
 from topicloom.roles.base import Answer, RewriteRequest
-from topicloom.roles.llm.dialogue import Dialogue, LLMRole, ask
+from topicloom.roles.llm.dialogue import LLMRole
 
 
 class LLMRewriter(LLMRole[RewriteRequest, str]):
@@ -13,10 +14,10 @@ class LLMRewriter(LLMRole[RewriteRequest, str]):
 
     role = "rewriter"
 
-    def dialogue(self, request: RewriteRequest) -> Dialogue[Answer[str]]:
+    def step(self, request: RewriteRequest) -> Step[Answer[str]]:
         """Rewrite the message."""
         prompt = rewriter_messages(
             request.text, request.tail, request.language, self._chat.counter, self._chat.limit
         )
-        asked = yield from ask(self._chat, request, "rewriter", prompt, parse_query, "query")
+        asked = yield from self.ask(request, "rewriter", prompt, parse_query, "query")
         return Answer(asked.value, asked.usage, asked.remarks)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from topicloom.context.asking import router_messages
+from topicloom.effects import Step
 from topicloom.prompts.parsers import parse_routing
 from topicloom.roles.base import Answer, Route, RouteRequest
-from topicloom.roles.llm.dialogue import Dialogue, LLMRole, ask
+from topicloom.roles.llm.dialogue import LLMRole
 from topicloom.roles.llm.mending import clip, remark
 
 _REASON = 300
@@ -17,7 +18,7 @@ class LLMRouter(LLMRole[RouteRequest, Route]):
 
     role = "router"
 
-    def dialogue(self, request: RouteRequest) -> Dialogue[Answer[Route]]:
+    def step(self, request: RouteRequest) -> Step[Answer[Route]]:
         """Find the topics; ids that are no candidates are dropped."""
         prompt = router_messages(
             request.query,
@@ -28,9 +29,7 @@ class LLMRouter(LLMRole[RouteRequest, Route]):
             self._chat.counter,
             self._chat.limit,
         )
-        asked = yield from ask(
-            self._chat, request, "router", prompt, parse_routing, "topic_routing"
-        )
+        asked = yield from self.ask(request, "router", prompt, parse_routing, "topic_routing")
         candidates = {t.id for t in request.topics}
         relevance = {t: v for t, v in asked.value.relevance.items() if t in candidates}
         strangers = [t for t in asked.value.relevance if t not in candidates]

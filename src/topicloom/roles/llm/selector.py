@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Set
 
 from topicloom.context.choosing import selector_messages
+from topicloom.effects import Step
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.selections import ParsedSelection, parse_selection
 from topicloom.roles.base import Answer
-from topicloom.roles.llm.dialogue import Dialogue, LLMRole, ask
+from topicloom.roles.llm.dialogue import LLMRole
 from topicloom.roles.llm.mending import clip, remark
 from topicloom.roles.planning import Selection, SelectRequest
 
@@ -21,7 +22,7 @@ class LLMSelector(LLMRole[SelectRequest, Selection]):
 
     role = "selector"
 
-    def dialogue(self, request: SelectRequest) -> Dialogue[Answer[Selection]]:
+    def step(self, request: SelectRequest) -> Step[Answer[Selection]]:
         """Pick; ids that are no candidates, and those past the limit, are dropped."""
         prompt = selector_messages(
             request.query,
@@ -33,8 +34,8 @@ class LLMSelector(LLMRole[SelectRequest, Selection]):
             self._chat.limit,
         )
         known = {c.id for c in request.candidates}
-        asked = yield from ask(
-            self._chat, request, "selector", prompt, lambda t: _parsed(t, known), "selection"
+        asked = yield from self.ask(
+            request, "selector", prompt, lambda t: _parsed(t, known), "selection"
         )
         ids = [i for i in asked.value.ids if i in known]
         remarks = (

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from topicloom.context.asking import splitter_messages
+from topicloom.effects import Step
 from topicloom.prompts.parsers import parse_split
 from topicloom.roles.base import Answer, SplitRequest
-from topicloom.roles.llm.dialogue import Dialogue, LLMRole, ask
+from topicloom.roles.llm.dialogue import LLMRole
 from topicloom.roles.llm.mending import clip, remark
 from topicloom.state.hierarchy import BETWEEN
 from topicloom.state.splitting import Assignment
@@ -26,7 +27,7 @@ class LLMSplitter(LLMRole[SplitRequest, tuple[Assignment, ...]]):
 
     role = "splitter"
 
-    def dialogue(self, request: SplitRequest) -> Dialogue[Answer[tuple[Assignment, ...]]]:
+    def step(self, request: SplitRequest) -> Step[Answer[tuple[Assignment, ...]]]:
         """Assign the messages; what names no message or topic of the request is dropped."""
         prompt = splitter_messages(
             request.blocks,
@@ -38,7 +39,7 @@ class LLMSplitter(LLMRole[SplitRequest, tuple[Assignment, ...]]):
             self._chat.limit,
             request.dividing,
         )
-        asked = yield from ask(self._chat, request, "splitter", prompt, parse_split, "topic_split")
+        asked = yield from self.ask(request, "splitter", prompt, parse_split, "topic_split")
         usable, remarks = _mended(request, asked.value)
         return Answer(usable, asked.usage, asked.remarks + remarks)
 
