@@ -15,9 +15,9 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from sessions import check_kept, kept, last_receipt, open_graph, prompt_of, thread
 
 from roles import ScriptedResponder, fake_roles
-from sessions import check_kept, kept, last_receipt, open_graph, prompt_of, thread
 from topicloom.evaluation.replay import session_of
 from topicloom.nodes.step import dump
 

@@ -31,12 +31,12 @@ CHANGES = "changes of a review"
 ALONE = "changes alone"
 RECORDED = "only recorded"
 FULL = "the window fills"
-TOPICS = "it fits"
+TOPICS = "there are topics"
 NO_TOPICS = "no topics yet"
 FORGOTTEN = "something was forgotten"
 EACH = "each active topic"
-EACH_NEW = "each topic that woke"
-NONE = "none"
+EACH_NEW = "each new topic"
+NONE = "nothing to read"
 SEARCH = "a topic is missing"
 TOOLS = "a tool"
 REPLY = "the reply"
@@ -80,7 +80,9 @@ class Routes:
             "ingest": Branch(self.after_ingest, {**message, CHANGES: "apply_changes"}),
             "apply_changes": Branch(self.after_changes, {**message, ALONE: "finalize"}),
             "estimate": Branch(self.after_estimate, {FULL: "split", TOPICS: "retrieve", **reply}),
-            "split": Branch(self.after_split, {TOPICS: "retrieve", **reply}),
+            "split": Branch(
+                self.after_split, {TOPICS: "retrieve", RECORDED: "finalize", **streams}
+            ),
             "retrieve": Branch(self.after_retrieve, {FORGOTTEN: "amnesia", **readers}),
             "amnesia": Branch(self.after_amnesia, readers),
             "activate_topic": Branch(
@@ -121,18 +123,18 @@ class Routes:
 
     def after_estimate(self, state: SessionState) -> Next:
         """To the split, if the window fills; else to what the reply needs."""
-        return FULL if state["turn"].get("plan") else self.after_split(state)
+        if state["turn"].get("plan"):
+            return FULL
+        if not _answers(state) or state["turn"].get("fast") or state["session"].get("topics"):
+            return self.after_split(state)
+        # Until the first split there is nothing to recall: one model call, as in any chat.
+        return list(self.streams) or NO_TOPICS
 
-    def after_split(self, state: SessionState) -> Next:
+    def after_split(self, state: SessionState) -> str:
         """To what the reply needs, if there will be one."""
         if not _answers(state):
             return RECORDED
-        if state["turn"].get("fast"):
-            return "skeleton"
-        if state["session"].get("topics"):
-            return TOPICS
-        # Until the first split there is nothing to recall: one model call, as in any chat.
-        return list(self.streams) or NO_TOPICS
+        return "skeleton" if state["turn"].get("fast") else TOPICS
 
     def after_retrieve(self, state: SessionState) -> Next:
         """To a search of all topics, if something was forgotten; else to the readers."""

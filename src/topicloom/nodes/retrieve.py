@@ -36,6 +36,8 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
         request = asked_for(turn.query, deps.clock())
         if request is None and turn.amnesia:
             request = SearchRequest(query=turn.query)
+        if not session.topics:
+            request = None  # there is nothing to search
         update = {"unread": tuple(session.active), "request": request}
         return dump(session, turn.model_copy(update=update))
 
