@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from talk import said
 
-from topicloom.graph.parts import open_adsorber
+from topicloom.graph.deps import open_adsorber
 from topicloom.perception.adsorption import AdsorberPolicy
 from topicloom.perception.boundary.said import Said
 from topicloom.perception.defaults import default_embedder

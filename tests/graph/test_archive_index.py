@@ -354,7 +354,7 @@ class TestTenants:
         tell(world.graph, other, "Hello", keep=0)
         session = session_of(world.graph, other).model_copy(update={"active": {}})
         state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
-        world.graph.update_state(other, state, as_node="settle")
+        world.graph.update_state(other, state, as_node="finalize")
         world.clock.now += timedelta(days=30)
         world.reviewer.importance = {"茶": 0.0, "Hello": 0.0, "云": 0.0}
         options = world.options(world.roles.replace(REVIEWER, world.reviewer))

@@ -23,7 +23,7 @@ def archive(folder: Path, graph: Graph, name: str) -> None:
     )
     session = store.save_topics(session, [archived(topic, session.active, "2026-03")])
     state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
-    graph.update_state(CONFIG, state, as_node="settle")
+    graph.update_state(CONFIG, state, as_node="finalize")
 
 
 def prepared(folder: Path) -> tuple[Graph, ScriptedResponder, NamedRouter]:

@@ -63,7 +63,7 @@ def put_away(folder: Path, graph: Graph) -> str:
     away = next(t for t in store.roster(session) if t.id not in session.active)
     session = store.save_topics(session, [archived(away, session.active, "2026-03")])
     state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
-    graph.update_state(CONFIG, state, as_node="settle")
+    graph.update_state(CONFIG, state, as_node="finalize")
     return away.id
 
 

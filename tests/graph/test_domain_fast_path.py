@@ -39,9 +39,10 @@ from roles import (
 from topicloom.context.domain import Domain
 from topicloom.domain.planner import PLANNER
 from topicloom.evaluation.replay import Graph
-from topicloom.graph.domain import World
-from topicloom.graph.parts import Parts, make_parts
+from topicloom.graph.deps import make_deps
+from topicloom.graph.domain import DomainRuntime
 from topicloom.graph.session import build_session_graph, wired
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom.perception.index import Hits, SessionIndex
@@ -52,19 +53,9 @@ from topicloom.storage.base import SessionLog
 from topicloom.storage.files import FileStorage
 
 
-def parts_of(settings: Settings, models: Models, roles: Roles | None = None) -> Parts:
-    """The parts of a graph with a domain."""
-    return make_parts(
-        settings=settings,
-        models=models,
-        roles=roles,
-        tools=(),
-        instructions="",
-        storage=None,
-        clock=Clock(),
-        counter=None,
-        domain=True,
-    )
+def deps_of(settings: Settings, models: Models, roles: Roles | None = None) -> Deps:
+    """The collaborators of a graph with a domain."""
+    return make_deps(settings, models, roles=roles, clock=Clock(), domain=True)
 
 
 class CountingIndex(SessionIndex):
@@ -96,7 +87,7 @@ class Fast:
         roles = fake_roles(
             self.responder, reader=self.reader, splitter=self.splitter, router=self.router
         )
-        parts = parts_of(
+        deps = deps_of(
             Settings(folder=folder, fsync=False, window=8_000, recall_tokens=500),
             Models(),
             roles.replace(PLANNER, planner) if planner else roles,
@@ -105,10 +96,10 @@ class Fast:
         workspaces = Workspaces(
             FileStorage(folder, fsync=False),
             lambda log: CountingIndex(log, self.touched),
-            parts.window.layout.size,
+            deps.window.layout.size,
         )
-        parts = replace(parts, workspaces=workspaces)
-        self.graph: Graph = wired(parts, World.of(Domain(), parts)).compile(
+        deps = replace(deps, workspaces=workspaces)
+        self.graph: Graph = wired(deps, DomainRuntime.of(Domain(), deps)).compile(
             checkpointer=InMemorySaver()
         )
         record(self.graph, CONFIG, *past("茶", "雨"))
@@ -198,6 +189,6 @@ def over_http(server: OpenAIServer, folder: Path, planner: Any = None) -> Graph:
     if planner is None:
         graph = build_session_graph(model="openai:strong", settings=settings, domain=Domain())
         return graph.compile(checkpointer=InMemorySaver())
-    parts = parts_of(settings, Models(strong="openai:strong"))
-    parts = replace(parts, roles=parts.roles.replace(PLANNER, planner))
-    return wired(parts, World.of(Domain(), parts)).compile(checkpointer=InMemorySaver())
+    deps = deps_of(settings, Models(strong="openai:strong"))
+    deps = replace(deps, roles=deps.roles.replace(PLANNER, planner))
+    return wired(deps, DomainRuntime.of(Domain(), deps)).compile(checkpointer=InMemorySaver())

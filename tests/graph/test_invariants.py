@@ -363,7 +363,12 @@ class TestTimeTravel:
         options = TurnOptions(keep_messages=0)
         graph.invoke({"messages": [HumanMessage("Hello")]}, thread(), context=options)
         history = [s for s in graph.get_state_history(thread()) if s.next]
-        assert {n for s in history for n in s.next} >= {"split", "assemble", "generate", "settle"}
+        assert {n for s in history for n in s.next} >= {
+            "split",
+            "assemble",
+            "main_generate",
+            "finalize",
+        }
         for state in history:
             if "__start__" in state.next:
                 continue

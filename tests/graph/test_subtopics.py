@@ -29,8 +29,7 @@ from topicloom.context.options import TurnOptions
 from topicloom.context.tokens import EstimatingCounter
 from topicloom.context.windows import PromptWindow
 from topicloom.evaluation.replay import Graph, session_of
-from topicloom.nodes.sizes import TranscriptSizes
-from topicloom.nodes.workspace import Workspace
+from topicloom.nodes.workspace import TranscriptSizes, Workspace
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom.perception.index import SessionIndex
 from topicloom.roles.base import Answer, Local

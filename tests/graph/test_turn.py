@@ -310,7 +310,7 @@ class TestTools:
             answered = [m.tool_call_id for m in request.messages if isinstance(m, ToolMessage)]
             assert called == answered
 
-    @pytest.mark.parametrize("stop", ["tools", "generate"])
+    @pytest.mark.parametrize("stop", ["tools", "main_generate"])
     def test_a_message_sent_again_goes_on_where_its_tools_stopped(
         self, tmp_path: Path, stop: str
     ) -> None:

@@ -133,7 +133,7 @@ class TestStreams:
         parts: AsyncIterator[Any] = graph.astream(said, CONFIG, stream_mode="messages")
         found = [(text_of(m), meta["langgraph_node"]) async for m, meta in parts]
         assert "".join(text for text, _ in found) == "All right, noted."
-        assert {node for _, node in found} == {"generate"}
+        assert {node for _, node in found} == {"main_generate"}
 
     def test_the_channel_shows_the_newest_messages_only(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path, visible_messages=4)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from task_flow import Case, Opens, Tally, tally, task_flow_cases
 
-from topicloom.graph.parts import open_adsorber
+from topicloom.graph.deps import open_adsorber
 from topicloom.perception.adsorber import Adsorber
 from topicloom.perception.adsorption import AdsorberPolicy
 from topicloom.perception.defaults import default_embedder

@@ -12,10 +12,11 @@ from openai_server import Behaviour, CutStream, Empty, Garbage, Hang, OpenAIServ
 from openai_server import Usage as Reported
 
 from topicloom.context.prefix import PrefixMeter
+from topicloom.effects import arun, run
 from topicloom.prompts.loader import prompt
 from topicloom.prompts.wording import wording
 from topicloom.roles.arbiter import ChatArbiter
-from topicloom.roles.calls import arun, ask, run
+from topicloom.roles.calls import ask
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.boundary import BoundaryQuestion

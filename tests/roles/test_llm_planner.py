@@ -12,9 +12,10 @@ from openai_server import Usage as Reported
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.domain.planner import ChatPlanner, PlanRequest
+from topicloom.effects import arun, run
 from topicloom.prompts.loader import prompt
 from topicloom.prompts.wording import wording
-from topicloom.roles.calls import arun, ask, run
+from topicloom.roles.calls import ask
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.plan import Plan, SearchIntent

@@ -25,12 +25,13 @@ from openai_server import (
 )
 
 from topicloom.context.prefix import PrefixMeter
+from topicloom.effects import arun, run
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import prompt
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Role, RoleName
 from topicloom.roles.brief import Brief, BriefRequest, BriefWriter, ChatBriefWriter
-from topicloom.roles.calls import arun, ask, run
+from topicloom.roles.calls import ask
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.roles.reader import ChatReader, Reader, ReadRequest

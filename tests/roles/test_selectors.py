@@ -23,11 +23,12 @@ from topicloom.domain.selector import (
     SelectRequest,
     selector_messages,
 )
+from topicloom.effects import run
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import prompt
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer
-from topicloom.roles.calls import ask, run
+from topicloom.roles.calls import ask
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.candidates import Candidate

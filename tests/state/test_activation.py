@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from topicloom.state.activation import ActivationPolicy, admit, average, settle
+from topicloom.state.activation import ActivationPolicy, admit, ambiguous, average, settle
 
 POLICY = ActivationPolicy()
 
@@ -206,3 +206,19 @@ def test_settling_the_stronger_keeps_them(
         gone = {t: (*active[t], found[t]) if t in found else active[t] for t in result.slept}
         best_gone = max(average(s[-POLICY.window :]) for s in gone.values())
         assert min(average(s) for s in result.active.values()) >= best_gone
+
+
+@pytest.mark.parametrize(
+    ("relevance", "asked"),
+    [
+        ({}, ()),
+        ({"t1": 0.5}, ()),
+        ({"t1": 0.7, "t2": 0.69}, ()),
+        ({"t1": 0.5, "t2": 0.55, "t3": 0.3}, ("t2", "t1")),
+        ({f"t{n}": 0.5 for n in range(6)}, ("t0", "t1", "t2", "t3")),
+    ],
+)
+def test_the_user_is_asked_about_several_alike(
+    relevance: dict[str, float], asked: tuple[str, ...]
+) -> None:
+    assert ambiguous(relevance, ActivationPolicy()) == asked

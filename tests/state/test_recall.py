@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.state.recall import Costs, Note, Quote, Reading, TopicNote, compose, number_of
+from topicloom.state.recall import (
+    Costs,
+    Note,
+    Quote,
+    Reading,
+    TopicNote,
+    compose,
+    compose_note,
+    number_of,
+)
+from topicloom.state.session import Search
 
 HEADING = 10
 HUGE, PART = 1_000_000, 3
@@ -176,3 +188,39 @@ def test_an_empty_note_says_nothing() -> None:
     assert not Note(after=1, searched="tea").empty
     assert not Note(after=1, candidates=("Tea",)).empty
     assert not Note(after=1, topics=(TopicNote(topic="t1", name="Tea", score=1, quotes=()),)).empty
+
+
+class TestNote:
+    NAMES: ClassVar[dict[str, str]] = {"t1": "Tea", "t2": "Rain"}
+
+    def note(
+        self,
+        *readings: Reading,
+        notes: tuple[Note, ...] = (),
+        in_view: frozenset[str] = frozenset(),
+        search: Search | None = None,
+    ) -> Note:
+        return compose_note(
+            readings,
+            self.NAMES,
+            COSTS,
+            FREE,
+            after=50,
+            notes=notes,
+            in_view=in_view,
+            search=search,
+        )
+
+    def test_nothing_that_the_prompt_shows_already(self) -> None:
+        found = reading("t1", 0.9, ("m1", 0.9), ("m2", 0.8), ("m3", 0.7), summary="Green.")
+        before = self.note(reading("t1", 0.9, ("m1", 0.9), summary="Green."))
+        note = self.note(found, notes=(before,), in_view=frozenset({"m3"}))
+        assert [(t.quotes, t.summary) for t in note.topics] == [(("m2",), "")]
+        assert note.after == 50
+
+    def test_a_search_that_adds_nothing_says_so(self) -> None:
+        search = Search(query="rain", candidates=("t2", "t9"))
+        note = self.note(search=search)
+        assert (note.searched, note.candidates) == ("rain", ("Rain",))
+        found = self.note(reading("t2", 0.9, ("m1", 0.9)), search=search)
+        assert (found.searched, found.candidates) == ("", ("Rain",))

@@ -8,7 +8,17 @@ from hypothesis import strategies as st
 
 from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.records import Record
-from topicloom.state.splitting import Assignment, Portion, SplitPolicy, gather, joined, plan_split
+from topicloom.state.splitting import (
+    Assignment,
+    Portion,
+    SplitPlan,
+    SplitPolicy,
+    decide_split,
+    gather,
+    joined,
+    keep_newest,
+    plan_split,
+)
 
 POLICY = SplitPolicy(target=0.6, keep_messages=20, keep_share=0.8)
 TOPICS = {"t1": None, "t2": None}
@@ -80,6 +90,73 @@ def test_a_plan_keeps_whole_blocks_within_their_shares(
     shown = sum(len(b.records) for b in blocks[view:])
     if shown < POLICY.keep_messages and view > 0:
         assert sum(sizes[view - 1 :]) > POLICY.keep_share * room, "less in view than fits"
+
+
+class TestDecide:
+    NOW = SplitPlan(tail=3, view=1)
+
+    def decided(self, expected: float, size: int, room: float = 1_000) -> SplitPlan | None:
+        return decide_split(
+            self.NOW,
+            lambda: make_blocks(20),
+            lambda record: size,
+            expected=expected,
+            room=room,
+            window=2_000,
+            policy=POLICY,
+        )
+
+    def test_nothing_moves_up_to_the_trigger(self) -> None:
+        def never() -> list[LogicalBlock]:
+            raise AssertionError("the blocks are not needed")
+
+        assert (
+            decide_split(
+                self.NOW,
+                never,
+                lambda record: 1,
+                expected=1_400,
+                room=1_000,
+                window=2_000,
+                policy=POLICY,
+            )
+            is None
+        )
+
+    def test_past_it_the_tail_is_cut(self) -> None:
+        plan = self.decided(1_401, 50)
+        assert plan == plan_split(make_blocks(20), [100] * 20, 1_000, POLICY)
+
+    def test_where_notes_alone_fill_the_window_they_are_dropped(self) -> None:
+        assert self.decided(1_401, 15) == self.NOW
+
+    def test_what_is_split_stays_so(self) -> None:
+        plan = self.decided(1_401, 16)
+        assert plan is not None
+        assert (plan.tail, plan.view) >= (self.NOW.tail, self.NOW.view)
+
+    def test_there_is_always_some_room(self) -> None:
+        plan = self.decided(1_401, 10, room=-500)
+        assert plan is not None
+        # 60 % of a tenth of the window are six blocks of 20.
+        assert plan.tail == 14 * 2 + 1
+
+
+class TestKeep:
+    def test_whole_rounds_stay_in_view(self) -> None:
+        blocks = make_blocks(10)
+        shown = [r for b in blocks for r in b.records if r.seq >= 21 - 4]
+        assert keep_newest(make_blocks(11), shown, 21) == SplitPlan(tail=21, view=17)
+
+    def test_not_half_of_one(self) -> None:
+        shown = [r for b in make_blocks(11) for r in b.records if r.seq >= 21 - 3]
+        assert keep_newest(make_blocks(11), shown, 21) == SplitPlan(tail=21, view=19)
+
+    def test_a_late_reply_belongs_to_the_round_before(self) -> None:
+        assert keep_newest(make_blocks(10), [], 20) == SplitPlan(tail=19, view=19)
+
+    def test_without_a_conversation(self) -> None:
+        assert keep_newest([], [], 1) == SplitPlan(tail=1, view=1)
 
 
 class TestGather:

@@ -23,11 +23,10 @@ from topicloom.errors import StorageError
 from topicloom.state.blocks import blocks_of
 from topicloom.state.recall import Note, TopicNote
 from topicloom.state.receipt import Receipt
-from topicloom.state.records import Record, record_of
+from topicloom.state.records import REMOVED, Record, record_of
 from topicloom.state.session import Search, Session
 from topicloom.state.topics import Topic
 from topicloom.storage import FileStorage, Storage, StoreStorage
-from topicloom.storage.removed import REMOVED
 from topicloom.storage.sessions import SessionStore
 
 Reopen = Callable[[], Storage]

@@ -134,7 +134,7 @@ class World:
     def _set_active(self, active: dict[str, tuple[float, ...]]) -> None:
         session = self.session.model_copy(update={"active": active})
         state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
-        self.graph.update_state(CONFIG, state, as_node="settle")
+        self.graph.update_state(CONFIG, state, as_node="finalize")
 
     def options(self, roles: Roles | None = None) -> ReviewOptions:
         settings = {"folder": self.folder, "fsync": False, "window": 2_000, **self.settings}

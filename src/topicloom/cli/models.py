@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from topicloom.cli.workplace import Workplace
-from topicloom.graph.parts import make_parts, models_of
+from topicloom.graph.deps import make_deps, models_of
 from topicloom.roles.models import name_of
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
@@ -32,13 +32,5 @@ def roles_for(place: Workplace) -> Roles:
     Raises:
         ConfigurationError: A model cannot be opened.
     """
-    return make_parts(
-        settings=place.settings,
-        models=models_of(place.settings, None, None, None),
-        roles=None,
-        tools=(),
-        instructions="",
-        storage=place.storage,
-        clock=None,
-        counter=None,
-    ).roles
+    models = models_of(place.settings, None, None, None)
+    return make_deps(place.settings, models, storage=place.storage).roles

@@ -142,4 +142,4 @@ def _clear_state(
     empty = Turn(first=turn.first, user=turn.user, query="", answer=False)
     update: dict[str, Any] = dump(turn=empty)
     update["messages"] = [r.message for r in gone if r.source in shown]
-    graph.update_state(thread(name), update, as_node="settle")
+    graph.update_state(thread(name), update, as_node="finalize")

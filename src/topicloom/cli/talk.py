@@ -61,7 +61,7 @@ class Talk:
 
     def _write(self, data: tuple[object, dict[str, Any]]) -> None:
         chunk, where = data
-        if isinstance(chunk, AIMessageChunk) and where.get("langgraph_node") == "generate":
+        if isinstance(chunk, AIMessageChunk) and where.get("langgraph_node") == "main_generate":
             piece = clean(text_of(chunk))
             self.console.out(piece, end="", highlight=False)
             self.writing = self.writing or bool(piece)

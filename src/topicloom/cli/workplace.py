@@ -16,7 +16,7 @@ from pydantic_settings import SettingsError
 
 from topicloom.cli.given import Given
 from topicloom.errors import ConfigurationError, InputError, StorageUnavailableError
-from topicloom.graph.parts import default_folder
+from topicloom.graph.deps import default_folder
 from topicloom.settings import Settings
 from topicloom.state.session import Session
 from topicloom.storage.disk import make_folder, reachable

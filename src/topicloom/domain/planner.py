@@ -16,12 +16,13 @@ from topicloom.context.yaml_text import yaml_text
 from topicloom.domain.edit_forms import Forms
 from topicloom.domain.edit_parser import parse_edits
 from topicloom.domain.things import Things
+from topicloom.effects import Step
 from topicloom.index.phrases import keywords
 from topicloom.perception.words import words_of
 from topicloom.prompts.loader import cue_list, word_groups
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import child, elements, first_of, json_values, plain
 from topicloom.roles.values import note_repairs, score_in
 from topicloom.state.cues import Cues
@@ -85,10 +86,10 @@ class ChatPlanner(ChatRole[PlanRequest, Plan]):
 
     role = "planner"
 
-    def dialogue(self, request: PlanRequest) -> Dialogue[Answer[Plan]]:
+    def step(self, request: PlanRequest) -> Step[Answer[Plan]]:
         """Plan the turn; a focus or template that does not exist is dropped."""
         prompt = planner_messages(request, self._chat.prompt_window)
-        asked = yield from ask(self._chat, request, "planner", prompt, parse_plan, "turn_plan")
+        asked = yield from self.ask(request, "planner", prompt, parse_plan, "turn_plan")
         plan, remarks = _repair(asked.value, request)
         return Answer(plan, asked.usage, asked.remarks + remarks)
 

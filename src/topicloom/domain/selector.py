@@ -13,11 +13,12 @@ from langchain_core.messages import BaseMessage
 from topicloom.context.tokens import TokenCounter
 from topicloom.context.transcript import Transcript
 from topicloom.context.windows import PromptWindow
+from topicloom.effects import Step
 from topicloom.errors import UnusableAnswerError
 from topicloom.perception.names import Names
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import child, elements, first_of, has_tag, json_values, strings
 from topicloom.roles.values import clip, note_repairs
 from topicloom.state.candidates import Candidate
@@ -84,12 +85,12 @@ class ChatSelector(ChatRole[SelectRequest, Selection]):
 
     role = "selector"
 
-    def dialogue(self, request: SelectRequest) -> Dialogue[Answer[Selection]]:
+    def step(self, request: SelectRequest) -> Step[Answer[Selection]]:
         """Pick; ids that are no candidates, and those past the limit, are dropped."""
         prompt = selector_messages(request, self._chat.prompt_window)
         known = {c.id for c in request.candidates}
-        asked = yield from ask(
-            self._chat, request, "selector", prompt, lambda t: _parse_known(t, known), "selection"
+        asked = yield from self.ask(
+            request, "selector", prompt, lambda t: _parse_known(t, known), "selection"
         )
         ids = [i for i in asked.value.ids if i in known]
         remarks = (

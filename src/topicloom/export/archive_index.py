@@ -7,14 +7,16 @@ are read and quoted from the session's own storage.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
+from topicloom.effects import Step, either
 from topicloom.export.documents import Shelf, differing, ids_of
 from topicloom.roles.base import Answer, Usage
+from topicloom.roles.calls import Stepwise
 from topicloom.roles.router import Route
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
@@ -56,7 +58,7 @@ class OfSession(dict[str, str]):
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveSearch:
+class ArchiveSearch(Stepwise[ArchiveQuery, Route]):
     """Finds archived topics of a session: a `Role[ArchiveQuery, Route]`."""
 
     store: VectorStore
@@ -67,18 +69,13 @@ class ArchiveSearch:
         """Name of the store's class, for receipts."""
         return type(self.store).__name__
 
-    def call(self, request: ArchiveQuery) -> Answer[Route]:
+    def step(self, request: ArchiveQuery) -> Step[Answer[Route]]:
         """Search."""
-        own = OfSession(request.session)
-        return self._led(request, self.store.similarity_search(request.text, _HITS, filter=own))
-
-    async def acall(self, request: ArchiveQuery) -> Answer[Route]:
-        """Search on the event loop."""
-        own = OfSession(request.session)
-        found = await self.store.asimilarity_search(request.text, _HITS, filter=own)
-        return self._led(request, found)
-
-    def _led(self, request: ArchiveQuery, found: Sequence[Document]) -> Answer[Route]:
+        store, own = self.store, OfSession(request.session)
+        found = yield from either(
+            lambda: store.similarity_search(request.text, _HITS, filter=own),
+            lambda: store.asimilarity_search(request.text, _HITS, filter=own),
+        )
         relevance = dict(zip(topics_in(request, found), _WORTH, strict=False))
         return Answer(Route(relevance), Usage(self.model, 0, 0))
 
@@ -100,7 +97,7 @@ def _stands(document: Document, request: ArchiveQuery) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveKeeper:
+class ArchiveKeeper(Stepwise[Shelf, Route]):
     """Has a store hold what it should of a topic: a `Role[Shelf, Route]`.
 
     Done again, it adds nothing twice. The route that it answers with names the topic if anything
@@ -115,35 +112,22 @@ class ArchiveKeeper:
         """Name of the store's class, for reports."""
         return type(self.store).__name__
 
-    def call(self, request: Shelf) -> Answer[Route]:
+    def step(self, request: Shelf) -> Step[Answer[Route]]:
         """Add what is missing and remove what should not be there."""
+        store = self.store
         try:
-            there = self.store.get_by_ids(request.ids)
+            there = yield from either(
+                lambda: store.get_by_ids(request.ids), lambda: store.aget_by_ids(request.ids)
+            )
         except NotImplementedError:
             there = _anything(request)
         stale, fresh = differing(request, there)
         if stale:
-            self.store.delete(stale)
+            yield from either(lambda: store.delete(stale), lambda: store.adelete(stale))
         if fresh:
-            self.store.add_documents(fresh)
-        return self._done(request, stale, fresh)
-
-    async def acall(self, request: Shelf) -> Answer[Route]:
-        """The same on the event loop."""
-        try:
-            there = await self.store.aget_by_ids(request.ids)
-        except NotImplementedError:
-            there = _anything(request)
-        stale, fresh = differing(request, there)
-        if stale:
-            await self.store.adelete(stale)
-        if fresh:
-            await self.store.aadd_documents(fresh)
-        return self._done(request, stale, fresh)
-
-    def _done(
-        self, request: Shelf, stale: Sequence[str], fresh: Sequence[Document]
-    ) -> Answer[Route]:
+            yield from either(
+                lambda: store.add_documents(fresh), lambda: store.aadd_documents(fresh)
+            )
         changes = (f"{len(stale)} removed",) * bool(stale) + (f"{len(fresh)} added",) * bool(fresh)
         relevance = {request.topic: 1.0} if changes else {}
         return Answer(Route(relevance), Usage(self.model, 0, 0), changes)

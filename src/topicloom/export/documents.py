@@ -14,8 +14,8 @@ from uuid import NAMESPACE_URL, uuid5
 from langchain_core.documents import Document
 
 from topicloom.state.blocks import LogicalBlock, blocks_of
+from topicloom.state.records import REMOVED
 from topicloom.state.topics import Topic
-from topicloom.storage.removed import REMOVED
 from topicloom.storage.sessions import SessionStore
 
 _OURS = uuid5(NAMESPACE_URL, "topicloom")

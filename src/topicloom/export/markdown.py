@@ -21,9 +21,8 @@ from typing import Any
 
 from topicloom.index.phrases import phrases
 from topicloom.state.hierarchy import children_of, full_name, path_of
-from topicloom.state.records import Record
+from topicloom.state.records import REMOVED, Record
 from topicloom.state.topics import Roster, Topic
-from topicloom.storage.removed import REMOVED
 
 _KEYWORDS = 12
 _FENCE = "---\n"

@@ -15,9 +15,9 @@ from pydantic import ValidationError
 from topicloom.context.domain import Domain
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector
 from topicloom.errors import ConfigurationError
-from topicloom.graph.parts import Parts
 from topicloom.nodes.curate import curate
 from topicloom.nodes.curator import Curator
+from topicloom.nodes.deps import Deps
 from topicloom.perception.embedder import Embedder
 from topicloom.perception.sources.lore import Shelf
 from topicloom.perception.sources.shelves import DocumentShelf, StoreShelf
@@ -27,23 +27,22 @@ from topicloom.storage.names import safe_name
 from topicloom.storage.vectors import VectorFile
 
 
-def curation_node(domain: Domain, parts: Parts, embedder: Embedder) -> Runnable[Any, Any]:
+def curation_node(domain: Domain, deps: Deps) -> Runnable[Any, Any]:
     """The node that looks for what else is worth knowing.
 
     Args:
         domain: Says where to look, and for how long.
-        parts: Collaborators of the session graph.
-        embedder: Compares lore with messages.
+        deps: Of the session graph.
 
     Raises:
         ConfigurationError: If the domain's numbers make no sense, or two documents of its lore have
             the same id.
     """
-    shelf = _shelf(domain, parts.settings.folder, embedder)
-    curator = Curator(parts.roles.get(SELECTOR) or EmbeddedSelector(), _policy(domain), shelf)
+    shelf = _shelf(domain, deps.settings.folder, deps.embedder)
+    curator = Curator(deps.roles.get(SELECTOR) or EmbeddedSelector(), _policy(domain), shelf)
     return curate(
-        workspaces=parts.workspaces,
-        window=parts.window,
+        workspaces=deps.workspaces,
+        window=deps.window,
         curator=curator,
         lore=shelf,
         events=domain.events,

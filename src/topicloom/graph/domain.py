@@ -13,8 +13,8 @@ from topicloom.context.schema import admitted, checker
 from topicloom.context.skeleton import Skeletons
 from topicloom.domain.planner import PLANNER, EmbeddedPlanner
 from topicloom.graph.curating import curation_node
-from topicloom.graph.parts import Parts
 from topicloom.nodes.admit import decline, keeping, refuse
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.edit import edit
 from topicloom.nodes.plan import plan
 from topicloom.nodes.skeleton import SkeletonDesk, skeleton
@@ -25,11 +25,11 @@ from topicloom.state.events import Event, events_of, is_active
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class DomainRuntime:
     """A domain with the collaborators of its nodes."""
 
     domain: Domain
-    parts: Parts
+    deps: Deps
     check: Check | None
     """The application's JSON schema."""
     desk: SkeletonDesk
@@ -37,15 +37,15 @@ class World:
     """The node that looks for what else is worth knowing; None to do without."""
 
     @classmethod
-    def of(cls, domain: Domain, parts: Parts) -> World:
+    def of(cls, domain: Domain, deps: Deps) -> DomainRuntime:
         """Get a domain ready.
 
         Raises:
             ConfigurationError: If its schema or a template cannot be used.
         """
         check = checker(domain.schema) if domain.schema is not None else None
-        desk = SkeletonDesk(Skeletons(domain), parts.window)
-        return cls(domain, parts, check, desk, curation_node(domain, parts, parts.embedder))
+        desk = SkeletonDesk(Skeletons(domain), deps.window)
+        return cls(domain, deps, check, desk, curation_node(domain, deps))
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ class World:
 
     def nodes(self) -> dict[str, Runnable[Any, Any]]:
         """The nodes of the domain, by name."""
-        workspaces, roles = self.parts.workspaces, self.parts.roles
+        workspaces, roles = self.deps.workspaces, self.deps.roles
         own = EmbeddedPlanner()
         nodes = {
             "decline": decline(workspaces=workspaces),

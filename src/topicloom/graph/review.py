@@ -13,9 +13,10 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import RetryPolicy, Send
 
+from topicloom.effects import Step, arun, either, run
 from topicloom.errors import MissingThreadError
 from topicloom.export.archive_index import ArchiveKeeper
-from topicloom.graph.parts import make_parts, models_of
+from topicloom.graph.deps import make_deps, models_of
 from topicloom.nodes.review.apply import apply
 from topicloom.nodes.review.assess import assess
 from topicloom.nodes.review.desk import ReviewDesk
@@ -25,7 +26,6 @@ from topicloom.nodes.review.hand_over import hand_over
 from topicloom.nodes.review.judge import judge
 from topicloom.nodes.review.match import match
 from topicloom.nodes.review.survey import survey
-from topicloom.perception.choice import open_embedder
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import Model
 from topicloom.roles.registry import Roles
@@ -83,29 +83,26 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
         ConfigurationError: If a model cannot be opened or a setting cannot be used.
     """
     settings = options.get("settings") or Settings()
-    parts = make_parts(
-        settings=settings,
-        models=models_of(
+    deps = make_deps(
+        settings,
+        models_of(
             settings,
             options.get("model"),
             options.get("cheap_model"),
             options.get("role_models"),
         ),
         roles=options.get("roles"),
-        tools=(),
-        instructions="",
         storage=options.get("storage"),
         clock=options.get("clock"),
-        counter=None,
     )
     desk = ReviewDesk(
         door=SessionDoor(graph, options.get("hold", free)),
-        workspaces=parts.workspaces,
-        roles=parts.roles,
-        embedder=open_embedder(settings.embedder),
-        clock=parts.clock,
+        workspaces=deps.workspaces,
+        roles=deps.roles,
+        embedder=deps.embedder,
+        clock=deps.clock,
         policy=settings.review,
-        topic_tokens=round(settings.topic_share * settings.topic_window),
+        topic_tokens=deps.topic_tokens,
     )
     index = options.get("archive_index")
     return _wired(desk, ArchiveKeeper(index, settings.role_seconds) if index is not None else None)
@@ -175,15 +172,7 @@ def review(
         ConfigurationError: If a model cannot be opened or a setting cannot be used.
         SessionBusyError: If the session is held by another when it is to be changed.
     """
-    thread = _thread(config)
-    app = build_review_graph(graph, **options).compile(checkpointer=checkpointer)
-    given, own = _input(thread, dry_run, now), _own(thread)
-    if checkpointer is not None and _goes_on(app.get_state(own), dry_run):
-        given = None
-    report = report_of(app.invoke(given, own))
-    if checkpointer is not None:
-        checkpointer.delete_thread(own["configurable"]["thread_id"])
-    return report
+    return run(_reviewed(graph, config, dry_run, now, checkpointer, options))
 
 
 async def areview(
@@ -196,15 +185,30 @@ async def areview(
     **options: Unpack[ReviewOptions],
 ) -> ReviewReport:
     """`review` on the event loop."""
+    return await arun(_reviewed(graph, config, dry_run, now, checkpointer, options))
+
+
+def _reviewed(
+    graph: SessionApp,
+    config: RunnableConfig,
+    dry_run: bool,
+    now: datetime | None,
+    checkpointer: BaseCheckpointSaver[Any] | None,
+    options: ReviewOptions,
+) -> Step[ReviewReport]:
     thread = _thread(config)
     app = build_review_graph(graph, **options).compile(checkpointer=checkpointer)
     given, own = _input(thread, dry_run, now), _own(thread)
-    if checkpointer is not None and _goes_on(await app.aget_state(own), dry_run):
-        given = None
-    report = report_of(await app.ainvoke(given, own))
     if checkpointer is not None:
-        await checkpointer.adelete_thread(own["configurable"]["thread_id"])
-    return report
+        snapshot = yield from either(lambda: app.get_state(own), lambda: app.aget_state(own))
+        if _goes_on(snapshot, dry_run):
+            given = None
+    state = yield from either(lambda: app.invoke(given, own), lambda: app.ainvoke(given, own))
+    if checkpointer is not None:
+        name = own["configurable"]["thread_id"]
+        delete, adelete = checkpointer.delete_thread, checkpointer.adelete_thread
+        yield from either(lambda: delete(name), lambda: adelete(name))
+    return report_of(state)
 
 
 def _thread(config: RunnableConfig) -> str:

@@ -1,22 +1,59 @@
-"""Where a turn goes next."""
+"""Where a turn goes next.
+
+A route gives the label of an edge, as the picture of the graph shows it, and its branch says which
+node the edge leads to. Edges to nodes that run beside the readers go by the names of the nodes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Send
 
-from topicloom.nodes.activate import ACTIVATE_TOPIC
+from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
 from topicloom.nodes.admit import is_refused
-from topicloom.nodes.edit import calls_of, other_calls
+from topicloom.nodes.edit import EDIT_STATE
 from topicloom.nodes.step import turn_options
 from topicloom.state.channels import DomainState, ReadTask, SessionState
+from topicloom.state.messages import calls_of, other_calls
 from topicloom.state.plan import Plan
 from topicloom.state.session import Session, Turn
 
 Next = str | list[str | Send]
+Ends = dict[Hashable, str]
+"""The node that each edge leads to, by the label of the edge."""
+
+MESSAGE = "a message"
+CHANGES = "changes of a review"
+ALONE = "changes alone"
+RECORDED = "only recorded"
+FULL = "the window fills"
+TOPICS = "there are topics"
+NO_TOPICS = "no topics yet"
+FORGOTTEN = "something was forgotten"
+EACH = "each active topic"
+EACH_NEW = "each new topic"
+NONE = "nothing to read"
+SEARCH = "a topic is missing"
+TOOLS = "a tool"
+REPLY = "the reply"
+UNUSABLE = "an unusable document"
+EDITS = "edits"
+MADE = "made"
+NOT_MADE = "not made"
+RESULT = "their result"
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """The conditional edges from a node."""
+
+    route: Callable[[Any], Next]
+    """Gives the label of the edge to take."""
+    ends: Ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,71 +66,111 @@ class Routes:
     """Nodes that an application's domain adds beside the readers, the skeleton first; none where
     there is no domain, and so no planner."""
 
+    def branches(self) -> dict[str, Branch]:
+        """The conditional edges, by the node that they start from."""
+        streams: Ends = {name: name for name in self.streams}
+        message: Ends = {MESSAGE: "estimate"}
+        if streams:
+            message = {MESSAGE: "plan", RECORDED: "estimate"}
+        reply: Ends = {**(streams or {NO_TOPICS: "main_generate"}), RECORDED: "finalize"}
+        readers: Ends = {EACH: "read_topic", NONE: "assemble", **streams}
+        called: Ends = {TOOLS: "tools"} if self.tools else {}
+        edits: Ends = {EDITS: "edit"} if streams else {}
+        branches = {
+            "ingest": Branch(self.after_ingest, {**message, CHANGES: "apply_changes"}),
+            "apply_changes": Branch(self.after_changes, {**message, ALONE: "finalize"}),
+            "estimate": Branch(self.after_estimate, {FULL: "split", TOPICS: "retrieve", **reply}),
+            "split": Branch(
+                self.after_split, {TOPICS: "retrieve", RECORDED: "finalize", **streams}
+            ),
+            "retrieve": Branch(self.after_retrieve, {FORGOTTEN: "amnesia", **readers}),
+            "amnesia": Branch(self.after_amnesia, readers),
+            "activate_topic": Branch(
+                self.after_activate, {EACH_NEW: "read_topic", NONE: "assemble"}
+            ),
+            "main_generate": Branch(
+                self.after_generate,
+                {SEARCH: "activate_topic", REPLY: "finalize", **called, **edits},
+            ),
+        }
+        if streams:
+            branches["plan"] = Branch(self.after_plan, {**edits, MESSAGE: "estimate"})
+            made: Ends = {MADE: "finalize", NOT_MADE: "estimate"}
+            branches["edit"] = Branch(self.after_edit, {**made, RESULT: "main_generate", **called})
+        return branches
+
     def begin(self, state: DomainState) -> str:
         """To the conversation, unless a document came that cannot be used."""
-        return "decline" if is_refused(state.get("document") or {}) else "perceive"
+        return UNUSABLE if is_refused(state.get("document") or {}) else MESSAGE
 
-    def after_perceive(self, state: SessionState) -> str:
+    def after_ingest(self, state: SessionState) -> str:
         """To the changes that a review passed in, to the planner, or on."""
-        return "maintain" if turn_options().changes else self._plan(state)
+        return CHANGES if turn_options().changes else self._message(state)
 
-    def after_maintain(self, state: SessionState) -> str:
+    def after_changes(self, state: SessionState) -> str:
         """On, if there was a message beside the changes."""
         turn = Turn.model_validate(state["turn"])
-        return self._plan(state) if turn.said or turn.answer else "settle"
+        return self._message(state) if turn.said or turn.answer else ALONE
 
-    def _plan(self, state: SessionState) -> str:
-        return "plan" if self.streams and state["turn"].get("answer", True) else "estimate"
+    def _message(self, state: SessionState) -> str:
+        """A planner plans answers, not what is only recorded."""
+        return MESSAGE if not self.streams or _answers(state) else RECORDED
 
     def after_plan(self, state: DomainState) -> str:
         """The fast path, if the planner gave the edits with the plan."""
         turn, plan = Turn.model_validate(state["turn"]), Plan.model_validate(state["plan"])
-        return "edit" if turn.fast and plan.edits else "estimate"
+        return EDITS if turn.fast and plan.edits else MESSAGE
 
     def after_estimate(self, state: SessionState) -> Next:
         """To the split, if the window fills; else to what the reply needs."""
         if state["turn"].get("plan"):
-            return "split"
-        return self._gather(state) if state["turn"].get("answer", True) else "settle"
-
-    def after_split(self, state: SessionState) -> Next:
-        """To what the reply needs, if there will be one."""
-        return self._gather(state) if state["turn"].get("answer", True) else "settle"
-
-    def _gather(self, state: SessionState) -> Next:
-        if state["turn"].get("fast"):
-            return "skeleton"
-        if state["session"].get("topics"):
-            return "recall"
+            return FULL
+        if not _answers(state) or state["turn"].get("fast") or state["session"].get("topics"):
+            return self.after_split(state)
         # Until the first split there is nothing to recall: one model call, as in any chat.
-        return list(self.streams) or "generate"
+        return list(self.streams) or NO_TOPICS
 
-    def after_recall(self, state: SessionState) -> Next:
+    def after_split(self, state: SessionState) -> str:
+        """To what the reply needs, if there will be one."""
+        if not _answers(state):
+            return RECORDED
+        return "skeleton" if state["turn"].get("fast") else TOPICS
+
+    def after_retrieve(self, state: SessionState) -> Next:
+        """To a search of all topics, if something was forgotten; else to the readers."""
+        return FORGOTTEN if state["turn"].get("request") else self.after_amnesia(state)
+
+    def after_amnesia(self, state: SessionState) -> Next:
         """To one reader for each topic that has to be read, and to the domain's streams."""
-        return [*_readers(state), *self.streams] or "assemble"
+        return [*_readers(state), *self.streams] or NONE
 
     def after_activate(self, state: SessionState) -> Next:
         """To one reader for each topic that woke."""
-        return [*_readers(state)] or "assemble"
+        return [*_readers(state)] or NONE
 
     def after_generate(self, state: SessionState) -> str:
         """To what the model called for, or to the end."""
         if state["turn"].get("request"):
-            return "activate"
+            return SEARCH
         last = state["messages"][-1]
-        if self.streams and calls_of(last):
-            return "edit"
-        return "tools" if getattr(last, "tool_calls", None) else "settle"
+        if self.streams and calls_of(last, EDIT_STATE):
+            return EDITS
+        return TOOLS if getattr(last, "tool_calls", None) else REPLY
 
     def after_edit(self, state: DomainState) -> Next:
         """On as usual, if a planner's edits could not be made; back to the model; or to the end."""
         turn, last = Turn.model_validate(state["turn"]), state["messages"][-1]
         if turn.rejected and not turn.attempts and not turn.edited:
-            return "estimate"
+            return NOT_MADE
         if not isinstance(last, ToolMessage):
-            return "settle"
+            return MADE
         calls = _application_calls(state["messages"]) if self.tools else []
-        return [Send("tools", calls)] if calls else "generate"
+        return [Send("tools", calls)] if calls else RESULT
+
+
+def _answers(state: SessionState) -> bool:
+    """True if the turn answers; otherwise it only records."""
+    return bool(state["turn"].get("answer", True))
 
 
 def _readers(state: SessionState) -> list[Send]:
@@ -108,4 +185,4 @@ def _readers(state: SessionState) -> list[Send]:
 def _application_calls(messages: list[Any]) -> list[dict[str, Any]]:
     """Calls of the application's tools that came together with edits."""
     asked: BaseMessage = next(m for m in reversed(messages) if isinstance(m, AIMessage))
-    return [call for call in other_calls(asked) if call["name"] != ACTIVATE_TOPIC]
+    return other_calls(asked, EDIT_STATE, ACTIVATE_TOPIC)

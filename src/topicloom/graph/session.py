@@ -18,32 +18,30 @@ from topicloom.context.options import TurnOptions
 from topicloom.context.tokens import TokenCounter
 from topicloom.errors import ReplyError
 from topicloom.export.archive_index import ArchiveSearch
-from topicloom.graph.parts import Parts, make_parts, models_of
-from topicloom.graph.routes import Routes
-from topicloom.nodes.activate import activate
+from topicloom.graph.deps import make_deps, models_of
+from topicloom.graph.routes import MESSAGE, UNUSABLE, Routes
+from topicloom.nodes.activate_topic import activate_topic
+from topicloom.nodes.amnesia import amnesia
+from topicloom.nodes.apply_changes import apply_changes
 from topicloom.nodes.assemble import assemble
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.estimate import estimate
-from topicloom.nodes.generate import generate
-from topicloom.nodes.maintain import maintain
-from topicloom.nodes.perceive import perceive
+from topicloom.nodes.finalize import finalize
+from topicloom.nodes.ingest import ingest
+from topicloom.nodes.main_generate import main_generate
 from topicloom.nodes.read_topic import read_topic
-from topicloom.nodes.recall import recall
-from topicloom.nodes.search import SearchDesk
-from topicloom.nodes.settle import settle
+from topicloom.nodes.retrieve import retrieve
+from topicloom.nodes.search import TopicSearch
 from topicloom.nodes.split import split
-from topicloom.roles.arbiter import ARBITER
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import Model
-from topicloom.roles.reader import READER, EmbeddedReader
 from topicloom.roles.registry import Roles
-from topicloom.roles.responder import RESPONDER
-from topicloom.roles.rewriter import REWRITER
 from topicloom.settings import Settings
 from topicloom.state.channels import ReadTask, SessionInput, SessionState
 from topicloom.storage.base import Storage
 
 if TYPE_CHECKING:
-    from topicloom.graph.domain import World
+    from topicloom.graph.domain import DomainRuntime
 
 SessionGraph = StateGraph[SessionState, TurnOptions, SessionInput, SessionState]
 
@@ -93,9 +91,9 @@ def build_session_graph(
         ConfigurationError: If a model cannot be opened, or a setting or the domain cannot be used.
     """
     settings = settings or Settings()
-    parts = make_parts(
-        settings=settings,
-        models=models_of(settings, model, cheap_model, role_models),
+    deps = make_deps(
+        settings,
+        models_of(settings, model, cheap_model, role_models),
         roles=roles,
         tools=tools,
         instructions=instructions,
@@ -104,139 +102,69 @@ def build_session_graph(
         counter=counter,
         domain=domain is not None,
     )
-    return wired(parts, _world(domain, parts) if domain is not None else None, archive_index)
+    return wired(deps, _runtime(domain, deps) if domain is not None else None, archive_index)
 
 
 def wired(
-    parts: Parts, world: World | None = None, archive_index: VectorStore | None = None
+    deps: Deps, domain: DomainRuntime | None = None, archive_index: VectorStore | None = None
 ) -> SessionGraph:
     """The session graph of some collaborators; see `build_session_graph`."""
-    state, given = world.schemas() if world else (SessionState, SessionInput)
+    state, given = domain.schemas() if domain else (SessionState, SessionInput)
     graph: SessionGraph = StateGraph(state, context_schema=TurnOptions, input_schema=given)
-    _add_nodes(graph, parts, archive_index, world)
-    _add_edges(graph, Routes(bool(parts.window.tools), world.streams if world else ()))
+    _add_nodes(graph, deps, archive_index, domain)
+    _add_edges(graph, Routes(bool(deps.window.tools), domain.streams if domain else ()))
     return graph
 
 
-def _world(domain: Domain, parts: Parts) -> World:
+def _runtime(domain: Domain, deps: Deps) -> DomainRuntime:
     # Templates and schemas load libraries: only those who have a domain wait for them.
-    from topicloom.graph.domain import World
+    from topicloom.graph.domain import DomainRuntime
 
-    return World.of(domain, parts)
+    return DomainRuntime.of(domain, deps)
 
 
 def _add_nodes(
-    graph: SessionGraph, parts: Parts, archive: VectorStore | None, world: World | None
+    graph: SessionGraph, deps: Deps, index: VectorStore | None, domain: DomainRuntime | None
 ) -> None:
-    settings, window, workspaces = parts.settings, parts.window, parts.workspaces
-    desk = SearchDesk(
-        roles=parts.roles,
-        clock=parts.clock,
-        activation=settings.activation,
-        deep_share=settings.deep_share,
-        limit=settings.index_topics,
-        archive=ArchiveSearch(archive, settings.role_seconds) if archive is not None else None,
-    )
-    language = None if settings.language == "auto" else settings.language
+    settings = deps.settings
+    archive = ArchiveSearch(index, settings.role_seconds) if index is not None else None
+    search = TopicSearch(deps, archive)
     nodes: dict[str, Runnable[Any, Any]] = {
-        "perceive": perceive(
-            workspaces=workspaces,
-            clock=parts.clock,
-            adsorber=parts.adsorber,
-            amnesia=parts.amnesia,
-            arbiter=parts.roles.get(ARBITER),
-            rewriter=parts.roles.get(REWRITER),
-            language=language,
-        ),
-        "maintain": maintain(workspaces=workspaces),
-        "estimate": estimate(
-            workspaces=workspaces,
-            window=window,
-            policy=settings.split,
-            skeleton=world.desk.expected if world else None,
-        ),
-        "split": split(
-            workspaces=workspaces,
-            roles=parts.roles,
-            adsorber=parts.adsorber,
-            size=parts.record_size,
-            chunk_tokens=window.size // 2,
-            topic_tokens=round(settings.topic_share * settings.topic_window),
-            topics_shown=settings.index_topics,
-            activation=settings.activation,
-            language=language,
-        ),
-        "recall": recall(workspaces=workspaces, desk=desk, activation=settings.activation),
-        "assemble": assemble(
-            workspaces=workspaces,
-            window=window,
-            alone=isinstance(parts.roles[READER], EmbeddedReader),
-        ),
-        "activate": activate(workspaces=workspaces, desk=desk),
-        "settle": settle(
-            workspaces=workspaces,
-            clock=parts.clock,
-            activation=settings.activation,
-            window_tokens=window.size,
-            visible_messages=settings.visible_messages,
-        ),
+        "ingest": ingest(deps),
+        "apply_changes": apply_changes(deps),
+        "estimate": estimate(deps, domain.desk.expected if domain else None),
+        "split": split(deps),
+        "retrieve": retrieve(deps),
+        "amnesia": amnesia(search),
+        "assemble": assemble(deps),
+        "activate_topic": activate_topic(search),
+        "finalize": finalize(deps),
     }
-    nodes |= world.nodes() if world else {}
+    nodes |= domain.nodes() if domain else {}
     storage_retry = RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
     for name, step in nodes.items():
         graph.add_node(name, step, retry_policy=storage_retry)
-    reader = read_topic(workspaces=workspaces, roles=parts.roles)
+    reader = read_topic(deps)
     graph.add_node("read_topic", reader, input_schema=ReadTask, retry_policy=storage_retry)
-    _add_main_window(graph, parts)
-
-
-def _add_main_window(graph: SessionGraph, parts: Parts) -> None:
-    settings, window = parts.settings, parts.window
-    main = generate(
-        workspaces=parts.workspaces,
-        window=window,
-        responder=parts.roles[RESPONDER],
-        meter=parts.meter,
-        hold_characters=settings.hold_characters,
-        search_rounds=settings.search_rounds,
-    )
     reply_retry = RetryPolicy(
         max_attempts=settings.reply_attempts, initial_interval=0.2, retry_on=ReplyError
     )
-    graph.add_node("generate", main, retry_policy=reply_retry)
-    if window.tools:
-        graph.add_node("tools", ToolNode(list(window.tools)))
+    graph.add_node("main_generate", main_generate(deps), retry_policy=reply_retry)
+    if deps.window.tools:
+        graph.add_node("tools", ToolNode(list(deps.window.tools)))
 
 
 def _add_edges(graph: SessionGraph, routes: Routes) -> None:
-    streams, planned = list(routes.streams), ["plan"] if routes.streams else []
-    gather = ["recall", *(streams or ["generate"])]
-    readers = ["read_topic", "assemble"]
-    graph.add_conditional_edges(
-        "perceive", routes.after_perceive, ["maintain", "estimate", *planned]
-    )
-    graph.add_conditional_edges("maintain", routes.after_maintain, ["estimate", "settle", *planned])
-    graph.add_conditional_edges("estimate", routes.after_estimate, ["split", "settle", *gather])
-    graph.add_conditional_edges("split", routes.after_split, ["settle", *gather])
-    graph.add_conditional_edges("recall", routes.after_recall, [*readers, *streams])
-    for name in ("read_topic", *streams):
+    for node, branch in routes.branches().items():
+        graph.add_conditional_edges(node, branch.route, branch.ends)
+    for name in ("read_topic", *routes.streams):
         graph.add_edge(name, "assemble")
-    graph.add_edge("assemble", "generate")
-    called = ["tools"] if routes.tools else []
-    edited = ["edit"] if streams else []
-    graph.add_conditional_edges(
-        "generate", routes.after_generate, ["activate", "settle", *called, *edited]
-    )
-    if called:
-        graph.add_edge("tools", "generate")
-    graph.add_conditional_edges("activate", routes.after_activate, readers)
-    if not streams:
-        graph.add_edge(START, "perceive")
-    else:
-        graph.add_conditional_edges(START, routes.begin, ["perceive", "decline"])
+    graph.add_edge("assemble", "main_generate")
+    if routes.tools:
+        graph.add_edge("tools", "main_generate")
+    if routes.streams:
+        graph.add_conditional_edges(START, routes.begin, {MESSAGE: "ingest", UNUSABLE: "decline"})
         graph.add_edge("decline", "refuse")
-        graph.add_conditional_edges("plan", routes.after_plan, ["edit", "estimate"])
-        graph.add_conditional_edges(
-            "edit", routes.after_edit, ["estimate", "generate", "settle", *called]
-        )
-    graph.add_edge("settle", END)
+    else:
+        graph.add_edge(START, "ingest")
+    graph.add_edge("finalize", END)

@@ -16,12 +16,11 @@ from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
 from topicloom.errors import InputError
-from topicloom.nodes.perceive import recent_records, unheard
 from topicloom.nodes.step import Update, current_session, node, open_workspace
 from topicloom.nodes.workspace import Workspaces
-from topicloom.roles.calls import Step
 from topicloom.state.channels import DomainState
 from topicloom.state.document import REFUSED, Document
+from topicloom.state.messages import unheard
 from topicloom.state.records import message_type
 
 _KEPT = "kept"
@@ -51,17 +50,16 @@ def is_refused(document: Mapping[str, Any]) -> bool:
 def decline(*, workspaces: Workspaces) -> Runnable[DomainState, Update]:
     """The node that puts everything back as it was before the input."""
 
-    def step(state: DomainState) -> Step[Update]:
+    def step(state: DomainState) -> Update:
         session = current_session(state)
-        store = open_workspace(workspaces, session).store
+        workspace = open_workspace(workspaces, session)
         messages = state.get("messages", [])
-        given = _given(unheard(messages, recent_records(store, session, messages)))
+        given = _given(unheard(messages, workspace.recent(session, messages)))
         return {
             "document": Overwrite(state["document"][_KEPT]),
             "refused": state["document"][REFUSED],
             "messages": [RemoveMessage(id=m.id) for m in given if m.id is not None],
         }
-        yield  # a step is a generator, though this one asks nobody
 
     return node(step, "decline")
 
@@ -73,9 +71,8 @@ def refuse() -> Runnable[DomainState, Update]:
         InputError: Always.
     """
 
-    def step(state: DomainState) -> Step[Update]:
+    def step(state: DomainState) -> Update:
         raise InputError(state["refused"])
-        yield  # a step is a generator, though this one asks nobody
 
     return node(step, "refuse")
 

@@ -2,56 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from langchain_core.runnables import Runnable
 
 from topicloom.context.notes import quote_line, render_note, topic_heading
 from topicloom.context.window import MainWindow
-from topicloom.nodes.sleeping import found_asleep
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_session, current_turn, dump, node, open_workspace
-from topicloom.nodes.workspace import Workspaces
-from topicloom.roles.calls import Step
+from topicloom.nodes.workspace import Workspace
+from topicloom.perception.when import Days
+from topicloom.roles.reader import READER, read_by_worth
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
-from topicloom.state.recall import Costs, Note, Reading, compose, number_of
+from topicloom.state.recall import Costs, Note, Reading, compose_note, number_of
 from topicloom.state.records import Record
-from topicloom.state.session import Session, Turn
+from topicloom.state.session import Search, Session, Turn
 from topicloom.state.topics import Roster
 from topicloom.storage.sessions import SessionStore
 
 
-def assemble(
-    *, workspaces: Workspaces, window: MainWindow, alone: bool = False
-) -> Runnable[SessionState, Update]:
+def assemble(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that decides what is quoted and enters it in the ledger.
 
     The prompt itself is laid out from the ledger when the reply is generated: a checkpoint
     holds no bodies.
-
-    Args:
-        workspaces: Of this process.
-        window: The main prompt.
-        alone: Whether the local index is the only reader. Then what it finds in topics that
-            sleep is quoted, too: reading them costs nothing.
     """
+    window = deps.window
 
-    def step(state: SessionState) -> Step[Update]:
+    def step(state: SessionState) -> Update:
         session, turn = current_session(state), current_turn(state)
-        workspace = open_workspace(workspaces, session)
+        workspace = open_workspace(deps.workspaces, session)
         store = workspace.store
         roster = store.roster(session)
         readings = readings_of(state)
-        if alone:
+        if deps.roles.by_index(READER):
             readings += found_asleep(workspace, roster, turn, {r.topic for r in readings})
-        note = compose_note(store, session, turn, roster, readings, window, window.counter.text)
+        note = _composed(store, session, turn, roster, readings, window)
         note = note.model_copy(update={"layers": layers_of(state)})
         if not note.empty:
             session = enter(store, session, note, window)
         update = dump(session, turn.model_copy(update={"unread": ()}))
         return update | ({"layers": None} if note.layers else {})
-        yield  # a step is a generator, though this one asks nobody
 
     return node(step, "assemble")
 
@@ -92,22 +85,19 @@ def readings_of(state: SessionState) -> list[Reading]:
     return [Reading.model_validate(r) for r in state.get("readings") or ()]
 
 
-def compose_note(
+def _composed(
     store: SessionStore,
     session: Session,
     turn: Turn,
     roster: Roster,
     readings: list[Reading],
     window: MainWindow,
-    count: Callable[[str], int],
 ) -> Note:
     """The note of this turn, without what the prompt shows already."""
+    count = window.counter.text
     notes = store.notes(session)
     if window.layout.order == "spec":
         notes = [n for n in notes if n.after == turn.user]
-    quoted = {i for note in notes for t in note.topics for i in t.quotes}
-    in_view = {f"m{n}" for n in range(session.view, session.count + 1)}
-
     numbers = (number_of(q.id) for r in readings for q in r.quotes)
     records = store.pick(session, (n for n in numbers if 1 <= n <= session.count))
 
@@ -126,16 +116,43 @@ def compose_note(
         heading=lambda t: count(topic_heading(t, names.get(t, t))) + 1,
         part=window.layout.part,
     )
-    told = {t.summary for note in notes for t in note.topics}
-    readings = [r.model_copy(update={"summary": ""}) if r.summary in told else r for r in readings]
-    topics = compose(readings, names, costs, window.recall, quoted | in_view)
-    search = turn.searches[-1] if turn.searches else None
-    candidates = [names[t] for t in search.candidates if t in names] if search else []
-    # A search that adds nothing has to say so, or the model would be asked the same once more.
-    nothing = search is not None and not topics
-    return Note(
+    return compose_note(
+        readings,
+        names,
+        costs,
+        window.recall,
         after=turn.user,
-        topics=topics,
-        searched=search.query if search and nothing else "",
-        candidates=tuple(candidates),
+        notes=notes,
+        in_view={f"m{n}" for n in range(session.view, session.count + 1)},
+        search=turn.searches[-1] if turn.searches else None,
     )
+
+
+def found_asleep(
+    workspace: Workspace, roster: Roster, turn: Turn, read: Collection[str]
+) -> list[Reading]:
+    """Readings of topics that sleep, by what the index found for the turn.
+
+    Waking is for topics that a conversation goes on with, and there is room for a few. An answer
+    may rest on a message each of many topics: those are quoted without being woken, archived ones
+    too if the user asked for what was said before.
+
+    Args:
+        workspace: With the index.
+        roster: The topics.
+        turn: What is looked for.
+        read: Topics that were read already.
+    """
+    newest = turn.searches[-1] if turn.searches else Search(query=turn.query)
+    hits = workspace.indexed(roster).search(
+        turn.query, Days.of(newest.days), include_archived=newest.archived
+    )
+    topics = roster.open() + (roster.archived() if newest.archived else [])
+    asleep = {topic.id for topic in topics} - set(read)
+    worth: dict[str, dict[str, float]] = {}
+    for message, weight in hits.weights.items():
+        topic = hits.homes[message]
+        if topic in asleep:
+            worth.setdefault(topic, {})[message] = weight
+    best = max(hits.weights.values(), default=0.0)
+    return [read_by_worth(t, hits.topics[t], found, best) for t, found in worth.items()]

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable
 
 from topicloom.context.window import MainWindow
+from topicloom.effects import Step, either
 from topicloom.nodes.curation import Done, Work
 from topicloom.nodes.curator import Curator
-from topicloom.nodes.step import Update, current_session, current_turn, dumped, open_workspace
+from topicloom.nodes.step import Update, current_session, current_turn, dumped, node, open_workspace
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.perception.sources.base import Source
 from topicloom.perception.sources.events import EventSource
@@ -50,39 +51,28 @@ def curate(
     desk = _CurationDesk(workspaces, window, lore, events)
     deadline = curator.policy.deadline
 
-    def begin(state: DomainState) -> _Begun | None:
+    def step(state: DomainState) -> Step[Update]:
         if not Plan.model_validate(state.get("plan") or {}).search.enabled:
-            return None
-        at = time.monotonic()
+            return {}
+        began = time.monotonic()
         work, refs = desk.work(state)
-        return _Begun(at, work, refs, curator.begin(work))
-
-    def collect(begun: _Begun) -> Update:
-        waited = time.monotonic() - begun.at
-        made, calls = curator.collect(begun.work, begun.future, begun.refs, waited)
+        future = curator.begin(work)
+        if future is not None:
+            yield from _until(future, began + deadline)
+        made, calls = curator.collect(work, future, refs, time.monotonic() - began)
         layer = curated_layer(made)
         update: Update = {"calls": dumped(calls)}
         if layer is not None:
             update["layers"] = [layer.model_dump(mode="json", exclude_defaults=True)]
         return update
 
-    def sync(state: DomainState) -> Update:
-        begun = begin(state)
-        if begun is None:
-            return {}
-        if begun.future is not None:
-            wait([begun.future], begun.left(deadline))
-        return collect(begun)
+    return node(step, "curate")
 
-    async def asynchronous(state: DomainState) -> Update:
-        begun = await asyncio.to_thread(begin, state)
-        if begun is None:
-            return {}
-        if begun.future is not None:
-            await _waited(begun.future, begun.left(deadline))
-        return await asyncio.to_thread(collect, begun)
 
-    return RunnableLambda(sync, asynchronous, name="curate")
+def _until(future: Future[Done], deadline: float) -> Step[object]:
+    """Wait for a curation, until a time of the monotonic clock at most."""
+    left = max(0.0, deadline - time.monotonic())
+    return either(lambda: wait([future], left), lambda: _waited(future, left))
 
 
 async def _waited(future: Future[Done], seconds: float) -> None:
@@ -93,20 +83,6 @@ async def _waited(future: Future[Done], seconds: float) -> None:
     finally:
         if not waiting.cancel():
             waiting.exception()  # looked at, or asyncio complains of it
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    at: float
-    """When, in seconds of the monotonic clock."""
-    work: Work
-    refs: Sequence[str]
-    """Refs of all messages of the conversation."""
-    future: Future[Done] | None
-
-    def left(self, deadline: float) -> float:
-        """Seconds until the deadline."""
-        return max(0.0, self.at + deadline - time.monotonic())
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from functools import partial
 from threading import Event
 
 from topicloom.background import begin
-from topicloom.domain.selector import Selection, Selector, SelectRequest
+from topicloom.domain.selector import Selector, SelectRequest
+from topicloom.effects import Step
 from topicloom.perception.sources.base import Source, begun
-from topicloom.roles.base import Answer
-from topicloom.roles.calls import Step, ask
+from topicloom.roles.calls import ask
 from topicloom.state.candidates import Candidate, SourceKind
 from topicloom.state.curation import (
     Curation,
@@ -102,7 +102,7 @@ def curation(work: Work, selector: Selector, policy: CurationPolicy, closed: Eve
         limit=policy.picks,
         language=work.language,
     )
-    selection, call = yield from ask("selector", _Unhurried(selector), question)
+    selection, call = yield from ask("selector", selector, question)
     if selection is None:
         picks = stand_in(candidates, policy.picks)
     else:
@@ -136,36 +136,3 @@ def _fetched(picks: Sequence[Candidate], sources: Mapping[SourceKind, Source]) -
         for c in picks
         if c.id in texts
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Unhurried:
-    """A selector whose own deadline is kept here, without a thread that the interpreter waits for.
-
-    What drives the calls of roles would use one, and a process could not end before its model
-    answers.
-    """
-
-    role: Selector
-    deadline: None = None
-
-    @property
-    def model(self) -> str:
-        """Of the role."""
-        return self.role.model
-
-    def call(self, request: SelectRequest) -> Answer[Selection]:
-        """Ask the role.
-
-        Raises:
-            TimeoutError: It did not answer within its deadline.
-            Exception: Whatever the role raises.
-        """
-        answer = begin(partial(self.role.call, request))
-        if not wait([answer], self.role.deadline).done:
-            raise TimeoutError(f"no answer within {self.role.deadline:g} s")
-        return answer.result()
-
-    async def acall(self, request: SelectRequest) -> Answer[Selection]:
-        """The same; a curation is never driven on the event loop."""
-        return self.call(request)

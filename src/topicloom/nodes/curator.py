@@ -17,9 +17,9 @@ from threading import Event, Lock
 
 from topicloom.background import begin
 from topicloom.domain.selector import Selector
+from topicloom.effects import run
 from topicloom.nodes.curation import Done, Work, curation
 from topicloom.perception.sources.lore import Shelf
-from topicloom.roles.calls import run
 from topicloom.state.curation import Curation, CurationPolicy
 from topicloom.state.prefetch import Place, kept, serving
 from topicloom.state.receipt import Call

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 
-from topicloom.nodes.moving import Moves
-from topicloom.nodes.sorting import sort_blocks
+from topicloom.effects import Step
+from topicloom.nodes.split_draft import SplitDraft, sort_blocks
 from topicloom.perception.adsorber import Adsorber
-from topicloom.roles.calls import Ask, Outcome
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SplitRequest
 from topicloom.state.blocks import LogicalBlock, blocks_of
@@ -24,14 +23,14 @@ shows this much of every message at least."""
 
 
 def divide_large(
-    work: Moves, roles: Roles, adsorber: Adsorber, chunk_tokens: int
-) -> Generator[Sequence[Ask], Sequence[Outcome], list[str]]:
+    draft: SplitDraft, roles: Roles, adsorber: Adsorber, chunk_tokens: int
+) -> Step[list[str]]:
     """Divide every topic that the split made too large, until all fit.
 
     A block that is too large by itself is a topic of its own, and stays one.
 
     Args:
-        work: The split so far.
+        draft: The split so far.
         roles: The splitter and its stand-in.
         adsorber: Its segments are the splitter's hint.
         chunk_tokens: How much one splitter call is given.
@@ -40,89 +39,89 @@ def divide_large(
         What was divided into what, for the receipt.
     """
     events: list[str] = []
-    large = [t for t in work.touched.values() if t.tokens > work.limit]
+    large = [t for t in draft.touched.values() if t.tokens > draft.limit]
     for topic in large:
-        blocks = blocks_of(work.store.topic_records(topic))
+        blocks = blocks_of(draft.store.topic_records(topic))
         if len(blocks) > 1:
-            parts = yield from _divide(work, topic, blocks, roles, adsorber, chunk_tokens)
+            parts = yield from _divide(draft, topic, blocks, roles, adsorber, chunk_tokens)
             names = ", ".join(f"{t.id} “{t.name}”" for t in parts)
             events.append(f"divided {topic.id} “{topic.name}” into {names}")
     return events
 
 
 def _divide(
-    work: Moves,
+    draft: SplitDraft,
     topic: Topic,
     blocks: Sequence[LogicalBlock],
     roles: Roles,
     adsorber: Adsorber,
     chunk_tokens: int,
-) -> Generator[Sequence[Ask], Sequence[Outcome], list[Topic]]:
+) -> Step[list[Topic]]:
     """Divide one topic, and parts of it that are still too large; returns those that fit."""
     queue = deque([(topic, tuple(blocks))])
     done: dict[str, tuple[LogicalBlock, ...]] = {}
     while queue:
         whole, held = queue.popleft()
-        if len(held) == 1 or (whole is not topic and sum(map(work.tokens, held)) <= work.limit):
-            work.put(whole, held)
+        if len(held) == 1 or (whole is not topic and sum(map(draft.tokens, held)) <= draft.limit):
+            draft.put(whole, held)
             done[whole.id] = held
             continue
-        said = yield from _asked(work, whole, held, roles, adsorber, chunk_tokens)
-        taken = {t.name for t in work.topics.values()}
-        parts = parts_of(whole.name, held, said, work.tokens, work.limit, taken)
-        work.divide(whole)
+        said = yield from _asked(draft, whole, held, roles, adsorber, chunk_tokens)
+        taken = {t.name for t in draft.topics.values()}
+        parts = parts_of(whole.name, held, said, draft.tokens, draft.limit, taken)
+        draft.divide(whole)
         for part in parts:
-            child = work.open(part.name, part.brief, parent=whole.id)
+            child = draft.open(part.name, part.brief, parent=whole.id)
             queue.append((child.model_copy(update={"related": topic.related}), part.blocks))
-    _hand_down(work, topic, done)
-    return [work.touched[i] for i in done]
+    _hand_down(draft, topic, done)
+    return [draft.touched[i] for i in done]
 
 
 def _asked(
-    work: Moves,
+    draft: SplitDraft,
     topic: Topic,
     blocks: Sequence[LogicalBlock],
     roles: Roles,
     adsorber: Adsorber,
     chunk_tokens: int,
-) -> Generator[Sequence[Ask], Sequence[Outcome], list[Part]]:
+) -> Step[list[Part]]:
     """How the splitter would divide a topic; it is shown the parts that it has named before."""
     labels = adsorber.segments(blocks)
     named: list[Topic] = []
     portions: list[Portion] = []
-    glances = [sum(min(_GLANCE, work.size(r)) for r in b.records) for b in blocks]
+    glances = [sum(min(_GLANCE, draft.size(r)) for r in b.records) for b in blocks]
     for start, stop in runs(glances, chunk_tokens):
         request = SplitRequest(
-            session=work.session.id,
+            session=draft.session.id,
             blocks=blocks[start:stop],
             segments=labels[start:stop],
             topics=named,
             affinity={},
             active=frozenset(t.id for t in named),
             previous=None,
-            language=work.session.language,
+            language=draft.session.language,
             dividing=topic,
         )
         names = {t.id: t.name for t in named}
-        for portion in (yield from sort_blocks(request, roles, work.calls)):
+        for portion in (yield from sort_blocks(request, roles, draft.calls)):
             name = names[portion.topic] if portion.topic else portion.name
             portions.append(Portion(None, name, portion.brief, portion.blocks))
         portions = joined(portions)
-        named = [_draft(place, p) for place, p in enumerate(portions, start=1)]
+        named = [_named(place, p) for place, p in enumerate(portions, start=1)]
     return [Part(p.name, p.brief, p.blocks) for p in portions]
 
 
-def _draft(place: int, portion: Portion) -> Topic:
+def _named(place: int, portion: Portion) -> Topic:
     """A part as a later request shows it; it has no id of the session's yet."""
     return Topic(id=f"t{place}", name=portion.name, brief=portion.brief)
 
 
-def _hand_down(work: Moves, topic: Topic, parts: dict[str, tuple[LogicalBlock, ...]]) -> None:
+def _hand_down(draft: SplitDraft, topic: Topic, parts: dict[str, tuple[LogicalBlock, ...]]) -> None:
     """Give a divided topic's references and its blocks of this split to its parts."""
-    for part, found in dealt(references(work.store, topic), parts).items():
-        work.touched[part] = refer(work.store, work.touched[part], found)
-    tail = {b.first for b in work.moved.pop(topic.id, ())}
+    for part, found in dealt(references(draft.store, topic), parts).items():
+        draft.touched[part] = refer(draft.store, draft.touched[part], found)
+    tail = {b.first for b in draft.moved.pop(topic.id, ())}
     for part, blocks in parts.items():
         fresh = [b for b in blocks if b.first in tail]
         if fresh:
-            work.moved[part] = fresh
+            draft.moved[part] = fresh

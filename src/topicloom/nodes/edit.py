@@ -13,7 +13,6 @@ from pydantic import BaseModel, Field
 
 from topicloom.context.edit_words import confirmation, refusal, tool_result
 from topicloom.domain.edit_parser import parse_edits
-from topicloom.nodes.hold import words_of
 from topicloom.nodes.step import (
     Update,
     current_plan,
@@ -24,11 +23,11 @@ from topicloom.nodes.step import (
     open_workspace,
 )
 from topicloom.nodes.workspace import Workspaces
-from topicloom.roles.calls import Step
 from topicloom.state.channels import DomainState
 from topicloom.state.document import Document, digest_of, native
 from topicloom.state.edits import Check, Edited, apply_edits
 from topicloom.state.journal import JournalEntry
+from topicloom.state.messages import calls_of, other_calls, words_of
 from topicloom.state.plan import Plan
 from topicloom.state.records import text_of
 from topicloom.state.session import Language, Session, Turn
@@ -73,7 +72,7 @@ def edit(*, workspaces: Workspaces, check: Check | None) -> Runnable[DomainState
         check: The application's JSON schema.
     """
 
-    def step(state: DomainState) -> Step[Update]:
+    def step(state: DomainState) -> Update:
         session, turn = current_session(state), current_turn(state)
         work = _Work(
             session=session,
@@ -83,26 +82,11 @@ def edit(*, workspaces: Workspaces, check: Check | None) -> Runnable[DomainState
             check=check,
         )
         message = state["messages"][-1]
-        if isinstance(message, AIMessage) and calls_of(message):
+        if isinstance(message, AIMessage) and calls_of(message, EDIT_STATE):
             return work.answer(message)
         return work.follow(current_plan(state) or Plan())
-        yield  # a step is a generator, though this one asks nobody
 
     return node(step, "edit")
-
-
-def calls_of(message: BaseMessage) -> list[tuple[str, object]]:
-    """The calls of `edit_state` in a message: their ids and their arguments, readable or not."""
-    if not isinstance(message, AIMessage):
-        return []
-    calls = [*message.tool_calls, *message.invalid_tool_calls]
-    return [(c["id"] or "", c["args"]) for c in calls if c["name"] == EDIT_STATE]
-
-
-def other_calls(message: BaseMessage) -> list[dict[str, Any]]:
-    """The calls of other tools in a message."""
-    calls = message.tool_calls if isinstance(message, AIMessage) else ()
-    return [dict(c) for c in calls if c["name"] != EDIT_STATE]
 
 
 @dataclass(slots=True)
@@ -127,13 +111,13 @@ class _Work:
 
     def answer(self, message: AIMessage) -> Update:
         """Make the main model's edits, those of all its calls together, and say what came of it."""
-        calls = calls_of(message)
+        calls = calls_of(message, EDIT_STATE)
         made = self._make([edit for _, args in calls for edit in parse_edits(args)])
         if made.errors:
             self.turn = self._rejecting(made.errors)
             self.turn = self.turn.model_copy(update={"attempts": self.turn.attempts + 1})
         words = [words_of(message)] if text_of(message).strip() else []
-        if not other_calls(message):
+        if not other_calls(message, EDIT_STATE):
             if self.turn.attempts > _REPAIRS and made.errors:
                 told = AIMessage(refusal(self._language))
                 return self._update([*(words or _gone(message)), told])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 
 from langchain_core.runnables import Runnable
 
 from topicloom.domain.planner import Planner, PlanRequest
+from topicloom.effects import Step
 from topicloom.errors import InputError
 from topicloom.nodes.step import (
     Update,
@@ -19,7 +20,7 @@ from topicloom.nodes.step import (
     open_workspace,
 )
 from topicloom.nodes.workspace import Workspaces
-from topicloom.roles.calls import Ask, Outcome, Step, ask
+from topicloom.roles.calls import ask
 from topicloom.state.channels import DomainState
 from topicloom.state.document import Document, anchor_of, native
 from topicloom.state.events import Event
@@ -77,7 +78,7 @@ def plan(
 
 def _planned(
     planner: Planner, fallback: Planner, request: PlanRequest
-) -> Generator[Sequence[Ask], Sequence[Outcome], tuple[Plan, list[Call]]]:
+) -> Step[tuple[Plan, list[Call]]]:
     calls: list[Call] = []
     for role in (planner, fallback):
         made, call = yield from ask("planner", role, request)

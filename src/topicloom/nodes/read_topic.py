@@ -6,12 +6,12 @@ import math
 
 from langchain_core.runnables import Runnable
 
+from topicloom.effects import Step
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_session, dumped, node, open_workspace
-from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.when import Days
-from topicloom.roles.calls import Step, ask_either
+from topicloom.roles.calls import ask_either
 from topicloom.roles.reader import READER, ReadRequest
-from topicloom.roles.registry import Roles
 from topicloom.state.channels import ReadTask
 from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call
@@ -22,12 +22,12 @@ _STEP = 256
 steps than the main window's, so that a split does not change the prompt of every topic."""
 
 
-def read_topic(*, workspaces: Workspaces, roles: Roles) -> Runnable[ReadTask, Update]:
+def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
     """The node that has one topic read; the embedded reader stands in for one that fails."""
 
     def step(task: ReadTask) -> Step[Update]:
         session = current_session(task)
-        workspace = open_workspace(workspaces, session)
+        workspace = open_workspace(deps.workspaces, session)
         roster = workspace.store.roster(session)
         topic = roster[task["topic"]]
         # Up to date already, but for a turn that another process began.
@@ -43,7 +43,7 @@ def read_topic(*, workspaces: Workspaces, roles: Roles) -> Runnable[ReadTask, Up
             prior=hits.topics.get(topic.id, 0.0),
         )
         calls: list[Call] = []
-        readers = roles.in_turn(READER)
+        readers = deps.roles.in_turn(READER)
         reading = yield from ask_either("reader", readers, request, calls, topic.id)
         if reading is None:
             reading = Reading(topic=topic.id, score=0.0, failed=True)

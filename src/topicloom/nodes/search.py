@@ -2,42 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
+from topicloom.effects import Step
 from topicloom.export.archive_index import ArchiveQuery
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import dumped
-from topicloom.nodes.waking import wake
 from topicloom.nodes.workspace import Workspace
 from topicloom.perception.when import Days, parse_when
 from topicloom.roles.base import Role
-from topicloom.roles.calls import Ask, Outcome, ask, ask_either
-from topicloom.roles.registry import Roles
+from topicloom.roles.calls import ask, ask_either
 from topicloom.roles.router import ROUTER, Route, RouteRequest
-from topicloom.state.activation import ActivationPolicy, admit
+from topicloom.state.activation import ActivationPolicy, admit, ambiguous
 from topicloom.state.hierarchy import named_in_full
+from topicloom.state.lifecycle import woken
 from topicloom.state.receipt import Call
 from topicloom.state.session import Search, SearchRequest, Session, Turn
 from topicloom.state.topics import Topic, shown_of
+from topicloom.storage.sessions import SessionStore
 
 Found = tuple[Session, Turn, list[dict[str, Any]]]
 """The session with the woken topics, the turn with the search, and the calls that were made."""
 
 
 @dataclass(frozen=True, slots=True)
-class SearchDesk:
+class TopicSearch:
     """Finds topics by their briefs and wakes them by rank."""
 
-    roles: Roles
-    clock: Callable[[], datetime]
-    """Now, in the session's time zone."""
-    activation: ActivationPolicy
-    deep_share: float
-    """Share of the threshold that a deep search asks for."""
-    limit: int
-    """Briefs that the index window is shown at most."""
+    deps: Deps
     archive: Role[ArchiveQuery, Route] | None = None
     """Asked for archived topics, last of all."""
 
@@ -49,7 +43,7 @@ class SearchDesk:
         request: SearchRequest,
         *,
         deep: bool,
-    ) -> Generator[Sequence[Ask], Sequence[Outcome], Found]:
+    ) -> Step[Found]:
         """Search, wake what is found, and say so in the turn.
 
         Args:
@@ -59,8 +53,11 @@ class SearchDesk:
             request: What to look for.
             deep: Whether the threshold is relaxed: better one topic too many than amnesia.
         """
-        policy = self.activation.relaxed(self.deep_share) if deep else self.activation
-        days = parse_when(request.when, self.clock()) if request.when else None
+        settings = self.deps.settings
+        policy = settings.activation
+        if deep:
+            policy = policy.relaxed(settings.deep_share)
+        days = parse_when(request.when, self.deps.clock()) if request.when else None
         topics = self._candidates(workspace, session, request, days)
         calls: list[Call] = []
         route = yield from self._routed(workspace, session, request, topics, days, calls)
@@ -94,14 +91,14 @@ class SearchDesk:
         topics: Sequence[Topic],
         days: Days | None,
         calls: list[Call],
-    ) -> Generator[Sequence[Ask], Sequence[Outcome], Route]:
+    ) -> Step[Route]:
         """What the router says of the candidates, or its stand-in; calls are added to `calls`."""
         roster = workspace.store.roster(session)
         # Up to date already, but for a turn that another process began.
         index = workspace.indexed(roster)
         archived = request.include_archived
         priors = index.search(request.query, days, include_archived=archived).topics
-        shown = shown_of(topics, priors, self.limit)
+        shown = shown_of(topics, priors, self.deps.settings.index_topics)
         if not shown:
             return Route({}, "there is no topic to search")
         question = RouteRequest(
@@ -113,7 +110,8 @@ class SearchDesk:
             when=str(days) if days else None,
             language=session.language,
         )
-        routers = self.roles.in_turn(ROUTER)
+        roles = self.deps.roles
+        routers = roles.in_turn(ROUTER)
         answer = yield from ask_either("router", routers, question, calls)
         if answer is not None:
             return _restricted(answer, {t.id for t in shown})
@@ -126,7 +124,7 @@ class SearchDesk:
         request: SearchRequest,
         days: Days | None,
         calls: list[Call],
-    ) -> Generator[Sequence[Ask], Sequence[Outcome], dict[str, float]]:
+    ) -> Step[dict[str, float]]:
         """Relevance of the archived topics that the archive's index leads to, if there is one."""
         if self.archive is None:
             return {}
@@ -166,7 +164,7 @@ class SearchDesk:
             days=days.ends if days else None,
             archived=request.include_archived,
             found=tuple(t for t in best if t in session.active),
-            candidates=_ambiguous(relevance, best, policy),
+            candidates=ambiguous(relevance, policy),
             reason=route.reason,
         )
         update = {"searches": (*turn.searches, search), "request": None}
@@ -185,17 +183,40 @@ def _finds(session: Session, route: Route, policy: ActivationPolicy) -> bool:
     return not route.relevance.keys().isdisjoint(active)
 
 
-def _ambiguous(
-    relevance: dict[str, float], best: Sequence[str], policy: ActivationPolicy
-) -> tuple[str, ...]:
-    """Topics to ask about: several alike, none of them clear."""
-    if not best or relevance[best[0]] >= _CLEAR:
-        return ()
-    alike = [t for t in best if relevance[t] >= max(policy.base, relevance[best[0]] - _ALIKE)]
-    return tuple(alike[:4]) if len(alike) > 1 else ()
+def wake(
+    store: SessionStore,
+    session: Session,
+    turn: Turn,
+    relevance: Mapping[str, float],
+    policy: ActivationPolicy,
+    *,
+    asked: Container[str] = (),
+) -> tuple[Session, Turn]:
+    """Wake topics, as far as there is room for them; others may fall asleep for it.
 
+    Args:
+        store: The session's storage.
+        session: With the topics that are active already.
+        turn: The turn so far.
+        relevance: Relevance of topics, 0 to 1.
+        policy: The grey scale.
+        asked: Topics that the user asked for: nothing else revives archived ones.
 
-_CLEAR = 0.7
-"""Relevance from which a topic is meant for sure (spec 000, 4.2: "clearly relevant")."""
-_ALIKE = 0.1
-"""Difference of relevance within which topics can't be told apart."""
+    Returns:
+        The session with the topics, and the turn that says which woke and fell asleep, and that
+        those that woke have to be read.
+
+    Raises:
+        TransitionError: If a topic cannot wake.
+    """
+    result = admit(session.active, relevance, policy)
+    rows = {t: store.roster(session)[t] for t in result.woken}
+    awake = {t: woken(row, session.active, asked=t in asked) for t, row in rows.items()}
+    session = store.save_topics(session, [awake[t] for t, row in rows.items() if awake[t] != row])
+    return session.model_copy(update={"active": result.active}), turn.model_copy(
+        update={
+            "unread": result.woken,
+            "woken": (*turn.woken, *result.woken),
+            "slept": (*turn.slept, *result.slept),
+        }
+    )

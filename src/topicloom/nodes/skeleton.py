@@ -21,7 +21,6 @@ from topicloom.nodes.step import (
     open_workspace,
 )
 from topicloom.nodes.workspace import Workspaces
-from topicloom.roles.calls import Step
 from topicloom.state.channels import DomainState
 from topicloom.state.layers import Layer, skeleton_layer
 from topicloom.state.plan import Plan
@@ -63,7 +62,7 @@ class SkeletonDesk:
 def skeleton(*, workspaces: Workspaces, desk: SkeletonDesk) -> Runnable[DomainState, Update]:
     """The node that hands the skeleton in for the note of the turn."""
 
-    def step(state: DomainState) -> Step[Update]:
+    def step(state: DomainState) -> Update:
         session, turn = current_session(state), current_turn(state)
         store = open_workspace(workspaces, session).store
         rendered = desk.rendered(state)
@@ -74,6 +73,5 @@ def skeleton(*, workspaces: Workspaces, desk: SkeletonDesk) -> Runnable[DomainSt
         if rendered.fault:
             update["calls"] = dumped([Call(role="skeleton", failure=rendered.fault)])
         return update
-        yield  # a step is a generator, though this one asks nobody
 
     return node(step, "skeleton")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 
 from langchain_core.runnables import Runnable
 
+from topicloom.effects import Step
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.divide import divide_large
-from topicloom.nodes.moving import Moves
-from topicloom.nodes.perceive import language_of
-from topicloom.nodes.sorting import sort_blocks
+from topicloom.nodes.split_draft import SplitDraft, sort_blocks
 from topicloom.nodes.step import (
     Update,
     current_session,
@@ -20,10 +20,9 @@ from topicloom.nodes.step import (
     node,
     open_workspace,
 )
-from topicloom.nodes.workspace import Workspace, Workspaces
-from topicloom.perception.adsorber import Adsorber
+from topicloom.nodes.workspace import Workspace
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest
-from topicloom.roles.calls import Ask, Outcome, Step, ask_each, ask_either
+from topicloom.roles.calls import ask_each, ask_either
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SplitRequest
 from topicloom.state.activation import FRESH, ActivationPolicy, admit, handed_on
@@ -31,9 +30,9 @@ from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.channels import SessionState
 from topicloom.state.hierarchy import named_in_full
 from topicloom.state.lifecycle import woken
+from topicloom.state.messages import language_of
 from topicloom.state.receipt import Call
-from topicloom.state.records import Record
-from topicloom.state.session import Language, Session, Turn
+from topicloom.state.session import Session, Turn
 from topicloom.state.splitting import SplitPlan, runs
 from topicloom.state.topics import Roster, Topic, shown_of
 
@@ -41,151 +40,130 @@ _RELATED = 8
 """References to other topics that a topic keeps."""
 
 
-def split(
-    *,
-    workspaces: Workspaces,
-    roles: Roles,
-    adsorber: Adsorber,
-    size: Callable[[Record], int],
-    chunk_tokens: int,
-    topic_tokens: int,
-    topics_shown: int,
-    activation: ActivationPolicy,
-    language: Language | None,
-) -> Runnable[SessionState, Update]:
-    """The node that assigns blocks to topics and writes the briefs of what it touched.
-
-    Args:
-        workspaces: Of this process.
-        roles: Splitter, brief writer and their stand-ins.
-        adsorber: Its segments are the splitter's hint.
-        size: Tokens of a record.
-        chunk_tokens: How much one splitter call is given.
-        topic_tokens: What a topic's messages may come to; past it it is divided into sub-topics.
-        topics_shown: Topics that a splitter is shown at most, but for those that are active.
-        activation: Touched topics wake by rank.
-        language: None to follow the conversation.
-    """
+def split(deps: Deps) -> Runnable[SessionState, Update]:
+    """The node that assigns blocks to topics and writes the briefs of what it touched."""
+    roles, adsorber, settings = deps.roles, deps.adsorber, deps.settings
+    chunk_tokens = deps.window.size // 2
 
     def step(state: SessionState) -> Step[Update]:
         session, turn = current_session(state), current_turn(state)
         plan = turn.plan
         assert plan is not None  # the wiring comes here only with a plan
-        workspace = open_workspace(workspaces, session)
+        workspace = open_workspace(deps.workspaces, session)
         store = workspace.store
         blocks = blocks_of(store.records(session, session.tail, plan.tail - 1))
         emit("split", blocks=len(blocks), first=session.tail, last=plan.tail - 1)
         labels = adsorber.segments(blocks)
-        work = Moves(store, session, size, topic_tokens)
-        for start, stop in runs([work.tokens(b) for b in blocks], chunk_tokens):
+        draft = SplitDraft(store, session, deps.record_size, deps.topic_tokens)
+        for start, stop in runs([draft.tokens(b) for b in blocks], chunk_tokens):
             some = slice(start, stop)
-            request = _request(work, workspace, blocks[some], labels[some], topics_shown)
-            work.move((yield from sort_blocks(request, roles, work.calls)))
-        divided = yield from divide_large(work, roles, adsorber, chunk_tokens)
-        _relate(work)
-        yield from _write_briefs(work, roles)
-        work.session = store.save_topics(work.session, list(work.rows.values()))
+            request = _request(draft, workspace, blocks[some], labels[some], settings.index_topics)
+            draft.move((yield from sort_blocks(request, roles, draft.calls)))
+        divided = yield from divide_large(draft, roles, adsorber, chunk_tokens)
+        _relate(draft)
+        yield from _write_briefs(draft, roles)
+        draft.session = store.save_topics(draft.session, list(draft.rows.values()))
         if blocks:
-            spoken = language or language_of([b.text for b in blocks[-20:]])
-            work.session = work.session.model_copy(update={"language": spoken})
-        session, turn = _settled(work, turn, plan, activation)
-        events = (*turn.events, *_events(blocks, work), *divided)
+            spoken = deps.language or language_of([b.text for b in blocks[-20:]])
+            draft.session = draft.session.model_copy(update={"language": spoken})
+        session, turn = _settled(draft, turn, plan, settings.activation)
+        events = (*turn.events, *_events(blocks, draft), *divided)
         turn = turn.model_copy(update={"events": events})
-        return {**dump(session, turn), "calls": dumped(work.calls)}
+        return {**dump(session, turn), "calls": dumped(draft.calls)}
 
     return node(step, "split")
 
 
 def _request(
-    work: Moves,
+    draft: SplitDraft,
     workspace: Workspace,
     blocks: Sequence[LogicalBlock],
     labels: Sequence[int],
     topics_shown: int,
 ) -> SplitRequest:
-    roster = Roster(work.topics)
+    roster = Roster(draft.topics)
     affinity = workspace.indexed(roster).affinity(blocks)
     priors = {topic: float(near.max()) for topic, near in affinity.items()}
-    active = frozenset(work.session.active) | frozenset(work.touched)
-    previous = work.before(blocks[0].first)
+    active = frozenset(draft.session.active) | frozenset(draft.touched)
+    previous = draft.before(blocks[0].first)
     at_hand = active if previous is None else active | {previous}
     shown = shown_of(roster.open(), priors, topics_shown, always=at_hand)
     return SplitRequest(
-        session=work.session.id,
+        session=draft.session.id,
         blocks=blocks,
         segments=labels,
         affinity={t.id: affinity[t.id] for t in shown if t.id in affinity},
         topics=named_in_full(shown, roster.topics),
         active=active,
         previous=previous,
-        language=work.session.language,
+        language=draft.session.language,
     )
 
 
 def _settled(
-    work: Moves, turn: Turn, plan: SplitPlan, activation: ActivationPolicy
+    draft: SplitDraft, turn: Turn, plan: SplitPlan, activation: ActivationPolicy
 ) -> tuple[Session, Turn]:
     """Session and turn after the split: a shorter tail, no notes, and what was touched awake."""
-    active = work.session.active
-    for topic_id in work.divided:
-        active = handed_on(active, topic_id, work.heirs(topic_id))
-    result = admit(active, dict.fromkeys(work.touched, FRESH), activation)
+    active = draft.session.active
+    for topic_id in draft.divided:
+        active = handed_on(active, topic_id, draft.heirs(topic_id))
+    result = admit(active, dict.fromkeys(draft.touched, FRESH), activation)
     for topic_id in result.woken:
-        woken(work.touched[topic_id], active)
-    session = work.session.model_copy(
+        woken(draft.touched[topic_id], active)
+    session = draft.session.model_copy(
         update={
             "tail": plan.tail,
             "view": plan.view,
             "ledger": None,
             "ledger_tokens": 0,
             "active": result.active,
-            "home": work.before(plan.tail),
+            "home": draft.before(plan.tail),
         }
     )
     return session, turn.model_copy(
-        update={"woken": result.woken, "slept": result.slept, "split": tuple(work.touched)}
+        update={"woken": result.woken, "slept": result.slept, "split": tuple(draft.touched)}
     )
 
 
-def _relate(work: Moves) -> None:
+def _relate(draft: SplitDraft) -> None:
     """Note which topics were quoted for the messages that a topic got."""
-    notes = work.store.notes(work.session)
+    notes = draft.store.notes(draft.session)
     quoted = {n.after: [t.topic for t in n.topics if t.quotes] for n in notes}
-    for topic_id, blocks in work.moved.items():
-        topic = work.touched[topic_id]
+    for topic_id, blocks in draft.moved.items():
+        topic = draft.touched[topic_id]
         ids = [i for b in blocks for i in quoted.get(b.first, ()) if i != topic_id]
         related = tuple(dict.fromkeys((*topic.related, *ids)))[-_RELATED:]
-        work.touched[topic_id] = topic.model_copy(update={"related": related})
+        draft.touched[topic_id] = topic.model_copy(update={"related": related})
 
 
-def _write_briefs(work: Moves, roles: Roles) -> Generator[Sequence[Ask], Sequence[Outcome], None]:
-    topics = list(work.touched.values())
+def _write_briefs(draft: SplitDraft, roles: Roles) -> Step[None]:
+    topics = list(draft.touched.values())
     requests = [
-        BriefRequest(work.session.id, t, work.store.topic_records(t), work.session.language)
+        BriefRequest(draft.session.id, t, draft.store.topic_records(t), draft.session.language)
         for t in topics
     ]
     answers: list[tuple[Brief | None, Call]] = []
     if requests:
         answers = yield from ask_each("brief", roles[BRIEF], requests, [t.id for t in topics])
     for topic, request, (brief, call) in zip(topics, requests, answers, strict=True):
-        work.calls.append(call)
+        draft.calls.append(call)
         if brief is None:
             stand_in = roles.in_turn(BRIEF)[1:]
-            brief = yield from ask_either("brief", stand_in, request, work.calls, topic.id)
+            brief = yield from ask_either("brief", stand_in, request, draft.calls, topic.id)
         if brief is not None:
-            named = {"name": _distinct(work, topic, brief.name), "brief": brief.text}
-            work.touched[topic.id] = topic.model_copy(update=named)
+            named = {"name": _distinct(draft, topic, brief.name), "brief": brief.text}
+            draft.touched[topic.id] = topic.model_copy(update=named)
 
 
-def _distinct(work: Moves, topic: Topic, name: str) -> str:
+def _distinct(draft: SplitDraft, topic: Topic, name: str) -> str:
     """The name that a brief writer gives, unless another part of the same topic has it."""
-    others = (t for t in work.touched.values() if t.parent == topic.parent and t.id != topic.id)
+    others = (t for t in draft.touched.values() if t.parent == topic.parent and t.id != topic.id)
     taken = topic.parent is not None and any(t.name == name for t in others)
     return topic.name if taken or not name else name
 
 
-def _events(blocks: Sequence[LogicalBlock], work: Moves) -> list[str]:
+def _events(blocks: Sequence[LogicalBlock], draft: SplitDraft) -> list[str]:
     if not blocks:
         return ["dropped the recall notes to make room"]
-    names = ", ".join(f"{t.id} “{t.name}”" for t in work.touched.values())
+    names = ", ".join(f"{t.id} “{t.name}”" for t in draft.touched.values())
     return [f"split m{blocks[0].first}-m{blocks[-1].last} into {names}"]

@@ -1,17 +1,17 @@
-"""Making graph nodes of steps, synchronous and asynchronous from one source."""
+"""Making graph nodes of functions and steps, and what these need of the state and the runtime."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableLambda
 from langgraph.runtime import get_runtime
 
 from topicloom.context.options import TurnOptions
+from topicloom.effects import Step, arun, run
 from topicloom.errors import MissingThreadError
 from topicloom.nodes.workspace import Workspace, Workspaces
-from topicloom.roles.calls import Step, arun, run
 from topicloom.state.plan import Plan
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
@@ -20,8 +20,17 @@ S = TypeVar("S")
 Update = dict[str, Any]
 
 
-def node(step: Callable[[S], Step[Update]], name: str) -> Runnable[S, Update]:
-    """A node that runs a step: in the calling thread, or beside the event loop."""
+def node(work: Callable[[S], Update | Step[Update]], name: str) -> Runnable[S, Update]:
+    """A node that works in the calling thread, or beside the event loop.
+
+    Args:
+        work: Gives the update of the state: a function, or a step where others are asked.
+        name: Of the node, for traces.
+    """
+
+    def step(state: S) -> Step[Update]:
+        update = work(state)
+        return (yield from update) if isinstance(update, Generator) else update
 
     def sync(state: S) -> Update:
         return run(step(state))

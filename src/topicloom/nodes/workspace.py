@@ -2,21 +2,61 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
+from langchain_core.messages import AnyMessage
 from langgraph.store.base import BaseStore
 
 from topicloom.errors import StorageUnavailableError
-from topicloom.nodes.sizes import TranscriptSizes
 from topicloom.perception.index import SessionIndex
 from topicloom.state.records import Record
+from topicloom.state.session import Session
 from topicloom.state.topics import Roster
 from topicloom.storage.base import SessionLog, Storage
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage
+
+LOOK_BACK = 24
+"""Messages before a new one that are looked at, at least."""
+
+
+class TranscriptSizes:
+    """Running sums of message sizes along the newest branch that was asked for.
+
+    A turn counts what is new; the tail of a large window may be thousands of messages.
+    """
+
+    def __init__(self, store: SessionStore, size: Callable[[Record], int]) -> None:
+        self._store = store
+        self._size = size
+        self._first = 1
+        self._refs: Sequence[str] = ()
+        self._sums: list[int] = [0]
+
+    def between(self, session: Session, first: int, last: int) -> int:
+        """Tokens of the messages `first` to `last`, both included."""
+        refs = self._store.transcript_refs(session)[:last]
+        if first < self._first or not self._sums[1:]:
+            self._first, self._refs, self._sums = first, refs[: first - 1], [0]
+        known = self._common(refs)
+        if known < self._first - 1:
+            self._first, known = first, first - 1
+        del self._sums[known - self._first + 2 :]
+        for record in self._store.records(session, known + 1, last):
+            self._sums.append(self._sums[-1] + self._size(record))
+        self._refs = refs
+        return self._sums[last - self._first + 1] - self._sums[first - self._first]
+
+    def _common(self, refs: Sequence[str]) -> int:
+        """How many leading messages the two branches share: a ref stands for all before it."""
+        shared = min(len(refs), len(self._refs))
+        if shared == 0 or refs[shared - 1] == self._refs[shared - 1]:
+            return shared
+        return bisect_left(range(shared), True, key=lambda i: refs[i] != self._refs[i])
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +66,11 @@ class Workspace:
     store: SessionStore
     index: SessionIndex
     sizes: TranscriptSizes
+
+    def recent(self, session: Session, messages: Sequence[AnyMessage]) -> list[Record]:
+        """The newest records, as many as the `messages` channel holds and some more."""
+        back = max(LOOK_BACK, len(messages))
+        return self.store.records(session, session.count - back + 1)
 
     def indexed(self, roster: Roster) -> SessionIndex:
         """The index, with what the topics of a roster hold."""

@@ -12,10 +12,11 @@ from langchain_core.messages import BaseMessage
 
 from topicloom.context.transcript import Transcript
 from topicloom.context.windows import SMALLEST, PromptWindow, left_out, one_line
+from topicloom.effects import Step
 from topicloom.prompts.wording import wording
 from topicloom.reflection.statements import frame_of, statements_in
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import (
     Element,
     elements,
@@ -73,12 +74,10 @@ class ChatReflector(ChatRole[ReflectRequest, tuple[Claim, ...]]):
 
     role = "reflector"
 
-    def dialogue(self, request: ReflectRequest) -> Dialogue[Answer[tuple[Claim, ...]]]:
+    def step(self, request: ReflectRequest) -> Step[Answer[tuple[Claim, ...]]]:
         """Find the facts; numbers that no known fact has are dropped."""
         prompt = reflector_messages(request, self._chat.prompt_window)
-        asked = yield from ask(
-            self._chat, request, "reflector", prompt, parse_reflection, "reflection"
-        )
+        asked = yield from self.ask(request, "reflector", prompt, parse_reflection, "reflection")
         claims = tuple(_claim_of(fact, request) for fact in asked.value)
         strangers = [
             f"f{n}" for fact in asked.value for n in fact.supersedes if not _known(n, request)

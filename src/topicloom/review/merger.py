@@ -8,9 +8,10 @@ from typing import Protocol
 from langchain_core.messages import BaseMessage
 
 from topicloom.context.windows import PromptWindow
+from topicloom.effects import Step
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.values import clip, parse_verdict
 from topicloom.state.session import Language
 from topicloom.state.topics import Topic
@@ -45,10 +46,10 @@ class ChatMerger(ChatRole[MergeRequest, float]):
 
     role = "merger"
 
-    def dialogue(self, request: MergeRequest) -> Dialogue[Answer[float]]:
+    def step(self, request: MergeRequest) -> Step[Answer[float]]:
         """Ask, and once more if the answer is neither."""
         prompt = merger_messages(request, self._chat.prompt_window)
-        asked = yield from ask(self._chat, request, "merger", prompt, parse_verdict, "YES / NO")
+        asked = yield from self.ask(request, "merger", prompt, parse_verdict, "YES / NO")
         return Answer(float(asked.value), asked.usage, asked.remarks)
 
 

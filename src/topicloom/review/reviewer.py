@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from topicloom.effects import Step
 from topicloom.perception.embedder import Embedder
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
 from topicloom.roles.brief import (
@@ -16,7 +17,7 @@ from topicloom.roles.brief import (
     brief_of,
     central_messages,
 )
-from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.roles.values import clip, score_in
 from topicloom.state.records import Record
@@ -87,12 +88,12 @@ class ChatReviewer(ChatRole[ReviewRequest, Assessment]):
 
     role = "reviewer"
 
-    def dialogue(self, request: ReviewRequest) -> Dialogue[Answer[Assessment]]:
+    def step(self, request: ReviewRequest) -> Step[Answer[Assessment]]:
         """Review the topic; what the answer does not give stays as it was."""
         topic = request.topic
         prompt = brief_messages(_brief_request(request), self._chat.prompt_window, role="reviewer")
-        asked = yield from ask(
-            self._chat, request, f"reviewer:{topic.id}", prompt, parse_review, "topic_review"
+        asked = yield from self.ask(
+            request, f"reviewer:{topic.id}", prompt, parse_review, "topic_review"
         )
         said = asked.value
         brief = brief_of(topic, said.name, said.brief or topic.brief or said.summary)

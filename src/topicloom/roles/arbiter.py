@@ -12,11 +12,12 @@ from typing import Any, Protocol, cast
 from langchain_core.messages import BaseMessage
 
 from topicloom.context.windows import PromptWindow
+from topicloom.effects import Step
 from topicloom.errors import UnknownModelError, UnusableAnswerError
 from topicloom.perception.pretrained import Source, open_pretrained, readable
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole, Dialogue, ModelCall
+from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.values import clip, parse_verdict
 from topicloom.state.boundary import BoundaryQuestion
 from topicloom.state.records import text_of
@@ -39,11 +40,10 @@ class ChatArbiter(ChatRole[BoundaryQuestion, float]):
 
     role = "arbiter"
 
-    def dialogue(self, request: BoundaryQuestion) -> Dialogue[Answer[float]]:
+    def step(self, request: BoundaryQuestion) -> Step[Answer[float]]:
         """Ask once: what is no yes or no leaves the prior, with a remark."""
         messages = arbiter_messages(request, self._chat.prompt_window)
-        answer = yield ModelCall("", "arbiter", messages)
-        usage = self._chat.usage("", "arbiter", messages, answer)
+        answer, usage = yield from self.send("", "arbiter", messages)
         try:
             return Answer(float(parse_verdict(text_of(answer))), usage)
         except UnusableAnswerError as error:

@@ -12,11 +12,12 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from topicloom.context.segments import Summarize
 from topicloom.context.transcript import Transcript
 from topicloom.context.windows import RESERVE, PromptWindow, topic_messages
+from topicloom.effects import Step
 from topicloom.index.phrases import keywords, title_of
 from topicloom.perception.embedder import Embedder
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.roles.values import clip
 from topicloom.state.records import Record
@@ -65,11 +66,11 @@ class ChatBriefWriter(ChatRole[BriefRequest, Brief]):
 
     role = "brief"
 
-    def dialogue(self, request: BriefRequest) -> Dialogue[Answer[Brief]]:
+    def step(self, request: BriefRequest) -> Step[Answer[Brief]]:
         """Write the brief."""
         prompt = brief_messages(request, self._chat.prompt_window)
-        asked = yield from ask(
-            self._chat, request, f"brief:{request.topic.id}", prompt, parse_brief, "topic_brief"
+        asked = yield from self.ask(
+            request, f"brief:{request.topic.id}", prompt, parse_brief, "topic_brief"
         )
         brief = brief_of(request.topic, asked.value.name, asked.value.text)
         return Answer(brief, asked.usage, asked.remarks)

@@ -1,20 +1,16 @@
-"""Asking roles: the one place where a role's failure is caught and turned into a value.
-
-A node is written once, as a generator that yields the calls it wants made and is sent what
-came of them. `run` and `arun` drive it: synchronously with worker threads, or on the event
-loop with the generator's own blocking work (storage, index) in a worker thread.
-"""
+"""Asking roles: the one place where a role's failure is caught and turned into a value."""
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import time
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from functools import partial
+from typing import Any, Generic, TypeVar, cast
 
+from topicloom.background import begin
+from topicloom.effects import Step, arun, perform, run
 from topicloom.errors import UnusableAnswerError
 from topicloom.roles.base import Answer, Role, RoleName
 from topicloom.roles.registry import spec_of
@@ -22,23 +18,27 @@ from topicloom.state.receipt import Call
 
 Q = TypeVar("Q")
 A = TypeVar("A")
-R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A call to make."""
+class Stepwise(Generic[Q, A]):
+    """Base of roles whose answer is a step: written once for both forms of a call."""
 
-    name: RoleName
-    role: Role[Any, Any]
-    request: Any
-    topic: str | None = None
-    """For the receipt."""
+    def step(self, request: Q) -> Step[Answer[A]]:
+        """Come to an answer."""
+        raise NotImplementedError
+
+    def call(self, request: Q) -> Answer[A]:
+        """Answer the request; raises what `step` raises."""
+        return run(self.step(request))
+
+    async def acall(self, request: Q) -> Answer[A]:
+        """Answer the request without blocking the event loop; raises what `step` raises."""
+        return await arun(self.step(request))
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a call."""
+    """The end of a call: an answer, or why there is none."""
 
     value: Any | None
     """The answer; None if the role failed."""
@@ -46,15 +46,64 @@ class Outcome:
     """For the receipt; `call.failure` says why it failed."""
 
 
-Step = Generator[Sequence[Ask], Sequence[Outcome], R]
-"""A node's work: yields batches of calls, is sent their outcomes, returns the state update."""
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A call to make, as an effect that never fails."""
+
+    name: RoleName
+    role: Role[Any, Any]
+    request: Any
+    topic: str | None = None
+    """For the receipt."""
+
+    def perform(self) -> Outcome:
+        """Make the call in the calling thread; one with a deadline in a thread of its own."""
+        began = time.monotonic()
+        try:
+            answer = _checked(self, self._answer())
+        except Exception as error:  # noqa: BLE001 - a role's failure costs its contribution only
+            return _failed(self, error, time.monotonic() - began)
+        return _answered(self, answer, time.monotonic() - began)
+
+    async def aperform(self) -> Outcome:
+        """Make the call on the event loop."""
+        began = time.monotonic()
+        try:
+            given = await asyncio.wait_for(self.role.acall(self.request), self.role.deadline)
+            answer = _checked(self, given)
+        except Exception as error:  # noqa: BLE001 - a role's failure costs its contribution only
+            return _failed(self, error, time.monotonic() - began)
+        return _answered(self, answer, time.monotonic() - began)
+
+    def _answer(self) -> Answer[Any]:
+        deadline = self.role.deadline
+        if deadline is None:
+            return self.role.call(self.request)
+        # Neither the turn nor the end of the interpreter waits for a call that is late; its thread
+        # ends with the client's own timeout.
+        return begin(partial(self.role.call, self.request)).result(deadline)
+
+
+@dataclass(frozen=True, slots=True)
+class _SideBySide:
+    """Several calls at once."""
+
+    asks: Sequence[Ask]
+
+    def perform(self) -> list[Outcome]:
+        if len(self.asks) == 1 or all(ask.role.deadline is None for ask in self.asks):
+            return [ask.perform() for ask in self.asks]
+        return [begun.result() for begun in [begin(ask.perform) for ask in self.asks]]
+
+    async def aperform(self) -> list[Outcome]:
+        return await asyncio.gather(*(ask.aperform() for ask in self.asks))
 
 
 def ask(
     name: RoleName, role: Role[Q, A], request: Q, topic: str | None = None
-) -> Generator[Sequence[Ask], Sequence[Outcome], tuple[A | None, Call]]:
+) -> Step[tuple[A | None, Call]]:
     """Within a step: make one call. The answer is None if the role failed."""
-    (outcome,) = yield [Ask(name, role, request, topic)]
+    outcome = yield from perform(Ask(name, role, request, topic))
     return cast("A | None", outcome.value), outcome.call
 
 
@@ -64,7 +113,7 @@ def ask_either(
     request: Q,
     calls: list[Call],
     topic: str | None = None,
-) -> Generator[Sequence[Ask], Sequence[Outcome], A | None]:
+) -> Step[A | None]:
     """Within a step: what the first role answers that does not fail, such as a stand-in.
 
     What was called is added to `calls`. The answer is None if all of them failed.
@@ -79,79 +128,11 @@ def ask_either(
 
 def ask_each(
     name: RoleName, role: Role[Q, A], requests: Sequence[Q], topics: Sequence[str]
-) -> Generator[Sequence[Ask], Sequence[Outcome], list[tuple[A | None, Call]]]:
+) -> Step[list[tuple[A | None, Call]]]:
     """Within a step: make several calls of one role in parallel."""
-    outcomes = yield [Ask(name, role, q, t) for q, t in zip(requests, topics, strict=True)]
+    asks = [Ask(name, role, q, t) for q, t in zip(requests, topics, strict=True)]
+    outcomes = yield from perform(_SideBySide(asks))
     return [(cast("A | None", o.value), o.call) for o in outcomes]
-
-
-def run(step: Step[R]) -> R:
-    """Drive a step synchronously."""
-    try:
-        asks = next(step)
-        while True:
-            asks = step.send(_perform_all(asks))
-    except StopIteration as stop:
-        return cast("R", stop.value)
-
-
-async def arun(step: Step[R]) -> R:
-    """Drive a step on the event loop."""
-    asks, result = await asyncio.to_thread(_advance, step, None)
-    while asks is not None:
-        outcomes = await asyncio.gather(*(_aperform(ask) for ask in asks))
-        asks, result = await asyncio.to_thread(_advance, step, outcomes)
-    return cast("R", result)
-
-
-def _advance(
-    step: Step[R], outcomes: Sequence[Outcome] | None
-) -> tuple[Sequence[Ask] | None, R | None]:
-    # StopIteration may not cross a future, so the end of the step becomes a value here.
-    try:
-        return (next(step) if outcomes is None else step.send(outcomes)), None
-    except StopIteration as stop:
-        return None, cast("R", stop.value)
-
-
-def _perform_all(asks: Sequence[Ask]) -> list[Outcome]:
-    if len(asks) == 1 or all(ask.role.deadline is None for ask in asks):
-        return [_perform(ask) for ask in asks]
-    with ThreadPoolExecutor(len(asks)) as pool:
-        contexts = [contextvars.copy_context() for _ in asks]
-        futures = [pool.submit(c.run, _perform, a) for c, a in zip(contexts, asks, strict=True)]
-        return [future.result() for future in futures]
-
-
-def _perform(ask: Ask) -> Outcome:
-    began = time.monotonic()
-    try:
-        answer = _checked(ask, _within(ask.role.deadline, lambda: ask.role.call(ask.request)))
-    except Exception as error:  # noqa: BLE001 - a role's failure costs its contribution only
-        return _failed(ask, error, time.monotonic() - began)
-    return _answered(ask, answer, time.monotonic() - began)
-
-
-async def _aperform(ask: Ask) -> Outcome:
-    began = time.monotonic()
-    try:
-        given = await asyncio.wait_for(ask.role.acall(ask.request), ask.role.deadline)
-        answer = _checked(ask, given)
-    except Exception as error:  # noqa: BLE001 - a role's failure costs its contribution only
-        return _failed(ask, error, time.monotonic() - began)
-    return _answered(ask, answer, time.monotonic() - began)
-
-
-def _within(deadline: float | None, call: Callable[[], Answer[A]]) -> Answer[A]:
-    if deadline is None:
-        return call()
-    pool = ThreadPoolExecutor(1)
-    try:
-        return pool.submit(contextvars.copy_context().run, call).result(deadline)
-    finally:
-        # The turn does not wait for a call that is late; its thread ends with the client's own
-        # timeout.
-        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _failed(ask: Ask, error: Exception, seconds: float) -> Outcome:

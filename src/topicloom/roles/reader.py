@@ -6,17 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from topicloom.context.opening import Opening, Openings
 from topicloom.context.transcript import Transcript
 from topicloom.context.windows import RESERVE, PromptWindow, sizes_of, topic_messages
+from topicloom.effects import Step
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
 from topicloom.roles.chat import Chat
-from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import elements, first_of, lookups
 from topicloom.roles.values import clip, message_ids, note_repairs, score_in
 from topicloom.state.recall import Quote, Reading
@@ -88,13 +89,13 @@ class ChatReader(ChatRole[ReadRequest, Reading]):
         super().__init__(chat)
         self._openings = Openings()
 
-    def dialogue(self, request: ReadRequest) -> Dialogue[Answer[Reading]]:
+    def step(self, request: ReadRequest) -> Step[Answer[Reading]]:
         """Read the topic; ids that are not in it are dropped."""
         topic = request.topic.id
         begin = partial(self._openings, (request.session, topic))
         prompt = reader_messages(request, self._chat.prompt_window, begin)
-        asked = yield from ask(
-            self._chat, request, f"reader:{topic}", prompt, parse_reading, "topic_result"
+        asked = yield from self.ask(
+            request, f"reader:{topic}", prompt, parse_reading, "topic_result"
         )
         known = {r.id for r in request.records}
         strangers = [i for i in asked.value.ids if i not in known]
@@ -186,6 +187,9 @@ class EmbeddedReader(Local[ReadRequest, Reading]):
 
     It understands nothing: what it hands over is what words and vectors find.
     """
+
+    by_index: ClassVar[bool] = True
+    """What it hands over is in the index: topics need not be awake for it."""
 
     def call(self, request: ReadRequest) -> Answer[Reading]:
         """Read one topic by the weights that came with the request."""

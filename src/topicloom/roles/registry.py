@@ -89,6 +89,10 @@ class Roles:
         """The player of a role, then its stand-in, as far as there are any."""
         return tuple(p for p in (self.get(spec), self.stand_in(spec)) if p is not None)
 
+    def by_index(self, spec: RoleSpec[P]) -> bool:
+        """True if the player of a role goes by the local index: no model reads its prompt."""
+        return bool(getattr(self.get(spec), "by_index", False))
+
     def replace(self, spec: RoleSpec[P], player: P | None, *, stand_in: P | None = None) -> Roles:
         """The same roles but for one.
 

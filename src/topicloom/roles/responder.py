@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import ClassVar, Protocol, cast
 
 import numpy as np
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -129,6 +129,8 @@ class EmbeddedResponder:
     """Answers with the sentences of the recalled originals that are nearest to the question."""
 
     model = "embedded"
+    by_index: ClassVar[bool] = True
+    """It answers from what is nearest to the query, and reads nothing else."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder

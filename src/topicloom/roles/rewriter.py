@@ -9,9 +9,10 @@ from typing import Protocol
 from langchain_core.messages import BaseMessage
 
 from topicloom.context.windows import PromptWindow, recent_text
+from topicloom.effects import Step
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.state.records import Record
 from topicloom.state.session import Language
@@ -37,10 +38,10 @@ class ChatRewriter(ChatRole[RewriteRequest, str]):
 
     role = "rewriter"
 
-    def dialogue(self, request: RewriteRequest) -> Dialogue[Answer[str]]:
+    def step(self, request: RewriteRequest) -> Step[Answer[str]]:
         """Rewrite the message."""
         prompt = rewriter_messages(request, self._chat.prompt_window)
-        asked = yield from ask(self._chat, request, "rewriter", prompt, parse_query, "query")
+        asked = yield from self.ask(request, "rewriter", prompt, parse_query, "query")
         return Answer(asked.value, asked.usage, asked.remarks)
 
 

@@ -9,9 +9,10 @@ from typing import Protocol
 from langchain_core.messages import BaseMessage
 
 from topicloom.context.windows import PromptWindow, one_line, recent_text, topic_listing
+from topicloom.effects import Step
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import (
     Element,
     child,
@@ -78,12 +79,10 @@ class ChatRouter(ChatRole[RouteRequest, Route]):
 
     role = "router"
 
-    def dialogue(self, request: RouteRequest) -> Dialogue[Answer[Route]]:
+    def step(self, request: RouteRequest) -> Step[Answer[Route]]:
         """Find the topics; ids that are no candidates are dropped."""
         prompt = router_messages(request, self._chat.prompt_window)
-        asked = yield from ask(
-            self._chat, request, "router", prompt, parse_routing, "topic_routing"
-        )
+        asked = yield from self.ask(request, "router", prompt, parse_routing, "topic_routing")
         candidates = {t.id for t in request.topics}
         relevance = {t: v for t, v in asked.value.relevance.items() if t in candidates}
         strangers = [t for t in asked.value.relevance if t not in candidates]

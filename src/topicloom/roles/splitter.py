@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from topicloom.context.transcript import Transcript
 from topicloom.context.windows import SMALLEST, PromptWindow, one_line, topic_listing
+from topicloom.effects import Step
 from topicloom.index.phrases import title_of
 from topicloom.perception.embedder import Embedder, Vectors
 from topicloom.perception.screening import block_vectors
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
 from topicloom.roles.brief import BRIEF_LIMIT, NAME_LIMIT
-from topicloom.roles.dialogue import ChatRole, Dialogue, ask
+from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import Element, elements, first_of, json_entries
 from topicloom.roles.values import clip, message_ids, note_repairs, topic_id, topic_ids
 from topicloom.state.blocks import LogicalBlock
@@ -72,10 +73,10 @@ class ChatSplitter(ChatRole[SplitRequest, tuple[Assignment, ...]]):
 
     role = "splitter"
 
-    def dialogue(self, request: SplitRequest) -> Dialogue[Answer[tuple[Assignment, ...]]]:
+    def step(self, request: SplitRequest) -> Step[Answer[tuple[Assignment, ...]]]:
         """Assign the messages; what names no message or topic of the request is dropped."""
         prompt = splitter_messages(request, self._chat.prompt_window)
-        asked = yield from ask(self._chat, request, "splitter", prompt, parse_split, "topic_split")
+        asked = yield from self.ask(request, "splitter", prompt, parse_split, "topic_split")
         usable, remarks = _repair(request, asked.value)
         return Answer(usable, asked.usage, asked.remarks + remarks)
 

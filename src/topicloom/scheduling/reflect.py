@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from topicloom.effects import Step, arun, run
 from topicloom.errors import UnusableAnswerError
 from topicloom.reflection.reflector import REFLECTOR, ReflectRequest
 from topicloom.roles.brief import BRIEF, BriefRequest
-from topicloom.roles.calls import Ask, Outcome, Step, arun, ask_either, run
+from topicloom.roles.calls import ask_either
 from topicloom.roles.registry import Roles
 from topicloom.scheduling.grounding import Grounded, grounded
 from topicloom.scheduling.records import ChatRecords, chat_records, native_records
@@ -130,9 +131,7 @@ class Reflecting:
             reports=said.reports,
         )
 
-    def _facts(
-        self, core: Session, said: ChatRecords, calls: list[Call]
-    ) -> Generator[Sequence[Ask], Sequence[Outcome], Grounded]:
+    def _facts(self, core: Session, said: ChatRecords, calls: list[Call]) -> Step[Grounded]:
         if not any(r.role == "user" for r in said.records):
             return Grounded((), {})
         known = tuple(self._sessions.kept.facts(core.id).values())
@@ -146,7 +145,7 @@ class Reflecting:
 
     def _briefs(
         self, core: Session, store: SessionStore, first: int, last: int, calls: list[Call]
-    ) -> Generator[Sequence[Ask], Sequence[Outcome], list[BriefUpdate]]:
+    ) -> Step[list[BriefUpdate]]:
         """Briefs of the topics that hold any of the messages."""
         found: list[BriefUpdate] = []
         for topic, records in _touched(core, store, first, last):

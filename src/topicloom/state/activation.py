@@ -98,6 +98,21 @@ def admit(
     return Activation(kept, tuple(woken), tuple(t for t in active if t not in kept))
 
 
+def ambiguous(relevance: Mapping[str, float], policy: ActivationPolicy) -> tuple[str, ...]:
+    """Topics to ask the user about: several alike, none of them clear; best first."""
+    best = sorted(relevance, key=lambda t: -relevance[t])
+    if not best or relevance[best[0]] >= _CLEAR:
+        return ()
+    alike = [t for t in best if relevance[t] >= max(policy.base, relevance[best[0]] - _ALIKE)]
+    return tuple(alike[:4]) if len(alike) > 1 else ()
+
+
+_CLEAR = 0.7
+"""Relevance from which a topic is meant for sure (spec 000, 4.2: "clearly relevant")."""
+_ALIKE = 0.1
+"""Difference of relevance within which topics can't be told apart."""
+
+
 def handed_on(
     active: Mapping[str, Sequence[float]], topic: str, heirs: Sequence[str]
 ) -> dict[str, tuple[float, ...]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
 from topicloom.state.layers import Layer
+from topicloom.state.session import Search
 
 
 class Quote(BaseModel):
@@ -139,6 +140,39 @@ def compose(
             break
         draft.quote(topic, quote.id, best=place < _BEST)
     return tuple(draft.note(r, names) for r in ranked if draft.mentions(r.topic))
+
+
+def compose_note(
+    readings: Sequence[Reading],
+    names: Mapping[str, str],
+    costs: Costs,
+    budget: int,
+    *,
+    after: int,
+    notes: Sequence[Note],
+    in_view: Set[str],
+    search: Search | None,
+) -> Note:
+    """The note of a turn, without what the prompt shows already.
+
+    Args:
+        readings: Of all readers that ran, in any order.
+        names: Topic names by id.
+        costs: Token costs.
+        budget: Tokens for what this turn recalls.
+        after: Number of the message that calls for it.
+        notes: Those that the prompt shows.
+        in_view: Short ids of the messages that it shows.
+        search: The turn's last one, if it searched.
+    """
+    quoted = {i for note in notes for t in note.topics for i in t.quotes}
+    told = {t.summary for note in notes for t in note.topics}
+    new = [r.model_copy(update={"summary": ""}) if r.summary in told else r for r in readings]
+    topics = compose(new, names, costs, budget, quoted | in_view)
+    candidates = [names[t] for t in search.candidates if t in names] if search else []
+    # A search that adds nothing has to say so, or the model would be asked the same once more.
+    searched = search.query if search is not None and not topics else ""
+    return Note(after=after, topics=topics, searched=searched, candidates=tuple(candidates))
 
 
 _SHORTEST = 5

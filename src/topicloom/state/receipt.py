@@ -50,7 +50,7 @@ class Receipt(BaseModel):
     started: str
     """ISO 8601."""
     seconds: float
-    """Wall time from perceive to settle."""
+    """Wall time from `ingest` to `finalize`."""
     scores: dict[str, float]
     """Relevance by topic, of the readers that ran."""
     quoted: tuple[TopicNote, ...] = ()

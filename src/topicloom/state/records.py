@@ -30,6 +30,9 @@ _ROLE_OF_TYPE: Mapping[str, Role] = {
 }
 _NOT_SAID = {"type", "response_metadata", "usage_metadata"}
 
+REMOVED = "(removed on request)"
+"""The text of a purged message."""
+
 
 class Record(BaseModel):
     """One message of the conversation, exactly as it was said.

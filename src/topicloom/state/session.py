@@ -105,7 +105,7 @@ class Search(BaseModel):
 
 
 class Turn(BaseModel):
-    """The working data of one turn; started afresh by `perceive`."""
+    """The working data of one turn; started afresh by `ingest`."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from topicloom.state.blocks import LogicalBlock
+from topicloom.state.records import Record
 
 
 class SplitPolicy(BaseModel):
@@ -69,8 +70,59 @@ class Portion:
     """Other topics that a block belongs to as well, by the number of its first message."""
 
 
+def decide_split(
+    now: SplitPlan,
+    blocks: Callable[[], Sequence[LogicalBlock]],
+    size: Callable[[Record], int],
+    *,
+    expected: float,
+    room: float,
+    window: int,
+    policy: SplitPolicy,
+) -> SplitPlan | None:
+    """What has to move before the next reply, if anything.
+
+    Where the tail is small and only recall notes pile up, nothing moves: the notes are dropped.
+
+    Args:
+        now: What is unsplit and in view as it is. What is split already stays so.
+        blocks: Gives the blocks in view, oldest first; called only if the prompt will not fit.
+        size: Tokens of a message in the prompt.
+        expected: Tokens that the prompt is expected to have.
+        room: Tokens that the blocks in view may fill before the next split.
+        window: Tokens of the main window.
+        policy: Shares and counts.
+
+    Returns:
+        The cut; None if the prompt is not past the trigger.
+    """
+    if expected <= policy.trigger * window:
+        return None
+    room = max(room, window // 10)
+    shown = blocks()
+    sizes = [sum(map(size, block.records)) for block in shown]
+    if sum(sizes) <= policy.target * room:
+        return now
+    plan = plan_split(shown, sizes, room, policy)
+    return SplitPlan(tail=max(plan.tail, now.tail), view=max(plan.view, now.view))
+
+
+def keep_newest(unsplit: Sequence[LogicalBlock], shown: Sequence[Record], first: int) -> SplitPlan:
+    """Move everything into topics but the block that the turn's first message belongs to.
+
+    Args:
+        unsplit: The blocks that are in no topic yet.
+        shown: The messages that may stay in view, oldest first; whole blocks of them do.
+        first: Number of the turn's first message: a late reply belongs to an earlier block.
+    """
+    starts = [block.first for block in unsplit]
+    tail = max((start for start in starts if start <= first), default=first)
+    view = next((r.seq for r in shown if r.role == "user" or r.seq == 1), tail)
+    return SplitPlan(tail=tail, view=min(view, tail))
+
+
 def plan_split(
-    blocks: Sequence[LogicalBlock], sizes: Sequence[int], room: int, policy: SplitPolicy
+    blocks: Sequence[LogicalBlock], sizes: Sequence[int], room: float, policy: SplitPolicy
 ) -> SplitPlan:
     """Choose the cut that brings the tail back under its target.
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from topicloom.state.records import Record
+from topicloom.state.records import REMOVED, Record
 from topicloom.storage.chain import PURGED
 
-REMOVED = "(removed on request)"
-"""The text of a purged message."""
 _FRAME = ("type", "role", "id", "tool_call_id", "status")
 """What stays of a message that text alone would not give back."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-
 from langchain_core.runnables import Runnable
 
+from topicloom.effects import Step
 from topicloom.errors import StorageError
 from topicloom.nodes.review.desk import ReviewDesk
 from topicloom.nodes.step import Update, dumped, node
 from topicloom.review.reviewer import REVIEWER, ReviewRequest
-from topicloom.roles.calls import Ask, Outcome, Step, ask_either
+from topicloom.roles.calls import ask_either
 from topicloom.roles.registry import Roles
 from topicloom.state.receipt import Call
 from topicloom.state.review import Assessment
@@ -38,9 +37,7 @@ def assess(desk: ReviewDesk) -> Runnable[AssessTask, Update]:
     return node(step, "assess")
 
 
-def assessed(
-    roles: Roles, request: ReviewRequest, calls: list[Call]
-) -> Generator[Sequence[Ask], Sequence[Outcome], Assessment | None]:
+def assessed(roles: Roles, request: ReviewRequest, calls: list[Call]) -> Step[Assessment | None]:
     """What the reviewer says, or its stand-in; what was called is added to `calls`."""
     reviewers = roles.in_turn(REVIEWER)
     found = yield from ask_either("reviewer", reviewers, request, calls, request.topic.id)

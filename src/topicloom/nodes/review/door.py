@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import Context
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
@@ -14,6 +15,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
 from topicloom.context.options import TurnOptions
+from topicloom.effects import Step, either, holding
 from topicloom.state.changes import TopicChange
 from topicloom.state.session import Session, Turn
 
@@ -47,50 +49,37 @@ class SessionDoor:
     hold: Callable[[str], AbstractContextManager[Any]] = free
     """Holds a session while it is changed, such as `Storage.lock`."""
 
-    def look(self, thread: str) -> Sight:
-        """The session now."""
-        return _sight(thread, Context().run(self.graph.get_state, _config(thread)))
+    def look(self, thread: str) -> Step[Sight]:
+        """Within a step: the session now."""
+        get, aget = self.graph.get_state, self.graph.aget_state
+        config = _config(thread)
+        snapshot = yield from either(
+            lambda: Context().run(get, config), lambda: _apart(aget(config))
+        )
+        return _sight(thread, snapshot)
 
-    async def alook(self, thread: str) -> Sight:
-        """The same on the event loop."""
-        return _sight(thread, await _apart(self.graph.aget_state(_config(thread))))
-
-    def change(self, thread: str, changes: Sequence[TopicChange]) -> Turn | None:
-        """Make changes by a turn; returns that turn, or None if another is not finished.
+    def change(self, thread: str, changes: Sequence[TopicChange]) -> Step[Turn | None]:
+        """Within a step: make changes by a turn; its result is None if another is not finished.
 
         Raises:
             SessionBusyError: If another process holds the session.
         """
-        with self.hold(thread):
-            if self.look(thread).waiting:
-                return None
-            state = Context().run(self._invoke, thread, changes)
-        return Turn.model_validate(state["turn"])
+        return holding(self.hold(thread), self._changed(thread, changes))
 
-    async def achange(self, thread: str, changes: Sequence[TopicChange]) -> Turn | None:
-        """The same on the event loop."""
-        with self.hold(thread):
-            if (await self.alook(thread)).waiting:
-                return None
-            state = await _apart(self._ainvoke(thread, changes))
-        return Turn.model_validate(state["turn"])
-
-    def _invoke(self, thread: str, changes: Sequence[TopicChange]) -> dict[str, Any]:
+    def _changed(self, thread: str, changes: Sequence[TopicChange]) -> Step[Turn | None]:
+        sight = yield from self.look(thread)
+        if sight.waiting:
+            return None
         # One checkpoint at the end: killed before it, the session is as it was.
-        state: dict[str, Any] = self.graph.invoke(
-            {"messages": []}, _config(thread), context=_options(changes), durability="exit"
-        )
-        return state
-
-    async def _ainvoke(self, thread: str, changes: Sequence[TopicChange]) -> dict[str, Any]:
-        state: dict[str, Any] = await self.graph.ainvoke(
-            {"messages": []}, _config(thread), context=_options(changes), durability="exit"
-        )
-        return state
-
-
-def _options(changes: Sequence[TopicChange]) -> TurnOptions:
-    return TurnOptions(answer=False, changes=tuple(changes))
+        call = {
+            "input": {"messages": []},
+            "config": _config(thread),
+            "context": TurnOptions(answer=False, changes=tuple(changes)),
+            "durability": "exit",
+        }
+        invoke, ainvoke = partial(self.graph.invoke, **call), partial(self.graph.ainvoke, **call)
+        state = yield from either(lambda: Context().run(invoke), lambda: _apart(ainvoke()))
+        return Turn.model_validate(state["turn"])
 
 
 def _config(thread: str) -> RunnableConfig:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from langchain_core.runnables import Runnable
 
+from topicloom.effects import Step
 from topicloom.errors import StorageError
-from topicloom.nodes.review.desk import ReviewDesk, with_sight
-from topicloom.nodes.review.door import Sight
-from topicloom.nodes.step import Update
-from topicloom.roles.calls import Step
+from topicloom.nodes.review.desk import ReviewDesk
+from topicloom.nodes.step import Update, node
 from topicloom.state.review_channels import ReviewState
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
@@ -21,7 +20,8 @@ from topicloom.storage.sessions import SessionStore
 def file(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
     """The node that puts messages where they belong; what is damaged stays and is told."""
 
-    def step(state: ReviewState, sight: Sight) -> Step[Update]:
+    def step(state: ReviewState) -> Step[Update]:
+        sight = yield from desk.door.look(state["thread"])
         store = desk.store(sight.session.id)
         filed: list[str] = []
         troubles: list[str] = []
@@ -31,9 +31,8 @@ def file(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
             except StorageError as error:
                 troubles.append(f"{topic.id} stays where it is: {error}")
         return {"filed": filed, "troubles": [*troubles, *store.new_reports()]}
-        yield  # a step is a generator, though this one asks nobody
 
-    return with_sight(step, desk, "file")
+    return node(step, "file")
 
 
 def _filed(store: SessionStore, topic: Topic) -> list[str]:

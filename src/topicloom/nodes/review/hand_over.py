@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from langchain_core.runnables import Runnable
 
+from topicloom.effects import Step
 from topicloom.errors import StorageError
 from topicloom.export.archive_index import ArchiveKeeper
 from topicloom.export.documents import shelf_of
-from topicloom.nodes.review.desk import ReviewDesk, with_sight
-from topicloom.nodes.review.door import Sight
-from topicloom.nodes.step import Update, dumped
-from topicloom.roles.calls import Step, ask
+from topicloom.nodes.review.desk import ReviewDesk
+from topicloom.nodes.step import Update, dumped, node
+from topicloom.roles.calls import ask
 from topicloom.state.receipt import Call
 from topicloom.state.review_channels import ReviewState
 
@@ -25,7 +25,8 @@ _PATIENCE = 3
 def hand_over(desk: ReviewDesk, keeper: ArchiveKeeper) -> Runnable[ReviewState, Update]:
     """The node that brings the store up to date; what it fails to do is told."""
 
-    def step(state: ReviewState, sight: Sight) -> Step[Update]:
+    def step(state: ReviewState) -> Step[Update]:
+        sight = yield from desk.door.look(state["thread"])
         session = sight.session
         store = desk.store(session.id)
         calls: list[Call] = []
@@ -47,4 +48,4 @@ def hand_over(desk: ReviewDesk, keeper: ArchiveKeeper) -> Runnable[ReviewState, 
                 break
         return {"calls": dumped(calls), "troubles": troubles}
 
-    return with_sight(step, desk, "hand_over")
+    return node(step, "hand_over")

@@ -8,7 +8,6 @@ from langchain_core.runnables import Runnable
 
 from topicloom.nodes.review.desk import ReviewDesk
 from topicloom.nodes.step import Update, node
-from topicloom.roles.calls import Step
 from topicloom.state.changes import told
 from topicloom.state.review import Assessment, Findings, Look, Pair, decide
 from topicloom.state.review_channels import ReviewState
@@ -18,7 +17,7 @@ from topicloom.state.session import Session
 def judge(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
     """The node that comes to the changes; asks nobody."""
 
-    def step(state: ReviewState) -> Step[Update]:
+    def step(state: ReviewState) -> Update:
         session = Session.model_validate(state["session"])
         roster = desk.store(session.id).roster(session)
         found = Findings(
@@ -32,6 +31,5 @@ def judge(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
             "changes": [c.model_dump(mode="json") for c in changes],
             "told": [told(c, roster) for c in changes],
         }
-        yield  # a step is a generator, though this one asks nobody
 
     return node(step, "judge")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from langchain_core.runnables import Runnable
 
+from topicloom.effects import Step
 from topicloom.errors import StorageError
 from topicloom.nodes.review.assess import assessed
 from topicloom.nodes.review.desk import ReviewDesk
@@ -14,7 +15,7 @@ from topicloom.nodes.review.likeness import Kernels, kernels_of, sum_of
 from topicloom.nodes.step import Update, dumped, node
 from topicloom.review.merger import MERGER, MergeRequest
 from topicloom.review.reviewer import ReviewRequest
-from topicloom.roles.calls import Ask, Outcome, Step, ask_each
+from topicloom.roles.calls import ask_each
 from topicloom.state.activation import handed_on
 from topicloom.state.merging import in_order
 from topicloom.state.receipt import Call
@@ -88,7 +89,7 @@ def _confirmed(
     pairs: Sequence[Pair],
     fresh: Mapping[str, Assessment],
     calls: list[Call],
-) -> Generator[Sequence[Ask], Sequence[Outcome], list[Pair]]:
+) -> Step[list[Pair]]:
     """The pairs of which the merger says that they are the same; where it fails, they are not."""
     if not pairs:
         return []
@@ -116,7 +117,7 @@ def _described(
     pairs: Sequence[Pair],
     looks: Sequence[Look],
     calls: list[Call],
-) -> Generator[Sequence[Ask], Sequence[Outcome], list[Pair]]:
+) -> Step[list[Pair]]:
     """The pairs, with what they are together."""
     store = desk.store(session.id)
     uses = {look.topic: look.uses for look in looks}

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from langchain_core.runnables import Runnable
 
-from topicloom.nodes.review.desk import ReviewDesk, with_sight
-from topicloom.nodes.review.door import Sight
-from topicloom.nodes.step import Update
-from topicloom.roles.calls import Step
+from topicloom.effects import Step
+from topicloom.nodes.review.desk import ReviewDesk
+from topicloom.nodes.step import Update, node
 from topicloom.state.merging import survivor_of
 from topicloom.state.recall import number_of
 from topicloom.state.receipt import Receipt
@@ -28,7 +27,8 @@ _LOOK_BACK = 500
 def survey(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
     """The node that a review begins with."""
 
-    def step(state: ReviewState, sight: Sight) -> Step[Update]:
+    def step(state: ReviewState) -> Step[Update]:
+        sight = yield from desk.door.look(state["thread"])
         session = sight.session
         store = desk.store(session.id)
         roster = store.roster(session)
@@ -48,9 +48,8 @@ def survey(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
             "refused": {},
             "filed": [],
         }
-        yield  # a step is a generator, though this one asks nobody
 
-    return with_sight(step, desk, "survey")
+    return node(step, "survey")
 
 
 def looks_at(store: SessionStore, session: Session, roster: Roster) -> list[Look]:

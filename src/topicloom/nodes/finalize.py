@@ -1,15 +1,13 @@
-"""settle: the turn is over; averages, sleep, transcript, receipt."""
+"""finalize: the turn is over; averages, sleep, transcript, receipt."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import Runnable
 from langgraph.runtime import get_runtime
 
-from topicloom.nodes.generate import loop_of
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import (
     Update,
     current_plan,
@@ -20,36 +18,28 @@ from topicloom.nodes.step import (
     node,
     open_workspace,
 )
-from topicloom.nodes.workspace import Workspaces
-from topicloom.roles.calls import Step
-from topicloom.state.activation import ActivationPolicy, average
-from topicloom.state.activation import settle as settle_scores
+from topicloom.state.activation import average, settle
 from topicloom.state.briefs import updated
 from topicloom.state.channels import SessionState
+from topicloom.state.messages import removals, unheard
 from topicloom.state.recall import Reading, TopicNote
 from topicloom.state.receipt import Call, Receipt
-from topicloom.state.records import message_type, record_of
+from topicloom.state.records import record_of
 from topicloom.state.session import Session, Turn
 from topicloom.storage.reflections import ReflectionStore
 from topicloom.storage.sessions import SessionStore
 
 
-def settle(
-    *,
-    workspaces: Workspaces,
-    clock: Callable[[], datetime],
-    activation: ActivationPolicy,
-    window_tokens: int,
-    visible_messages: int,
-) -> Runnable[SessionState, Update]:
+def finalize(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that ends a turn."""
 
-    def step(state: SessionState) -> Step[Update]:
+    def step(state: SessionState) -> Update:
         session, turn = current_session(state), current_turn(state)
-        store = open_workspace(workspaces, session).store
+        workspace = open_workspace(deps.workspaces, session)
+        store, messages = workspace.store, state["messages"]
         readings = [Reading.model_validate(r) for r in state.get("readings") or ()]
-        now = clock()
-        replies = loop_of(state["messages"], store, session) if turn.answer else []
+        now = deps.clock()
+        replies = unheard(messages, workspace.recent(session, messages)) if turn.answer else []
         session = store.append(
             session,
             [
@@ -58,25 +48,24 @@ def settle(
             ],
         )
         scores = {r.topic: r.score for r in readings if not r.failed}
-        result = settle_scores(session.active, scores, activation)
+        result = settle(session.active, scores, deps.settings.activation)
         session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
         session = _with_new_briefs(store, session)
         turn = turn.model_copy(update={"slept": (*turn.slept, *result.slept)})
         calls = tuple(Call.model_validate(c) for c in state.get("calls") or ())
-        receipt = _receipt(store, session, turn, scores, calls, now, window_tokens)
+        receipt = _receipt(store, session, turn, scores, calls, now, deps.window.size)
         plan = current_plan(state) if turn.answer else None
         receipt = receipt.model_copy(update={"plan": plan})
         session = store.add_receipt(session, receipt)
         emit("receipt", receipt=receipt.model_dump(mode="json"))
         return {
             **dump(session, turn),
-            "messages": forget_old(state["messages"], visible_messages),
+            "messages": removals(messages, deps.settings.visible_messages),
             "readings": None,
             "calls": None,
         }
-        yield  # a step is a generator, though this one asks nobody
 
-    return node(step, "settle")
+    return node(step, "finalize")
 
 
 def _with_new_briefs(store: SessionStore, session: Session) -> Session:
@@ -124,13 +113,3 @@ def _receipt(
 def _quoted(store: SessionStore, session: Session, turn: Turn) -> tuple[TopicNote, ...]:
     notes = [n for n in store.notes(session) if n.after == turn.user]
     return tuple(topic for note in notes for topic in note.topics)
-
-
-def forget_old(messages: Sequence[AnyMessage], keep: int) -> list[RemoveMessage]:
-    """Removals that leave the newest whole blocks, at least `keep` messages if there are as many.
-
-    What is removed from the channel is in storage; the channel only shows the newest.
-    """
-    starts = [i for i, m in enumerate(messages) if message_type(m) == "human"]
-    start = max((i for i in starts if len(messages) - i >= keep), default=0)
-    return [RemoveMessage(id=m.id) for m in messages[:start] if m.id is not None]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +20,8 @@ from topicloom.context.segments import SegmentLayout, SummaryManager
 from topicloom.context.tokens import TokenCounter, counter_for
 from topicloom.context.window import MainWindow
 from topicloom.errors import ConfigurationError
-from topicloom.nodes.activate import ACTIVATE_TOPIC, activate_tool
+from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, activate_tool
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.edit import EDIT_STATE, edit_tool
 from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.adsorber import Adsorber, SemanticAdsorber
@@ -37,10 +38,8 @@ from topicloom.roles.brief import summarize_by_extracts
 from topicloom.roles.choice import ChatOptions, Model, Models, choose_roles, embedded_roles
 from topicloom.roles.models import name_of, open_model, window_of
 from topicloom.roles.registry import Roles
-from topicloom.roles.responder import RESPONDER, EmbeddedResponder
+from topicloom.roles.responder import RESPONDER
 from topicloom.settings import Settings
-from topicloom.state.cues import Cues
-from topicloom.state.records import Record
 from topicloom.storage.base import Storage
 from topicloom.storage.files import FileStorage
 
@@ -49,37 +48,18 @@ _EXTRACT = 200
 """Tokens of an extract that stands for a segment of five to eight rounds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What the nodes close over."""
-
-    settings: Settings
-    roles: Roles
-    window: MainWindow
-    embedder: Embedder
-    workspaces: Workspaces
-    adsorber: Adsorber
-    amnesia: Cues
-    meter: PrefixMeter
-    clock: Callable[[], datetime]
-
-    def record_size(self, record: Record) -> int:
-        """Whole size of a record in tokens."""
-        return self.window.counter.message(record.message)
-
-
-def make_parts(
-    *,
+def make_deps(
     settings: Settings,
     models: Models,
-    roles: Roles | None,
-    tools: Sequence[BaseTool | Callable[..., object]],
-    instructions: str,
-    storage: Storage | Literal["store"] | None,
-    clock: Callable[[], datetime] | None,
-    counter: TokenCounter | None,
+    *,
+    roles: Roles | None = None,
+    tools: Sequence[BaseTool | Callable[..., object]] = (),
+    instructions: str = "",
+    storage: Storage | Literal["store"] | None = None,
+    clock: Callable[[], datetime] | None = None,
+    counter: TokenCounter | None = None,
     domain: bool = False,
-) -> Parts:
+) -> Deps:
     """Make the collaborators; see `build_session_graph`.
 
     With a domain, somebody plans, and the main model may edit the application's document.
@@ -94,33 +74,30 @@ def make_parts(
     meter = PrefixMeter()
     opened = _open(settings, main) if main is not None and roles is None else None
     size = settings.window or (window_of(opened, _DEFAULT_WINDOW) if opened else _DEFAULT_WINDOW)
-    recall = settings.recall_tokens or round(settings.recall_share * size)
     prompts = Prompts.of(settings.prompts)
-    chat = ChatOptions(meter, size, settings.topic_window, settings.role_seconds, prompts)
+    recall = settings.recall_tokens or round(settings.recall_share * size)
     if roles is None:
         roles = embedded_roles(embedder)
         if models.any:
-            roles = choose_roles(
-                models, roles, lambda model: _open(settings, model), chat, domain=domain
-            )
+            chat = ChatOptions(meter, size, settings.topic_window, settings.role_seconds, prompts)
+            roles = choose_roles(models, roles, partial(_open, settings), chat, domain=domain)
     layout = Layout(counter, cap=size // 4, part=recall // 4, order=settings.layout)
-    return Parts(
+    window = MainWindow(
+        size=size,
+        recall=recall,
+        layout=layout,
+        tools=_checked(tools, {ACTIVATE_TOPIC, *([EDIT_STATE] if domain else [])}),
+        search=activate_tool(),
+        instructions=instructions,
+        prompts=prompts,
+        edit=edit_tool() if domain else None,
+        beginning=_segments(embedder, counter) if roles.by_index(RESPONDER) else None,
+    )
+    return Deps(
         settings=settings,
         roles=roles,
         embedder=embedder,
-        window=MainWindow(
-            size=size,
-            recall=recall,
-            layout=layout,
-            tools=_checked(tools, {ACTIVATE_TOPIC, *([EDIT_STATE] if domain else [])}),
-            search=activate_tool(),
-            instructions=instructions,
-            prompts=prompts,
-            edit=edit_tool() if domain else None,
-            beginning=_segments(embedder, counter)
-            if isinstance(roles[RESPONDER], EmbeddedResponder)
-            else None,
-        ),
+        window=window,
         workspaces=Workspaces(
             _storage(storage, settings),
             lambda log: SessionIndex(embedder, log, recall),

@@ -1,4 +1,4 @@
-"""activate: the main model asked for more topics."""
+"""activate_topic: the main model asked for more topics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
-from topicloom.nodes.search import SearchDesk
+from topicloom.effects import Step
+from topicloom.nodes.search import TopicSearch
 from topicloom.nodes.step import (
     Update,
     current_session,
@@ -16,8 +17,6 @@ from topicloom.nodes.step import (
     node,
     open_workspace,
 )
-from topicloom.nodes.workspace import Workspaces
-from topicloom.roles.calls import Step
 from topicloom.state.channels import SessionState
 
 ACTIVATE_TOPIC = "activate_topic"
@@ -53,16 +52,17 @@ def activate_tool() -> BaseTool:
     )
 
 
-def activate(*, workspaces: Workspaces, desk: SearchDesk) -> Runnable[SessionState, Update]:
+def activate_topic(search: TopicSearch) -> Runnable[SessionState, Update]:
     """The node that searches the index window; what ran already is kept."""
 
     def step(state: SessionState) -> Step[Update]:
         session, turn = current_session(state), current_turn(state)
         assert turn.request is not None  # the wiring comes here only with a request
         emit("searching", query=turn.request.query, when=turn.request.when)
-        session, turn, calls = yield from desk.search(
-            open_workspace(workspaces, session), session, turn, turn.request, deep=turn.amnesia
+        workspace = open_workspace(search.deps.workspaces, session)
+        session, turn, calls = yield from search.search(
+            workspace, session, turn, turn.request, deep=turn.amnesia
         )
         return {**dump(session, turn), "calls": calls}
 
-    return node(step, "activate")
+    return node(step, "activate_topic")

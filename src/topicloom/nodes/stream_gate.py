@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -22,7 +21,10 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from pydantic import ConfigDict
 
+from topicloom.effects import Step, either, perform
+from topicloom.roles.responder import ReplyRequest, Responder
 from topicloom.state.records import text_of
 
 
@@ -62,22 +64,46 @@ class Gate:
         return message if is_search and self.characters >= 0 else None
 
 
-def say(chunks: Iterator[AIMessageChunk], gate: Gate) -> Said:
-    """Pass a reply on into the user's stream, unless it is abandoned."""
-    for chunk in chunks:
-        if gate.passes(chunk):
-            return _relay(chain(gate.held, chunks))
-    call = gate.abandoned()
-    return Said(call, seen=False) if call else _relay(iter(gate.held))
+class ReplyChunks:
+    """The chunks of a reply, one at a time: each is an effect, and None is the end."""
+
+    def __init__(self, responder: Responder, request: ReplyRequest) -> None:
+        """Args:
+        responder: Replies.
+        request: What to.
+        """
+        self._responder = responder
+        self._request = request
+        self._chunks: Iterator[AIMessageChunk] | None = None
+        self._achunks: AsyncIterator[AIMessageChunk] | None = None
+
+    def perform(self) -> AIMessageChunk | None:
+        """The next chunk; raises whatever the responder raises."""
+        if self._chunks is None:
+            self._chunks = self._responder.stream(self._request)
+        return next(self._chunks, None)
+
+    async def aperform(self) -> AIMessageChunk | None:
+        """The next chunk on the event loop; raises whatever the responder raises."""
+        if self._achunks is None:
+            self._achunks = self._responder.astream(self._request)
+        return await anext(self._achunks, None)
 
 
-async def asay(chunks: AsyncIterator[AIMessageChunk], gate: Gate) -> Said:
-    """`say` on the event loop."""
-    async for chunk in chunks:
+def say(chunks: ReplyChunks, gate: Gate) -> Step[Said]:
+    """Within a step: pass a reply on into the user's stream, unless it is abandoned."""
+    while (chunk := (yield from perform(chunks))) is not None:
         if gate.passes(chunk):
-            return await _arelay(_achain(gate.held, chunks))
-    call = gate.abandoned()
-    return Said(call, seen=False) if call else await _arelay(_achain(gate.held, None))
+            break
+    else:
+        call = gate.abandoned()
+        if call is not None:
+            return Said(call, seen=False)
+    relay = Relay(held=gate.held, chunks=chunks)
+    message = yield from either(
+        lambda: relay.invoke([], stream=True), lambda: relay.ainvoke([], stream=True)
+    )
+    return Said(message.model_copy(update={"usage_metadata": relay.usage}), seen=True)
 
 
 def merged(chunks: list[AIMessageChunk]) -> AIMessage:
@@ -90,40 +116,6 @@ def merged(chunks: list[AIMessageChunk]) -> AIMessage:
     return message
 
 
-def words_of(message: AIMessage) -> AIMessage:
-    """The message without its tool calls, wherever a provider repeats them."""
-    content = message.content
-    if isinstance(content, list):
-        content = [b for b in content if not (isinstance(b, dict) and b.get("type") in _CALLS)]
-    extra = {k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"}
-    bare = {"tool_calls": [], "invalid_tool_calls": [], "additional_kwargs": extra}
-    return message.model_copy(update={"content": content, **bare})
-
-
-_CALLS = frozenset({"tool_use", "tool_call", "function_call", "input_json_delta"})
-"""Content blocks that stand for a tool call."""
-
-
-def _relay(chunks: Iterator[AIMessageChunk]) -> Said:
-    model = Relay(chunks=chunks)
-    return Said(model.with_usage(model.invoke([], stream=True)), seen=True)
-
-
-async def _arelay(chunks: AsyncIterator[AIMessageChunk]) -> Said:
-    model = Relay(chunks=chunks)
-    return Said(model.with_usage(await model.ainvoke([], stream=True)), seen=True)
-
-
-async def _achain(
-    held: list[AIMessageChunk], rest: AsyncIterator[AIMessageChunk] | None
-) -> AsyncIterator[AIMessageChunk]:
-    for chunk in held:
-        yield chunk
-    if rest is not None:
-        async for chunk in rest:
-            yield chunk
-
-
 class Relay(BaseChatModel):
     """A chat model that says what another one is saying.
 
@@ -131,14 +123,14 @@ class Relay(BaseChatModel):
     inside it, token by token. It keeps usage to itself, or callbacks would count it twice.
     """
 
-    chunks: Any
-    """An iterator or asynchronous iterator of `AIMessageChunk`."""
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    held: list[AIMessageChunk]
+    """What was held back so far."""
+    chunks: ReplyChunks
+    """The rest."""
     usage: UsageMetadata | None = None
     """Sum of the usage that the chunks carried."""
-
-    def with_usage(self, message: AIMessage) -> AIMessage:
-        """The message with the usage that was kept from it."""
-        return message.model_copy(update={"usage_metadata": self.usage})
 
     @property
     def _llm_type(self) -> str:
@@ -160,7 +152,8 @@ class Relay(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        for chunk in self.chunks:
+        yield from map(self._passed_on, self.held)
+        while (chunk := self.chunks.perform()) is not None:
             yield self._passed_on(chunk)
 
     async def _astream(
@@ -170,8 +163,10 @@ class Relay(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        async for chunk in self.chunks:
+        for chunk in self.held:
             yield self._passed_on(chunk)
+        while (more := await self.chunks.aperform()) is not None:
+            yield self._passed_on(more)
 
     def _passed_on(self, chunk: AIMessageChunk) -> ChatGenerationChunk:
         self.usage = (

@@ -1,4 +1,4 @@
-"""maintain: make the changes to topics that a review passed in, as far as they still fit."""
+"""apply_changes: make the changes to topics that a review passed in, as far as they still fit."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from langchain_core.runnables import Runnable
 
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import (
     Update,
     current_session,
@@ -15,8 +16,6 @@ from topicloom.nodes.step import (
     open_workspace,
     turn_options,
 )
-from topicloom.nodes.workspace import Workspaces
-from topicloom.roles.calls import Step
 from topicloom.state.changes import TopicChange, put_away, refusal, rewritten, told
 from topicloom.state.channels import SessionState
 from topicloom.state.session import Session, Turn
@@ -24,17 +23,16 @@ from topicloom.storage.references import merge_topics
 from topicloom.storage.sessions import SessionStore
 
 
-def maintain(*, workspaces: Workspaces) -> Runnable[SessionState, Update]:
-    """The node that makes changes; asks nobody."""
+def apply_changes(deps: Deps) -> Runnable[SessionState, Update]:
+    """The node that makes the changes that came with the turn."""
 
-    def step(state: SessionState) -> Step[Update]:
+    def step(state: SessionState) -> Update:
         session, turn = current_session(state), current_turn(state)
-        store = open_workspace(workspaces, session).store
+        store = open_workspace(deps.workspaces, session).store
         changes = [TopicChange.model_validate(c) for c in turn_options().changes]
         return dump(*make_changes(store, session, turn, changes))
-        yield  # a step is a generator, though this one asks nobody
 
-    return node(step, "maintain")
+    return node(step, "apply_changes")
 
 
 def make_changes(

@@ -1,0 +1,97 @@
+"""Draw the session graph: its nodes and labelled edges, as Graphviz lays them out.
+
+    python scripts/draw_graph.py docs/graph.svg
+
+Needs `dot` (Graphviz).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from langchain_core.runnables.graph import Edge
+from langchain_core.tools import tool
+
+from topicloom import build_session_graph
+
+PHASES = {
+    "take in": ["ingest", "apply_changes", "estimate", "split"],
+    "remember": ["retrieve", "amnesia", "read_topic", "assemble", "activate_topic"],
+    "answer": ["main_generate", "tools", "finalize"],
+}
+MAIN = {
+    ("__start__", "ingest"),
+    ("ingest", "estimate"),
+    ("estimate", "retrieve"),
+    ("estimate", "split"),
+    ("split", "retrieve"),
+    ("retrieve", "read_topic"),
+    ("read_topic", "assemble"),
+    ("assemble", "main_generate"),
+    ("main_generate", "finalize"),
+    ("finalize", "__end__"),
+}
+"""What a turn of a long conversation does; other edges are drawn lightly."""
+BACK = {("tools", "main_generate"), ("main_generate", "activate_topic")}
+"""Edges that lead back."""
+COLOURS = {"take in": "#e8f1fb", "remember": "#fdf3dc", "answer": "#e6f5e9"}
+STYLE = """
+    rankdir=TB; nodesep=0.3; ranksep=0.4; fontname=Helvetica; bgcolor=white;
+    node [shape=box, style="rounded,filled", fillcolor=white, fontname=Helvetica, fontsize=13];
+    edge [fontname=Helvetica, fontsize=10, color="#555555", fontcolor="#444444", arrowsize=0.7];
+"""
+
+
+@tool
+def your_tool() -> str:
+    """A tool of the application, so that the picture shows where tools run."""
+    return ""
+
+
+def drawing() -> str:
+    """The graph in Graphviz's language."""
+    graph = build_session_graph(tools=[your_tool]).compile().get_graph()
+    lines = ["digraph {", STYLE]
+    lines += [
+        '__start__ [label="message", shape=plain];',
+        '__end__ [label="receipt", shape=plain];',
+    ]
+    for phase, nodes in PHASES.items():
+        colour, side = COLOURS[phase], "l" if phase == "remember" else "r"
+        lines.append(
+            f'subgraph "cluster_{phase}" {{ label="{phase}"; labeljust={side}; fontsize=16;'
+        )
+        lines.append(f'style="rounded,filled"; color="{colour}"; fillcolor="{colour}";')
+        lines += [f"{name};" for name in nodes]
+        lines.append("}")
+    left_out = (
+        set(graph.nodes)
+        - {"__start__", "__end__"}
+        - {n for nodes in PHASES.values() for n in nodes}
+    )
+    if left_out:
+        raise ValueError(f"no phase for {sorted(left_out)}")
+    lines += [f"{e.source} -> {e.target} [{_looks(e)}];" for e in graph.edges]
+    return "\n".join([*lines, "}"])
+
+
+def _looks(edge: Edge) -> str:
+    """Attributes of an edge: what every turn does stands out, and only that sets the order."""
+    label = f'label=" {edge.data} "' if edge.data else ""
+    back = "constraint=false" if (edge.source, edge.target) in BACK else ""
+    light = "" if (edge.source, edge.target) in MAIN else 'style=dashed, color="#999999"'
+    return ", ".join(part for part in (label, back, light) if part)
+
+
+def main() -> None:
+    """Write the picture to the file that is named."""
+    target = Path(sys.argv[1])
+    kind = target.suffix.removeprefix(".")
+    command = ["dot", f"-T{kind}", "-o", str(target)]
+    subprocess.run(command, input=drawing(), text=True, check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Steps: work that is written once and driven in two ways, synchronously or on the event loop.
+
+A step is a generator. It yields the effects that it wants performed, such as a call of a role, and
+is sent what came of each; what an effect raises is raised in the step, where it yielded. `run`
+drives it in the calling thread; `arun` on the event loop, with the step's own blocking work
+(storage, index) in worker threads. This is the only place where the two ways part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R")
+
+
+class Effect(Protocol[T_co]):
+    """Something that a step wants done, in two forms."""
+
+    def perform(self) -> T_co:
+        """Do it in the calling thread."""
+        ...
+
+    async def aperform(self) -> T_co:
+        """Do it on the event loop, without blocking it."""
+        ...
+
+
+Step = Generator[Effect[Any], Any, R]
+"""Yields effects, is sent their results, returns its own."""
+
+
+def perform(effect: Effect[T]) -> Step[T]:
+    """Within a step: have an effect performed; `yield from` this gives its result."""
+    result: T = yield effect
+    return result
+
+
+def either(sync: Callable[[], T], asynchronous: Callable[[], Awaitable[T]]) -> Step[T]:
+    """Within a step: make a call that has two forms, such as `invoke` and `ainvoke`.
+
+    Args:
+        sync: Makes it in the calling thread.
+        asynchronous: Makes it on the event loop.
+    """
+    return perform(_Either(sync, asynchronous))
+
+
+def holding(held: AbstractContextManager[Any], step: Step[R]) -> Step[R]:
+    """Within a step: drive another one while something is held.
+
+    Locks go by threads, and the parts of a step do not stay in one: so they are taken and let go
+    by whoever drives.
+    """
+    return perform(_Holding(held, step))
+
+
+def run(step: Step[R]) -> R:
+    """Drive a step in the calling thread; raises whatever it raises."""
+    resume: Callable[[], Effect[Any]] = partial(next, step)
+    while not isinstance(moved := _moved(resume), _Done):
+        try:
+            resume = partial(step.send, moved.perform())
+        except Exception as error:  # noqa: BLE001 - raised in the step that wanted it
+            resume = partial(step.throw, error)
+    result: R = moved.result
+    return result
+
+
+async def arun(step: Step[R]) -> R:
+    """Drive a step on the event loop; raises whatever it raises."""
+    resume: Callable[[], Effect[Any]] = partial(next, step)
+    while not isinstance(moved := await asyncio.to_thread(_moved, resume), _Done):
+        try:
+            resume = partial(step.send, await moved.aperform())
+        except Exception as error:  # noqa: BLE001 - raised in the step that wanted it
+            resume = partial(step.throw, error)
+    result: R = moved.result
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """The end of a step."""
+
+    result: Any
+
+
+def _moved(resume: Callable[[], Effect[Any]]) -> Effect[Any] | _Done:
+    # StopIteration may not cross a future, so the end of the step becomes a value here.
+    try:
+        return resume()
+    except StopIteration as stop:
+        return _Done(stop.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Either(Generic[T]):
+    sync: Callable[[], T]
+    asynchronous: Callable[[], Awaitable[T]]
+
+    def perform(self) -> T:
+        return self.sync()
+
+    async def aperform(self) -> T:
+        return await self.asynchronous()
+
+
+@dataclass(frozen=True, slots=True)
+class _Holding(Generic[R]):
+    held: AbstractContextManager[Any]
+    step: Step[R]
+
+    def perform(self) -> R:
+        with self.held:
+            return run(self.step)
+
+    async def aperform(self) -> R:
+        with self.held:
+            return await arun(self.step)

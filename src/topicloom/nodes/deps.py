@@ -1,0 +1,56 @@
+"""What the nodes of a session close over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from topicloom.context.prefix import PrefixMeter
+from topicloom.context.window import MainWindow
+from topicloom.nodes.workspace import Workspaces
+from topicloom.perception.adsorber import Adsorber
+from topicloom.perception.embedder import Embedder
+from topicloom.roles.registry import Roles
+from topicloom.settings import Settings
+from topicloom.state.cues import Cues
+from topicloom.state.records import Record
+from topicloom.state.session import Language
+
+
+@dataclass(frozen=True, slots=True)
+class Deps:
+    """The collaborators of a session graph, made once; each node takes them from here."""
+
+    settings: Settings
+    """What can be tuned."""
+    roles: Roles
+    """Who answers, and their stand-ins."""
+    window: MainWindow
+    """The main window."""
+    embedder: Embedder
+    """Compares messages."""
+    workspaces: Workspaces
+    """Storage and index of each session of this process."""
+    adsorber: Adsorber
+    """Sees where topics begin."""
+    amnesia: Cues
+    """Phrases by which the user says that something was forgotten."""
+    meter: PrefixMeter
+    """Compares prompts."""
+    clock: Callable[[], datetime]
+    """Now, in the session's time zone; dates what carries no time of its own."""
+
+    @property
+    def language(self) -> Language | None:
+        """The language of all sessions; None if each follows its conversation."""
+        return None if self.settings.language == "auto" else self.settings.language
+
+    def record_size(self, record: Record) -> int:
+        """Whole size of a record in tokens."""
+        return self.window.counter.message(record.message)
+
+    @property
+    def topic_tokens(self) -> int:
+        """Tokens that a topic's messages may come to; past it it is divided into sub-topics."""
+        return round(self.settings.topic_share * self.settings.topic_window)

@@ -1,0 +1,100 @@
+"""ingest: number the new messages, keep them, and see what they mean for the topics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import Runnable
+
+from topicloom.effects import Step
+from topicloom.nodes.deps import Deps
+from topicloom.nodes.step import (
+    Update,
+    current_session,
+    dump,
+    dumped,
+    node,
+    open_workspace,
+    turn_options,
+)
+from topicloom.nodes.workspace import LOOK_BACK
+from topicloom.perception.adsorber import Adsorber
+from topicloom.roles.arbiter import ARBITER, Arbiter
+from topicloom.roles.calls import ask
+from topicloom.roles.rewriter import REWRITER, RewriteRequest
+from topicloom.state.blocks import blocks_of
+from topicloom.state.channels import SessionState
+from topicloom.state.messages import language_of, new_messages
+from topicloom.state.receipt import Call
+from topicloom.state.records import Record, record_of, text_of
+from topicloom.state.session import Turn
+
+
+def ingest(deps: Deps) -> Runnable[SessionState, Update]:
+    """The node that takes in what is new."""
+    rewriter, arbiter = deps.roles.get(REWRITER), deps.roles.get(ARBITER)
+
+    def step(state: SessionState) -> Step[Update]:
+        session = current_session(state)
+        workspace = open_workspace(deps.workspaces, session)
+        messages = state.get("messages", [])
+        recent = workspace.recent(session, messages)
+        options = turn_options()
+        # A turn that brings changes to the topics of a conversation need not bring a message.
+        silent = bool(options.changes and recent)
+        fresh = new_messages(messages, recent, answer=options.answer, silent=silent)
+        if session.turn == 0:
+            spoken = deps.language or language_of([text_of(m) for m in messages])
+            session = session.model_copy(update={"language": spoken})
+        newest = fresh[-1] if fresh else recent[-1].message
+        answer = isinstance(newest, HumanMessage) and options.answer
+        query, calls = text_of(newest), list[Call]()
+        if answer and rewriter is not None and recent:
+            request = RewriteRequest(session.id, query, recent, session.language)
+            rewritten, call = yield from ask("rewriter", rewriter, request)
+            query = rewritten or query
+            calls.append(call)
+        now = deps.clock().isoformat(timespec="seconds")
+        said = [record_of(m, seq=n, time=now) for n, m in enumerate(fresh, session.count + 1)]
+        if answer and said and query != said[-1].text:
+            said[-1] = said[-1].model_copy(update={"query": query})
+        # Of what is only recorded, nobody waits for an opinion: the split looks back.
+        asked = arbiter if answer else None
+        records = yield from _judged(said, recent, deps.adsorber, asked, calls)
+        session = workspace.store.append(session, records)
+        records = records or list(recent[-1:])
+        turn = Turn(
+            first=records[0].seq,
+            user=records[-1].seq,
+            query=query,
+            answer=answer,
+            said=bool(fresh),
+            amnesia=answer and deps.amnesia.found_in(records[-1].text),
+            started=deps.clock().isoformat(),
+        )
+        update = {**dump(session, turn), "readings": None, "calls": None}
+        return update | ({"calls": dumped(calls)} if calls else {})
+
+    return node(step, "ingest")
+
+
+def _judged(
+    said: Sequence[Record],
+    recent: Sequence[Record],
+    adsorber: Adsorber,
+    arbiter: Arbiter | None,
+    calls: list[Call],
+) -> Step[list[Record]]:
+    """New records, with whether a topic begins at each; the arbiter is asked about the last."""
+    records: list[Record] = []
+    for record in said:
+        if record.role == "user":
+            verdict = adsorber.judge(blocks_of([*recent, *records][-LOOK_BACK:]), record)
+            opinion = None
+            if arbiter is not None and record is said[-1] and verdict.question is not None:
+                opinion, call = yield from ask("arbiter", arbiter, verdict.question)
+                calls.append(call)
+            record = record.model_copy(update={"opens": verdict.opens(opinion)})
+        records.append(record)
+    return records

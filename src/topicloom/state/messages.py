@@ -1,0 +1,149 @@
+"""What the messages of a turn mean, before any of them is kept: which are new, which call tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    ToolMessage,
+)
+
+from topicloom.errors import InputError, NoNewMessageError
+from topicloom.state.records import REMOVED, Record, key_of, message_type, text_of
+from topicloom.state.script import cjk_share
+from topicloom.state.session import Language, SearchRequest
+
+
+def new_messages(
+    messages: Sequence[AnyMessage],
+    recent: Sequence[Record],
+    answer: bool = True,
+    *,
+    silent: bool = False,
+) -> list[AnyMessage]:
+    """The messages that a turn takes in.
+
+    Args:
+        messages: The `messages` channel.
+        recent: The newest records of the transcript.
+        answer: Whether the turn answers.
+        silent: Whether it may take in none.
+
+    Returns:
+        None of them if a message in the transcript still waits for its answer: it was sent again
+        after a crash, or after a reply that failed. Tools that ran for it meanwhile stay in the
+        loop.
+
+    Raises:
+        NoNewMessageError: If there is none, nothing waits for an answer either, and the turn may
+            not be silent.
+        InputError: If what there is to answer is empty.
+    """
+    if messages and not _says_something(messages[-1]):
+        raise InputError("the message is empty: give it a text or another content block")
+    fresh = unheard(messages, recent)
+    waits = _waits(messages, fresh, recent)
+    if not (fresh or waits or silent):
+        raise NoNewMessageError(
+            "there is no new message: every id in the input is part of the conversation already. "
+            "Give a repeated message an id of its own, or none"
+        )
+    return [] if waits and answer else fresh
+
+
+def _waits(
+    messages: Sequence[AnyMessage], fresh: Sequence[AnyMessage], recent: Sequence[Record]
+) -> bool:
+    """Whether the newest user message has had no answer yet, only tool calls if anything."""
+    heard = messages[: len(messages) - len(fresh)]
+    if not (heard and recent and recent[-1].role == "user" and heard[-1].id == recent[-1].source):
+        return False
+    return all(isinstance(m, ToolMessage) or getattr(m, "tool_calls", None) for m in fresh)
+
+
+def unheard(messages: Sequence[AnyMessage], recent: Sequence[Record]) -> list[AnyMessage]:
+    """The messages that are not in the transcript yet.
+
+    A message whose id is known but whose content differs counts as new: applications reuse
+    ids, and nothing that was said may be lost. It stands in the channel where the other one
+    stood, so places in the channel say nothing. An empty one that an earlier turn refused does
+    not count, and neither does one that was removed on purpose: the channel may still show it.
+    """
+    known = {key_of(r.message) for r in recent}
+    gone = {r.source for r in recent if r.text == REMOVED}
+    return [
+        m for m in messages if _says_something(m) and key_of(m) not in known and m.id not in gone
+    ]
+
+
+def language_of(texts: Sequence[str]) -> Language:
+    """Chinese if a third of the letters are CJK, otherwise English."""
+    return "zh" if cjk_share(" ".join(texts)[:4_000]) > 1 / 3 else "en"
+
+
+def _says_something(message: AnyMessage) -> bool:
+    if not isinstance(message, HumanMessage):
+        return True  # a tool's result may well be empty, and so is a reply that calls tools
+    blocks = message.content if isinstance(message.content, list) else []
+    other = any(isinstance(b, dict) and b.get("type") != "text" for b in blocks)
+    return other or bool(text_of(message).strip())
+
+
+def removals(messages: Sequence[AnyMessage], keep: int) -> list[RemoveMessage]:
+    """Removals that leave the newest whole blocks, at least `keep` messages if there are as many.
+
+    What is removed from the channel is in storage; the channel only shows the newest.
+    """
+    starts = [i for i, m in enumerate(messages) if message_type(m) == "human"]
+    start = max((i for i in starts if len(messages) - i >= keep), default=0)
+    return [RemoveMessage(id=m.id) for m in messages[:start] if m.id is not None]
+
+
+def calls_of(message: BaseMessage, tool: str) -> list[tuple[str, object]]:
+    """The calls of a tool in a message: their ids and their arguments, readable or not."""
+    if not isinstance(message, AIMessage):
+        return []
+    calls = [*message.tool_calls, *message.invalid_tool_calls]
+    return [(c["id"] or "", c["args"]) for c in calls if c["name"] == tool]
+
+
+def other_calls(message: BaseMessage, *tools: str) -> list[dict[str, Any]]:
+    """The calls in a message of all tools but some."""
+    calls = message.tool_calls if isinstance(message, AIMessage) else ()
+    return [dict(c) for c in calls if c["name"] not in tools]
+
+
+def search_in(message: AIMessage, tool: str) -> SearchRequest | None:
+    """What a message wants looked for by its first call of the search tool; None if it calls none.
+
+    Arguments that make no sense count as not given; without a query, the message's own words do.
+    """
+    args = next((c["args"] for c in message.tool_calls if c["name"] == tool), None)
+    if args is None:
+        return None
+    query, when = args.get("query"), args.get("when")
+    return SearchRequest(
+        query=query if isinstance(query, str) else text_of(message),
+        when=when if isinstance(when, str) and when.strip() else None,
+        include_archived=args.get("include_archived") is True,
+    )
+
+
+def words_of(message: AIMessage) -> AIMessage:
+    """The message without its tool calls, wherever a provider repeats them."""
+    content = message.content
+    if isinstance(content, list):
+        content = [b for b in content if not (isinstance(b, dict) and b.get("type") in _CALLS)]
+    extra = {k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"}
+    bare = {"tool_calls": [], "invalid_tool_calls": [], "additional_kwargs": extra}
+    return message.model_copy(update={"content": content, **bare})
+
+
+_CALLS = frozenset({"tool_use", "tool_call", "function_call", "input_json_delta"})
+"""Content blocks that stand for a tool call."""

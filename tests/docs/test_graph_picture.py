@@ -1,0 +1,27 @@
+"""The picture of the graph shows the nodes and labels that it has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from topicloom import build_session_graph
+from topicloom.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+
+
+def tool() -> str:
+    """A tool of the application."""
+    return ""
+
+
+def test_it_is_up_to_date(tmp_path: Path) -> None:
+    graph = build_session_graph(settings=Settings(folder=tmp_path), tools=[tool])
+    drawn = graph.compile().get_graph()
+    picture = (ROOT / "docs" / "graph.svg").read_text("utf-8")
+    edges = {f"{e.source}&#45;&gt;{e.target}" for e in drawn.edges}
+    assert set(re.findall(r"<title>(\w+&#45;&gt;\w+)</title>", picture)) == edges
+    texts = set(re.findall(r"<text [^>]*>\s*(.*?)\s*</text>", picture))
+    assert texts >= {str(e.data) for e in drawn.edges if e.data}
+    assert texts >= {name for name in drawn.nodes if not name.startswith("__")}

@@ -1,0 +1,110 @@
+"""What the messages of a turn mean: which are new, what they call for, what leaves the channel."""
+
+from __future__ import annotations
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from topicloom.errors import InputError, NoNewMessageError
+from topicloom.state.messages import (
+    calls_of,
+    language_of,
+    new_messages,
+    other_calls,
+    removals,
+    search_in,
+    unheard,
+    words_of,
+)
+from topicloom.state.records import REMOVED, Record, record_of
+from topicloom.state.session import SearchRequest
+
+HELLO = HumanMessage("Hello", id="u1")
+REPLY = AIMessage("Good day", id="a1")
+CALL = {"name": "look", "args": {"at": "it"}, "id": "c1"}
+
+
+def records(*messages: AnyMessage) -> list[Record]:
+    return [record_of(m, seq=n, time="2026-03-02") for n, m in enumerate(messages, 1)]
+
+
+class TestNew:
+    def test_what_is_not_in_the_transcript(self) -> None:
+        more = HumanMessage("More", id="u2")
+        assert new_messages([HELLO, REPLY, more], records(HELLO, REPLY)) == [more]
+
+    def test_an_id_that_is_used_again_for_something_else(self) -> None:
+        other = HumanMessage("Something else", id="u1")
+        assert unheard([other], records(HELLO, REPLY)) == [other]
+
+    def test_what_was_removed_on_purpose_is_not(self) -> None:
+        gone = records(HELLO)[0].model_copy(update={"text": REMOVED, "whole": None})
+        assert unheard([HELLO], [gone]) == []
+
+    def test_nothing_new(self) -> None:
+        with pytest.raises(NoNewMessageError):
+            new_messages([HELLO, REPLY], records(HELLO, REPLY))
+        assert new_messages([HELLO, REPLY], records(HELLO, REPLY), silent=True) == []
+
+    def test_an_empty_message(self) -> None:
+        with pytest.raises(InputError, match="empty"):
+            new_messages([HumanMessage(" ")], [])
+
+    def test_one_that_still_waits_is_not_taken_in_again(self) -> None:
+        tool = ToolMessage("seen", tool_call_id="c1", id="t1")
+        called = AIMessage("", tool_calls=[CALL], id="a1")
+        assert new_messages([HELLO], records(HELLO)) == []
+        assert new_messages([HELLO, called, tool], records(HELLO)) == []
+        assert new_messages([HELLO, called, tool], records(HELLO), answer=False) == [called, tool]
+
+
+class TestCalls:
+    def test_by_tool(self) -> None:
+        other = {"name": "count", "args": {}, "id": "c2"}
+        message = AIMessage("", tool_calls=[CALL, other])
+        assert calls_of(message, "look") == [("c1", {"at": "it"})]
+        assert [c["id"] for c in other_calls(message, "look")] == ["c2"]
+        assert other_calls(message, "look", "count") == []
+        assert calls_of(HELLO, "look") == []
+
+    def test_ones_that_cannot_be_read_count(self) -> None:
+        broken = {"name": "look", "args": "{", "id": "c3", "error": None}
+        message = AIMessage("", invalid_tool_calls=[{**broken, "type": "invalid_tool_call"}])
+        assert calls_of(message, "look") == [("c3", "{")]
+
+    @pytest.mark.parametrize(
+        ("args", "wanted"),
+        [
+            ({"query": "tea", "when": " "}, SearchRequest(query="tea")),
+            ({"query": 3, "when": "May"}, SearchRequest(query="So", when="May")),
+            (
+                {"query": "tea", "include_archived": True},
+                SearchRequest(query="tea", include_archived=True),
+            ),
+            ({"query": "tea", "include_archived": "yes"}, SearchRequest(query="tea")),
+        ],
+    )
+    def test_a_search(self, args: dict[str, object], wanted: SearchRequest) -> None:
+        message = AIMessage("So", tool_calls=[{"name": "find", "args": args, "id": "c1"}])
+        assert search_in(message, "find") == wanted
+        assert search_in(message, "look") is None
+
+    def test_words_alone(self) -> None:
+        content: list[str | dict[str, object]] = [
+            {"type": "text", "text": "So"},
+            {"type": "tool_use", "id": "c1", "name": "look", "input": {}},
+        ]
+        bare = words_of(AIMessage(content, tool_calls=[CALL]))
+        assert bare.content == [{"type": "text", "text": "So"}]
+        assert not bare.tool_calls
+
+
+def test_whole_rounds_leave_the_channel() -> None:
+    rounds = [m for n in range(4) for m in (HumanMessage("x", id=f"u{n}"), AIMessage("y"))]
+    assert [m.id for m in removals(rounds, 3)] == ["u0", "u1"]
+    assert removals(rounds, 100) == []
+
+
+def test_the_language() -> None:
+    assert language_of(["Hello there"]) == "en"
+    assert language_of(["我们去喝茶吧", "ok"]) == "zh"
