@@ -49,7 +49,7 @@ def topic_messages(
     """The logical blocks of a topic, the oldest left out if they don't fit."""
     blocks = blocks_of(records)
     texts = shown.blocks(blocks)
-    cut = left_out(sizes_of(texts, shown.counter), room, step)
+    cut = count_left_out(sizes_of(texts, shown.counter), room, step)
     count = sum(len(block.records) for block in blocks[:cut])
     rest = rest_of(texts, cut, wording(shown.language).missing.format(count=count))
     return [*map(HumanMessage, rest[:-1]), *map(cache_point, rest[-1:])]
@@ -72,7 +72,7 @@ def recent_text(tail: Sequence[Record], window: PromptWindow, language: Language
     """The newest messages that fit some tokens."""
     counter, missing = window.counter, wording(language).missing
     lines = Transcript(counter, max(SMALLEST, room // 4), language).lines(tail)
-    cut = left_out([counter.text(line) + 1 for line in lines], room, 1)
+    cut = count_left_out([counter.text(line) + 1 for line in lines], room, 1)
     return "\n".join(rest_of(lines, cut, missing.format(count=cut)))
 
 
@@ -91,7 +91,7 @@ def topic_listing(
     return "\n".join(f"{h}: {b}..." if b else h for h, b in zip(heads, begun, strict=True))
 
 
-def left_out(sizes: Sequence[int], room: int, step: int) -> int:
+def count_left_out(sizes: Sequence[int], room: int, step: int) -> int:
     """How many leading items to leave out so that the rest fits.
 
     What is left out comes to a multiple of `step` at least, so the cut stays where it is while

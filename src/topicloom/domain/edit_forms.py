@@ -89,7 +89,7 @@ class Forms:
     statuses: Sequence[frozenset[str]]
     """Words that mean the same status, a group each."""
 
-    def edit_in(self, message: str) -> Edit | None:
+    def parse_edit(self, message: str) -> Edit | None:
         """The edit that a message asks for, if it asks for that and nothing else.
 
         Its being possible is part of being sure: what cannot be applied was meant otherwise.
@@ -110,7 +110,7 @@ class Forms:
                     yield edit
 
     def _edit(self, name: str, what: str, value: str) -> Edit | None:
-        target = self.things.meant(what)
+        target = self.things.resolve(what)
         if target is None:
             return None
         match name:
@@ -170,7 +170,7 @@ class Forms:
         if target.field is not None or not target.place.given:
             return None
         if place:
-            around = self.things.meant(place)
+            around = self.things.resolve(place)
             listed = _list_of(around) if around is not None else None
             if listed is None or listed is not target.place.parent:
                 return None

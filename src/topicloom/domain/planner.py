@@ -228,7 +228,7 @@ class EmbeddedPlanner(Local[PlanRequest, Plan]):
         things = Things(request.document, word_groups("fields"))
         if len(request.query) <= _LONGEST_EDIT:
             forms = Forms(things, request.document, word_groups("statuses"))
-            edit = forms.edit_in(request.query)
+            edit = forms.parse_edit(request.query)
             if edit is not None:
                 search = SearchIntent(enabled=False)
                 return Answer(Plan(kind="state_edit", search=search, edits=(edit,)))
@@ -288,7 +288,7 @@ def _template(focus: Event | None, templates: Sequence[str]) -> str:
 
 def _keywords(text: str, things: Things) -> tuple[str, ...]:
     """Names first: of things in the document, quoted, in capitals; then the rarer words."""
-    named = [label_of(place.value) or place.anchor for place in things.mentioned(text)]
+    named = [label_of(place.value) or place.anchor for place in things.find_mentioned(text)]
     named += _QUOTED.findall(text)
     named += _NAMES.findall(text)
     rest = [w for w in keywords([text], _MOST_KEYWORDS) if not any(w in n.lower() for n in named)]

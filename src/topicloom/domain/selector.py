@@ -127,10 +127,10 @@ def selector_messages(request: SelectRequest, window: PromptWindow) -> list[Base
     asked = f"{words.message}\n{request.query}\n{words.candidates}\n"
     asked += words.picks.format(limit=request.limit)
     room = window.room("selector", language, asked)
-    listed = _fitting([_candidate_line(c) for c in request.candidates], counter, room * 3 // 4)
+    listed = _take_fitting([_candidate_line(c) for c in request.candidates], counter, room * 3 // 4)
     room -= sum(counter.text(line) + 1 for line in listed)
     said = Transcript(counter, _MESSAGE_TOKENS, language).lines(request.tail)
-    recent = _fitting(said[::-1], counter, room)[::-1]
+    recent = _take_fitting(said[::-1], counter, room)[::-1]
     return window.messages(
         "selector",
         language,
@@ -139,7 +139,7 @@ def selector_messages(request: SelectRequest, window: PromptWindow) -> list[Base
     )
 
 
-def _fitting(lines: Sequence[str], counter: TokenCounter, room: int) -> list[str]:
+def _take_fitting(lines: Sequence[str], counter: TokenCounter, room: int) -> list[str]:
     """The first lines that fit."""
     kept: list[str] = []
     for line in lines:
@@ -152,11 +152,11 @@ def _fitting(lines: Sequence[str], counter: TokenCounter, room: int) -> list[str
 
 def _candidate_line(candidate: Candidate) -> str:
     """A candidate in one line: nothing in it can pass for a line of ours."""
-    named = " ".join(filter(None, [one_line(candidate.title), *_tagged(candidate)]))
+    named = " ".join(filter(None, [one_line(candidate.title), *_tag_text(candidate)]))
     return f"[{candidate.id}] {named}: {candidate.preview}"
 
 
-def _tagged(candidate: Candidate) -> list[str]:
+def _tag_text(candidate: Candidate) -> list[str]:
     tags = ", ".join(map(one_line, candidate.tags))
     return [f"({tags})"] if tags else []
 
@@ -172,13 +172,13 @@ def parse_selection(text: str) -> Selection:
 
 def _selection_of_tags(text: str) -> Selection | None:
     for name in _PICKS:
-        ids = _unique(e.field("id") or e.body for e in elements(text, name, "selection"))
+        ids = _unique_ids(e.field("id") or e.body for e in elements(text, name, "selection"))
         if ids:
             return Selection(ids, _parse_rationale(text))
     inside = child(text, "selection")
     if not has_tag(text, "selection") or inside.startswith(("[", "{")):
         return None
-    return Selection(_unique(_ID.findall(inside)), _parse_rationale(text))
+    return Selection(_unique_ids(_ID.findall(inside)), _parse_rationale(text))
 
 
 def _selection_of_json(text: str) -> Selection | None:
@@ -189,14 +189,14 @@ def _selection_of_json(text: str) -> Selection | None:
             if not lists:
                 continue
             listed = lists[0]
-        ids = _unique(v if isinstance(v, str) else strings(v).get("id", "") for v in listed)
+        ids = _unique_ids(v if isinstance(v, str) else strings(v).get("id", "") for v in listed)
         if ids or not listed:
             return Selection(ids, strings(value).get("rationale", "") or _parse_rationale(text))
     return None
 
 
 def _selection_of_words(text: str) -> Selection | None:
-    ids = _unique(_ID.findall(text))
+    ids = _unique_ids(_ID.findall(text))
     return Selection(ids) if ids else None
 
 
@@ -204,7 +204,7 @@ def _parse_rationale(text: str) -> str:
     return " ".join(child(text, "rationale", *_PICKS, "selection").split())
 
 
-def _unique(found: Iterator[str] | list[str]) -> tuple[str, ...]:
+def _unique_ids(found: Iterator[str] | list[str]) -> tuple[str, ...]:
     bare = (text.strip(" \t\n[](){}\"'`“”‘’<>/,;，；、") for text in islice(found, _MOST))
     return tuple(dict.fromkeys(text for text in bare if text))
 
@@ -222,7 +222,7 @@ class EmbeddedSelector(Local[SelectRequest, Selection]):
         names = Names([c.title for c in candidates])
         asked = names.within(" ".join([request.query, *request.plan.search.keywords]))
         own = [c.score + _ASKED * (row in asked) for row, c in enumerate(candidates)]
-        source = _naming(candidates, names, own)
+        source = _find_naming(candidates, names, own)
         worth = [own[r] + (_LENT * own[s] if s is not None else 0) for r, s in enumerate(source)]
         order = sorted(range(len(candidates)), key=lambda row: -worth[row])
         picks = [row for row in order if worth[row] >= FAINT][: request.limit]
@@ -230,7 +230,7 @@ class EmbeddedSelector(Local[SelectRequest, Selection]):
         return Answer(Selection(tuple(candidates[row].id for row in picks), why))
 
 
-def _naming(
+def _find_naming(
     candidates: Sequence[Candidate], names: Names, worth: Sequence[float]
 ) -> list[int | None]:
     """For each candidate, the best other that names it."""

@@ -43,7 +43,7 @@ class Things:
         self._fields = fields
         self._names = [(place, _names(place)) for place in self._places.values()]
 
-    def meant(self, said: str) -> Target | None:
+    def resolve(self, said: str) -> Target | None:
         """The thing, or the field of a thing, that words mean; None if that is not certain.
 
         Every word has to be used: what is left over may change the meaning.
@@ -68,7 +68,7 @@ class Things:
         """The values of all fields of that name in the document."""
         return [p.value[field] for p in self._places.values() if field in p.value]
 
-    def mentioned(self, text: str) -> list[Place]:
+    def find_mentioned(self, text: str) -> list[Place]:
         """Things whose whole names are in a text, those with longer names first."""
         matches = sorted(self._named(_plain(text)), key=lambda m: -m.strength)
         return [m.place for m in matches]

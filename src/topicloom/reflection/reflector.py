@@ -11,7 +11,7 @@ from typing import Protocol
 from langchain_core.messages import BaseMessage
 
 from topicloom.context.transcript import Transcript
-from topicloom.context.windows import SMALLEST, PromptWindow, left_out, one_line
+from topicloom.context.windows import SMALLEST, PromptWindow, count_left_out, one_line
 from topicloom.effects import Step
 from topicloom.prompts.wording import wording
 from topicloom.reflection.statements import frame_of, statements_in
@@ -80,18 +80,18 @@ class ChatReflector(ChatRole[ReflectRequest, tuple[Claim, ...]]):
         asked = yield from self.ask(request, "reflector", prompt, parse_reflection, "reflection")
         claims = tuple(_claim_of(fact, request) for fact in asked.value)
         strangers = [
-            f"f{n}" for fact in asked.value for n in fact.supersedes if not _known(n, request)
+            f"f{n}" for fact in asked.value for n in fact.supersedes if not _is_known(n, request)
         ]
         remarks = note_repairs(strangers, "fact is not known", "facts are not known")
         return Answer(claims, asked.usage, asked.remarks + remarks)
 
 
 def _claim_of(fact: ParsedFact, request: ReflectRequest) -> Claim:
-    keys = tuple(request.facts[n - 1].key for n in fact.supersedes if _known(n, request))
+    keys = tuple(request.facts[n - 1].key for n in fact.supersedes if _is_known(n, request))
     return Claim(clip(fact.text, _FACT_LIMIT), fact.messages, keys)
 
 
-def _known(number: int, request: ReflectRequest) -> bool:
+def _is_known(number: int, request: ReflectRequest) -> bool:
     return 1 <= number <= len(request.facts)
 
 
@@ -106,7 +106,7 @@ def reflector_messages(request: ReflectRequest, window: PromptWindow) -> list[Ba
     words = wording(language)
     room = window.room("reflector", language)
     known = [f"[f{number}] {one_line(fact.text)}" for number, fact in enumerate(request.facts, 1)]
-    cut = left_out([counter.text(line) + 1 for line in known], room // 3, 1)
+    cut = count_left_out([counter.text(line) + 1 for line in known], room // 3, 1)
     listed = "\n".join(known[cut:]) or words.nothing
     spare = room - counter.text(listed)
     shown = Transcript(counter, max(SMALLEST, spare // 4), language).lines(request.records)

@@ -132,17 +132,17 @@ def parse_split(text: str) -> tuple[Assignment, ...]:
     return first_of(
         text,
         "assignment",
-        lambda answer: _assigned(elements(answer, "assignment", "topic_split")),
-        lambda answer: _assigned(json_entries(answer, "assignments", "topic_split")),
+        lambda answer: _collect(elements(answer, "assignment", "topic_split")),
+        lambda answer: _collect(json_entries(answer, "assignments", "topic_split")),
     )
 
 
-def _assigned(found: Iterator[Element]) -> tuple[Assignment, ...] | None:
-    assignments = chain.from_iterable(map(_assignments, found))
+def _collect(found: Iterator[Element]) -> tuple[Assignment, ...] | None:
+    assignments = chain.from_iterable(map(_assignments_of, found))
     return tuple(islice(assignments, _MOST_ASSIGNMENTS)) or None
 
 
-def _assignments(element: Element) -> Iterator[Assignment]:
+def _assignments_of(element: Element) -> Iterator[Assignment]:
     kind = element.field("topic").lower()
     known = topic_id(element.field("topic_id") or kind)
     name = element.field("topic_name", "name")
@@ -166,9 +166,9 @@ def _repair(
     named = _ids_by_name(request.topics)
     messages = set(known)
     usable = [
-        settled
+        resolved
         for a in said
-        if a.message in messages and (settled := _resolve(a, topics, named)) is not None
+        if a.message in messages and (resolved := _resolve(a, topics, named)) is not None
     ]
     covered = {a.message for a in usable}
     strangers = list(dict.fromkeys(a.message for a in said if a.message not in messages))
@@ -232,7 +232,7 @@ class EmbeddedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
         assignments: list[Assignment] = []
         for first, last in _segments(request.segments):
             blocks = request.blocks[first : last + 1]
-            home = self._continued(request, known, first)
+            home = self._continued_topic(request, known, first)
             if home is None:
                 here = slice(first, last + 1)
                 near = {topic: float(a[here].mean()) for topic, a in request.affinity.items()}
@@ -248,7 +248,7 @@ class EmbeddedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
             assignments += _assign_all(home, blocks)
         return Answer(tuple(assignments))
 
-    def _continued(
+    def _continued_topic(
         self, request: SplitRequest, known: Sequence[_JoinableTopic], first: int
     ) -> _JoinableTopic | None:
         """The topic that the first block goes on with, if the adsorber saw none begin there."""

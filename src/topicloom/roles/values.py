@@ -34,7 +34,7 @@ def score_in(text: str) -> float | None:
     `0.85`, `.85`, `0,85`, `85 %`, `８５％`, `8/10` are shares. A bare number over 1 is none: it
     may be of ten or of a hundred.
     """
-    match = _NUMBER.search(_folded(text[:400]))
+    match = _NUMBER.search(_fold(text[:400]))
     if match is None:
         return None
     value = float(match["value"].replace(",", "."))
@@ -57,8 +57,8 @@ def message_ids(text: str, widest: int) -> tuple[str, ...]:
         text: A list of ids.
         widest: Messages that one range may span; the rest of it is dropped.
     """
-    folded = _folded(text[:_LONGEST_LIST])
-    numbers = list(_numbers(folded, widest))
+    folded = _fold(text[:_LONGEST_LIST])
+    numbers = list(_message_numbers(folded, widest))
     if not numbers and _BARE.fullmatch(folded):
         numbers = [int(n) for n in _DIGITS.findall(folded)]
     return tuple(dict.fromkeys(f"m{n}" for n in numbers if n > 0))
@@ -66,7 +66,7 @@ def message_ids(text: str, widest: int) -> tuple[str, ...]:
 
 def topic_id(text: str) -> str | None:
     """The short id of the first topic in a text: `t3` of `[T3]`, `topic-003` or a bare `3`."""
-    folded = _folded(text[:200]).strip()
+    folded = _fold(text[:200]).strip()
     if match := _TOPIC.search(folded):
         return f"t{int(match[1])}"
     return f"t{int(folded)}" if _DIGITS.fullmatch(folded) else None
@@ -79,21 +79,21 @@ def topic_ids(text: str, most: int) -> tuple[str, ...]:
         text: A list of ids.
         most: Ids that are read at most.
     """
-    folded = _folded(text[:200]).strip()
+    folded = _fold(text[:200]).strip()
     numbers = [m[1] for m in _TOPIC.finditer(folded)]
     if not numbers and _BARE.fullmatch(folded):
         numbers = _DIGITS.findall(folded)
     return tuple(dict.fromkeys(f"t{int(n)}" for n in numbers))[:most]
 
 
-def _numbers(text: str, widest: int) -> Iterator[int]:
+def _message_numbers(text: str, widest: int) -> Iterator[int]:
     for match in _MESSAGES.finditer(text):
         first = int(match[1])
         last = int(match[2] or match[3] or first)
         yield from range(first, min(last, first + widest - 1) + 1) if last > first else (first,)
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """Full-width digits and punctuation as plain ones, in lower case."""
     return unicodedata.normalize("NFKC", text).lower()
 
@@ -145,13 +145,13 @@ def parse_verdict(text: str) -> bool:
             [leading] if leading else [],
             _MENTIONED.finditer(said),
         ):
-            verdict = _agreed(found)
+            verdict = _common_verdict(found)
             if verdict is not None:
                 return verdict
     raise UnusableAnswerError(f"no yes or no in an answer of {len(text)} characters")
 
 
-def _agreed(found: Iterable[re.Match[str]]) -> bool | None:
+def _common_verdict(found: Iterable[re.Match[str]]) -> bool | None:
     """The verdict of all matches; None if there are none or they differ."""
     kinds = {match.lastgroup in ("yes", "same") for match in found}
     return kinds.pop() if len(kinds) == 1 else None
