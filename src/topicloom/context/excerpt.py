@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from topicloom.prompts.wording import wording
 from topicloom.state.session import Language
-
-_LEFT_OUT = {
-    "en": "\n[... {count:,} characters of {id} left out here; all of it is kept ...]\n",
-    "zh": "\n[……此处省略 {id} 的 {count:,} 个字符，原文完整保存……]\n",
-}
 
 
 def excerpt(
@@ -40,5 +36,6 @@ def excerpt(
 
 def _cut(text: str, keep: int, message_id: str, language: Language) -> str:
     head, tail = text[: keep * 2 // 3], text[len(text) - keep // 3 :]
-    mark = _LEFT_OUT[language].format(count=len(text) - len(head) - len(tail), id=message_id)
+    count = len(text) - len(head) - len(tail)
+    mark = f"\n{wording(language).left_out.format(count=count, id=message_id)}\n"
     return f"{head}{mark}{tail}"

@@ -25,6 +25,7 @@ from topicloom.context.excerpt import excerpt
 from topicloom.context.layers import layer_text
 from topicloom.context.notes import render_note
 from topicloom.context.tokens import TokenCounter
+from topicloom.prompts.wording import wording
 from topicloom.state.recall import Note, number_of
 from topicloom.state.records import Record, text_of
 from topicloom.state.session import Language
@@ -204,14 +205,8 @@ def _with_results(messages: Sequence[BaseMessage], language: Language) -> list[B
 
 
 def _cut_off(due: Mapping[str | None, str | None], language: Language) -> list[ToolMessage]:
-    text = _CUT_OFF[language]
+    text = wording(language).cut_off
     return [ToolMessage(text, tool_call_id=i or "", name=name) for i, name in due.items()]
-
-
-_CUT_OFF: Mapping[Language, str] = {
-    "en": "(cut off: there is no result)",
-    "zh": "（已中断，没有结果）",
-}
 
 
 def _with_text(message: AnyMessage, text: str) -> AnyMessage:

@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from topicloom.context.layers import layer_text
+from topicloom.prompts.wording import wording
 from topicloom.state.recall import Note, TopicNote, number_of
 from topicloom.state.records import Record
 from topicloom.state.session import Language
-
-_WORDS = {
-    "en": {
-        "summary": "In short",
-        "searched": "Searched everything for “{query}”: nothing more than what stands here.",
-        "candidates": "It is not clear which is meant; ask: {names}.",
-    },
-    "zh": {
-        "summary": "概要",
-        "searched": "已查遍全部记录：“{query}”，除眼前这些外没有更多内容。",
-        "candidates": "不确定指的是哪一个，请询问用户：{names}。",
-    },
-}
 
 Show = Callable[[Record, bool], str]
 """The text of a record to show; the flag says that only a part fits."""
@@ -48,13 +36,13 @@ def render_note(note: Note, record: Callable[[int], Record], show: Show, languag
     layers = [layer_text(layer) for layer in note.layers]
     if not note.recalls:
         return "\n".join(layers)
-    words = _WORDS[language]
-    parts = [_topic(t, record, show, words["summary"]) for t in note.topics]
+    words = wording(language)
+    parts = [_topic(t, record, show, words.in_short) for t in note.topics]
     if note.candidates:
         names = ", ".join(f"“{name}”" for name in note.candidates)
-        parts.append(words["candidates"].format(names=names))
+        parts.append(words.ask_which.format(names=names))
     elif note.searched:
-        parts.append(words["searched"].format(query=note.searched))
+        parts.append(words.searched.format(query=note.searched))
     return "\n".join([*layers, "<memory>", *parts, "</memory>"])
 
 

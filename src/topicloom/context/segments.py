@@ -17,6 +17,7 @@ from threading import Lock
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from topicloom.context.tokens import TokenCounter
+from topicloom.prompts.wording import wording
 from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.records import Record
 from topicloom.state.session import Language
@@ -26,11 +27,6 @@ _REMEMBERED = 10_000
 
 Summarize = Callable[[Sequence[Record]], str]
 """Sums up the messages of one segment, from their originals."""
-
-_HEADINGS = {
-    "en": "Summaries of earlier parts of the conversation:",
-    "zh": "此前对话各段的摘要：",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +195,7 @@ class SegmentLayout:
         first, segments, newest = self.parts(records)
         room = budget - (self._size(SystemMessage(system)) if system else 0)
         shown = self._in_view(first, newest, room)
-        heading = _HEADINGS[language]
+        heading = wording(language).summaries
         left = room - self._tokens(shown) - self._size(SystemMessage(f"\n\n{heading}\n"))
         told = newest_that_fit(segments, self.counter, left)
         block = "\n".join([heading, *(s.line for s in told)]) if told else ""

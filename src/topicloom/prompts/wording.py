@@ -1,6 +1,6 @@
-"""The fixed words that stand between messages in the prompts of roles.
+"""The fixed words that stand between messages in prompts.
 
-The prompts in `en/` and `zh/` refer to these lines by their exact text.
+The prompts in `en/` and `zh/` refer to lines that announce what follows by their exact text.
 """
 
 from __future__ import annotations
@@ -59,6 +59,18 @@ class Wording:
     """In place of an empty list or brief."""
     complaint: str
     """Asks for an answer again; `{tag}`."""
+    left_out: str
+    """In place of the middle of a long text; `{count}`, `{id}`."""
+    cut_off: str
+    """In place of the result of a tool call that was never answered."""
+    summaries: str
+    """Line before summaries of segments, in the main window."""
+    in_short: str
+    """Before the summary of a recalled topic."""
+    searched: str
+    """Line of a search that found no more; `{query}`."""
+    ask_which: str
+    """Line of a search that found several topics alike; `{names}`."""
 
 
 _WORDINGS: Mapping[Language, Wording] = {
@@ -89,6 +101,12 @@ _WORDINGS: Mapping[Language, Wording] = {
             "This could not be used: <{tag}> is missing, incomplete or not in the form asked for. "
             "Give the whole answer again in exactly that form, and nothing else."
         ),
+        left_out="[... {count:,} characters of {id} left out here; all of it is kept ...]",
+        cut_off="(cut off: there is no result)",
+        summaries="Summaries of earlier parts of the conversation:",
+        in_short="In short",
+        searched="Searched everything for “{query}”: nothing more than what stands here.",
+        ask_which="It is not clear which is meant; ask: {names}.",
     ),
     "zh": Wording(
         now="=== 当前对话 ===",
@@ -117,6 +135,12 @@ _WORDINGS: Mapping[Language, Wording] = {
             "这个回答没法用：<{tag}> 缺失、不完整，或者不合要求的格式。"
             "请严格按照那个格式重新写出完整的回答，此外什么都不要写。"
         ),
+        left_out="[……此处省略 {id} 的 {count:,} 个字符，原文完整保存……]",
+        cut_off="（已中断，没有结果）",
+        summaries="此前对话各段的摘要：",
+        in_short="概要",
+        searched="已查遍全部记录：“{query}”，除眼前这些外没有更多内容。",
+        ask_which="不确定指的是哪一个，请询问用户：{names}。",
     ),
 }
 
