@@ -302,6 +302,26 @@ class TestAmnesia:
         tell(graph, CONFIG, "Nice weather")
         assert router.requests == []
 
+    @pytest.mark.parametrize(
+        ("said", "forgotten"), [("You forgot the tea!", ["amnesia"]), ("Nice weather", [])]
+    )
+    def test_it_is_a_step_of_its_own(self, tmp_path: Path, said: str, forgotten: list[str]) -> None:
+        router = NamedRouter({"茶": 1.0})
+        graph = asleep(tmp_path, fake_roles(router=router), "茶", "雨")
+        updates = graph.stream({"messages": [HumanMessage(said)]}, CONFIG, stream_mode="updates")
+        nodes = [node for update in updates for node in update]
+        before, after = ["ingest", "estimate", "retrieve"], ["main_generate", "finalize"]
+        readers = ["read_topic"] if forgotten else []
+        assert nodes == [*before, *forgotten, *readers, "assemble", *after]
+
+    def test_a_first_split_finds_nothing_to_search(self, tmp_path: Path) -> None:
+        router, responder = NamedRouter({}), ScriptedResponder()
+        graph = open_graph(tmp_path, fake_roles(responder, router=router))
+        tell(graph, CONFIG, "You forgot something", keep=4)
+        assert router.requests == []
+        assert last_receipt(tmp_path, graph, CONFIG).searches == ()
+        assert len(responder.requests) == 1
+
     def test_before_there_are_topics_there_is_nothing_to_search(self, tmp_path: Path) -> None:
         router, responder = NamedRouter({}), ScriptedResponder()
         graph = open_graph(tmp_path, fake_roles(responder, router=router))

@@ -24,7 +24,7 @@ from topicloom.nodes.step import (
     node,
     open_workspace,
 )
-from topicloom.nodes.stream_gate import Gate, ReplyChunks, Said, say
+from topicloom.nodes.stream_gate import Gate, Reply, Said, say
 from topicloom.roles.responder import RESPONDER, ReplyRequest
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import calls_of, search_in, unheard, words_of
@@ -62,9 +62,9 @@ class _MainWindow:
     def reply(self, state: SessionState) -> Step[Update]:
         """Lay the prompt out, pass the reply on, account for it."""
         prepared = self._prepare(state)
-        chunks = ReplyChunks(self.deps.roles[RESPONDER], prepared.request)
+        reply = Reply(self.deps.roles[RESPONDER], prepared.request, prepared.gate)
         try:
-            said = yield from say(chunks, prepared.gate)
+            said = yield from say(reply)
         except GraphBubbleUp:
             raise
         except Exception as error:  # however a provider fails, it ends in one clear error

@@ -64,42 +64,52 @@ class Gate:
         return message if is_search and self.characters >= 0 else None
 
 
-class ReplyChunks:
-    """The chunks of a reply, one at a time: each is an effect, and None is the end."""
+class Reply:
+    """A reply on its way. As an effect: hold it back until the gate opens."""
 
-    def __init__(self, responder: Responder, request: ReplyRequest) -> None:
+    def __init__(self, responder: Responder, request: ReplyRequest, gate: Gate) -> None:
         """Args:
         responder: Replies.
         request: What to.
+        gate: Decides when the reply may be seen.
         """
+        self.gate = gate
         self._responder = responder
         self._request = request
         self._chunks: Iterator[AIMessageChunk] | None = None
         self._achunks: AsyncIterator[AIMessageChunk] | None = None
 
-    def perform(self) -> AIMessageChunk | None:
-        """The next chunk; raises whatever the responder raises."""
+    def perform(self) -> bool:
+        """True once the gate opens, False if the reply ends before."""
+        return any(map(self.gate.passes, iter(self.next, None)))
+
+    async def aperform(self) -> bool:
+        """The same on the event loop."""
+        while (chunk := await self.anext()) is not None:
+            if self.gate.passes(chunk):
+                return True
+        return False
+
+    def next(self) -> AIMessageChunk | None:
+        """The next chunk, None at the end; raises whatever the responder raises."""
         if self._chunks is None:
             self._chunks = self._responder.stream(self._request)
         return next(self._chunks, None)
 
-    async def aperform(self) -> AIMessageChunk | None:
+    async def anext(self) -> AIMessageChunk | None:
         """The next chunk on the event loop; raises whatever the responder raises."""
         if self._achunks is None:
             self._achunks = self._responder.astream(self._request)
         return await anext(self._achunks, None)
 
 
-def say(chunks: ReplyChunks, gate: Gate) -> Step[Said]:
+def say(reply: Reply) -> Step[Said]:
     """Within a step: pass a reply on into the user's stream, unless it is abandoned."""
-    while (chunk := (yield from perform(chunks))) is not None:
-        if gate.passes(chunk):
-            break
-    else:
-        call = gate.abandoned()
-        if call is not None:
-            return Said(call, seen=False)
-    relay = Relay(held=gate.held, chunks=chunks)
+    released = yield from perform(reply)
+    call = None if released else reply.gate.abandoned()
+    if call is not None:
+        return Said(call, seen=False)
+    relay = Relay(reply=reply)
     message = yield from either(
         lambda: relay.invoke([], stream=True), lambda: relay.ainvoke([], stream=True)
     )
@@ -125,10 +135,8 @@ class Relay(BaseChatModel):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    held: list[AIMessageChunk]
-    """What was held back so far."""
-    chunks: ReplyChunks
-    """The rest."""
+    reply: Reply
+    """What was held back of it comes first."""
     usage: UsageMetadata | None = None
     """Sum of the usage that the chunks carried."""
 
@@ -152,8 +160,8 @@ class Relay(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        yield from map(self._passed_on, self.held)
-        while (chunk := self.chunks.perform()) is not None:
+        yield from map(self._passed_on, self.reply.gate.held)
+        while (chunk := self.reply.next()) is not None:
             yield self._passed_on(chunk)
 
     async def _astream(
@@ -163,9 +171,9 @@ class Relay(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        for chunk in self.held:
+        for chunk in self.reply.gate.held:
             yield self._passed_on(chunk)
-        while (more := await self.chunks.aperform()) is not None:
+        while (more := await self.reply.anext()) is not None:
             yield self._passed_on(more)
 
     def _passed_on(self, chunk: AIMessageChunk) -> ChatGenerationChunk:
