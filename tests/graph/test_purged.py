@@ -8,7 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from sessions import chatter, check_kept, kept, open_graph, tell, thread
 
 from topicloom.evaluation.replay import session_of
-from topicloom.storage.removed import REMOVED
+from topicloom.storage.records import REMOVED
 
 
 def test_a_purged_message_is_not_recorded_again(tmp_path: Path) -> None:

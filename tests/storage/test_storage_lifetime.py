@@ -27,7 +27,7 @@ from topicloom.state.records import Record, record_of
 from topicloom.state.session import Search, Session
 from topicloom.state.topics import Topic
 from topicloom.storage import FileStorage, Storage, StoreStorage
-from topicloom.storage.removed import REMOVED
+from topicloom.storage.records import REMOVED
 from topicloom.storage.sessions import SessionStore
 
 Reopen = Callable[[], Storage]

@@ -15,7 +15,7 @@ from langchain_core.documents import Document
 
 from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.topics import Topic
-from topicloom.storage.removed import REMOVED
+from topicloom.storage.records import REMOVED
 from topicloom.storage.sessions import SessionStore
 
 _OURS = uuid5(NAMESPACE_URL, "topicloom")

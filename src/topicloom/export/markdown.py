@@ -23,7 +23,7 @@ from topicloom.roles.embedded.phrases import phrases
 from topicloom.state.hierarchy import children_of, full_name, path_of
 from topicloom.state.records import Record
 from topicloom.state.topics import Roster, Topic
-from topicloom.storage.removed import REMOVED
+from topicloom.storage.records import REMOVED
 
 _KEYWORDS = 12
 _FENCE = "---\n"

@@ -29,7 +29,7 @@ from topicloom.state.receipt import Call
 from topicloom.state.records import Record, key_of, record_of, text_of
 from topicloom.state.script import cjk_share
 from topicloom.state.session import Language, Session, Turn
-from topicloom.storage.removed import REMOVED
+from topicloom.storage.records import REMOVED
 from topicloom.storage.sessions import SessionStore
 
 _LOOK_BACK = 24

@@ -16,7 +16,21 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.storage.cards import ArchiveCard
+from topicloom.storage.packing import ArchiveCard
+
+# The chains of a session; those of topics are named by `Topic.chain` and `Topic.references`.
+TRANSCRIPT = "transcript"
+"""Every message, in order."""
+ROSTER = "roster"
+"""Topics; a later row of a topic replaces the earlier ones."""
+LEDGER = "ledger"
+"""Recall notes."""
+TIMELINE = "timeline"
+"""Which topic had messages on which day."""
+TURNS = "turns"
+"""Receipts."""
+EDITS = "edits"
+"""Edits of the application's document."""
 
 
 class VectorLog(Protocol):

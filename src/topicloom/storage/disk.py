@@ -30,6 +30,18 @@ def reachable(path: Path) -> Iterator[None]:
         ) from error
 
 
+def read_file(path: Path) -> bytes | None:
+    """What is in a file; None when there is none.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
 def append_bytes(path: Path, data: bytes, *, fsync: bool) -> None:
     """Append to a file, making it and its folders where needed; whole or not at all.
 

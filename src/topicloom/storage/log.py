@@ -1,37 +1,37 @@
-"""A session's chains, whatever they are kept in: linking, walking and checking."""
+"""A session's chains over a backend: linking, walking, checking, and what a purge takes along."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from threading import RLock
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from topicloom.errors import MissingRecordError, StorageError
+from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.base import VectorLog
-from topicloom.storage.bodies import BodyCache
-from topicloom.storage.cards import ArchiveCard, card_text, check_month
-from topicloom.storage.chain import PURGED, RawEntry, draft, link, load_body
+from topicloom.storage.caches import BodyCache
+from topicloom.storage.chain import PURGED, RawEntry, draft, is_sound, link, load_body, tombstone
+from topicloom.storage.chains import StoredChain
+from topicloom.storage.packing import ArchiveCard, card_text, check_month
 from topicloom.storage.refs import HeadCache
-from topicloom.storage.tombstones import is_sound, tombstone
-from topicloom.storage.vectors import MADE
+from topicloom.storage.vectors import MADE, Vectors
 
 
-class ChainLog(ABC):
-    """A `SessionLog` over the few things that differ between a file and a store."""
+class ChainLog:
+    """The `SessionLog` of any backend."""
 
-    def __init__(self, session: str, bodies: BodyCache) -> None:
+    def __init__(self, backend: Backend, bodies: BodyCache) -> None:
         """A log of a session.
 
         Args:
-            session: The session's true name.
+            backend: Where the session is kept.
             bodies: Cache of bodies, shared by the sessions of a storage.
         """
-        self.session = session
+        self._backend = backend
         self._bodies = bodies
         self._heads = HeadCache()
-        self._mutex = RLock()
-        self._reports: list[str] = []
+        self._mutex = backend.mutex
+        self._chains: dict[str, StoredChain] = {}
 
     def append(
         self, chain: str, head: str | None, bodies: Sequence[Mapping[str, Any]]
@@ -44,50 +44,51 @@ class ChainLog(ABC):
             newest = entries[-1].ref
         if entries:
             with self._mutex:
-                self._append(chain, head, entries)
+                self._chain(chain).append(head, entries)
         return newest
 
     def refs(self, chain: str, head: str | None) -> Sequence[str]:
         """The refs up to a head, oldest first; see `SessionLog.refs`."""
         with self._mutex:
-            return self._heads.refs(chain, head, lambda ref: self._prev(chain, ref))
+            return self._heads.refs(chain, head, self._chain(chain).prev)
 
     def read(self, chain: str, refs: Sequence[str]) -> list[dict[str, Any]]:
         """The bodies of refs, in their order; see `SessionLog.read`."""
         found = self._texts(chain, refs)
         for ref in refs:
             if ref not in found:
-                raise StorageError(self._mismatch(chain, ref))
+                raise StorageError(self._chain(chain).mismatch(ref))
         return [load_body(found[ref]) for ref in refs]
 
     def readable(self, chain: str, refs: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Those of some bodies that can be read; see `SessionLog.readable`."""
         return {ref: load_body(text) for ref, text in self._texts(chain, refs).items()}
 
-    def _texts(self, chain: str, refs: Sequence[str]) -> dict[str, bytes]:
-        """Bodies by ref, without those that are not what was written."""
-        found: dict[str, bytes] = {}
-        for ref in refs:
-            body = self._bodies.get(self.session, chain, ref)
-            if body is not None:
-                found[ref] = body
-        wanted = list(dict.fromkeys(ref for ref in refs if ref not in found))
-        for raw in self._fetch(chain, wanted) if wanted else ():
-            if is_sound(raw):
-                self._bodies.put(self.session, chain, raw.ref, raw.body)
-                found[raw.ref] = raw.body
-        return found
+    def entries(self, chain: str) -> Mapping[str, str | None]:
+        """The ref before each ref of a chain; see `SessionLog.entries`."""
+        with self._mutex:
+            return self._chain(chain).prevs()
 
     def archive(self, chain: str, month: str, summary: Mapping[str, Any]) -> None:
         """Move a chain's bodies into the archive; see `SessionLog.archive`."""
         check_month(month)
         card_text(summary, ())  # raises before anything is changed
         with self._mutex:
-            if not self._archive(chain, month, summary):
+            if not self._chain(chain).move_to_archive(month, summary):
                 raise MissingRecordError(
-                    f"chain {chain!r} of session {self.session!r} is empty: there is nothing to"
-                    " archive" + self._and_reports()
+                    f"chain {chain!r} of session {self._backend.session!r} is empty: there is"
+                    " nothing to archive" + "".join(f"; {one}" for one in self._backend.reports)
                 )
+
+    def restore(self, chain: str) -> None:
+        """Move a chain back out of the archive; see `SessionLog.restore`."""
+        with self._mutex:
+            self._chain(chain).restore()
+
+    def archived(self, chain: str) -> ArchiveCard | None:
+        """What an archived chain is filed under; see `SessionLog.archived`."""
+        with self._mutex:
+            return self._chain(chain).archive.card()
 
     def purge(
         self,
@@ -101,7 +102,7 @@ class ChainLog(ABC):
             kept = keep or {}
             card_text(summary or {}, ())  # raises before anything is changed
             tombstones = {
-                ref: tombstone(ref, self._prev(chain, ref), kept.get(ref, {})) for ref in refs
+                ref: tombstone(ref, self._chain(chain).prev(ref), kept.get(ref, {})) for ref in refs
             }
             if not tombstones:
                 return 0
@@ -109,91 +110,46 @@ class ChainLog(ABC):
             # What was made of several, such as a brief, may be made of these.
             bodies = self.readable(chain, refs).values()
             keys = {link(None, body) for body in bodies if PURGED not in body}
-            for vectors in self._all_vectors():
+            for vectors in map(self._vectors, self._backend.spaces()):
                 made = {key for key in vectors.load()[0] if key.startswith(MADE)}
                 vectors.remove({*tombstones, *keys, *made})
-            count = self._purge(chain, tombstones, summary or {})
+            count = self._chain(chain).purge(tombstones, summary or {})
             for raw in tombstones.values():
-                self._bodies.replace(self.session, chain, raw.ref, raw.body)
+                self._bodies.replace((self._backend.session, chain, raw.ref), raw.body)
             return count
+
+    def vectors(self, fingerprint: str) -> VectorLog:
+        """The vectors of one embedding space; see `SessionLog.vectors`."""
+        return self._vectors(self._backend.batches(fingerprint))
 
     def reports(self) -> list[str]:
         """What was found damaged so far; see `SessionLog.reports`."""
         with self._mutex:
-            return list(self._reports)
+            return list(self._backend.reports)
 
-    @abstractmethod
-    def entries(self, chain: str) -> Mapping[str, str | None]:
-        """The ref before each ref of a chain; see `SessionLog.entries`."""
+    def _texts(self, chain: str, refs: Sequence[str]) -> dict[str, bytes]:
+        """Bodies by ref, without those that are not what was written."""
+        found: dict[str, bytes] = {}
+        for ref in refs:
+            body = self._bodies.get((self._backend.session, chain, ref))
+            if body is not None:
+                found[ref] = body
+        wanted = list(dict.fromkeys(ref for ref in refs if ref not in found))
+        for raw in self._chain(chain).read(wanted) if wanted else ():
+            if is_sound(raw):
+                self._keep(chain, raw)
+                found[raw.ref] = raw.body
+        return found
 
-    @abstractmethod
-    def restore(self, chain: str) -> None:
-        """Move a chain back out of the archive; see `SessionLog.restore`."""
+    def _chain(self, name: str) -> StoredChain:
+        chain = self._chains.get(name)
+        if chain is None:
+            chain = StoredChain(self._backend, name, partial(self._keep, name))
+            chain = self._chains.setdefault(name, chain)
+        return chain
 
-    @abstractmethod
-    def archived(self, chain: str) -> ArchiveCard | None:
-        """What an archived chain is filed under; see `SessionLog.archived`."""
+    def _keep(self, chain: str, raw: RawEntry) -> None:
+        self._bodies.put((self._backend.session, chain, raw.ref), raw.body)
 
-    @abstractmethod
-    def vectors(self, fingerprint: str) -> VectorLog:
-        """The vectors of one embedding space; see `SessionLog.vectors`."""
-
-    @abstractmethod
-    def _append(self, chain: str, head: str | None, entries: Sequence[RawEntry]) -> None:
-        """Write those of the entries that are not there yet. The caller holds the mutex.
-
-        Raises:
-            MissingRecordError: The head is not in the chain.
-        """
-
-    @abstractmethod
-    def _archive(self, chain: str, month: str, summary: Mapping[str, Any]) -> bool:
-        """Archive a chain; False when it is empty. The caller holds the mutex."""
-
-    @abstractmethod
-    def _purge(
-        self, chain: str, tombstones: Mapping[str, RawEntry], summary: Mapping[str, Any]
-    ) -> int:
-        """Put tombstones in the place of entries that are there. The caller holds the mutex.
-
-        Args:
-            chain: Name of the chain.
-            tombstones: By ref.
-            summary: Takes the place of the one on the archive's card.
-
-        Returns:
-            How many of the entries were none yet.
-        """
-
-    @abstractmethod
-    def _all_vectors(self) -> Iterable[VectorLog]:
-        """The vectors of every embedding space that the session has any of."""
-
-    @abstractmethod
-    def _prev(self, chain: str, ref: str) -> str | None:
-        """The ref before a ref. The caller holds the mutex.
-
-        Raises:
-            MissingRecordError: The ref is not in the chain.
-        """
-
-    @abstractmethod
-    def _fetch(self, chain: str, refs: Sequence[str]) -> Iterable[RawEntry]:
-        """The entries of different refs, unchecked, in any order.
-
-        Raises:
-            MissingRecordError: A ref is not in the chain.
-        """
-
-    @abstractmethod
-    def _mismatch(self, chain: str, ref: str) -> str:
-        """What to tell the user about an entry that is not what its ref says."""
-
-    def _missing(self, chain: str, ref: str) -> MissingRecordError:
-        return MissingRecordError(
-            f"entry {ref} is not in chain {chain!r} of session {self.session!r}: the checkpoint"
-            " belongs to other storage, or an entry was lost" + self._and_reports()
-        )
-
-    def _and_reports(self) -> str:
-        return "".join(f"; {report}" for report in self._reports)
+    def _vectors(self, batches: Rows[Batch]) -> Vectors:
+        return Vectors(batches, partial(self._backend.lock, create=True))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import overload
+
+from cachetools import LRUCache
 
 from topicloom.errors import StorageError
 
@@ -70,8 +71,7 @@ class HeadCache:
     """The refs of the heads asked for last, over all chains of a session."""
 
     def __init__(self, size: int = _HEADS) -> None:
-        self._size = size
-        self._known: OrderedDict[tuple[str, str], Refs] = OrderedDict()
+        self._known: LRUCache[tuple[str, str], Refs] = LRUCache(size)
 
     def refs(self, chain: str, head: str | None, prev: Callable[[str], str | None]) -> Refs:
         """The refs up to a head, oldest first.
@@ -97,11 +97,5 @@ class HeadCache:
         if new:
             refs = refs.extended(list(reversed(new)))
         if head is not None:
-            self._keep(chain, head, refs)
+            self._known[chain, head] = refs
         return refs
-
-    def _keep(self, chain: str, head: str, refs: Refs) -> None:
-        self._known[chain, head] = refs
-        self._known.move_to_end((chain, head))
-        if len(self._known) > self._size:
-            self._known.popitem(last=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topicloom.storage.shelf import Shelf
+from topicloom.storage.caches import OpenSessions
 
 
 class Thing:
@@ -17,11 +17,11 @@ def test_held_or_used_lately_is_the_same() -> None:
         made.append(name)
         return Thing(name)
 
-    shelf = Shelf(make, 2)
-    held = shelf.get("a")
+    sessions = OpenSessions(make, 2)
+    held = sessions.get("a")
     for name in "bcd":
-        shelf.get(name)
-    assert shelf.get("a") is held
+        sessions.get(name)
+    assert sessions.get("a") is held
     assert made == list("abcd")
-    shelf.get("b")
+    sessions.get("b")
     assert made == list("abcdb")
