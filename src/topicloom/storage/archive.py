@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from topicloom.errors import StorageError
 from topicloom.storage.backend import Pack, Rows
-from topicloom.storage.chain import RawEntry, is_sound, join_line, merged, split_line
+from topicloom.storage.chain import RawEntry, is_sound, join_line, merged, split_line, split_tail
 from topicloom.storage.packing import (
     ArchiveCard,
     blocks_in,
     card_text,
-    entries_in,
     lines_in,
     pack,
     read_card,
     unpack,
 )
-
-
-class _Spot(NamedTuple):
-    """Where an entry is packed."""
-
-    month: str
-    block: int
-    """Which of the pack's blocks."""
-    start: int
-    """Where its stream begins in the block."""
-    stop: int
 
 
 class Archive:
@@ -56,7 +44,6 @@ class Archive:
         """What is wrong, and the way out."""
         self._packs = packs
         self._reports = reports
-        self._spots: dict[str, _Spot] = {}
         self._unreadable = False
 
     def load(self) -> None:
@@ -70,20 +57,15 @@ class Archive:
         return None if newest is None else read_card(newest.card, newest.month)
 
     def read(self, refs: Sequence[str]) -> Iterator[RawEntry]:
-        """Those of some entries that stand where the index has them, unchecked."""
-        wanted: dict[_Spot, set[str]] = {}
-        for ref in refs:
-            if ref in self._spots:
-                wanted.setdefault(self._spots[ref], set()).add(ref)
-        months = dict.fromkeys(spot.month for spot in wanted)
-        packs = {one.month: one for one in self._packs.read(list(months))} if months else {}
-        for spot, chosen in wanted.items():
-            blocks = packs[spot.month].blocks if spot.month in packs else ()
-            block = blocks[spot.block] if spot.block < len(blocks) else b""
-            for raw in entries_in(lines_in(unpack(block[spot.start : spot.stop]) or b"")):
-                if raw.ref in chosen:
-                    chosen.discard(raw.ref)
+        """Those of some entries that the index has and that are there, unchecked."""
+        wanted = {ref for ref in refs if ref in self.prevs}
+        for one in self._packs.scan() if wanted else ():
+            for raw in _entries_in(one):
+                if raw.ref in wanted:
+                    wanted.discard(raw.ref)
                     yield raw
+                    if not wanted:
+                        return
 
     def entries(self) -> list[RawEntry]:
         """All entries as they stand now, unchecked, but for lost ones.
@@ -95,7 +77,7 @@ class Archive:
         self._index(packs)
         if self._unreadable:
             raise StorageError(self.damage)
-        return [raw for one in packs for raw in _entries_of(one)]
+        return [raw for one in packs for raw in _entries_in(one)]
 
     def sound_entries(self) -> list[RawEntry]:
         """All entries, checked, but for lost ones.
@@ -135,7 +117,7 @@ class Archive:
         Refs stay on the card, and what is lost stays lost.
         """
         for one in list(self._packs.scan()):
-            entries = merged(tombstones.get(raw.ref, raw) for raw in _entries_of(one))
+            entries = merged(tombstones.get(raw.ref, raw) for raw in _entries_in(one))
             listed = read_card(one.card, one.month).refs.items()
             card = card_text(summary, [RawEntry(ref, prev, b"") for ref, prev in listed])
             fresh = _pack(one.month, list(entries.values()), card if one.card else b"")
@@ -147,12 +129,13 @@ class Archive:
         self._remove([one.month for one in self._packs.scan()])
 
     def where(self, ref: str) -> str:
-        """The pack, and the number of an entry's line once it is unpacked."""
-        spot = self._spots[ref]
-        [found] = self._packs.read([spot.month])
-        lines = [line for block in _texts(found) for line in lines_in(block)]
-        number = next(n for n, line in enumerate(lines, 1) if ref in _refs_in(line))
-        return f"{self._packs.where(spot.month)}, line {number} of what is packed in it"
+        """The pack that an entry is in, and the number of its line once that is unpacked."""
+        for one in self._packs.scan():
+            for number, line in enumerate(_lines_in(one), start=1):
+                if _ref_in(line) == ref:
+                    place = self._packs.where(one.month)
+                    return f"{place}, line {number} of what is packed in it"
+        return "the archive"
 
     def _remove(self, months: Sequence[str]) -> None:
         if months:
@@ -161,7 +144,7 @@ class Archive:
 
     def _index(self, packs: Sequence[Pack]) -> None:
         self.loaded, self.exists = True, bool(packs)
-        self.prevs, self.lost, self._spots = {}, {}, {}
+        self.prevs, self.lost = {}, {}
         self.damage, self._unreadable = None, False
         for one in packs:
             faults = list(self._enter(one))
@@ -182,14 +165,12 @@ class Archive:
             for block in blocks_in(packed):
                 if block.text is None:
                     yield f"cannot be unpacked from byte {block.start} of block {number + 1} on"
-                spot = _Spot(one.month, number, block.start, block.start + block.size)
                 for line in lines_in(block.text or b""):
                     raw = split_line(line)
                     if raw is None:
                         yield "holds a line that is not an entry"
                     else:
                         self.prevs.setdefault(raw.ref, raw.prev)
-                        self._spots.setdefault(raw.ref, spot)
 
     def _report(self, one: Pack, faults: Sequence[str], lost: int) -> None:
         absent = [f"has lost {name}" if one.blocks else "is missing" for name in one.missing]
@@ -212,14 +193,16 @@ def _pack(month: str, entries: Sequence[RawEntry], card: bytes) -> Pack:
     return Pack(month, card, tuple(blocks))
 
 
-def _texts(one: Pack) -> Iterator[bytes]:
+def _lines_in(one: Pack) -> Iterator[bytes]:
     for packed in one.blocks:
-        yield from (block.text or b"" for block in blocks_in(packed))
+        for block in blocks_in(packed):
+            yield from lines_in(block.text or b"")
 
 
-def _entries_of(one: Pack) -> list[RawEntry]:
-    return [raw for text in _texts(one) for raw in entries_in(lines_in(text))]
+def _entries_in(one: Pack) -> Iterator[RawEntry]:
+    return (raw for raw in map(split_line, _lines_in(one)) if raw is not None)
 
 
-def _refs_in(line: bytes) -> tuple[str, ...]:
-    return tuple(raw.ref for raw in entries_in([line]))
+def _ref_in(line: bytes) -> str | None:
+    tail = split_tail(line)
+    return tail[0] if tail else None

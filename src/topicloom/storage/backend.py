@@ -53,7 +53,8 @@ class Batch(NamedTuple):
     """Vectors that were added together."""
 
     key: str
-    """What a backend knows it by; the empty text for a batch that is new."""
+    """A hash of the rows as they were added. A place that keeps all vectors in one row may give
+    that one another."""
     dimension: int
     """Numbers in a vector."""
     rows: bytes

@@ -24,7 +24,7 @@ from topicloom.storage.disk import (
     replace_file,
 )
 from topicloom.storage.packing import is_month
-from topicloom.storage.vectors import Vectors, row_bytes
+from topicloom.storage.vectors import VectorLog, row_bytes
 
 _MAGIC = b"topicloom-vec-1\n"
 _HEADER = struct.Struct("<16sI12x")
@@ -103,14 +103,14 @@ class PackFiles(Rows[Pack]):
 
 
 class BatchFile(Rows[Batch]):
-    """Vectors of one embedding space: a header that names the dimension, then rows; one batch.
+    """VectorLog of one embedding space: a header that names the dimension, then rows; one batch.
 
     A row that a crash tore off is ignored and overwritten. Appending does not wait for the disk:
     vectors can be computed again from the messages.
     """
 
     def __init__(self, path: Path) -> None:
-        """Vectors in a file, which need not exist."""
+        """VectorLog in a file, which need not exist."""
         self._path = path
 
     def scan(self, *, bodies: bool = True) -> list[Batch]:
@@ -174,11 +174,11 @@ class BatchFile(Rows[Batch]):
         return int(dimension)
 
 
-def vectors_in(path: Path, writing: Callable[[], AbstractContextManager[None]]) -> Vectors:
+def vectors_in(path: Path, writing: Callable[[], AbstractContextManager[None]]) -> VectorLog:
     """The vectors in a file of their own, beside no session.
 
     Args:
         path: The file, which need not exist.
         writing: Gives a context in which its folder exists and nobody else writes to it.
     """
-    return Vectors(BatchFile(path), writing)
+    return VectorLog(BatchFile(path), writing)

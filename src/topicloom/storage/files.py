@@ -24,19 +24,18 @@ from filelock import FileLock, Timeout
 
 from topicloom.errors import SessionBusyError, StorageUnavailableError
 from topicloom.storage.backend import Backend, Batch, Rows
-from topicloom.storage.base import SessionLog
-from topicloom.storage.caches import DEFAULT_BYTES, OpenSessions, body_cache
+from topicloom.storage.base import Storage
+from topicloom.storage.caches import DEFAULT_BYTES
 from topicloom.storage.disk import make_folder, reachable, read_file, replace_file
 from topicloom.storage.file_rows import BatchFile, PackFiles
 from topicloom.storage.jsonl import ChainFile
-from topicloom.storage.log import ChainLog
 from topicloom.storage.names import original_name, safe_name
 
 _CARD = "session.json"
 _APPEND_SECONDS = 30.0
 
 
-class FileStorage:
+class FileStorage(Storage):
     """A `Storage` in a folder."""
 
     def __init__(self, root: Path, *, fsync: bool = True, cache_bytes: int = DEFAULT_BYTES) -> None:
@@ -54,14 +53,13 @@ class FileStorage:
             raise StorageUnavailableError(
                 f"cannot use {root} for storage: it is not a folder. Choose another"
             )
+        super().__init__(cache_bytes=cache_bytes)
         self.root = root
         self._fsync = fsync
-        self._bodies = body_cache(cache_bytes)
-        self._logs = OpenSessions(self._make)
 
-    def open(self, session: str) -> SessionLog:
-        """The log of a session; see `Storage.open`."""
-        return self._logs.get(session)
+    def backend(self, session: str) -> FileBackend:
+        """Where the rows of a session are kept; see `Storage.backend`."""
+        return FileBackend(session, self.root / safe_name(session), fsync=self._fsync)
 
     def sessions(self) -> list[str]:
         """Names of all sessions that hold anything; see `Storage.sessions`."""
@@ -92,16 +90,12 @@ class FileStorage:
         finally:
             lock.release()
 
-    def _make(self, session: str) -> ChainLog:
-        folder = self.root / safe_name(session)
-        return ChainLog(FileBackend(session, folder, fsync=self._fsync), self._bodies)
-
 
 class FileBackend(Backend):
     """One session in its folder."""
 
     def __init__(self, session: str, folder: Path, *, fsync: bool) -> None:
-        """A session; made by `FileStorage.open`.
+        """A session; made by `FileStorage.backend`.
 
         Raises:
             StorageUnavailableError: The folder cannot be read, or is another session's.

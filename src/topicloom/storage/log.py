@@ -1,4 +1,11 @@
-"""A session's chains over a backend: linking, walking, checking, and what a purge takes along."""
+"""A session's chains and vectors, over any backend: linking, walking, checking.
+
+A checkpoint keeps one head a chain and nothing else; bodies live here. Storage only ever
+grows, so every head that was ever handed out stays readable, and forking from an old
+checkpoint sees what that checkpoint saw, whatever has been appended since. Archiving moves
+bodies and changes nothing of that. Purging is the one exception, and takes bodies only: refs
+and order stay.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +15,19 @@ from typing import Any
 
 from topicloom.errors import MissingRecordError, StorageError
 from topicloom.storage.backend import Backend, Batch, Rows
-from topicloom.storage.base import VectorLog
 from topicloom.storage.caches import BodyCache
 from topicloom.storage.chain import PURGED, RawEntry, draft, is_sound, link, load_body, tombstone
 from topicloom.storage.chains import StoredChain
 from topicloom.storage.packing import ArchiveCard, card_text, check_month
 from topicloom.storage.refs import HeadCache
-from topicloom.storage.vectors import MADE, Vectors
+from topicloom.storage.vectors import MADE, VectorLog
 
 
-class ChainLog:
-    """The `SessionLog` of any backend."""
+class SessionLog:
+    """Everything durable of one session. Safe to use from several threads and processes."""
 
     def __init__(self, backend: Backend, bodies: BodyCache) -> None:
-        """A log of a session.
+        """A log of a session; made by `Storage.open`.
 
         Args:
             backend: Where the session is kept.
@@ -36,7 +42,23 @@ class ChainLog:
     def append(
         self, chain: str, head: str | None, bodies: Sequence[Mapping[str, Any]]
     ) -> str | None:
-        """Append bodies after a head; see `SessionLog.append`."""
+        """Append bodies after a head.
+
+        Entries that are already there are not written again, so a call may be repeated.
+
+        Args:
+            chain: Name of the chain, such as `transcript` or `topics/topic-t1`.
+            head: Ref to append after, or None to begin; any older ref forks.
+            bodies: JSON-native data, without keys `prev`, `ref` and `purged`.
+
+        Returns:
+            The new head; `head` itself when there are no bodies.
+
+        Raises:
+            MissingRecordError: The head is not in the chain.
+            InputError: A body is not JSON, or uses a reserved key.
+            StorageUnavailableError: Nothing can be written there.
+        """
         entries: list[RawEntry] = []
         newest = head
         for body in bodies:
@@ -48,12 +70,27 @@ class ChainLog:
         return newest
 
     def refs(self, chain: str, head: str | None) -> Sequence[str]:
-        """The refs up to a head, oldest first; see `SessionLog.refs`."""
+        """The refs from the beginning up to a head, oldest first; empty for None.
+
+        What is returned never changes, even while the chain grows. Costs time in
+        proportion to what is new since the last call, not to the length of the chain.
+
+        Raises:
+            MissingRecordError: The head, or an entry before it, is not in the chain.
+        """
         with self._mutex:
             return self._heads.refs(chain, head, self._chain(chain).prev)
 
     def read(self, chain: str, refs: Sequence[str]) -> list[dict[str, Any]]:
-        """The bodies of refs, in their order; see `SessionLog.read`."""
+        """The bodies of refs, in their order. The caller owns what is returned.
+
+        What is left of a purged body has the key `purged`.
+
+        Raises:
+            MissingRecordError: A ref is not in the chain.
+            StorageError: An entry is not what was written, such as a line edited by hand, or an
+                archive that is damaged or gone.
+        """
         found = self._texts(chain, refs)
         for ref in refs:
             if ref not in found:
@@ -61,16 +98,40 @@ class ChainLog:
         return [load_body(found[ref]) for ref in refs]
 
     def readable(self, chain: str, refs: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Those of some bodies that can be read; see `SessionLog.readable`."""
+        """Those of some bodies that can be read, by ref; else like `read`.
+
+        Raises:
+            MissingRecordError: A ref is not in the chain.
+        """
         return {ref: load_body(text) for ref, text in self._texts(chain, refs).items()}
 
     def entries(self, chain: str) -> Mapping[str, str | None]:
-        """The ref before each ref of a chain; see `SessionLog.entries`."""
+        """The ref before each ref of a chain, of all its branches, in no order.
+
+        Empty for an unknown chain.
+        """
         with self._mutex:
             return self._chain(chain).prevs()
 
     def archive(self, chain: str, month: str, summary: Mapping[str, Any]) -> None:
-        """Move a chain's bodies into the archive; see `SessionLog.archive`."""
+        """Move a chain's bodies into the archive, compressed, beside a summary for people.
+
+        Every head stays valid: `refs`, `read` and `append` work as before. May be called again,
+        with another month or summary too: it takes in what was appended since. Safe beside other
+        processes; killed anywhere, nothing is lost or twice, and the same call finishes.
+        Entries that are damaged stay where they are.
+
+        Args:
+            chain: Name of the chain.
+            month: What to file it under, `2026-03`.
+            summary: JSON-native data, without a key `refs`.
+
+        Raises:
+            MissingRecordError: The chain is empty.
+            InputError: That is no month, or the summary is not JSON.
+            StorageError: An archive of the chain is damaged; nothing was changed.
+            StorageUnavailableError: Nothing can be written there.
+        """
         check_month(month)
         card_text(summary, ())  # raises before anything is changed
         with self._mutex:
@@ -81,12 +142,19 @@ class ChainLog:
                 )
 
     def restore(self, chain: str) -> None:
-        """Move a chain back out of the archive; see `SessionLog.restore`."""
+        """Move a chain back out of the archive, and its summary away; the reverse of `archive`.
+
+        Nothing to do where nothing is archived.
+
+        Raises:
+            StorageError: An archive of the chain is damaged; nothing was changed.
+            StorageUnavailableError: Nothing can be written there.
+        """
         with self._mutex:
             self._chain(chain).restore()
 
     def archived(self, chain: str) -> ArchiveCard | None:
-        """What an archived chain is filed under; see `SessionLog.archived`."""
+        """What an archived chain is filed under; None when nothing of it is archived."""
         with self._mutex:
             return self._chain(chain).archive.card()
 
@@ -97,7 +165,33 @@ class ChainLog:
         keep: Mapping[str, Mapping[str, Any]] | None = None,
         summary: Mapping[str, Any] | None = None,
     ) -> int:
-        """Remove bodies on purpose and for good; see `SessionLog.purge`."""
+        """Remove bodies on purpose and for good, archived or not, and their vectors.
+
+        Vectors of texts that were made of messages (`vectors.made_key`) all go with any of them.
+
+        The entries stay with their refs, so every head stays valid. `read` gives what was kept
+        of a body, with the key `purged`. Appending such an entry again does not bring its body
+        back. Killed half-way, the same call finishes. What other processes have in memory stays
+        there for as long as they run. Messages are purged by `SessionStore.purge`, which knows
+        what has to stay of them and where else they stand.
+
+        Args:
+            chain: Name of the chain.
+            refs: The entries.
+            keep: What stays of their bodies, by ref; nothing by default.
+            summary: Takes the place of what the archive's card says, if there is one: that may
+                quote what is removed. Empty by default.
+
+        Returns:
+            How many were purged and had not been before.
+
+        Raises:
+            MissingRecordError: A ref is not in the chain; nothing was changed.
+            InputError: What is to stay is not JSON, or uses a reserved key.
+            StorageError: An archive of the chain is damaged, and nobody can say what is in it;
+                nothing was changed.
+            StorageUnavailableError: Nothing can be written there.
+        """
         with self._mutex:
             kept = keep or {}
             card_text(summary or {}, ())  # raises before anything is changed
@@ -119,11 +213,14 @@ class ChainLog:
             return count
 
     def vectors(self, fingerprint: str) -> VectorLog:
-        """The vectors of one embedding space; see `SessionLog.vectors`."""
+        """The vectors of one embedding space, named by its embedder's fingerprint."""
         return self._vectors(self._backend.batches(fingerprint))
 
     def reports(self) -> list[str]:
-        """What was found damaged so far; see `SessionLog.reports`."""
+        """What was found damaged so far, and what became of it: a sentence each.
+
+        Chains are looked at when they are first used, so ask again after using them.
+        """
         with self._mutex:
             return list(self._backend.reports)
 
@@ -151,5 +248,5 @@ class ChainLog:
     def _keep(self, chain: str, raw: RawEntry) -> None:
         self._bodies.put((self._backend.session, chain, raw.ref), raw.body)
 
-    def _vectors(self, batches: Rows[Batch]) -> Vectors:
-        return Vectors(batches, partial(self._backend.lock, create=True))
+    def _vectors(self, batches: Rows[Batch]) -> VectorLog:
+        return VectorLog(batches, partial(self._backend.lock, create=True))

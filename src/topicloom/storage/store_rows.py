@@ -133,7 +133,7 @@ class BatchItems(Rows[Batch]):
     def replace(self, rows: Sequence[Batch], remove: Collection[str] = ()) -> None:
         """Write items, then delete others; see `Rows.replace`."""
         values = {
-            row.key or hashlib.sha256(row.rows).hexdigest()[:32]: {
+            row.key: {
                 "dimension": row.dimension,
                 "rows": base64.b64encode(row.rows).decode("ascii"),
             }

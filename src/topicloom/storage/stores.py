@@ -21,16 +21,15 @@ from langgraph.store.base import BaseStore, Item
 
 from topicloom.errors import ConfigurationError, SessionBusyError, StorageError
 from topicloom.storage.backend import Backend, Batch, Rows
-from topicloom.storage.base import SessionLog
-from topicloom.storage.caches import DEFAULT_BYTES, OpenSessions, body_cache
-from topicloom.storage.log import ChainLog
+from topicloom.storage.base import Storage
+from topicloom.storage.caches import DEFAULT_BYTES
 from topicloom.storage.store_items import Namespace, items_in, label, namespaces_in, put_items
 from topicloom.storage.store_rows import BatchItems, EntryItems, PackItems
 
 _SESSIONS, _VECTORS, _ARCHIVED = "%sessions", "%vectors-", "%archived-"
 
 
-class StoreStorage:
+class StoreStorage(Storage):
     """A `Storage` in a store. What the store's driver raises passes through as it is."""
 
     def __init__(
@@ -55,16 +54,15 @@ class StoreStorage:
                 f"{prefix!r} cannot be the prefix of a namespace: its parts may not be empty, nor"
                 " have a dot or NUL in them"
             )
+        super().__init__(cache_bytes=cache_bytes)
         self._store = store
         self._prefix = prefix
-        self._bodies = body_cache(cache_bytes)
-        self._logs = OpenSessions(self._make)
         self._held: set[str] = set()
         self._mutex = Lock()
 
-    def open(self, session: str) -> SessionLog:
-        """The log of a session; see `Storage.open`."""
-        return self._logs.get(session)
+    def backend(self, session: str) -> StoreBackend:
+        """Where the rows of a session are kept; see `Storage.backend`."""
+        return StoreBackend(session, self._store, self._prefix)
 
     def sessions(self) -> list[str]:
         """Names of all sessions that hold anything; see `Storage.sessions`."""
@@ -88,15 +86,12 @@ class StoreStorage:
             with self._mutex:
                 self._held.remove(session)
 
-    def _make(self, session: str) -> ChainLog:
-        return ChainLog(StoreBackend(session, self._store, self._prefix), self._bodies)
-
 
 class StoreBackend(Backend):
     """One session in a store."""
 
     def __init__(self, session: str, store: BaseStore, prefix: Namespace) -> None:
-        """A session; made by `StoreStorage.open`."""
+        """A session; made by `StoreStorage.backend`."""
         super().__init__(session)
         self._store = store
         self._prefix = prefix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
@@ -69,8 +70,8 @@ def rows_without(rows: bytes, dimension: int, keys: Collection[str]) -> bytes:
     return table[stays].tobytes()
 
 
-class Vectors:
-    """A `VectorLog` over batches. Of a key that was added twice, the newer batch counts."""
+class VectorLog:
+    """Vectors of one embedding space, by 16-hex-digit key. Safe to use from several threads."""
 
     def __init__(
         self, batches: Rows[Batch], writing: Callable[[], AbstractContextManager[None]]
@@ -86,7 +87,15 @@ class Vectors:
         self._dimension: int | None = None
 
     def load(self) -> tuple[list[str], NDArray[np.float32]]:
-        """Everything stored; see `VectorLog.load`."""
+        """Everything stored.
+
+        Returns:
+            Keys [n] without duplicates, and vectors [n, d] rounded to float16; of a key that was
+            appended twice, the newer. [0, 0] when nothing is stored.
+
+        Raises:
+            StorageError: The stored data is not vectors.
+        """
         batches = list(self._batches.scan())
         dimensions = sorted({batch.dimension for batch in batches})
         if len(dimensions) > 1:
@@ -100,7 +109,16 @@ class Vectors:
         return vectors_of(b"".join(batch.rows for batch in batches), self._dimension)
 
     def append(self, keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> None:
-        """Add vectors; see `VectorLog.append`."""
+        """Add vectors.
+
+        Args:
+            keys: Keys [n], 16 lower-case hex digits each.
+            vectors: Array [n, d]; d is the same in every call.
+
+        Raises:
+            InputError: Keys or shape are wrong.
+            StorageUnavailableError: Nothing can be written there.
+        """
         if not len(keys):
             return
         rows = rows_of(keys, vectors)
@@ -113,11 +131,17 @@ class Vectors:
                 " embedder that gives others needs another fingerprint"
             )
         with self._writing():
-            self._batches.append([Batch("", dimension, rows)])
+            key = hashlib.sha256(rows).hexdigest()[:32]
+            self._batches.append([Batch(key, dimension, rows)])
         self._dimension = dimension
 
     def remove(self, keys: Collection[str]) -> None:
-        """Remove the vectors of some keys; see `VectorLog.remove`."""
+        """Remove the vectors of some keys, where there are any.
+
+        Raises:
+            StorageError: The stored data is not vectors.
+            StorageUnavailableError: Nothing can be written there.
+        """
         newer: set[str] = set()
         with self._writing():
             for batch in reversed(list(self._batches.scan())):
