@@ -48,19 +48,18 @@ class StoredChain:
         Raises:
             MissingRecordError: The ref is not in the chain.
         """
-        if ref not in self._prevs and not self._loaded:
+        if not self._knows(ref) and not self._loaded:
             self._load()
-        if ref not in self._prevs:
+        if not self._knows(ref):
             self._take(self._entries.read([ref]))
-        if ref not in self._prevs:
+        if not self._knows(ref):
             # Somebody is writing, or it is on its way into the archive or out of it.
             with self._backend.lock(create=False):
                 self._load_archive()
                 self._take(self._entries.read([ref]))
-        known = self._prevs if ref in self._prevs else self.archive.lost
-        if ref not in known:
+        if not self._knows(ref):
             raise self._missing(ref)
-        return known[ref]
+        return self._prevs[ref] if ref in self._prevs else self.archive.lost[ref]
 
     def prevs(self) -> dict[str, str | None]:
         """The ref before each ref, of all branches, what was archived first."""
@@ -88,18 +87,19 @@ class StoredChain:
             MissingRecordError: The head is not in the chain; nothing was created.
         """
         refs = [raw.ref for raw in entries]
-        wanted = refs if head is None else [head, *refs]
-        plain = list(self._entries.read(wanted))
-        self._take(raw for raw in plain if raw.ref not in self._prevs)
-        absent = set(_absent(wanted, plain))
-        if not self.archive.loaded or any(self._has_moved(ref) for ref in absent):
-            self._load_archive()
         if head is not None:
+            # Before the lock, which creates the session: a wrong head shall leave nothing behind.
+            if not self._knows(head):
+                self._take(self._entries.read([head]))
             self.prev(head)
-        new = [raw for raw in entries if raw.ref in absent and raw.ref not in self.archive.prevs]
+            refs.insert(0, head)
         with self._backend.lock(create=True):
-            self._entries.append(new)
-        self._prevs.update((raw.ref, raw.prev) for raw in new)
+            absent = set(_absent(refs, list(self._entries.read(refs))))
+            if not self.archive.loaded or any(self._has_moved(ref) for ref in absent):
+                self._load_archive()
+            absent -= self.archive.prevs.keys()
+            self._entries.append([raw for raw in entries if raw.ref in absent])
+        self._prevs.update((raw.ref, raw.prev) for raw in entries)
 
     def move_to_archive(self, month: str, summary: Mapping[str, Any]) -> bool:
         """Move everything sound into the archive; what is not stays where it is.
@@ -196,6 +196,10 @@ class StoredChain:
             if ref not in self.archive.lost:
                 raise self._missing(ref)
         return found
+
+    def _knows(self, ref: str) -> bool:
+        """Whether it is known what comes before an entry."""
+        return ref in self._prevs or ref in self.archive.lost
 
     def _has_moved(self, ref: str) -> bool:
         """Whether an entry that is not among the chain's own was known, and not as archived."""

@@ -15,11 +15,10 @@ from typing import Any
 
 from topicloom.errors import MissingRecordError, StorageError
 from topicloom.storage.backend import Backend, Batch, Rows
-from topicloom.storage.caches import BodyCache
+from topicloom.storage.caches import BodyCache, HeadCache
 from topicloom.storage.chain import PURGED, RawEntry, draft, is_sound, link, load_body, tombstone
 from topicloom.storage.chains import StoredChain
 from topicloom.storage.packing import ArchiveCard, card_text, check_month
-from topicloom.storage.refs import HeadCache
 from topicloom.storage.vectors import MADE, VectorLog
 
 
@@ -94,7 +93,8 @@ class SessionLog:
         found = self._texts(chain, refs)
         for ref in refs:
             if ref not in found:
-                raise StorageError(self._chain(chain).mismatch(ref))
+                with self._mutex:
+                    raise StorageError(self._chain(chain).mismatch(ref))
         return [load_body(found[ref]) for ref in refs]
 
     def readable(self, chain: str, refs: Sequence[str]) -> dict[str, dict[str, Any]]:
