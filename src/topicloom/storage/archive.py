@@ -39,9 +39,9 @@ class Archive:
         """The ref before each ref that is known to have been there, and is not."""
         self.loaded = False
         self.exists = False
-        """Whether there was anything when it was looked at last."""
+        """True if there was anything when it was looked at last."""
         self.damage: str | None = None
-        """What is wrong, and the way out."""
+        """The first fault found, and the way out."""
         self._packs = packs
         self._reports = reports
         self._unreadable = False

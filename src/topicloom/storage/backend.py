@@ -1,4 +1,4 @@
-"""What a storage backend has to do: keep the rows of a session, and let nobody write beside.
+"""The contract of a storage backend: it keeps the rows of a session and lets nobody write beside.
 
 A session is kept as rows of three kinds: entries of chains, packs of archived chains, batches of
 vectors. A backend keeps each kind in whatever way suits it and gives all of them as `Rows`, of
@@ -27,7 +27,7 @@ class Row(Protocol):
 
     @property
     def key(self) -> str:
-        """What the row is known by among its rows."""
+        """The name of the row among its rows."""
         ...
 
 
@@ -108,7 +108,7 @@ class Rows(ABC, Generic[R]):
 
     @abstractmethod
     def where(self, key: str) -> str:
-        """Where a row stands, for people who look for it: a file and line, an item."""
+        """The place of a row, for people who look for it: a file and line, an item."""
 
     def read(self, keys: Sequence[str]) -> Iterable[R]:
         """Those rows of some keys that are there, unchecked, in any order."""
@@ -138,7 +138,7 @@ class Backend(ABC):
         self.mutex = RLock()
         """Held by whoever changes what this process remembers of the session."""
         self.reports: list[str] = []
-        """What was found damaged, and what became of it: a sentence each."""
+        """Damage that was found, and what became of it: a sentence each."""
 
     @abstractmethod
     def entries(self, chain: str) -> Rows[RawEntry]:
@@ -150,7 +150,7 @@ class Backend(ABC):
 
     @abstractmethod
     def packs(self, chain: str) -> Rows[Pack]:
-        """What of a chain is archived, by month: one as a rule, two after a crash."""
+        """The archived part of a chain, by month: one pack as a rule, two after a crash."""
 
     @abstractmethod
     def batches(self, space: str) -> Rows[Batch]:

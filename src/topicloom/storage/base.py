@@ -1,4 +1,4 @@
-"""Where sessions live, and the chains that each of them has."""
+"""Storages of sessions, and the names of the chains that each session has."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROSTER = "roster"
 LEDGER = "ledger"
 """Recall notes."""
 TIMELINE = "timeline"
-"""Which topic had messages on which day."""
+"""Days on which topics had messages."""
 TURNS = "turns"
 """Receipts."""
 EDITS = "edits"
@@ -39,7 +39,7 @@ EDITS = "edits"
 
 
 class Storage(ABC):
-    """Where sessions live. Safe to use from several threads."""
+    """A place where sessions live. Safe to use from several threads."""
 
     def __init__(self, *, cache_bytes: int = DEFAULT_BYTES) -> None:
         """A storage.
@@ -67,7 +67,7 @@ class Storage(ABC):
 
     @abstractmethod
     def backend(self, session: str) -> Backend:
-        """Where the rows of a session are kept; nothing is created.
+        """The rows of a session; nothing is created.
 
         Raises:
             InvalidNameError: The name is empty.

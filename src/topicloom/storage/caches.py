@@ -1,4 +1,4 @@
-"""What a process keeps in memory of what is stored: bodies, refs up to a head, open sessions."""
+"""Caches over what is stored: bodies, refs up to a head, open sessions."""
 
 from __future__ import annotations
 

@@ -159,12 +159,12 @@ def tombstone(ref: str, prev: str | None, keep: Mapping[str, Any]) -> RawEntry:
 
 
 def is_tombstone(raw: RawEntry) -> bool:
-    """Whether an entry was purged."""
+    """True if an entry was purged."""
     return _ENDS_MARKED.search(raw.body, max(0, len(raw.body) - _MARK_BYTES)) is not None
 
 
 def is_sound(raw: RawEntry) -> bool:
-    """Whether a stored entry is what its ref says it is, or what purging left of that."""
+    """True if a stored entry is what its ref says it is, or what purging left of that."""
     try:
         body = load_body(raw.body)
         mark = body.pop(PURGED, None)

@@ -105,7 +105,7 @@ class StoredChain:
         """Move everything sound into the archive; what is not stays where it is.
 
         Returns:
-            Whether there is anything.
+            True if there was anything to move.
 
         Raises:
             InputError: The summary is not JSON.
@@ -169,7 +169,7 @@ class StoredChain:
         return len(fresh | (tombstones.keys() - before.keys()))
 
     def mismatch(self, ref: str) -> str:
-        """What to tell people of an entry that is not what its ref says."""
+        """The message that an entry is not what its ref says, with its place and the way out."""
         if not list(self._entries.read([ref])):
             if self.archive.damage:
                 return f"entry {ref} of chain {self._name!r} cannot be read: {self.archive.damage}"
@@ -198,11 +198,11 @@ class StoredChain:
         return found
 
     def _knows(self, ref: str) -> bool:
-        """Whether it is known what comes before an entry."""
+        """True if it is known what comes before an entry."""
         return ref in self._prevs or ref in self.archive.lost
 
     def _has_moved(self, ref: str) -> bool:
-        """Whether an entry that is not among the chain's own was known, and not as archived."""
+        """True if an entry that is not among the chain's own was known, and not as archived."""
         return ref in self._prevs and ref not in self.archive.prevs
 
     def _sound_entries(self) -> dict[str, RawEntry]:

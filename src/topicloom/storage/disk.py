@@ -31,7 +31,7 @@ def reachable(path: Path) -> Iterator[None]:
 
 
 def read_file(path: Path) -> bytes | None:
-    """What is in a file; None when there is none.
+    """The content of a file; None when there is none.
 
     Raises:
         OSError: It cannot be read.
@@ -131,7 +131,7 @@ def replace_file(path: Path, data: bytes, *, fsync: bool) -> None:
 
 
 def fresh_name(path: Path) -> Path:
-    """Where the new content of a file is written before it takes the old one's place."""
+    """The path under which a file's new content is written before it takes the old one's place."""
     return path.with_name(path.name + ".new")
 
 

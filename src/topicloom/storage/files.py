@@ -58,7 +58,7 @@ class FileStorage(Storage):
         self._fsync = fsync
 
     def backend(self, session: str) -> FileBackend:
-        """Where the rows of a session are kept; see `Storage.backend`."""
+        """The rows of a session; see `Storage.backend`."""
         return FileBackend(session, self.root / safe_name(session), fsync=self._fsync)
 
     def sessions(self) -> list[str]:
@@ -188,7 +188,7 @@ class FileBackend(Backend):
         self._has_card = True
 
     def _check_card(self) -> bool:
-        """Whether the folder has a card.
+        """True if the folder has a card.
 
         Raises:
             StorageUnavailableError: It names another session. Some file systems take "Ann" and

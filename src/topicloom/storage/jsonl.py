@@ -25,7 +25,7 @@ from topicloom.storage.packing import lines_in
 
 @dataclass(slots=True)
 class _Seen:
-    """What is known of a file."""
+    """An index over a file."""
 
     offsets: dict[str, int] = field(default_factory=dict)
     """Bytes before the line of each ref."""
@@ -151,7 +151,7 @@ class ChainFile(Rows[RawEntry]):
 
     @property
     def _torn(self) -> Path:
-        """Where torn lines are set aside."""
+        """The file to which torn lines are moved."""
         return self._path.with_name(self._path.name + ".torn")
 
     def _at(self, seen: _Seen, refs: Sequence[str]) -> Iterator[RawEntry]:
@@ -185,7 +185,11 @@ class ChainFile(Rows[RawEntry]):
                     self._repair()
 
     def _scan(self, tell: Callable[[RawEntry], None] | None) -> bool:
-        """Index what is new; whether the file ends in the middle of a line."""
+        """Index what is new.
+
+        Returns:
+            True if the file ends in the middle of a line.
+        """
         try:
             now = os.stat(self._path)
         except FileNotFoundError:
@@ -207,7 +211,7 @@ class ChainFile(Rows[RawEntry]):
         return False
 
     def _agrees(self, now: os.stat_result) -> bool:
-        """Whether the last line indexed still stands where it did."""
+        """True if the last line indexed still stands where it did."""
         last = self._seen.last
         if last is None or now.st_size == self._seen.end:
             return True

@@ -154,7 +154,7 @@ class SessionLog:
             self._chain(chain).restore()
 
     def archived(self, chain: str) -> ArchiveCard | None:
-        """What an archived chain is filed under; None when nothing of it is archived."""
+        """The card of an archived chain; None when nothing of it is archived."""
         with self._mutex:
             return self._chain(chain).archive.card()
 
@@ -217,7 +217,7 @@ class SessionLog:
         return self._vectors(self._backend.batches(fingerprint))
 
     def reports(self) -> list[str]:
-        """What was found damaged so far, and what became of it: a sentence each.
+        """Damage found so far, and what became of it: a sentence each.
 
         Chains are looked at when they are first used, so ask again after using them.
         """

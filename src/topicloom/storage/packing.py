@@ -1,4 +1,4 @@
-"""How a chain is archived: its entries packed, and a card beside them.
+"""The format of an archive: entries packed in blocks, and a card beside them.
 
 Entries are packed in blocks of lines, each an xz stream of its own. Streams one after the other are
 what `xz` reads as one file, so an archive can be looked into with `xzcat`. Blocks are small, so
@@ -89,18 +89,18 @@ def entries_in(lines: Iterable[bytes]) -> list[RawEntry]:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveCard:
-    """What is known of an archived chain without unpacking it."""
+    """Knowledge of an archived chain without unpacking it."""
 
     month: str
     """The month it is filed under, `2026-03`."""
     summary: Mapping[str, Any]
-    """What the archiver said of it."""
+    """The archiver's words about it, JSON-native."""
     refs: Mapping[str, str | None] = field(default_factory=dict)
     """The ref before each ref."""
 
 
 def is_month(text: str) -> bool:
-    """Whether a text is a month as in `2026-03`."""
+    """True if a text is a month as in `2026-03`."""
     return _MONTH.fullmatch(text) is not None
 
 

@@ -17,12 +17,12 @@ from topicloom.storage.chain import PURGED, link
 from topicloom.storage.records import Row, record_in, shell_of
 
 _CARD_STAYS = ("topic", "messages", "count", "days", "first_at", "last_at")
-"""What stays in the summary of an archived topic: numbers and dates."""
+"""Keys that stay in the summary of an archived topic: numbers and dates."""
 
 
 @dataclass(frozen=True, slots=True)
 class PurgePlan:
-    """What a purge removes."""
+    """The entries that a purge removes, and the rest that it leaves of them."""
 
     messages: tuple[str, ...]
     """Short ids of the messages; those that were purged before are not among them."""
@@ -35,7 +35,7 @@ class PurgePlan:
 
 
 def plan_purge(log: SessionLog, refs: Sequence[str]) -> PurgePlan:
-    """What has to be removed so that some messages are gone.
+    """The plan by which some messages are removed.
 
     Args:
         log: The session's log.
@@ -107,7 +107,7 @@ def _changed(rows: Mapping[str, Row], clean: Callable[[Row], Row]) -> Iterator[t
 
 
 def _held(log: SessionLog, chain: str, wanted: Mapping[str, Row]) -> dict[str, str]:
-    """Which entries of a topic's chain are messages that are wanted: short ids by ref."""
+    """The entries of a topic's chain that are wanted messages: short ids by ref."""
     prevs = log.entries(chain)
     readable = log.readable(chain, list(prevs))
     found = {ref: _message(readable.get(ref), prevs[ref], ref, wanted) for ref in prevs}

@@ -19,11 +19,11 @@ Row = Mapping[str, Any]
 REMOVED = "(removed on request)"
 """The text of a purged message."""
 _FRAME = ("type", "role", "id", "tool_call_id", "status")
-"""What stays of a message that text alone would not give back."""
+"""Keys of a message that stay, which text alone would not give back."""
 
 
 def shell_of(record: Record) -> dict[str, Any]:
-    """What stays of a message: who spoke and when, and which tool calls its results belong to.
+    """The rest of a purged message: who spoke and when, and which tool calls its results belong to.
 
     Without these a conversation falls apart: exchanges are found by who spoke, and providers
     refuse results without calls. Names of people, arguments of calls and all texts go.

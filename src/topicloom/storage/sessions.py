@@ -148,11 +148,11 @@ class SessionStore:
         self.log.restore(topic.chain)
 
     def archived(self, topic: Topic) -> ArchiveCard | None:
-        """What an archived topic is filed under; None when nothing of it is archived."""
+        """The card of an archived topic; None when nothing of it is archived."""
         return self.log.archived(topic.chain)
 
     def plan_purge(self, session: Session, messages: Topic | Iterable[int]) -> PurgePlan:
-        """What has to be removed so that some messages are gone; nothing is removed yet.
+        """The plan by which some messages are removed; nothing is removed yet.
 
         Args:
             session: Says which branch is meant.
@@ -269,7 +269,7 @@ def _weight(record: Record) -> int:
 
 
 def _summary(topic: Topic, records: Sequence[Record]) -> dict[str, Any]:
-    """What stands beside an archived topic, for people."""
+    """The summary that stands beside an archived topic, for people."""
     return {
         "topic": topic.id,
         "name": topic.name,

@@ -61,7 +61,7 @@ class StoreStorage(Storage):
         self._mutex = Lock()
 
     def backend(self, session: str) -> StoreBackend:
-        """Where the rows of a session are kept; see `Storage.backend`."""
+        """The rows of a session; see `Storage.backend`."""
         return StoreBackend(session, self._store, self._prefix)
 
     def sessions(self) -> list[str]:
