@@ -12,6 +12,7 @@ from topicloom.storage.packing import (
     ArchiveCard,
     blocks_in,
     card_text,
+    entries_in,
     lines_in,
     pack,
     read_card,
@@ -60,7 +61,7 @@ class Archive:
         """Those of some entries that the index has and that are there, unchecked."""
         wanted = {ref for ref in refs if ref in self.prevs}
         for one in self._packs.scan() if wanted else ():
-            for raw in _entries_in(one):
+            for raw in entries_in(_lines_in(one)):
                 if raw.ref in wanted:
                     wanted.discard(raw.ref)
                     yield raw
@@ -77,7 +78,7 @@ class Archive:
         self._index(packs)
         if self._unreadable:
             raise StorageError(self.damage)
-        return [raw for one in packs for raw in _entries_in(one)]
+        return [raw for one in packs for raw in entries_in(_lines_in(one))]
 
     def sound_entries(self) -> list[RawEntry]:
         """All entries, checked, but for lost ones.
@@ -117,7 +118,7 @@ class Archive:
         Refs stay on the card, and what is lost stays lost.
         """
         for one in list(self._packs.scan()):
-            entries = merged(tombstones.get(raw.ref, raw) for raw in _entries_in(one))
+            entries = merged(tombstones.get(raw.ref, raw) for raw in entries_in(_lines_in(one)))
             listed = read_card(one.card, one.month).refs.items()
             card = card_text(summary, [RawEntry(ref, prev, b"") for ref, prev in listed])
             fresh = _pack(one.month, list(entries.values()), card if one.card else b"")
@@ -197,10 +198,6 @@ def _lines_in(one: Pack) -> Iterator[bytes]:
     for packed in one.blocks:
         for block in blocks_in(packed):
             yield from lines_in(block.text or b"")
-
-
-def _entries_in(one: Pack) -> Iterator[RawEntry]:
-    return (raw for raw in map(split_line, _lines_in(one)) if raw is not None)
 
 
 def _ref_in(line: bytes) -> str | None:

@@ -77,9 +77,10 @@ class Rows(ABC, Generic[R]):
 
     @abstractmethod
     def scan(self, *, bodies: bool = True) -> Iterable[R]:
-        """All rows as they stand now, unchecked, oldest first where the place has an order.
+        """All rows as they stand now, unchecked.
 
-        Rows that others write meanwhile may be missing, or come twice.
+        Batches come in the order in which they were appended, others in any. Rows that others
+        write meanwhile may be missing, or come twice.
 
         Args:
             bodies: False where the bodies of entries and the blocks of packs are not needed: they
@@ -93,10 +94,9 @@ class Rows(ABC, Generic[R]):
     def replace(self, rows: Sequence[R], remove: Collection[str] = ()) -> None:
         """Put rows in the place of those of the same key, then remove others.
 
-        New ones come before those that are there, where the place has an order. A row is whole
-        and could be read back before the one that it replaces goes, and before anything is
-        removed: killed in between, every row is there as it was or as it shall be, and the same
-        call again finishes. What is as it should be already is left alone.
+        A row is whole and could be read back before the one that it replaces goes, and before
+        anything is removed: killed in between, every row is there as it was or as it shall be,
+        and the same call again finishes. What is as it should be already is left alone.
 
         Args:
             rows: What shall be there.
@@ -116,11 +116,13 @@ class Rows(ABC, Generic[R]):
         return [row for row in self.scan() if row.key in wanted]
 
     def append(self, rows: Sequence[R]) -> None:
-        """Add rows at the end, whole or not at all, and see to it that they last.
+        """Add rows behind those that are there, and see to it that they last.
 
-        Once it returns, they and everything that could be read before them would survive a power
-        cut, unless the backend was told not to wait for that; so a call without rows has a
-        meaning. Entries whose key is there already are not written again.
+        The caller has looked, under the lock, that none of them is there. Killed half-way, none or
+        the first of them are there. Once it returns, they
+        and everything that could be read before them survive a power cut, unless the backend was
+        told not to wait for that; so a call without rows has a meaning. This is `replace` unless
+        it is written anew, which will do where that puts new rows last.
         """
         self.replace(rows)
 

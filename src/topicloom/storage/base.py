@@ -11,7 +11,6 @@ from topicloom.storage.log import SessionLog
 from topicloom.storage.vectors import VectorLog
 
 __all__ = [
-    "DEFAULT_BYTES",
     "EDITS",
     "LEDGER",
     "ROSTER",

@@ -114,7 +114,7 @@ class ChainFile(Rows[RawEntry]):
     def replace(self, rows: Sequence[RawEntry], remove: Collection[str] = ()) -> None:
         """Rewrite the file, or remove it when nothing is left; see `Rows.replace`.
 
-        Lines that are no entries stay.
+        New entries come before the others. Lines that are no entries stay.
         """
         fresh = {raw.ref: raw for raw in rows}
         with self._mutex, reachable(self._path):
