@@ -38,9 +38,9 @@ from topicloom.roles.responder import RESPONDER
 from topicloom.state.plan import Plan, SearchIntent
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
+from topicloom.storage.file_rows import vectors_in
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
-from topicloom.storage.vectors import VectorFile
 
 CANDIDATES, PICKS = 50, 5
 PARTS = 30
@@ -66,7 +66,7 @@ def gold(folder: Path, vectors: Path | None) -> None:
     corpus = [json.loads(line) for line in (folder / "hotpotqa_dev_corpus.jsonl").open()]
     questions = [json.loads(line) for line in (folder / "hotpotqa_dev_questions.jsonl").open()]
     documents = [Document(c["text"], metadata={"title": c["title"]}) for c in corpus]
-    kept = VectorFile(vectors, nullcontext) if vectors else None
+    kept = vectors_in(vectors, nullcontext) if vectors else None
     shelf = DocumentShelf(documents, default_embedder(), kept)
     began = time.perf_counter()
     shelf.prepare()

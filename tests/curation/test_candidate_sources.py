@@ -35,7 +35,7 @@ from topicloom.state.curation import PREVIEW_TOKENS, one_line
 from topicloom.state.plan import Plan, SearchIntent
 from topicloom.state.records import Record
 from topicloom.state.topics import Topic
-from topicloom.storage.vectors import VectorFile
+from topicloom.storage.file_rows import vectors_in
 
 DATA = Path(os.environ.get("TOPICLOOM_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ANY = SearchIntent()
@@ -211,7 +211,7 @@ class TestLore:
     def test_vectors_are_made_once(self, tmp_path: Path) -> None:
         embedder = Counting()
         for _ in range(2):
-            kept = VectorFile(tmp_path / "lore.bin", nullcontext)
+            kept = vectors_in(tmp_path / "lore.bin", nullcontext)
             shelf = DocumentShelf(DOCUMENTS[:4], embedder, kept)
             assert shelf.find("van", 5).cosine
         assert sorted(embedder.texts.count(t) for t in set(embedder.texts)) == [1, 1, 1, 1, 2]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from dict_storage import DictStorage, Tables
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
@@ -53,11 +54,14 @@ def sqlite(tmp_path: Path) -> Iterator[BaseStore]:
         yield store
 
 
-@pytest.fixture(params=["files", "memory", "sqlite", "postgres"])
+@pytest.fixture(params=["files", "memory", "sqlite", "postgres", "dicts"])
 def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Reopen:
     """A place of its own, empty."""
     if request.param == "files":
         return lambda: FileStorage(tmp_path / "root", fsync=False)
+    if request.param == "dicts":
+        tables: Tables = {}
+        return lambda: DictStorage(tables)
     store: BaseStore = request.getfixturevalue(request.param)
     prefix = ("topicloom", f"test-{next(_numbers)}")
     return lambda: StoreStorage(store, prefix=prefix)

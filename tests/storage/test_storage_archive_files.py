@@ -161,6 +161,17 @@ def test_a_purge_killed_between_any_two_steps(tmp_path: Path, before: str) -> No
     assert kills >= 4
 
 
+def test_a_purge_removes_what_a_crash_left_half_written(tmp_path: Path) -> None:
+    head = filled(tmp_path)
+    for name in (PLAIN, PACKED, CARD):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / (name + ".new")).write_bytes(b"secret words")
+    log = opened(tmp_path)
+    log.purge(CHAIN, [log.refs(CHAIN, head)[1]])
+    assert files_in(tmp_path) == {PLAIN}
+    assert b"secret" not in everything_in(tmp_path)
+
+
 def everything_in(root: Path) -> bytes:
     """All that is written under a folder, archives unpacked."""
     found = b""

@@ -138,13 +138,13 @@ def test_a_damaged_archive(harm: Callable[[BaseStore], None]) -> None:
     log = opened(store)
     refs = log.refs(CHAIN, head)
     assert len(refs) == 3
-    with pytest.raises(StorageError, match="Restore its items from a backup"):
+    with pytest.raises(StorageError, match="Restore it from a backup"):
         log.read(CHAIN, refs)
     assert log.readable(CHAIN, refs) == {}
     assert len(log.reports()) == 1
     later = log.append(CHAIN, head, said("more"))
     for move in (archive, restore):
-        with pytest.raises(StorageError, match="Restore its items from a backup"):
+        with pytest.raises(StorageError, match="Restore it from a backup"):
             move(opened(store))
     assert opened(store).append(CHAIN, None, said(*TEXTS)) == head
     assert texts_at(store, later) == [*TEXTS, "more"]

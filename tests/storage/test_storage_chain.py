@@ -11,31 +11,45 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicloom.errors import InputError, StorageError
-from topicloom.storage.chain import decode_line, encode_line, link, split_tail
+from topicloom.storage.chain import (
+    RawEntry,
+    draft,
+    dump_body,
+    join_line,
+    link,
+    load_body,
+    split_line,
+    split_tail,
+)
 
 
 @given(bodies, st.none() | refs)
 def test_a_line_holds_an_entry(body: dict[str, Any], prev: str | None) -> None:
     ref = link(prev, body)
-    line = encode_line(body, prev, ref)
+    line = join_line(draft(prev, body))
     assert line.count(b"\n") == 1
     assert line.endswith(b"\n")
     assert split_tail(line) == (ref, None if prev == "0" * 16 else prev)
-    entry = decode_line(line)
-    assert repr(entry.body) == repr(joined(body))
-    assert link(prev, entry.body) == ref
+    entry = split_line(line)
+    assert entry is not None
+    assert repr(load_body(entry.body)) == repr(joined(body))
+    assert link(prev, load_body(entry.body)) == ref
     whole = json.loads(line)
     assert list(whole)[-2:] == ["prev", "ref"]
 
 
+def line_of(body: dict[str, Any], prev: str | None, ref: str) -> bytes:
+    return join_line(RawEntry(ref, prev, dump_body(body)))
+
+
 def test_the_shape_of_a_line() -> None:
-    assert encode_line({"b": "né", "a": 1}, None, "0123456789abcdef") == (
+    assert line_of({"b": "né", "a": 1}, None, "0123456789abcdef") == (
         '{"b":"né","a":1,"prev":"0000000000000000","ref":"0123456789abcdef"}\n'.encode()
     )
-    assert encode_line({}, "f" * 16, "0" * 15 + "1") == (
+    assert line_of({}, "f" * 16, "0" * 15 + "1") == (
         b'{"prev":"ffffffffffffffff","ref":"0000000000000001"}\n'
     )
-    assert encode_line({"x": "é\ud800"}, None, "0" * 16).startswith(rb'{"x":"\u00e9\ud800",')
+    assert line_of({"x": "é\ud800"}, None, "0" * 16).startswith(rb'{"x":"\u00e9\ud800",')
 
 
 def test_refs_do_not_change_between_versions() -> None:
@@ -53,7 +67,7 @@ def test_order_and_time_do_not_count() -> None:
 @pytest.mark.parametrize("key", ["prev", "ref", "purged"])
 def test_reserved_keys(key: str) -> None:
     with pytest.raises(InputError, match=key):
-        encode_line({key: 1}, None, "0" * 16)
+        line_of({key: 1}, None, "0" * 16)
 
 
 @pytest.mark.parametrize(
@@ -71,5 +85,7 @@ def test_reserved_keys(key: str) -> None:
     ],
 )
 def test_lines_that_are_none(line: bytes) -> None:
-    with pytest.raises(StorageError):
-        decode_line(line)
+    raw = split_line(line)
+    if raw is not None:
+        with pytest.raises(StorageError):
+            load_body(raw.body)

@@ -11,10 +11,26 @@ from chain_data import bodies, joined, refs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.storage.cards import card_text, read_card
-from topicloom.storage.chain import RawEntry, draft, join_line, load_body
-from topicloom.storage.packing import BLOCK_BYTES, blocks_in, entries_in, lines_in, pack, unpack
-from topicloom.storage.tombstones import is_sound, is_tombstone, merged, tombstone
+from topicloom.storage.chain import (
+    RawEntry,
+    draft,
+    is_sound,
+    is_tombstone,
+    join_line,
+    load_body,
+    merged,
+    tombstone,
+)
+from topicloom.storage.packing import (
+    BLOCK_BYTES,
+    blocks_in,
+    card_text,
+    entries_in,
+    lines_in,
+    pack,
+    read_card,
+    unpack,
+)
 
 
 @given(st.lists(bodies, max_size=6))

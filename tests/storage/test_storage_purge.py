@@ -80,6 +80,17 @@ def test_it_does_not_come_back(reopen: Reopen) -> None:
         assert texts_at(reopen(), head) == [None, "b"]
 
 
+def test_it_does_not_come_back_through_who_knew_it_before(reopen: Reopen) -> None:
+    """A step that another process runs again finds the entry, though it has moved meanwhile."""
+    log, other = reopen().open("s"), reopen().open("s")
+    head = log.append(CHAIN, None, said("a", "b"))
+    first, _ = other.refs(CHAIN, head)
+    log.archive(CHAIN, "2026-03", {})
+    log.purge(CHAIN, [str(head)])
+    assert other.append(CHAIN, first, said("b")) == head
+    assert texts_at(reopen(), head) == ["a", None]
+
+
 def test_the_chain_goes_on(reopen: Reopen) -> None:
     log = reopen().open("s")
     head = log.append(CHAIN, None, said("a"))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicloom.errors import StorageError
-from topicloom.storage.refs import HeadCache, Refs
+from topicloom.storage.caches import HeadCache, Refs
 
 
 def view(text: str) -> Refs:

@@ -23,8 +23,8 @@ from topicloom.perception.sources.lore import Shelf
 from topicloom.perception.sources.shelves import DocumentShelf, StoreShelf
 from topicloom.state.curation import CurationPolicy
 from topicloom.storage.base import VectorLog
+from topicloom.storage.file_rows import vectors_in
 from topicloom.storage.names import safe_name
-from topicloom.storage.vectors import VectorFile
 
 
 def curation_node(domain: Domain, deps: Deps) -> Runnable[Any, Any]:
@@ -75,4 +75,4 @@ def _kept_in(folder: Path, embedder: Embedder) -> VectorLog:
         with FileLock(folder / ".lore"):
             yield
 
-    return VectorFile(folder / f"lore-{safe_name(embedder.fingerprint)}.bin", writing)
+    return vectors_in(folder / f"lore-{safe_name(embedder.fingerprint)}.bin", writing)

@@ -10,7 +10,7 @@ from topicloom.perception.embedder import Embedder, Vectors
 from topicloom.state.records import Record
 from topicloom.storage.base import SessionLog
 from topicloom.storage.chain import link
-from topicloom.storage.removed import row_of
+from topicloom.storage.records import row_of
 from topicloom.storage.vectors import made_key
 
 

@@ -8,6 +8,12 @@ same ref. On disk an entry is one JSON line that ends in a tail of fixed width:
 
 `prev` and `ref` can be cut off its end without parsing the body, and `grep`, `jq` and an
 editor can read the rest.
+
+What purging leaves of an entry is a *tombstone*. It keeps the ref and the prev, so that the chain
+stays whole, and of the body only what it was told to keep. The mark in it is a hash of that rest: a
+tombstone edited by hand is found out like any other entry.
+
+    {"seq":1,"role":"user","purged":"1d0b7e3a90c2f468","prev":"0000000000000000","ref":"9f2c..."}
 """
 
 from __future__ import annotations
@@ -15,8 +21,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from topicloom.errors import InputError, StorageError
@@ -27,20 +32,10 @@ _TAIL_BYTES = len('"prev":"0123456789abcdef","ref":"0123456789abcdef"}\n')
 _TAIL = re.compile(rb'[{,]"prev":"([0-9a-f]{16})","ref":"([0-9a-f]{16})"\}\n')
 _UNIDENTIFYING = "time"
 PURGED = "purged"
-"""Marks a body that was purged; see `tombstones`."""
+"""Marks a tombstone."""
 _RESERVED = ("prev", "ref", PURGED)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry of a chain, parsed."""
-
-    body: dict[str, Any]
-    """What was appended, keys in their order."""
-    prev: str | None
-    """Ref of the entry before it; None for a first entry."""
-    ref: str
-    """Its own ref, 16 hex digits."""
+_ENDS_MARKED = re.compile(rb'[{,]"purged":"[0-9a-f]{16}"\}\Z')
+_MARK_BYTES = len(',"purged":"0123456789abcdef"}')
 
 
 class RawEntry(NamedTuple):
@@ -49,7 +44,12 @@ class RawEntry(NamedTuple):
     ref: str
     prev: str | None
     body: bytes
-    """The body as compact JSON in UTF-8."""
+    """The body as compact JSON in UTF-8; empty where it was not read."""
+
+    @property
+    def key(self) -> str:
+        """The ref."""
+        return self.ref
 
 
 def link(prev: str | None, body: Mapping[str, Any]) -> str:
@@ -117,27 +117,6 @@ def load_body(text: bytes) -> dict[str, Any]:
     return body
 
 
-def encode_line(body: Mapping[str, Any], prev: str | None, ref: str) -> bytes:
-    """The line of an entry, newline included.
-
-    Raises:
-        InputError: The body cannot be JSON, or uses the key "prev", "ref" or "purged".
-    """
-    return join_line(RawEntry(ref, prev, dump_body(body)))
-
-
-def decode_line(line: bytes) -> Entry:
-    """An entry from its line.
-
-    Raises:
-        StorageError: The line is not an entry.
-    """
-    raw = split_line(line)
-    if raw is None:
-        raise StorageError("a line is not an entry of a chain")
-    return Entry(load_body(raw.body), raw.prev, raw.ref)
-
-
 def join_line(raw: RawEntry) -> bytes:
     """The line of an entry whose body is text, newline included."""
     comma = b"" if raw.body == b"{}" else b","
@@ -161,6 +140,51 @@ def split_tail(line: bytes) -> tuple[str, str | None] | None:
         return None
     prev, ref = match[1].decode("ascii"), match[2].decode("ascii")
     return ref, None if prev == NO_PREV else prev
+
+
+def tombstone(ref: str, prev: str | None, keep: Mapping[str, Any]) -> RawEntry:
+    """The entry that takes the place of a purged one.
+
+    Args:
+        ref: Ref of the entry.
+        prev: Ref of the entry before it.
+        keep: What stays of its body, JSON-native.
+
+    Raises:
+        InputError: What stays cannot be JSON, or uses a reserved key.
+    """
+    comma = "," if keep else ""
+    mark = f'{comma}"{PURGED}":"{link(ref, keep)}"}}'
+    return RawEntry(ref, prev, dump_body(keep)[:-1] + mark.encode("ascii"))
+
+
+def is_tombstone(raw: RawEntry) -> bool:
+    """True if an entry was purged."""
+    return _ENDS_MARKED.search(raw.body, max(0, len(raw.body) - _MARK_BYTES)) is not None
+
+
+def is_sound(raw: RawEntry) -> bool:
+    """True if a stored entry is what its ref says it is, or what purging left of that."""
+    try:
+        body = load_body(raw.body)
+        mark = body.pop(PURGED, None)
+        if mark is None:
+            return link(raw.prev, body) == raw.ref
+        return bool(mark == link(raw.ref, body))
+    except (StorageError, InputError):
+        return False
+
+
+def merged(*parts: Iterable[RawEntry]) -> dict[str, RawEntry]:
+    """Entries by ref, in order; of one that stands in several parts, the tombstone, else the first.
+
+    What was purged on purpose does not come back with a copy that a crash left behind.
+    """
+    entries: dict[str, RawEntry] = {}
+    for raw in (raw for part in parts for raw in part):
+        if raw.ref not in entries or is_tombstone(raw):
+            entries[raw.ref] = raw
+    return entries
 
 
 def _dumps(data: Any, *, ascii_only: bool, sort: bool = False) -> str:

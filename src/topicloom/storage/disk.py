@@ -30,6 +30,18 @@ def reachable(path: Path) -> Iterator[None]:
         ) from error
 
 
+def read_file(path: Path) -> bytes | None:
+    """The content of a file; None when there is none.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
 def append_bytes(path: Path, data: bytes, *, fsync: bool) -> None:
     """Append to a file, making it and its folders where needed; whole or not at all.
 
@@ -119,7 +131,7 @@ def replace_file(path: Path, data: bytes, *, fsync: bool) -> None:
 
 
 def fresh_name(path: Path) -> Path:
-    """Where the new content of a file is written before it takes the old one's place."""
+    """The path under which a file's new content is written before it takes the old one's place."""
     return path.with_name(path.name + ".new")
 
 

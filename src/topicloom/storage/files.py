@@ -15,32 +15,27 @@ Names are made safe by `names.safe_name`. Nothing is created before the first ap
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
 from topicloom.errors import SessionBusyError, StorageUnavailableError
-from topicloom.storage.archive_file import ArchiveFile
-from topicloom.storage.base import SessionLog, VectorLog
-from topicloom.storage.bodies import DEFAULT_BYTES, BodyCache
-from topicloom.storage.cards import ArchiveCard
-from topicloom.storage.chain import RawEntry
-from topicloom.storage.disk import make_folder, reachable, replace_file
-from topicloom.storage.file_chain import FileChain, Spot
-from topicloom.storage.log import ChainLog
+from topicloom.storage.backend import Backend, Batch, Rows
+from topicloom.storage.base import Storage
+from topicloom.storage.caches import DEFAULT_BYTES
+from topicloom.storage.disk import make_folder, reachable, read_file, replace_file
+from topicloom.storage.file_rows import BatchFile, PackFiles
+from topicloom.storage.jsonl import ChainFile
 from topicloom.storage.names import original_name, safe_name
-from topicloom.storage.shelf import Shelf
-from topicloom.storage.vectors import VectorFile
 
 _CARD = "session.json"
-_OPEN_SESSIONS = 64
 _APPEND_SECONDS = 30.0
 
 
-class FileStorage:
+class FileStorage(Storage):
     """A `Storage` in a folder."""
 
     def __init__(self, root: Path, *, fsync: bool = True, cache_bytes: int = DEFAULT_BYTES) -> None:
@@ -58,14 +53,13 @@ class FileStorage:
             raise StorageUnavailableError(
                 f"cannot use {root} for storage: it is not a folder. Choose another"
             )
+        super().__init__(cache_bytes=cache_bytes)
         self.root = root
         self._fsync = fsync
-        self._cache = BodyCache(cache_bytes)
-        self._logs = Shelf(self._make, _OPEN_SESSIONS)
 
-    def open(self, session: str) -> SessionLog:
-        """The log of a session; see `Storage.open`."""
-        return self._logs.get(session)
+    def backend(self, session: str) -> FileBackend:
+        """The rows of a session; see `Storage.backend`."""
+        return FileBackend(session, self.root / safe_name(session), fsync=self._fsync)
 
     def sessions(self) -> list[str]:
         """Names of all sessions that hold anything; see `Storage.sessions`."""
@@ -96,159 +90,78 @@ class FileStorage:
         finally:
             lock.release()
 
-    def _make(self, session: str) -> FileLog:
-        folder = self.root / safe_name(session)
-        return FileLog(session, folder, bodies=self._cache, fsync=self._fsync)
 
+class FileBackend(Backend):
+    """One session in its folder."""
 
-class FileLog(ChainLog):
-    """The log of one session in its folder."""
-
-    def __init__(self, session: str, folder: Path, *, bodies: BodyCache, fsync: bool) -> None:
-        """A log; made by `FileStorage.open`.
+    def __init__(self, session: str, folder: Path, *, fsync: bool) -> None:
+        """A session; made by `FileStorage.backend`.
 
         Raises:
             StorageUnavailableError: The folder cannot be read, or is another session's.
         """
-        super().__init__(session, bodies)
+        super().__init__(session)
         self._folder = folder
         self._fsync = fsync
-        self._chains: dict[str, FileChain] = {}
+        self._files: dict[str, tuple[ChainFile, PackFiles]] = {}
         self._lock = FileLock(folder / ".lock", timeout=_APPEND_SECONDS)
         with reachable(folder):
             self._has_card = self._check_card()
 
-    def entries(self, chain: str) -> Mapping[str, str | None]:
-        """The ref before each ref of a chain; see `SessionLog.entries`."""
-        with self._holding(chain) as files:
-            return files.refs()
+    def entries(self, chain: str) -> ChainFile:
+        """The file of a chain; see `Backend.entries`."""
+        return self._of(chain)[0]
 
-    def restore(self, chain: str) -> None:
-        """Move a chain back out of the archive; see `SessionLog.restore`."""
-        with self._holding(chain) as files:
-            files.sweep()
-            files.restore()
+    def packs(self, chain: str) -> PackFiles:
+        """The archived files of a chain; see `Backend.packs`."""
+        return self._of(chain)[1]
 
-    def archived(self, chain: str) -> ArchiveCard | None:
-        """What an archived chain is filed under; see `SessionLog.archived`."""
-        with self._mutex, reachable(self._folder):
-            return self._files(chain).card()
+    def batches(self, space: str) -> BatchFile:
+        """The file of an embedding space; see `Backend.batches`."""
+        return BatchFile(self._folder / f"vectors-{safe_name(space)}.bin")
 
-    def vectors(self, fingerprint: str) -> VectorLog:
-        """The vectors of one embedding space; see `SessionLog.vectors`."""
-        path = self._folder / f"vectors-{safe_name(fingerprint)}.bin"
-        return VectorFile(path, self._writing)
-
-    def _append(self, chain: str, head: str | None, entries: Sequence[RawEntry]) -> None:
-        files = self._files(chain)
-        if head is not None:
-            # Before the lock, which makes a folder: a wrong head shall leave nothing behind.
-            self._spot(chain, head)
-        with self._writing(), reachable(files.plain.path):
-            files.settle()
-            files.append(entries)
-
-    def _archive(self, chain: str, month: str, summary: Mapping[str, Any]) -> bool:
-        with self._holding(chain) as files:
-            files.sweep()
-            return files.archive(month, summary)
-
-    def _purge(
-        self, chain: str, tombstones: Mapping[str, RawEntry], summary: Mapping[str, Any]
-    ) -> int:
-        with self._holding(chain) as files:
-            files.sweep()
-            return files.purge(tombstones, summary)
-
-    def _all_vectors(self) -> Iterable[VectorLog]:
+    def spaces(self) -> Iterable[Rows[Batch]]:
+        """The files of every embedding space; see `Backend.spaces`."""
         with reachable(self._folder):
-            paths = sorted(self._folder.glob("vectors-*.bin"))
-        return [VectorFile(path, self._writing) for path in paths]
-
-    def _prev(self, chain: str, ref: str) -> str | None:
-        return self._spot(chain, ref).place.prev
-
-    def _fetch(self, chain: str, refs: Sequence[str]) -> Iterable[RawEntry]:
-        with self._mutex:
-            spots = [(ref, self._spot(chain, ref)) for ref in refs]
-        files = self._files(chain)
-        moved: list[str] = []
-        with reachable(files.plain.path):
-            for raw in files.read(spots):
-                if raw.body:
-                    yield raw
-                else:
-                    moved.append(raw.ref)
-        if moved:
-            # Another process has archived, restored or purged. With the lock held it does not.
-            with self._holding(chain):
-                files.settle(anew=True)
-                found = list(files.read([(ref, self._spot(chain, ref)) for ref in moved]))
-            yield from found
-
-    def _mismatch(self, chain: str, ref: str) -> str:
-        spot = self._spot(chain, ref)
-        if isinstance(spot.part, ArchiveFile) and spot.part.damage:
-            return f"entry {ref} of chain {chain!r} cannot be read: {spot.part.damage}"
-        with reachable(self._folder):
-            place = spot.part.whereabouts(spot.place)
-        return (
-            f"{place}: entry {ref} is not what was written. If"
-            " you changed it, change it back: storage is append-only. Otherwise restore the file"
-            " from a backup"
-        )
-
-    def _spot(self, chain: str, ref: str) -> Spot:
-        """Where an entry is; looks at the disk only for an entry not known yet."""
-        files = self._files(chain)
-        with self._mutex, reachable(files.plain.path):
-            spot = files.spot(ref)
-            if spot is None:
-                torn = files.refresh()
-                spot = files.spot(ref)
-                if torn or spot is None:
-                    # The end of a line is missing, or an entry is on its way from one file to
-                    # another. With the lock held, nobody is writing.
-                    with self._holding(chain):
-                        spot = files.spot(ref)
-        if spot is None:
-            raise self._missing(chain, ref)
-        return spot
-
-    def _files(self, chain: str) -> FileChain:
-        files = self._chains.get(chain)
-        if files is None:
-            *folders, name = (safe_name(part) for part in chain.split("/"))
-            folder = self._folder.joinpath(*folders)
-            files = FileChain(folder, name, fsync=self._fsync, reports=self._reports)
-            files = self._chains.setdefault(chain, files)
-        return files
+            return [BatchFile(path) for path in sorted(self._folder.glob("vectors-*.bin"))]
 
     @contextmanager
-    def _holding(self, chain: str) -> Iterator[FileChain]:
-        """A chain brought up to date, and nobody else writes to the session.
-
-        Nothing is created: a session that has no folder has nothing that could be written to.
-        """
-        files = self._files(chain)
-        with self._mutex, reachable(files.plain.path):
-            if not self._folder.is_dir():
-                yield files
+    def lock(self, *, create: bool) -> Iterator[None]:
+        """Keep other threads and processes from writing; see `Backend.lock`."""
+        with self.mutex:
+            with reachable(self._folder):
+                if create:
+                    make_folder(self._folder, fsync=self._fsync)
+                there = self._folder.is_dir()
+            if not there:
+                yield
                 return
             with self._locked():
-                files.settle()
-                yield files
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """The folder exists, and no other thread or process writes to this session."""
-        with self._mutex:
-            with reachable(self._folder):
-                make_folder(self._folder, fsync=self._fsync)
-            with self._locked():
-                with reachable(self._folder):
-                    self._write_card()
+                if create:
+                    with reachable(self._folder):
+                        self._write_card()
                 yield
+
+    def sweep(self, chain: str, *, torn: bool = False) -> None:
+        """Remove what a crash left half-written; see `Backend.sweep`."""
+        entries, packs = self._of(chain)
+        entries.sweep(torn=torn)
+        packs.sweep()
+
+    def _of(self, chain: str) -> tuple[ChainFile, PackFiles]:
+        with self.mutex:
+            if chain not in self._files:
+                *folders, name = (safe_name(part) for part in chain.split("/"))
+                folder = self._folder.joinpath(*folders)
+                entries = ChainFile(
+                    folder / f"{name}.jsonl",
+                    fsync=self._fsync,
+                    reports=self.reports,
+                    mutex=self.mutex,
+                    lock=partial(self.lock, create=False),
+                )
+                self._files[chain] = entries, PackFiles(folder, name, fsync=self._fsync)
+            return self._files[chain]
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -275,7 +188,7 @@ class FileLog(ChainLog):
         self._has_card = True
 
     def _check_card(self) -> bool:
-        """Whether the folder has a card.
+        """True if the folder has a card.
 
         Raises:
             StorageUnavailableError: It names another session. Some file systems take "Ann" and
@@ -292,9 +205,8 @@ class FileLog(ChainLog):
 
 def _name_on_card(folder: Path) -> str | None:
     """The true name of the session in a folder; None when it is not a session's folder."""
-    try:
-        text = (folder / _CARD).read_bytes()
-    except FileNotFoundError:
+    text = read_file(folder / _CARD)
+    if text is None:
         return None
     try:
         name = json.loads(text)["name"]

@@ -1,209 +1,257 @@
-"""One chain in one JSONL file: where its entries are, and how more are added."""
+"""The entries of one chain in one JSONL file."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from threading import RLock
 
+from topicloom.storage.backend import Rows
 from topicloom.storage.chain import RawEntry, join_line, split_line, split_tail
-from topicloom.storage.disk import append_bytes, remove_file, replace_file, sync_file
+from topicloom.storage.disk import (
+    append_bytes,
+    fresh_name,
+    reachable,
+    read_file,
+    remove_file,
+    replace_file,
+    sync_file,
+)
 from topicloom.storage.packing import lines_in
-
-
-class Place(NamedTuple):
-    """Where an entry is in its file."""
-
-    offset: int
-    """Bytes before it; in an archive, in the text of its block."""
-    length: int
-    """Bytes, newline included; 0 for an entry that is known of but not there any more."""
-    prev: str | None
-    block: tuple[int, int] = (0, 0)
-    """In an archive, where the block is: bytes before it, and its size."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What is known of a file."""
+    """An index over a file."""
 
-    places: dict[str, Place] = field(default_factory=dict)
+    offsets: dict[str, int] = field(default_factory=dict)
+    """Bytes before the line of each ref."""
     inode: int | None = None
     end: int = 0
     """Bytes indexed; always at the end of a line."""
     synced: int = 0
     """Bytes known to survive a power cut."""
     lines: int = 0
-    last: str | None = None
-    """Ref of the last entry indexed."""
-    last_place: Place | None = None
+    last: tuple[str, str | None] | None = None
+    """Ref and prev of the last entry indexed."""
 
 
-class ChainFile:
+class ChainFile(Rows[RawEntry]):
     """An index over one file, kept up with what other processes append.
 
-    The index holds offsets and refs and no bodies, and is built without parsing any JSON. Where
-    another process has rewritten the file, the index is found out by the refs at the ends of the
-    lines. Not safe for several threads: the log that owns it holds a lock. All methods raise
-    OSError where the system does; a file that is not there is an empty chain.
+    The index holds offsets and no bodies, and is built without parsing any JSON. Where another
+    process has rewritten the file, the index is found out by the refs at the ends of the lines.
+    A file that is not there is an empty chain.
     """
 
-    def __init__(self, path: Path, *, fsync: bool, reports: list[str]) -> None:
-        """An index, empty until the first `refresh`.
+    def __init__(
+        self,
+        path: Path,
+        *,
+        fsync: bool,
+        reports: list[str],
+        mutex: RLock,
+        lock: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        """An index, empty until something is read.
 
         Args:
             path: The file, which need not exist.
             fsync: Whether an append waits until it would survive a power cut.
             reports: Where to say what was found damaged.
+            mutex: Held while the index changes.
+            lock: Keeps other processes from writing to the session.
         """
-        self.path = path
+        self._path = path
         self._fsync = fsync
         self._reports = reports
+        self._mutex = mutex
+        self._lock = lock
         self._seen = _Seen()
 
-    @property
-    def places(self) -> Mapping[str, Place]:
-        """The entries that the file had at the last `refresh`, in its order."""
-        return self._seen.places
+    def scan(self, *, bodies: bool = True) -> list[RawEntry]:
+        """All entries; see `Rows.scan`."""
+        found: list[RawEntry] = []
+        with self._mutex, reachable(self._path):
+            self._seen = _Seen()
+            self._refresh(lambda raw: found.append(raw if bodies else raw._replace(body=b"")))
+        return found
+
+    def read(self, keys: Sequence[str]) -> list[RawEntry]:
+        """Those of some entries that are there; see `Rows.read`."""
+        with reachable(self._path):
+            seen = self._seen
+            found = list(self._at(seen, keys))
+            if len(found) < len(keys):
+                there = {raw.ref for raw in found}
+                absent = [ref for ref in keys if ref not in there]
+                with self._mutex:
+                    if any(ref in seen.offsets for ref in absent):
+                        self._seen = _Seen()
+                    self._refresh()
+                    found += self._at(self._seen, absent)
+        return found
+
+    def append(self, rows: Sequence[RawEntry]) -> None:
+        """Add those entries that are not there yet, in one write; see `Rows.append`."""
+        with self._mutex, reachable(self._path):
+            self._refresh()
+            lines = [join_line(raw) for raw in rows if raw.ref not in self._seen.offsets]
+            if lines:
+                append_bytes(self._path, b"".join(lines), fsync=self._fsync)
+                self._seen.inode = os.stat(self._path).st_ino
+                for line in lines:
+                    self._index(line)
+            elif self._fsync and self._seen.synced < self._seen.end:
+                # Whoever wrote these may have crashed before they were safe, and the caller is
+                # about to write a checkpoint that counts on them.
+                sync_file(self._path)
+            self._seen.synced = self._seen.end
+
+    def replace(self, rows: Sequence[RawEntry], remove: Collection[str] = ()) -> None:
+        """Rewrite the file, or remove it when nothing is left; see `Rows.replace`.
+
+        New entries come before the others. Lines that are no entries stay.
+        """
+        fresh = {raw.ref: raw for raw in rows}
+        with self._mutex, reachable(self._path):
+            self._refresh()
+            old = lines_in(read_file(self._path) or b"")
+            refs = [_ref_of(line) for line in old]
+            lines = [join_line(raw) for ref, raw in fresh.items() if ref not in set(refs)]
+            for ref, line in zip(refs, old, strict=True):
+                if ref not in remove:
+                    lines.append(join_line(fresh[ref]) if ref in fresh else line)
+            if lines == old:
+                return
+            if lines:
+                replace_file(self._path, b"".join(lines), fsync=self._fsync)
+            else:
+                remove_file(self._path, fsync=self._fsync)
+            self._seen = _Seen()
+            self._refresh()
+            self._seen.synced = self._seen.end
+
+    def where(self, key: str) -> str:
+        """The file and the number of an entry's line, from 1, as editors count."""
+        with reachable(self._path), self._path.open("rb") as file:
+            number = file.read(self._seen.offsets[key]).count(b"\n") + 1
+        return f"{self._path}, line {number}"
+
+    def sweep(self, *, torn: bool) -> None:
+        """Remove what a crash left half-written; see `Backend.sweep`."""
+        with self._mutex, reachable(self._path):
+            self._refresh()
+            remove_file(fresh_name(self._path), fsync=self._fsync)
+            if torn:
+                remove_file(self._torn, fsync=self._fsync)
 
     @property
-    def torn(self) -> Path:
-        """Where torn lines are set aside."""
-        return self.path.with_name(self.path.name + ".torn")
+    def _torn(self) -> Path:
+        """The file to which torn lines are moved."""
+        return self._path.with_name(self._path.name + ".torn")
 
-    def forget(self) -> None:
-        """Have the next `refresh` look at the whole file again."""
-        self._seen = _Seen()
+    def _at(self, seen: _Seen, refs: Sequence[str]) -> Iterator[RawEntry]:
+        """Those of some entries that stand where they were seen."""
+        offsets = [seen.offsets[ref] for ref in refs if ref in seen.offsets]
+        if not offsets:
+            return
+        wanted = set(refs)
+        try:
+            file = self._path.open("rb")
+        except FileNotFoundError:
+            return
+        with file:
+            for offset in offsets:
+                file.seek(offset)
+                raw = split_line(file.readline())
+                if raw is not None and raw.ref in wanted:
+                    yield raw
 
-    def refresh(self) -> bool:
-        """Index what has been appended since the last time.
+    def _refresh(self, tell: Callable[[RawEntry], None] | None = None) -> None:
+        """Index what is new, and set a torn last line aside.
+
+        Args:
+            tell: Told of every entry that is indexed.
+        """
+        if self._scan(tell):
+            # The end of a line is missing: somebody is writing, or has crashed. With the lock
+            # held, nobody is writing.
+            with self._lock():
+                if self._scan(tell):
+                    self._repair()
+
+    def _scan(self, tell: Callable[[RawEntry], None] | None) -> bool:
+        """Index what is new.
 
         Returns:
-            Whether the file ends in the middle of a line: somebody is writing, or has crashed.
+            True if the file ends in the middle of a line.
         """
         try:
-            now = os.stat(self.path)
+            now = os.stat(self._path)
         except FileNotFoundError:
             self._seen = _Seen()
             return False
         if now.st_ino != self._seen.inode or now.st_size < self._seen.end or not self._agrees(now):
             self._seen = _Seen()
         self._seen.inode = now.st_ino
-        return now.st_size > self._seen.end and self._scan()
-
-    def repair(self) -> None:
-        """Index what is new and set a torn last line aside. The caller holds the session's lock.
-
-        The bytes go to a file of the same name with `.torn` after it: nobody can tell whether
-        they are worth anything, so nobody throws them away.
-        """
-        if not self.refresh():
-            return
-        with self.path.open("r+b") as file:
-            file.seek(self._seen.end)
-            torn = file.read()
-            append_bytes(self.torn, torn + b"\n", fsync=self._fsync)
-            file.truncate(self._seen.end)
-        self._reports.append(
-            f"{self.path}: the last line was cut off in the middle; its {len(torn)} bytes were"
-            f" moved to {self.torn.name}"
-        )
-
-    def append(self, entries: Sequence[RawEntry]) -> None:
-        """Add those entries that are not there yet, in one write.
-
-        The caller holds the session's lock and has called `repair`.
-        """
-        new = [raw for raw in entries if raw.ref not in self._seen.places]
-        if new:
-            lines = [join_line(raw) for raw in new]
-            append_bytes(self.path, b"".join(lines), fsync=self._fsync)
-            self._seen.inode = os.stat(self.path).st_ino
-            for line in lines:
-                self._index(line)
-        elif self._fsync and self._seen.synced < self._seen.end:
-            # Whoever wrote these may have crashed before they were safe, and the caller is
-            # about to write a checkpoint that counts on them.
-            sync_file(self.path)
-        self._seen.synced = self._seen.end
-
-    def read(self, wanted: Sequence[tuple[str, Place]]) -> Iterator[RawEntry]:
-        """Entries as they stand in the file now, unchecked; of one that is not in its place, an
-        empty body."""
-        try:
-            file = self.path.open("rb")
-        except FileNotFoundError:
-            yield from (RawEntry(ref, place.prev, b"") for ref, place in wanted)
-            return
-        with file:
-            for ref, place in wanted:
-                file.seek(place.offset)
-                yield entry_at(ref, place, file.read(place.length))
-
-    def whereabouts(self, place: Place) -> str:
-        """The file and the number of an entry's line, from 1, as editors count."""
-        with self.path.open("rb") as file:
-            number = file.read(place.offset).count(b"\n") + 1
-        return f"{self.path}, line {number}"
-
-    def lines(self) -> list[bytes]:
-        """The file's lines. The caller holds the session's lock and has called `repair`."""
-        try:
-            return lines_in(self.path.read_bytes())
-        except FileNotFoundError:
-            return []
-
-    def replace(self, lines: Sequence[bytes]) -> None:
-        """Put other lines in the place of all; without any, the file goes away.
-
-        The caller holds the session's lock.
-        """
-        if lines:
-            replace_file(self.path, b"".join(lines), fsync=self._fsync)
-        else:
-            remove_file(self.path, fsync=self._fsync)
-        self.forget()
-        self.refresh()
-        self._seen.synced = self._seen.end
-
-    def _agrees(self, now: os.stat_result) -> bool:
-        """Whether the last line indexed still stands where it did."""
-        place = self._seen.last_place
-        if place is None or now.st_size == self._seen.end:
-            return True
-        with self.path.open("rb") as file:
-            file.seek(place.offset)
-            return split_tail(file.read(place.length)) == (self._seen.last, place.prev)
-
-    def _scan(self) -> bool:
-        with self.path.open("rb") as file:
+        if now.st_size == self._seen.end:
+            return False
+        with self._path.open("rb") as file:
             file.seek(self._seen.end)
             for line in file:
                 if not line.endswith(b"\n"):
                     return True
-                self._index(line)
+                raw = self._index(line)
+                if raw is not None and tell is not None:
+                    tell(raw)
         return False
 
-    def _index(self, line: bytes) -> None:
-        self._seen.lines += 1
-        tail = split_tail(line)
-        if tail is None:
-            report = f"{self.path}: line {self._seen.lines} is not an entry and was passed over"
+    def _agrees(self, now: os.stat_result) -> bool:
+        """True if the last line indexed still stands where it did."""
+        last = self._seen.last
+        if last is None or now.st_size == self._seen.end:
+            return True
+        with self._path.open("rb") as file:
+            file.seek(self._seen.offsets[last[0]])
+            return split_tail(file.readline()) == last
+
+    def _repair(self) -> None:
+        """Move a torn last line to a file of its own.
+
+        Nobody can tell whether its bytes are worth anything, so nobody throws them away.
+        """
+        with self._path.open("r+b") as file:
+            file.seek(self._seen.end)
+            torn = file.read()
+            append_bytes(self._torn, torn + b"\n", fsync=self._fsync)
+            file.truncate(self._seen.end)
+        self._reports.append(
+            f"{self._path}: the last line was cut off in the middle; its {len(torn)} bytes were"
+            f" moved to {self._torn.name}"
+        )
+
+    def _index(self, line: bytes) -> RawEntry | None:
+        seen = self._seen
+        seen.lines += 1
+        raw = split_line(line)
+        if raw is None:
+            report = f"{self._path}: line {seen.lines} is not an entry and was passed over"
             if report not in self._reports:
                 self._reports.append(report)
         else:
-            ref, prev = tail
-            # Refs of neighbours are the same text: one object for both halves the index.
-            prev = self._seen.last if prev == self._seen.last else prev
-            place = Place(self._seen.end, len(line), prev)
-            self._seen.places.setdefault(ref, place)
-            self._seen.last, self._seen.last_place = ref, place
-        self._seen.end += len(line)
+            if seen.last is not None and raw.prev == seen.last[0]:
+                # Refs of neighbours are the same text: one object for both halves the index.
+                raw = raw._replace(prev=seen.last[0])
+            seen.offsets.setdefault(raw.ref, seen.end)
+            seen.last = (raw.ref, raw.prev)
+        seen.end += len(line)
+        return raw
 
 
-def entry_at(ref: str, place: Place, line: bytes) -> RawEntry:
-    """The entry that a line is; when it is not the one that was looked for, an empty body."""
-    raw = split_line(line)
-    return RawEntry(ref, place.prev, b"") if raw is None or raw.ref != ref else raw
+def _ref_of(line: bytes) -> str:
+    tail = split_tail(line)
+    return tail[0] if tail else ""

@@ -1,42 +1,63 @@
-"""A session's chains, whatever they are kept in: linking, walking and checking."""
+"""A session's chains and vectors, over any backend: linking, walking, checking.
+
+A checkpoint keeps one head a chain and nothing else; bodies live here. Storage only ever
+grows, so every head that was ever handed out stays readable, and forking from an old
+checkpoint sees what that checkpoint saw, whatever has been appended since. Archiving moves
+bodies and changes nothing of that. Purging is the one exception, and takes bodies only: refs
+and order stay.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from threading import RLock
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from topicloom.errors import MissingRecordError, StorageError
-from topicloom.storage.base import VectorLog
-from topicloom.storage.bodies import BodyCache
-from topicloom.storage.cards import ArchiveCard, card_text, check_month
-from topicloom.storage.chain import PURGED, RawEntry, draft, link, load_body
-from topicloom.storage.refs import HeadCache
-from topicloom.storage.tombstones import is_sound, tombstone
-from topicloom.storage.vectors import MADE
+from topicloom.storage.backend import Backend, Batch, Rows
+from topicloom.storage.caches import BodyCache, HeadCache
+from topicloom.storage.chain import PURGED, RawEntry, draft, is_sound, link, load_body, tombstone
+from topicloom.storage.chains import StoredChain
+from topicloom.storage.packing import ArchiveCard, card_text, check_month
+from topicloom.storage.vectors import MADE, VectorLog
 
 
-class ChainLog(ABC):
-    """A `SessionLog` over the few things that differ between a file and a store."""
+class SessionLog:
+    """Everything durable of one session. Safe to use from several threads and processes."""
 
-    def __init__(self, session: str, bodies: BodyCache) -> None:
-        """A log of a session.
+    def __init__(self, backend: Backend, bodies: BodyCache) -> None:
+        """A log of a session; made by `Storage.open`.
 
         Args:
-            session: The session's true name.
+            backend: Where the session is kept.
             bodies: Cache of bodies, shared by the sessions of a storage.
         """
-        self.session = session
+        self._backend = backend
         self._bodies = bodies
         self._heads = HeadCache()
-        self._mutex = RLock()
-        self._reports: list[str] = []
+        self._mutex = backend.mutex
+        self._chains: dict[str, StoredChain] = {}
 
     def append(
         self, chain: str, head: str | None, bodies: Sequence[Mapping[str, Any]]
     ) -> str | None:
-        """Append bodies after a head; see `SessionLog.append`."""
+        """Append bodies after a head.
+
+        Entries that are already there are not written again, so a call may be repeated.
+
+        Args:
+            chain: Name of the chain, such as `transcript` or `topics/topic-t1`.
+            head: Ref to append after, or None to begin; any older ref forks.
+            bodies: JSON-native data, without keys `prev`, `ref` and `purged`.
+
+        Returns:
+            The new head; `head` itself when there are no bodies.
+
+        Raises:
+            MissingRecordError: The head is not in the chain.
+            InputError: A body is not JSON, or uses a reserved key.
+            StorageUnavailableError: Nothing can be written there.
+        """
         entries: list[RawEntry] = []
         newest = head
         for body in bodies:
@@ -44,50 +65,98 @@ class ChainLog(ABC):
             newest = entries[-1].ref
         if entries:
             with self._mutex:
-                self._append(chain, head, entries)
+                self._chain(chain).append(head, entries)
         return newest
 
     def refs(self, chain: str, head: str | None) -> Sequence[str]:
-        """The refs up to a head, oldest first; see `SessionLog.refs`."""
+        """The refs from the beginning up to a head, oldest first; empty for None.
+
+        What is returned never changes, even while the chain grows. Costs time in
+        proportion to what is new since the last call, not to the length of the chain.
+
+        Raises:
+            MissingRecordError: The head, or an entry before it, is not in the chain.
+        """
         with self._mutex:
-            return self._heads.refs(chain, head, lambda ref: self._prev(chain, ref))
+            return self._heads.refs(chain, head, self._chain(chain).prev)
 
     def read(self, chain: str, refs: Sequence[str]) -> list[dict[str, Any]]:
-        """The bodies of refs, in their order; see `SessionLog.read`."""
+        """The bodies of refs, in their order. The caller owns what is returned.
+
+        What is left of a purged body has the key `purged`.
+
+        Raises:
+            MissingRecordError: A ref is not in the chain.
+            StorageError: An entry is not what was written, such as a line edited by hand, or an
+                archive that is damaged or gone.
+        """
         found = self._texts(chain, refs)
         for ref in refs:
             if ref not in found:
-                raise StorageError(self._mismatch(chain, ref))
+                with self._mutex:
+                    raise StorageError(self._chain(chain).mismatch(ref))
         return [load_body(found[ref]) for ref in refs]
 
     def readable(self, chain: str, refs: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Those of some bodies that can be read; see `SessionLog.readable`."""
+        """Those of some bodies that can be read, by ref; else like `read`.
+
+        Raises:
+            MissingRecordError: A ref is not in the chain.
+        """
         return {ref: load_body(text) for ref, text in self._texts(chain, refs).items()}
 
-    def _texts(self, chain: str, refs: Sequence[str]) -> dict[str, bytes]:
-        """Bodies by ref, without those that are not what was written."""
-        found: dict[str, bytes] = {}
-        for ref in refs:
-            body = self._bodies.get(self.session, chain, ref)
-            if body is not None:
-                found[ref] = body
-        wanted = list(dict.fromkeys(ref for ref in refs if ref not in found))
-        for raw in self._fetch(chain, wanted) if wanted else ():
-            if is_sound(raw):
-                self._bodies.put(self.session, chain, raw.ref, raw.body)
-                found[raw.ref] = raw.body
-        return found
+    def entries(self, chain: str) -> Mapping[str, str | None]:
+        """The ref before each ref of a chain, of all its branches, in no order.
+
+        Empty for an unknown chain.
+        """
+        with self._mutex:
+            return self._chain(chain).prevs()
 
     def archive(self, chain: str, month: str, summary: Mapping[str, Any]) -> None:
-        """Move a chain's bodies into the archive; see `SessionLog.archive`."""
+        """Move a chain's bodies into the archive, compressed, beside a summary for people.
+
+        Every head stays valid: `refs`, `read` and `append` work as before. May be called again,
+        with another month or summary too: it takes in what was appended since. Safe beside other
+        processes; killed anywhere, nothing is lost or twice, and the same call finishes.
+        Entries that are damaged stay where they are.
+
+        Args:
+            chain: Name of the chain.
+            month: What to file it under, `2026-03`.
+            summary: JSON-native data, without a key `refs`.
+
+        Raises:
+            MissingRecordError: The chain is empty.
+            InputError: That is no month, or the summary is not JSON.
+            StorageError: An archive of the chain is damaged; nothing was changed.
+            StorageUnavailableError: Nothing can be written there.
+        """
         check_month(month)
         card_text(summary, ())  # raises before anything is changed
         with self._mutex:
-            if not self._archive(chain, month, summary):
+            if not self._chain(chain).move_to_archive(month, summary):
                 raise MissingRecordError(
-                    f"chain {chain!r} of session {self.session!r} is empty: there is nothing to"
-                    " archive" + self._and_reports()
+                    f"chain {chain!r} of session {self._backend.session!r} is empty: there is"
+                    " nothing to archive" + "".join(f"; {one}" for one in self._backend.reports)
                 )
+
+    def restore(self, chain: str) -> None:
+        """Move a chain back out of the archive, and its summary away; the reverse of `archive`.
+
+        Nothing to do where nothing is archived.
+
+        Raises:
+            StorageError: An archive of the chain is damaged; nothing was changed.
+            StorageUnavailableError: Nothing can be written there.
+        """
+        with self._mutex:
+            self._chain(chain).restore()
+
+    def archived(self, chain: str) -> ArchiveCard | None:
+        """The card of an archived chain; None when nothing of it is archived."""
+        with self._mutex:
+            return self._chain(chain).archive.card()
 
     def purge(
         self,
@@ -96,12 +165,38 @@ class ChainLog(ABC):
         keep: Mapping[str, Mapping[str, Any]] | None = None,
         summary: Mapping[str, Any] | None = None,
     ) -> int:
-        """Remove bodies on purpose and for good; see `SessionLog.purge`."""
+        """Remove bodies on purpose and for good, archived or not, and their vectors.
+
+        Vectors of texts that were made of messages (`vectors.made_key`) all go with any of them.
+
+        The entries stay with their refs, so every head stays valid. `read` gives what was kept
+        of a body, with the key `purged`. Appending such an entry again does not bring its body
+        back. Killed half-way, the same call finishes. What other processes have in memory stays
+        there for as long as they run. Messages are purged by `SessionStore.purge`, which knows
+        what has to stay of them and where else they stand.
+
+        Args:
+            chain: Name of the chain.
+            refs: The entries.
+            keep: What stays of their bodies, by ref; nothing by default.
+            summary: Takes the place of what the archive's card says, if there is one: that may
+                quote what is removed. Empty by default.
+
+        Returns:
+            How many were purged and had not been before.
+
+        Raises:
+            MissingRecordError: A ref is not in the chain; nothing was changed.
+            InputError: What is to stay is not JSON, or uses a reserved key.
+            StorageError: An archive of the chain is damaged, and nobody can say what is in it;
+                nothing was changed.
+            StorageUnavailableError: Nothing can be written there.
+        """
         with self._mutex:
             kept = keep or {}
             card_text(summary or {}, ())  # raises before anything is changed
             tombstones = {
-                ref: tombstone(ref, self._prev(chain, ref), kept.get(ref, {})) for ref in refs
+                ref: tombstone(ref, self._chain(chain).prev(ref), kept.get(ref, {})) for ref in refs
             }
             if not tombstones:
                 return 0
@@ -109,91 +204,49 @@ class ChainLog(ABC):
             # What was made of several, such as a brief, may be made of these.
             bodies = self.readable(chain, refs).values()
             keys = {link(None, body) for body in bodies if PURGED not in body}
-            for vectors in self._all_vectors():
+            for vectors in map(self._vectors, self._backend.spaces()):
                 made = {key for key in vectors.load()[0] if key.startswith(MADE)}
                 vectors.remove({*tombstones, *keys, *made})
-            count = self._purge(chain, tombstones, summary or {})
+            count = self._chain(chain).purge(tombstones, summary or {})
             for raw in tombstones.values():
-                self._bodies.replace(self.session, chain, raw.ref, raw.body)
+                self._bodies.replace((self._backend.session, chain, raw.ref), raw.body)
             return count
 
-    def reports(self) -> list[str]:
-        """What was found damaged so far; see `SessionLog.reports`."""
-        with self._mutex:
-            return list(self._reports)
-
-    @abstractmethod
-    def entries(self, chain: str) -> Mapping[str, str | None]:
-        """The ref before each ref of a chain; see `SessionLog.entries`."""
-
-    @abstractmethod
-    def restore(self, chain: str) -> None:
-        """Move a chain back out of the archive; see `SessionLog.restore`."""
-
-    @abstractmethod
-    def archived(self, chain: str) -> ArchiveCard | None:
-        """What an archived chain is filed under; see `SessionLog.archived`."""
-
-    @abstractmethod
     def vectors(self, fingerprint: str) -> VectorLog:
-        """The vectors of one embedding space; see `SessionLog.vectors`."""
+        """The vectors of one embedding space, named by its embedder's fingerprint."""
+        return self._vectors(self._backend.batches(fingerprint))
 
-    @abstractmethod
-    def _append(self, chain: str, head: str | None, entries: Sequence[RawEntry]) -> None:
-        """Write those of the entries that are not there yet. The caller holds the mutex.
+    def reports(self) -> list[str]:
+        """Damage found so far, and what became of it: a sentence each.
 
-        Raises:
-            MissingRecordError: The head is not in the chain.
+        Chains are looked at when they are first used, so ask again after using them.
         """
+        with self._mutex:
+            return list(self._backend.reports)
 
-    @abstractmethod
-    def _archive(self, chain: str, month: str, summary: Mapping[str, Any]) -> bool:
-        """Archive a chain; False when it is empty. The caller holds the mutex."""
+    def _texts(self, chain: str, refs: Sequence[str]) -> dict[str, bytes]:
+        """Bodies by ref, without those that are not what was written."""
+        found: dict[str, bytes] = {}
+        for ref in refs:
+            body = self._bodies.get((self._backend.session, chain, ref))
+            if body is not None:
+                found[ref] = body
+        wanted = list(dict.fromkeys(ref for ref in refs if ref not in found))
+        for raw in self._chain(chain).read(wanted) if wanted else ():
+            if is_sound(raw):
+                self._keep(chain, raw)
+                found[raw.ref] = raw.body
+        return found
 
-    @abstractmethod
-    def _purge(
-        self, chain: str, tombstones: Mapping[str, RawEntry], summary: Mapping[str, Any]
-    ) -> int:
-        """Put tombstones in the place of entries that are there. The caller holds the mutex.
+    def _chain(self, name: str) -> StoredChain:
+        chain = self._chains.get(name)
+        if chain is None:
+            chain = StoredChain(self._backend, name, partial(self._keep, name))
+            chain = self._chains.setdefault(name, chain)
+        return chain
 
-        Args:
-            chain: Name of the chain.
-            tombstones: By ref.
-            summary: Takes the place of the one on the archive's card.
+    def _keep(self, chain: str, raw: RawEntry) -> None:
+        self._bodies.put((self._backend.session, chain, raw.ref), raw.body)
 
-        Returns:
-            How many of the entries were none yet.
-        """
-
-    @abstractmethod
-    def _all_vectors(self) -> Iterable[VectorLog]:
-        """The vectors of every embedding space that the session has any of."""
-
-    @abstractmethod
-    def _prev(self, chain: str, ref: str) -> str | None:
-        """The ref before a ref. The caller holds the mutex.
-
-        Raises:
-            MissingRecordError: The ref is not in the chain.
-        """
-
-    @abstractmethod
-    def _fetch(self, chain: str, refs: Sequence[str]) -> Iterable[RawEntry]:
-        """The entries of different refs, unchecked, in any order.
-
-        Raises:
-            MissingRecordError: A ref is not in the chain.
-        """
-
-    @abstractmethod
-    def _mismatch(self, chain: str, ref: str) -> str:
-        """What to tell the user about an entry that is not what its ref says."""
-
-    def _missing(self, chain: str, ref: str) -> MissingRecordError:
-        return MissingRecordError(
-            f"entry {ref} is not in chain {chain!r} of session {self.session!r}: the checkpoint"
-            " belongs to other storage, or an entry was lost" + self._and_reports()
-        )
-
-    def _and_reports(self) -> str:
-        return "".join(f"; {report}" for report in self._reports)
+    def _vectors(self, batches: Rows[Batch]) -> VectorLog:
+        return VectorLog(batches, partial(self._backend.lock, create=True))

@@ -1,23 +1,34 @@
-"""Entries packed for the archive: blocks of lines, each an xz stream of its own.
+"""The format of an archive: entries packed in blocks, and a card beside them.
 
-Streams one after the other are what `xz` reads as one file, so an archive can be looked into
-with `xzcat`. Blocks are small, so that reading one entry does not unpack a whole history, and
-damage costs the block that it is in.
+Entries are packed in blocks of lines, each an xz stream of its own. Streams one after the other are
+what `xz` reads as one file, so an archive can be looked into with `xzcat`. Blocks are small, so
+that reading one entry does not unpack a whole history, and damage costs the block that it is in.
+
+The card is a small summary for people, and the refs of what is packed. With these a chain can
+still be walked when its archive is damaged or gone, and every entry can be known again by its hash
+wherever else it stands.
 """
 
 from __future__ import annotations
 
+import json
 import lzma
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from io import BytesIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from topicloom.storage.chain import RawEntry, split_line
+from topicloom.errors import InputError
+from topicloom.storage.chain import NO_PREV, RawEntry, split_line
 
 BLOCK_BYTES = 2**20
 """Text of a block before packing; a longer entry is a block of its own."""
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": BLOCK_BYTES}]
 _MAGIC = b"\xfd7zXZ\x00"
+_REFS = "refs"
+_REF = re.compile(r"[0-9a-f]{16}")
+_MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 
 
 class Block(NamedTuple):
@@ -74,3 +85,86 @@ def lines_in(text: bytes) -> list[bytes]:
 def entries_in(lines: Iterable[bytes]) -> list[RawEntry]:
     """The entries among some lines, unchecked."""
     return [raw for raw in map(split_line, lines) if raw is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveCard:
+    """Knowledge of an archived chain without unpacking it."""
+
+    month: str
+    """The month it is filed under, `2026-03`."""
+    summary: Mapping[str, Any]
+    """The archiver's words about it, JSON-native."""
+    refs: Mapping[str, str | None] = field(default_factory=dict)
+    """The ref before each ref."""
+
+
+def is_month(text: str) -> bool:
+    """True if a text is a month as in `2026-03`."""
+    return _MONTH.fullmatch(text) is not None
+
+
+def check_month(month: str) -> str:
+    """A month as in `2026-03`, returned as it is.
+
+    Raises:
+        InputError: It is something else.
+    """
+    if not is_month(month):
+        raise InputError(f"{month!r} is not a month: write it as 2026-03")
+    return month
+
+
+def card_text(summary: Mapping[str, Any], entries: Iterable[RawEntry]) -> bytes:
+    """A card as JSON in UTF-8, for people: indented, the refs last.
+
+    Refs stand in runs, one text each: the ref before the run (zeros for none), then its refs.
+
+    Args:
+        summary: JSON-native data without a key `refs`.
+        entries: What is archived.
+
+    Raises:
+        InputError: The summary cannot be JSON, or uses the key `refs`.
+    """
+    if _REFS in summary:
+        raise InputError(f"a summary may not have a key {_REFS!r}: it belongs to the archive")
+    card = {**summary, _REFS: _runs(entries)}
+    try:
+        try:
+            return _dumps(card, ascii_only=False).encode()
+        except UnicodeEncodeError:
+            return _dumps(card, ascii_only=True).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"a summary has to be plain JSON data: {error}") from error
+
+
+def read_card(text: bytes, month: str) -> ArchiveCard:
+    """A card from its text. Of a damaged one, what can still be made out."""
+    try:
+        card = json.loads(text)
+    except (ValueError, RecursionError):
+        card = None
+    if not isinstance(card, dict):
+        return ArchiveCard(month, {})
+    runs = card.pop(_REFS, None)
+    refs: dict[str, str | None] = {}
+    for run in runs if isinstance(runs, list) else ():
+        words = run.split() if isinstance(run, str) else []
+        if all(map(_REF.fullmatch, words)):
+            refs |= zip(words[1:], (None if w == NO_PREV else w for w in words), strict=False)
+    return ArchiveCard(month, card, refs)
+
+
+def _runs(entries: Iterable[RawEntry]) -> list[str]:
+    runs: list[list[str]] = []
+    for raw in entries:
+        prev = raw.prev or NO_PREV
+        if not runs or runs[-1][-1] != prev:
+            runs.append([prev])
+        runs[-1].append(raw.ref)
+    return [" ".join(run) for run in runs]
+
+
+def _dumps(card: Mapping[str, Any], *, ascii_only: bool) -> str:
+    return json.dumps(card, ensure_ascii=ascii_only, allow_nan=False, indent=2) + "\n"

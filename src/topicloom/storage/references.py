@@ -32,7 +32,7 @@ def references(store: SessionStore, topic: Topic) -> list[Reference]:
 
 
 def topic_window(store: SessionStore, session: Session, topic: Topic) -> list[Record]:
-    """What a topic's reader is shown: its messages, and the newest ones that it refers to."""
+    """The messages that a topic's reader is shown: its own, and the newest it refers to."""
     borrowed = [
         record
         for reference in shown(references(store, topic))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
-from threading import Lock
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from topicloom.errors import StorageError
@@ -15,12 +13,19 @@ from topicloom.state.receipt import Receipt
 from topicloom.state.records import Record
 from topicloom.state.session import Session
 from topicloom.state.topics import Roster, Topic
-from topicloom.storage.base import SessionLog
-from topicloom.storage.cards import ArchiveCard
-from topicloom.storage.chain_names import EDITS, LEDGER, ROSTER, TIMELINE, TRANSCRIPT, TURNS
+from topicloom.storage.base import (
+    EDITS,
+    LEDGER,
+    ROSTER,
+    TIMELINE,
+    TRANSCRIPT,
+    TURNS,
+    SessionLog,
+)
+from topicloom.storage.caches import WeighedCache
+from topicloom.storage.packing import ArchiveCard
 from topicloom.storage.purging import PurgePlan, carry_out, plan_purge
-from topicloom.storage.recovery import recovered
-from topicloom.storage.removed import record_in, row_of
+from topicloom.storage.records import record_in, recovered, row_of
 
 __all__ = ["LEDGER", "ROSTER", "TIMELINE", "TRANSCRIPT", "TURNS", "SessionStore"]
 
@@ -34,8 +39,8 @@ class SessionStore:
 
     def __init__(self, log: SessionLog, *, cached_bytes: int = 16_000_000) -> None:
         self.log = log
-        self._records = _RecordCache(cached_bytes)
-        self._rosters: OrderedDict[str | None, Roster] = OrderedDict()
+        self._records: WeighedCache[str, Record] = WeighedCache(cached_bytes, _weight)
+        self._rosters: WeighedCache[str | None, Roster] = WeighedCache(8, lambda _: 1)
         self._reported = 0
 
     def append(self, session: Session, records: Sequence[Record]) -> Session:
@@ -76,9 +81,7 @@ class SessionStore:
         known = self._rosters.get(session.roster)
         if known is None:
             known = self._fold(session.roster)
-            self._rosters[session.roster] = known
-            while len(self._rosters) > 8:
-                self._rosters.popitem(last=False)
+            self._rosters.put(session.roster, known)
         return known
 
     def _fold(self, head: str | None) -> Roster:
@@ -124,8 +127,10 @@ class SessionStore:
             return self._read(topic.chain, refs)
         except StorageError:
             rows = recovered(self.log, topic.chain, refs)
-        self._records.hold({r: record_in(row) for r, row in zip(refs, rows, strict=True)})
-        return list(map(record_in, rows))
+        records = list(map(record_in, rows))
+        for ref, record in zip(refs, records, strict=True):
+            self._records.put(ref, record)
+        return records
 
     def archive(self, topic: Topic, month: str) -> None:
         """Move a topic's messages into the archive, beside a summary for people.
@@ -143,11 +148,11 @@ class SessionStore:
         self.log.restore(topic.chain)
 
     def archived(self, topic: Topic) -> ArchiveCard | None:
-        """What an archived topic is filed under; None when nothing of it is archived."""
+        """The card of an archived topic; None when nothing of it is archived."""
         return self.log.archived(topic.chain)
 
     def plan_purge(self, session: Session, messages: Topic | Iterable[int]) -> PurgePlan:
-        """What has to be removed so that some messages are gone; nothing is removed yet.
+        """The plan by which some messages are removed; nothing is removed yet.
 
         Args:
             session: Says which branch is meant.
@@ -246,13 +251,12 @@ class SessionStore:
             raise IndexError(f"the conversation has messages m1 to m{session.count}, not m{number}")
 
     def _read(self, chain: str, refs: Sequence[str]) -> list[Record]:
-        held = self._records.look_up(refs)
+        held = {ref: record for ref in refs if (record := self._records.get(ref)) is not None}
         missing = [ref for ref in refs if ref not in held]
         if missing:
-            rows = zip(missing, self.log.read(chain, missing), strict=True)
-            fresh = {ref: record_in(row) for ref, row in rows}
-            self._records.hold(fresh)
-            held |= fresh
+            for ref, row in zip(missing, self.log.read(chain, missing), strict=True):
+                held[ref] = record_in(row)
+                self._records.put(ref, held[ref])
         return [held[ref] for ref in refs]
 
 
@@ -260,48 +264,12 @@ _OVERHEAD = 2_000
 """Bytes of a validated record in memory beside its text, roughly."""
 
 
-class _RecordCache:
-    """Validated records by ref, bounded by what they weigh."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._size = 0
-        self._records: OrderedDict[str, Record] = OrderedDict()
-        self._lock = Lock()
-
-    def look_up(self, refs: Iterable[str]) -> dict[str, Record]:
-        """Those of the records that are held."""
-        with self._lock:
-            found = {ref: self._records[ref] for ref in refs if ref in self._records}
-            for ref in found:
-                self._records.move_to_end(ref)
-            return found
-
-    def hold(self, records: Mapping[str, Record]) -> None:
-        """Keep records; the longest unused make room for them."""
-        with self._lock:
-            for ref, record in records.items():
-                if ref not in self._records:
-                    self._records[ref] = record
-                    self._size += _weight(record)
-            while self._size > self._limit and self._records:
-                _, old = self._records.popitem(last=False)
-                self._size -= _weight(old)
-
-    def drop(self, refs: Iterable[str]) -> None:
-        """Let go of records."""
-        with self._lock:
-            for ref in refs:
-                old = self._records.pop(ref, None)
-                self._size -= _weight(old) if old is not None else 0
-
-
 def _weight(record: Record) -> int:
     return len(record.text) + _OVERHEAD
 
 
 def _summary(topic: Topic, records: Sequence[Record]) -> dict[str, Any]:
-    """What stands beside an archived topic, for people."""
+    """The summary that stands beside an archived topic, for people."""
     return {
         "topic": topic.id,
         "name": topic.name,

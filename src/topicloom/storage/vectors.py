@@ -1,24 +1,20 @@
-"""Vectors of one embedding space in one binary file: rows of fixed size, no pickle."""
+"""Vectors of one embedding space, wherever they are kept: rows of fixed size, no pickle."""
 
 from __future__ import annotations
 
-import os
+import hashlib
 import re
-import struct
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.errors import InputError, StorageError
+from topicloom.storage.backend import Batch, Rows
 from topicloom.storage.chain import link
-from topicloom.storage.disk import append_bytes, reachable, replace_file
 
-_MAGIC = b"topicloom-vec-1\n"
-_HEADER = struct.Struct("<16sI12x")
 _KEY = re.compile(r"[0-9a-f]{16}")
 _KEY_BYTES = 8
 MADE = "000000"
@@ -29,6 +25,11 @@ of them, for nobody knows which messages they were made of; they are soon comput
 def made_key(text: str) -> str:
     """The key of the vector of a text that was made of messages."""
     return MADE + link(None, {"text": text})[len(MADE) :]
+
+
+def row_bytes(dimension: int) -> int:
+    """The size of a row: a key and a vector of that many numbers."""
+    return _row_type(dimension).itemsize
 
 
 def rows_of(keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> bytes:
@@ -69,94 +70,90 @@ def rows_without(rows: bytes, dimension: int, keys: Collection[str]) -> bytes:
     return table[stays].tobytes()
 
 
-class VectorFile:
-    """A `VectorLog` in a file: a header that names the dimension, then rows.
+class VectorLog:
+    """Vectors of one embedding space, by 16-hex-digit key. Safe to use from several threads."""
 
-    A row that a crash tore off is ignored and overwritten. Nothing waits for the disk here:
-    vectors can be computed again from the messages.
-    """
-
-    def __init__(self, path: Path, writing: Callable[[], AbstractContextManager[None]]) -> None:
-        """Vectors in a file.
+    def __init__(
+        self, batches: Rows[Batch], writing: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        """Vectors of one embedding space.
 
         Args:
-            path: The file, which need not exist.
-            writing: Gives a context in which the session's folder exists and nobody else
-                appends to the session.
+            batches: Where they are.
+            writing: Gives a context in which the session exists and nobody else writes to it.
         """
-        self._path = path
+        self._batches = batches
         self._writing = writing
+        self._dimension: int | None = None
 
     def load(self) -> tuple[list[str], NDArray[np.float32]]:
-        """Everything stored; see `VectorLog.load`."""
-        with reachable(self._path):
-            try:
-                data = self._path.read_bytes()
-            except FileNotFoundError:
-                data = b""
-        dimension = self._dimension(data)
-        if dimension is None:
+        """Everything stored.
+
+        Returns:
+            Keys [n] without duplicates, and vectors [n, d] rounded to float16; of a key that was
+            appended twice, the newer. [0, 0] when nothing is stored.
+
+        Raises:
+            StorageError: The stored data is not vectors.
+        """
+        batches = list(self._batches.scan())
+        dimensions = sorted({batch.dimension for batch in batches})
+        if len(dimensions) > 1:
+            raise StorageError(
+                f"{self._batches.where(batches[0].key)} and others beside it are vectors of"
+                f" different sizes, {dimensions}: delete them, and they are computed again"
+            )
+        if not batches:
             return [], np.zeros((0, 0), dtype=np.float32)
-        return vectors_of(_whole_rows(data, dimension), dimension)
+        [self._dimension] = dimensions
+        return vectors_of(b"".join(batch.rows for batch in batches), self._dimension)
 
     def append(self, keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> None:
-        """Add vectors; see `VectorLog.append`."""
+        """Add vectors.
+
+        Args:
+            keys: Keys [n], 16 lower-case hex digits each.
+            vectors: Array [n, d]; d is the same in every call.
+
+        Raises:
+            InputError: Keys or shape are wrong.
+            StorageUnavailableError: Nothing can be written there.
+        """
         if not len(keys):
             return
         rows = rows_of(keys, vectors)
         dimension = vectors.shape[1]
-        with self._writing(), reachable(self._path):
-            if self._cut_to_rows(dimension) == 0:
-                rows = _HEADER.pack(_MAGIC, dimension) + rows
-            append_bytes(self._path, rows, fsync=False)
+        if self._dimension is None:
+            self.load()
+        if self._dimension not in (None, dimension):
+            raise InputError(
+                f"what is stored are vectors of {self._dimension} numbers, not of {dimension}: an"
+                " embedder that gives others needs another fingerprint"
+            )
+        with self._writing():
+            key = hashlib.sha256(rows).hexdigest()[:32]
+            self._batches.append([Batch(key, dimension, rows)])
+        self._dimension = dimension
 
     def remove(self, keys: Collection[str]) -> None:
-        """Remove the vectors of some keys; see `VectorLog.remove`."""
-        with self._writing(), reachable(self._path):
-            if not self._path.exists():
-                return
-            data = self._path.read_bytes()
-            dimension = self._dimension(data)
-            if dimension is None:
-                return
-            left = rows_without(_whole_rows(data, dimension), dimension, keys)
-            if len(left) < len(data) - _HEADER.size:
-                replace_file(self._path, data[: _HEADER.size] + left, fsync=True)
+        """Remove the vectors of some keys, where there are any.
 
-    def _cut_to_rows(self, dimension: int) -> int:
-        """Cut off a torn row or header; returns what is left, in bytes."""
-        try:
-            size = self._path.stat().st_size
-        except FileNotFoundError:
-            return 0
-        with self._path.open("rb") as file:
-            stored = self._dimension(file.read(_HEADER.size))
-        if stored is not None and stored != dimension:
-            raise InputError(
-                f"{self._path} holds vectors of {stored} numbers, not of {dimension}: an embedder"
-                " that gives others needs another fingerprint"
-            )
-        body = max(0, size - _HEADER.size)
-        whole = 0 if stored is None else size - body % _row_type(stored).itemsize
-        if whole < size:
-            os.truncate(self._path, whole)
-        return whole
-
-    def _dimension(self, data: bytes) -> int | None:
-        if len(data) < _HEADER.size:
-            return None
-        magic, dimension = _HEADER.unpack_from(data)
-        if magic != _MAGIC or dimension == 0:
-            raise StorageError(
-                f"{self._path} is not a file of vectors; delete it, and they are computed again"
-            )
-        return int(dimension)
-
-
-def _whole_rows(data: bytes, dimension: int) -> bytes:
-    """The rows of a file without the one that a crash tore off."""
-    whole = (len(data) - _HEADER.size) // _row_type(dimension).itemsize
-    return data[_HEADER.size : _HEADER.size + whole * _row_type(dimension).itemsize]
+        Raises:
+            StorageError: The stored data is not vectors.
+            StorageUnavailableError: Nothing can be written there.
+        """
+        newer: set[str] = set()
+        with self._writing():
+            for batch in reversed(list(self._batches.scan())):
+                own = set(vectors_of(batch.rows, batch.dimension)[0])
+                if not own.isdisjoint(keys):
+                    # A batch written again is the newest, and must not outdo what came after it.
+                    left = rows_without(batch.rows, batch.dimension, {*keys, *newer})
+                    if left:
+                        self._batches.replace([batch._replace(rows=left)])
+                    else:
+                        self._batches.replace([], remove=[batch.key])
+                newer |= own
 
 
 def _row_type(dimension: int) -> np.dtype[np.void]:

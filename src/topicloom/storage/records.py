@@ -1,8 +1,8 @@
-"""Rows of a topic that cannot be read any more, taken from the transcript instead.
+"""Messages as rows of chains: written, read, purged, and found again where they are damaged.
 
-Every message of a topic stands in the transcript too, in the same words. Which one an entry
-was, its ref tells: it is a hash of the ref before it and the row, so a row either is the one
-that was written or does not fit.
+Every message of a topic stands in the transcript too, in the same words. Which one an entry that
+cannot be read was, its ref tells: it is a hash of the ref before it and the row, so a row either
+is the one that was written or does not fit.
 """
 
 from __future__ import annotations
@@ -10,11 +10,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from topicloom.storage.base import SessionLog
+from topicloom.state.records import REMOVED, Record
+from topicloom.storage.base import TRANSCRIPT, SessionLog
 from topicloom.storage.chain import PURGED, link
-from topicloom.storage.chain_names import TRANSCRIPT
 
 Row = Mapping[str, Any]
+
+_FRAME = ("type", "role", "id", "tool_call_id", "status")
+"""Keys of a message that stay, which text alone would not give back."""
+
+
+def shell_of(record: Record) -> dict[str, Any]:
+    """The rest of a purged message: who spoke and when, and which tool calls its results belong to.
+
+    Without these a conversation falls apart: exchanges are found by who spoke, and providers
+    refuse results without calls. Names of people, arguments of calls and all texts go.
+    """
+    stays = record.model_dump(
+        mode="json", include={"seq", "role", "time", "source", "opens"}, exclude_defaults=True
+    )
+    frame = {} if record.whole is None else {"whole": _frame(record.whole)}
+    return {"id": record.id} | stays | frame
+
+
+def record_in(row: Row) -> Record:
+    """The record in a row of the transcript or of a topic; of a purged one, with its text away."""
+    return Record.model_validate({**row, "text": REMOVED} if PURGED in row else row)
+
+
+def row_of(record: Record) -> dict[str, Any]:
+    """The row of a record."""
+    return {"id": record.id} | record.model_dump(mode="json", exclude_defaults=True)
 
 
 def recovered(log: SessionLog, chain: str, refs: Sequence[str]) -> list[Row]:
@@ -66,3 +92,14 @@ class _Search:
     def passed(self, row: Row) -> None:
         """Go on behind a row: a topic is in the order of the conversation."""
         self._next = self._at.get(row["id"], self._next - 1) + 1
+
+
+def _frame(whole: Mapping[str, Any]) -> dict[str, Any]:
+    calls = [
+        {"name": call.get("name", ""), "args": {}, "id": call.get("id"), "type": "tool_call"}
+        for call in whole.get("tool_calls", ())
+    ]
+    frame = {key: whole[key] for key in _FRAME if key in whole}
+    # The name of a function is asked for by LangChain; other names may be those of people.
+    named = {"name": whole["name"]} if whole.get("type") == "function" else {}
+    return frame | named | ({"tool_calls": calls} if calls else {}) | {"content": REMOVED}

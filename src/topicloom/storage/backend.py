@@ -1,0 +1,189 @@
+"""The contract of a storage backend: it keeps the rows of a session and lets nobody write beside.
+
+A session is kept as rows of three kinds: entries of chains, packs of archived chains, batches of
+vectors. A backend keeps each kind in whatever way suits it and gives all of them as `Rows`, of
+which three methods have to be written and two may be, to be faster. What rows mean, and when they
+are moved or removed, is written once, on top:
+
+    log, chains   appending, walking, reading, checking
+    archive       packing chains, and what is left of a damaged archive
+    vectors       keys, sizes, and which vector is the newer
+    purging       what has to go with a message
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
+from threading import RLock
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from topicloom.storage.chain import RawEntry
+
+
+class Row(Protocol):
+    """One row: a `RawEntry`, a `Pack` or a `Batch`."""
+
+    @property
+    def key(self) -> str:
+        """The name of the row among its rows."""
+        ...
+
+
+class Pack(NamedTuple):
+    """An archived chain, or a part of one that was archived in another month."""
+
+    month: str
+    """The month it is filed under, `2026-03`; its key."""
+    card: bytes
+    """The card (`packing.card_text`); empty when there is none."""
+    blocks: tuple[bytes, ...]
+    """Packed entries (`packing.pack`): each one xz stream or more; empty one that is damaged."""
+    missing: tuple[str, ...] = ()
+    """Names of blocks that have to be there and are not."""
+
+    @property
+    def key(self) -> str:
+        """The month."""
+        return self.month
+
+
+class Batch(NamedTuple):
+    """Vectors that were added together."""
+
+    key: str
+    """A hash of the rows as they were added. A place that keeps all vectors in one row may give
+    that one another."""
+    dimension: int
+    """Numbers in a vector."""
+    rows: bytes
+    """Keys and vectors, one after the other (`vectors.rows_of`)."""
+
+
+R = TypeVar("R", bound=Row)
+
+
+class Rows(ABC, Generic[R]):
+    """Rows of one kind, by key: those of a chain, of its archive, or of an embedding space.
+
+    Nothing is remembered here that could be wrong: what another process has written, and what
+    the last call wrote, is there in the next one. Whoever writes holds `Backend.lock`, unless
+    it says otherwise; reading is safe beside other threads and processes.
+
+    Every method raises StorageUnavailableError where the place cannot be used at all, or what
+    the place's driver raises.
+    """
+
+    @abstractmethod
+    def scan(self, *, bodies: bool = True) -> Iterable[R]:
+        """All rows as they stand now, unchecked.
+
+        Batches come in the order in which they were appended, others in any. Rows that others
+        write meanwhile may be missing, or come twice.
+
+        Args:
+            bodies: False where the bodies of entries and the blocks of packs are not needed: they
+                may be left empty.
+
+        Raises:
+            StorageError: Something there is no row of this kind, and nothing can go on beside it.
+        """
+
+    @abstractmethod
+    def replace(self, rows: Sequence[R], remove: Collection[str] = ()) -> None:
+        """Put rows in the place of those of the same key, then remove others.
+
+        A row is whole and could be read back before the one that it replaces goes, and before
+        anything is removed: killed in between, every row is there as it was or as it shall be,
+        and the same call again finishes. What is as it should be already is left alone.
+
+        Args:
+            rows: What shall be there.
+            remove: Keys of rows to remove; those that are not there count as removed.
+
+        Raises:
+            StorageError: A row could not be read back; the one before it is still there.
+        """
+
+    @abstractmethod
+    def where(self, key: str) -> str:
+        """The place of a row, for people who look for it: a file and line, an item."""
+
+    def read(self, keys: Sequence[str]) -> Iterable[R]:
+        """Those rows of some keys that are there, unchecked, in any order."""
+        wanted = set(keys)
+        return [row for row in self.scan() if row.key in wanted]
+
+    def append(self, rows: Sequence[R]) -> None:
+        """Add rows behind those that are there, and see to it that they last.
+
+        The caller has looked, under the lock, that none of them is there. Killed half-way, none or
+        the first of them are there. Once it returns, they
+        and everything that could be read before them survive a power cut, unless the backend was
+        told not to wait for that; so a call without rows has a meaning. This is `replace` unless
+        it is written anew, which will do where that puts new rows last.
+        """
+        self.replace(rows)
+
+
+class Backend(ABC):
+    """One session, wherever it is kept. Making one creates nothing."""
+
+    def __init__(self, session: str) -> None:
+        """A session.
+
+        Args:
+            session: Its true name.
+        """
+        self.session = session
+        self.mutex = RLock()
+        """Held by whoever changes what this process remembers of the session."""
+        self.reports: list[str] = []
+        """Damage that was found, and what became of it: a sentence each."""
+
+    @abstractmethod
+    def entries(self, chain: str) -> Rows[RawEntry]:
+        """The entries of a chain that are not archived.
+
+        Raises:
+            InvalidNameError: The name, or a part of it, is empty.
+        """
+
+    @abstractmethod
+    def packs(self, chain: str) -> Rows[Pack]:
+        """The archived part of a chain, by month: one pack as a rule, two after a crash."""
+
+    @abstractmethod
+    def batches(self, space: str) -> Rows[Batch]:
+        """The vectors of one embedding space."""
+
+    @abstractmethod
+    def spaces(self) -> Iterable[Rows[Batch]]:
+        """The vectors of every embedding space that the session has any of."""
+
+    @abstractmethod
+    def lock(self, *, create: bool) -> AbstractContextManager[None]:
+        """Keep everyone else from writing to the session, for as long as the context lasts.
+
+        The same thread may take it again. Other threads of the process wait for `mutex`; other
+        processes wait too, where the place has locks. Where it has none, what two write at
+        once has to be there afterwards.
+
+        Args:
+            create: Whether the session shall exist and be listed from now on. Otherwise nothing is
+                created, and a session that does not exist is held off from nobody.
+
+        Raises:
+            SessionBusyError: Another has held it for too long.
+            StorageUnavailableError: Nothing can be written there.
+        """
+
+    @abstractmethod
+    def sweep(self, chain: str, *, torn: bool = False) -> None:
+        """Remove what a crash left half-written of a chain. The caller holds the lock.
+
+        Args:
+            chain: Its name.
+            torn: Whether what was set aside as damaged goes too.
+        """

@@ -1,0 +1,196 @@
+"""Caches over what is stored: bodies, refs up to a head, open sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from threading import Lock
+from typing import Generic, TypeVar, overload
+from weakref import WeakValueDictionary
+
+from cachetools import LRUCache
+
+from topicloom.errors import StorageError
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+DEFAULT_BYTES = 32 * 2**20
+"""Memory for bodies that one storage object takes unless told otherwise."""
+_OVERHEAD = 300
+_HEADS = 1024
+
+
+class WeighedCache(Generic[K, V]):
+    """Values used last, bounded by what they weigh. Safe for several threads."""
+
+    def __init__(self, limit: int, weigh: Callable[[V], int]) -> None:
+        """An empty cache.
+
+        Args:
+            limit: What all values may weigh together.
+            weigh: What a value weighs; the same whenever it is asked.
+        """
+        self._items: LRUCache[K, V] = LRUCache(limit, weigh)
+        self._weigh = weigh
+        self._mutex = Lock()
+
+    def get(self, key: K) -> V | None:
+        """The value, now the one used last; None when it is not kept."""
+        with self._mutex:
+            return self._items.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        """Keep a value, unless one is kept, and let go of those used longest ago."""
+        with self._mutex:
+            if key not in self._items and self._weigh(value) <= self._items.maxsize:
+                self._items[key] = value
+
+    def replace(self, key: K, value: V) -> None:
+        """Let go of a value that is not valid any more.
+
+        The new one takes its place, so that a reader who still holds the old one does not put it
+        back.
+        """
+        self.drop([key])
+        self.put(key, value)
+
+    def drop(self, keys: Iterable[K]) -> None:
+        """Let go of values."""
+        with self._mutex:
+            for key in keys:
+                self._items.pop(key, None)
+
+    def clear(self) -> None:
+        """Let go of all values."""
+        with self._mutex:
+            self._items.clear()
+
+
+BodyCache = WeighedCache[tuple[str, str, str], bytes]
+"""Bodies by session, chain and ref, as JSON text.
+
+Text and not objects: its size is known to the byte, and every reader parses a copy of its own, so
+that nothing a caller does to a body can change what the next one reads.
+"""
+
+
+def body_cache(limit: int) -> BodyCache:
+    """A cache of bodies that takes so many bytes of memory."""
+    return WeighedCache(limit, lambda body: len(body) + _OVERHEAD)
+
+
+class Refs(Sequence[str]):
+    """An immutable stretch of a list that only grows.
+
+    A chain's views share one list. The view of a longer chain is the same list and a larger
+    end, so views handed out earlier neither change nor have to be copied. Length, indexing and
+    slicing without a step cost the same at every length.
+    """
+
+    __slots__ = ("_items", "_start", "_stop")
+
+    def __init__(self, items: list[str], start: int, stop: int) -> None:
+        self._items = items
+        self._start = start
+        self._stop = stop
+
+    def __len__(self) -> int:
+        return self._stop - self._start
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        chosen = range(self._start, self._stop)[place]
+        if isinstance(chosen, int):
+            return self._items[chosen]
+        if chosen.step == 1:
+            return Refs(self._items, chosen.start, max(chosen.start, chosen.stop))
+        return tuple(map(self._items.__getitem__, chosen))
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._items.__getitem__, range(self._start, self._stop))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (Refs, list, tuple)):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    def __repr__(self) -> str:
+        return f"Refs({list(self)!r})"
+
+    def extended(self, more: Sequence[str]) -> Refs:
+        """These refs and more after them.
+
+        The shared list grows in place when this view ends where the list does. Where another
+        branch has grown there already, the list is copied. Not safe for several threads at
+        once: callers hold a lock.
+        """
+        items = self._items
+        if self._start != 0 or self._stop != len(items):
+            items = items[self._start : self._stop]
+        items.extend(more)
+        return Refs(items, 0, len(items))
+
+
+class HeadCache:
+    """The refs of the heads asked for last, over all chains of a session."""
+
+    def __init__(self, size: int = _HEADS) -> None:
+        self._known: LRUCache[tuple[str, str], Refs] = LRUCache(size)
+
+    def refs(self, chain: str, head: str | None, prev: Callable[[str], str | None]) -> Refs:
+        """The refs up to a head, oldest first.
+
+        Walks back from the head only until it meets a head asked for before.
+
+        Args:
+            chain: Name of the chain.
+            head: Newest ref wanted, or None.
+            prev: Gives the ref before a ref; may raise.
+
+        Raises:
+            StorageError: The chain goes in a circle, which only a changed file can.
+        """
+        new: dict[str, None] = {}
+        ref = head
+        while ref is not None and (chain, ref) not in self._known:
+            if ref in new:
+                raise StorageError(f"chain {chain!r} goes in a circle at entry {ref}")
+            new[ref] = None
+            ref = prev(ref)
+        refs = Refs([], 0, 0) if ref is None else self._known[chain, ref]
+        if new:
+            refs = refs.extended(list(reversed(new)))
+        if head is not None:
+            self._known[chain, head] = refs
+        return refs
+
+
+class OpenSessions(Generic[V]):
+    """One object a name: the same for as long as anybody holds it, kept while used lately.
+
+    Safe for several threads.
+    """
+
+    def __init__(self, make: Callable[[str], V], size: int = 64) -> None:
+        """None is open yet.
+
+        Args:
+            make: Makes the object of a name; may raise.
+            size: How many objects stay open though nobody holds them.
+        """
+        self._make = make
+        self._alive: WeakValueDictionary[str, V] = WeakValueDictionary()
+        self._recent: LRUCache[str, V] = LRUCache(size)
+        self._mutex = Lock()
+
+    def get(self, name: str) -> V:
+        """The object of a name, made if nobody has it."""
+        with self._mutex:
+            item = self._alive.get(name)
+            if item is None:
+                item = self._alive[name] = self._make(name)
+            self._recent[name] = item
+            return item

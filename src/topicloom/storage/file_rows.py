@@ -1,0 +1,184 @@
+"""Archives and vectors in files.
+
+topics/archived/2026-03/topic-t1.jsonl.xz    the packed entries of a chain
+topics/archived/2026-03/topic-t1.json        its card
+vectors-<fingerprint>.bin                    vectors of one embedding space
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from topicloom.errors import InputError, StorageError
+from topicloom.storage.backend import Batch, Pack, Rows
+from topicloom.storage.disk import (
+    append_bytes,
+    fresh_name,
+    reachable,
+    read_file,
+    remove_file,
+    replace_file,
+)
+from topicloom.storage.packing import is_month
+from topicloom.storage.vectors import VectorLog, row_bytes
+
+_MAGIC = b"topicloom-vec-1\n"
+_HEADER = struct.Struct("<16sI12x")
+
+
+class PackFiles(Rows[Pack]):
+    """Packs of a chain: a compressed file and its card in the folder of their month."""
+
+    def __init__(self, folder: Path, name: str, *, fsync: bool) -> None:
+        """Packs, which need not exist.
+
+        Args:
+            folder: Where the chain's own file is.
+            name: Safe name of the chain in that folder.
+            fsync: Whether to wait until what is written would survive a power cut.
+        """
+        self._folder = folder / "archived"
+        self._name = name
+        self._fsync = fsync
+
+    def scan(self, *, bodies: bool = True) -> Iterator[Pack]:
+        """All packs by month; see `Rows.scan`."""
+        with reachable(self._folder):
+            for month in self._months():
+                found = self._pack(month, bodies=bodies)
+                if found is not None:
+                    yield found
+
+    def replace(self, rows: Sequence[Pack], remove: Collection[str] = ()) -> None:
+        """Write files, each in one step, and remove others; see `Rows.replace`."""
+        with reachable(self._folder):
+            for row in rows:
+                packed, card = self._paths(row.month)
+                for path, data in ((packed, b"".join(row.blocks)), (card, row.card)):
+                    if data and read_file(path) != data:
+                        replace_file(path, data, fsync=self._fsync)
+            for month in remove:
+                # A card alone would say that the file is missing.
+                for path in reversed(self._paths(month)):
+                    remove_file(path, fsync=self._fsync)
+
+    def where(self, key: str) -> str:
+        """The compressed file."""
+        return str(self._paths(key)[0])
+
+    def sweep(self) -> None:
+        """Remove what a crash left half-written; see `Backend.sweep`."""
+        with reachable(self._folder):
+            for month in self._months():
+                for path in self._paths(month):
+                    remove_file(fresh_name(path), fsync=self._fsync)
+
+    def _paths(self, month: str) -> tuple[Path, Path]:
+        folder = self._folder / month
+        return folder / f"{self._name}.jsonl.xz", folder / f"{self._name}.json"
+
+    def _pack(self, month: str, *, bodies: bool) -> Pack | None:
+        packed, card = self._paths(month)
+        while True:
+            summary = read_file(card)
+            there = packed.exists()
+            block = read_file(packed) if bodies else None
+            if read_file(card) == summary:
+                break
+            # Another process has put it there or taken it away meanwhile.
+        if summary is None and not there:
+            return None
+        blocks = () if block is None else (block,)
+        return Pack(month, summary or b"", blocks, () if there else (packed.name,))
+
+    def _months(self) -> list[str]:
+        try:
+            return sorted(filter(is_month, os.listdir(self._folder)))
+        except FileNotFoundError:
+            return []
+
+
+class BatchFile(Rows[Batch]):
+    """VectorLog of one embedding space: a header that names the dimension, then rows; one batch.
+
+    A row that a crash tore off is ignored and overwritten. Appending does not wait for the disk:
+    vectors can be computed again from the messages.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """VectorLog in a file, which need not exist."""
+        self._path = path
+
+    def scan(self, *, bodies: bool = True) -> list[Batch]:
+        """All vectors as one batch; see `Rows.scan`."""
+        with reachable(self._path):
+            data = read_file(self._path) or b""
+        dimension = self._dimension(data)
+        if dimension is None:
+            return []
+        rows = data[_HEADER.size :]
+        whole = len(rows) - len(rows) % row_bytes(dimension)
+        return [Batch("", dimension, rows[:whole])]
+
+    def append(self, rows: Sequence[Batch]) -> None:
+        """Add vectors behind those that are there; see `Rows.append`."""
+        with reachable(self._path):
+            for row in rows:
+                header = b"" if self._cut_to_rows(row.dimension) else self._header(row)
+                append_bytes(self._path, header + row.rows, fsync=False)
+
+    def replace(self, rows: Sequence[Batch], remove: Collection[str] = ()) -> None:
+        """Rewrite the file, or remove it; see `Rows.replace`."""
+        with reachable(self._path):
+            for row in rows:
+                replace_file(self._path, self._header(row) + row.rows, fsync=True)
+            if remove:
+                remove_file(self._path, fsync=True)
+
+    def where(self, key: str) -> str:
+        """The file."""
+        return str(self._path)
+
+    @staticmethod
+    def _header(row: Batch) -> bytes:
+        return _HEADER.pack(_MAGIC, row.dimension)
+
+    def _cut_to_rows(self, dimension: int) -> int:
+        """Cut off a torn row or header; returns what is left, in bytes."""
+        try:
+            size = self._path.stat().st_size
+        except FileNotFoundError:
+            return 0
+        with self._path.open("rb") as file:
+            stored = self._dimension(file.read(_HEADER.size))
+        if stored is not None and stored != dimension:
+            raise InputError(f"{self._path} holds vectors of {stored} numbers, not of {dimension}")
+        body = max(0, size - _HEADER.size)
+        whole = 0 if stored is None else size - body % row_bytes(stored)
+        if whole < size:
+            os.truncate(self._path, whole)
+        return whole
+
+    def _dimension(self, data: bytes) -> int | None:
+        if len(data) < _HEADER.size:
+            return None
+        magic, dimension = _HEADER.unpack_from(data)
+        if magic != _MAGIC or dimension == 0:
+            raise StorageError(
+                f"{self._path} is not a file of vectors; delete it, and they are computed again"
+            )
+        return int(dimension)
+
+
+def vectors_in(path: Path, writing: Callable[[], AbstractContextManager[None]]) -> VectorLog:
+    """The vectors in a file of their own, beside no session.
+
+    Args:
+        path: The file, which need not exist.
+        writing: Gives a context in which its folder exists and nobody else writes to it.
+    """
+    return VectorLog(BatchFile(path), writing)

@@ -1,0 +1,184 @@
+"""Rows as items of a LangGraph store.
+
+An entry is an item `{"body": <JSON text>, "prev": <ref or null>}` whose key is its ref. A batch of
+vectors is an item `{"dimension": d, "rows": <base64>}` whose key is a hash of its rows as they
+were added, so the same batch twice is one item.
+
+A pack is several items. A block is an item `{"block": <base64 of xz streams>}` whose key is a hash
+of it; the card is the item `card`, `{"month": ..., "card": <JSON text>, "blocks": [<keys>]}`.
+Blocks are written first, then the card that lists them; then blocks that it does not list are
+deleted.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Collection, Sequence
+
+from langgraph.store.base import BaseStore, Item
+
+from topicloom.errors import StorageError
+from topicloom.storage.backend import Batch, Pack, Rows
+from topicloom.storage.chain import RawEntry
+from topicloom.storage.store_items import (
+    Namespace,
+    delete_items,
+    items_at,
+    items_in,
+    put_items,
+)
+from topicloom.storage.vectors import row_bytes
+
+_CARD = "card"
+
+
+class EntryItems(Rows[RawEntry]):
+    """Entries of a chain, an item each."""
+
+    def __init__(self, store: BaseStore, namespace: Namespace) -> None:
+        """Entries in a namespace where nothing else is."""
+        self._store = store
+        self._namespace = namespace
+
+    def scan(self, *, bodies: bool = True) -> list[RawEntry]:
+        """All entries, with their bodies; see `Rows.scan`."""
+        return list(map(_entry_in, items_in(self._store, self._namespace)))
+
+    def read(self, keys: Sequence[str]) -> list[RawEntry]:
+        """Those of some entries that are there; see `Rows.read`."""
+        return list(map(_entry_in, items_at(self._store, self._namespace, keys)))
+
+    def replace(self, rows: Sequence[RawEntry], remove: Collection[str] = ()) -> None:
+        """Write items, then delete others; see `Rows.replace`."""
+        values = {raw.ref: {"body": raw.body.decode(), "prev": raw.prev} for raw in rows}
+        put_items(self._store, self._namespace, values)
+        delete_items(self._store, self._namespace, remove)
+
+    def where(self, key: str) -> str:
+        """The item."""
+        return f"item {key} in namespace {self._namespace}"
+
+
+class PackItems(Rows[Pack]):
+    """The archive of a chain: one pack at a time, an item a block and one for the card."""
+
+    def __init__(self, store: BaseStore, namespace: Namespace) -> None:
+        """A pack in a namespace where nothing else is."""
+        self._store = store
+        self._namespace = namespace
+
+    def scan(self, *, bodies: bool = True) -> list[Pack]:
+        """The pack, if there is one; see `Rows.scan`.
+
+        Blocks that the card does not list are left of a crash and may be older: they come last.
+        """
+        if not bodies:
+            cards = map(_card_in, items_at(self._store, self._namespace, [_CARD]))
+            return [Pack(month, card, ()) for month, card, _ in cards]
+        items = {item.key: item for item in items_in(self._store, self._namespace)}
+        if not items:
+            return []
+        month, card, listed = _card_in(items.pop(_CARD, None))
+        keys = sorted(items, key=lambda key: key not in listed)
+        missing = tuple(f"its block {key}" for key in listed if key not in items)
+        return [Pack(month, card, tuple(_block_in(items[key]) for key in keys), missing)]
+
+    def replace(self, rows: Sequence[Pack], remove: Collection[str] = ()) -> None:
+        """Write a pack in the place of the one there is, or delete that; see `Rows.replace`."""
+        for row in rows:
+            self._write(row)
+        if remove and {row.month for row in self.scan(bodies=False) or self.scan()} & set(remove):
+            # A card alone would say that its blocks are missing.
+            keys = [item.key for item in items_in(self._store, self._namespace)]
+            delete_items(self._store, self._namespace, sorted(keys, key=lambda key: key != _CARD))
+
+    def where(self, key: str) -> str:
+        """The namespace."""
+        return f"the archive {self._namespace}"
+
+    def _write(self, row: Pack) -> None:
+        blocks = {hashlib.sha256(block).hexdigest()[:32]: block for block in row.blocks}
+        values = {
+            key: {"block": base64.b64encode(block).decode("ascii")} for key, block in blocks.items()
+        }
+        put_items(self._store, self._namespace, values)
+        back = {i.key: _block_in(i) for i in items_at(self._store, self._namespace, list(blocks))}
+        if back != blocks:
+            raise StorageError(
+                f"the archive {self._namespace} could not be read back after it was written; what"
+                " was there before still is"
+            )
+        absent = [name.removeprefix("its block ") for name in row.missing]
+        card = {"month": row.month, "card": row.card.decode(), "blocks": [*blocks, *absent]}
+        put_items(self._store, self._namespace, {_CARD: card})
+        keys = [item.key for item in items_in(self._store, self._namespace)]
+        old = [key for key in keys if key != _CARD and key not in blocks]
+        delete_items(self._store, self._namespace, old)
+
+
+class BatchItems(Rows[Batch]):
+    """Vectors of one embedding space, an item a batch."""
+
+    def __init__(self, store: BaseStore, namespace: Namespace) -> None:
+        """Vectors in a namespace where nothing else is."""
+        self._store = store
+        self._namespace = namespace
+
+    def scan(self, *, bodies: bool = True) -> list[Batch]:
+        """All batches, oldest first; see `Rows.scan`."""
+        items = items_in(self._store, self._namespace)
+        return [_batch_in(i) for i in sorted(items, key=lambda item: (item.updated_at, item.key))]
+
+    def replace(self, rows: Sequence[Batch], remove: Collection[str] = ()) -> None:
+        """Write items, then delete others; see `Rows.replace`."""
+        values = {
+            row.key: {
+                "dimension": row.dimension,
+                "rows": base64.b64encode(row.rows).decode("ascii"),
+            }
+            for row in rows
+        }
+        put_items(self._store, self._namespace, values)
+        delete_items(self._store, self._namespace, remove)
+
+    def where(self, key: str) -> str:
+        """The item."""
+        return f"item {key} in namespace {self._namespace}"
+
+
+def _entry_in(item: Item) -> RawEntry:
+    """The entry in an item; of a damaged item, one that no check lets through."""
+    body, prev = item.value.get("body"), item.value.get("prev")
+    text = body.encode("utf-8", "replace") if isinstance(body, str) else b""
+    return RawEntry(item.key, prev if isinstance(prev, str) else None, text)
+
+
+def _card_in(item: Item | None) -> tuple[str, bytes, list[str]]:
+    """Month and text of a card, and the keys of the blocks that it lists."""
+    value = item.value if item is not None else {}
+    month, text, blocks = (value.get(key) for key in ("month", "card", "blocks"))
+    card = text.encode("utf-8", "replace") if isinstance(text, str) else b""
+    listed = [key for key in blocks if isinstance(key, str)] if isinstance(blocks, list) else []
+    return month if isinstance(month, str) else "", card, listed
+
+
+def _block_in(item: Item) -> bytes:
+    try:
+        return base64.b64decode(item.value["block"], validate=True)
+    except (KeyError, TypeError, ValueError):
+        return b""
+
+
+def _batch_in(item: Item) -> Batch:
+    dimension = item.value.get("dimension")
+    try:
+        rows = base64.b64decode(item.value["rows"], validate=True)
+    except (KeyError, TypeError, ValueError):
+        rows = b"?"
+    if not isinstance(dimension, int) or dimension < 1 or len(rows) % row_bytes(dimension):
+        raise StorageError(
+            f"item {item.key} in namespace {item.namespace} is not a batch of vectors; delete it,"
+            " and they are computed again"
+        )
+    return Batch(item.key, dimension, rows)
