@@ -35,7 +35,7 @@ class Call(BaseModel):
     failure: str | None = None
     """Why it contributed nothing: a timeout, an error, an unusable answer."""
     remarks: tuple[str, ...] = ()
-    """What had to be mended, such as ids that are not in the topic."""
+    """What had to be repaired, such as ids that are not in the topic."""
 
 
 class Receipt(BaseModel):
