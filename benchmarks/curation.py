@@ -27,8 +27,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from talk import THEMES, Echo, said
 
 from topicloom import Domain, Settings, build_session_graph
-from topicloom.perception.defaults import default_embedder
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.encoders import default_embedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.perception.sources.lore import LoreSource
 from topicloom.perception.sources.shelves import DocumentShelf
 from topicloom.roles.base import Answer, Local

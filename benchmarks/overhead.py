@@ -20,7 +20,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from talk import Echo, said
 
 from topicloom import Settings, build_session_graph
-from topicloom.perception.defaults import default_embedder
+from topicloom.index.encoders import default_embedder
 from topicloom.roles.embedded import embedded_roles
 from topicloom.state.activation import ActivationPolicy
 

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from talk import said
 
+from topicloom.boundary.cues import Said
+from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.graph.parts import open_adsorber
-from topicloom.perception.adsorption import AdsorberPolicy
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.defaults import default_embedder
-from topicloom.perception.kernels import NearestRows
+from topicloom.index.centroids import NearestRows
+from topicloom.index.encoders import default_embedder
 from topicloom.perception.rejoin.rejoiner import Rejoiner
 from topicloom.perception.rejoin.threads import Threads
 from topicloom.state.blocks import blocks_of

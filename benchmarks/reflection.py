@@ -22,7 +22,7 @@ from langgraph.store.memory import InMemoryStore
 from talk import Echo, said
 
 from topicloom import Settings, TurnOptions, build_session_graph
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.embedded import embedded_roles
 from topicloom.scheduling import ReflectionScheduler, reflect_beside
 from topicloom.state.reflection import ReflectionPolicy

@@ -36,7 +36,7 @@ from topicloom.context.tokens import budget_tokens
 from topicloom.evaluation.conversations import Conversation, load_conversations
 from topicloom.evaluation.recorded_time import RecordedClock, time_of
 from topicloom.evaluation.replay import Exchange, Graph, exchanges, feed, session_of
-from topicloom.perception.defaults import default_embedder
+from topicloom.index.encoders import default_embedder
 from topicloom.roles.embedded import embedded_roles
 from topicloom.roles.recorded import RecordedResponder
 from topicloom.storage.files import FileStorage

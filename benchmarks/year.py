@@ -43,7 +43,7 @@ from topicloom.evaluation.invariants import check_session
 from topicloom.evaluation.recorded_time import DailyReviews, RecordedClock
 from topicloom.evaluation.replay import session_of
 from topicloom.graph.review import build_review_graph
-from topicloom.perception.defaults import default_embedder
+from topicloom.index.encoders import default_embedder
 from topicloom.roles.base import Answer, Local, ReplyRequest, SplitRequest
 from topicloom.roles.embedded import embedded_roles
 from topicloom.state.session import Session

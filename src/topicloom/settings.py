@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from topicloom.perception.adsorption import AdsorberPolicy
+from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.roles.base import RoleName
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.reflection import ReflectionPolicy

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from pathlib import Path
 
-from topicloom.perception import ranking
+from topicloom.index import ranking
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from topicloom.boundary.cues import Said
+from topicloom.boundary.model import BoundaryModel
 from topicloom.errors import ConfigurationError, NotAConversationError
 from topicloom.evaluation.segmentation import (
     DEPENDENT,
@@ -21,9 +23,7 @@ from topicloom.evaluation.segmentation import (
     measure,
     summarize,
 )
-from topicloom.perception.boundary.model import BoundaryModel
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.defaults import default_embedder
+from topicloom.index.encoders import default_embedder
 
 
 def given(segments: list[int], **more: Any) -> dict[str, Any]:

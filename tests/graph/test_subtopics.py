@@ -29,10 +29,10 @@ from topicloom.context.options import TurnOptions
 from topicloom.context.tokens import EstimatingCounter
 from topicloom.context.windows import reader_messages
 from topicloom.evaluation.replay import Graph, session_of
+from topicloom.index.hashing import HashingEmbedder
+from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.sizes import TranscriptSizes
 from topicloom.nodes.workspace import Workspace
-from topicloom.perception.hashing import HashingEmbedder
-from topicloom.perception.index import SessionIndex
 from topicloom.roles.base import Answer, Local, ReadRequest, SplitRequest
 from topicloom.roles.embedded import embedded_roles
 from topicloom.state.blocks import blocks_of

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from topicloom.boundary.cues import Said
+from topicloom.boundary.model import BoundaryModel
+from topicloom.boundary.policy import Granularity
 from topicloom.errors import ConfigurationError, NotAConversationError
-from topicloom.perception.boundary.decide import Granularity
-from topicloom.perception.boundary.model import BoundaryModel
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
 
 Mode = Literal["online", "retrospective"]
 Flags = NDArray[np.bool_]

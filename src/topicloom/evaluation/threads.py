@@ -17,9 +17,9 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from topicloom.boundary.cues import Said
 from topicloom.errors import ConfigurationError, NotAConversationError
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
 from topicloom.perception.rejoin.rejoiner import Rejoiner
 from topicloom.perception.rejoin.threads import NOTICE, Placement, Threads
 

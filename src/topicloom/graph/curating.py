@@ -15,9 +15,9 @@ from pydantic import ValidationError
 from topicloom.context.domain import Domain
 from topicloom.errors import ConfigurationError
 from topicloom.graph.parts import Parts
+from topicloom.index.embedder import Embedder
 from topicloom.nodes.curate import curate
 from topicloom.nodes.curator import Curator
-from topicloom.perception.embedder import Embedder
 from topicloom.perception.sources.lore import Shelf
 from topicloom.perception.sources.shelves import DocumentShelf, StoreShelf
 from topicloom.roles.embedded.selector import EmbeddedSelector

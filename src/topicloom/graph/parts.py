@@ -13,6 +13,10 @@ from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as as_tool
 from platformdirs import user_data_path
 
+from topicloom.boundary.adsorber import Adsorber, SemanticAdsorber
+from topicloom.boundary.detector import CosineScreening, Screening, TrainedScreening
+from topicloom.boundary.model import BoundaryModel
+from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.context.layout import Layout
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.remembered import RememberedCounts
@@ -20,17 +24,12 @@ from topicloom.context.segments import SegmentLayout, SummaryManager
 from topicloom.context.tokens import TokenCounter, counter_for
 from topicloom.context.window import MainWindow
 from topicloom.errors import ConfigurationError
+from topicloom.index.embedder import Embedder
+from topicloom.index.encoders import default_embedder, open_embedder
+from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.activate import ACTIVATE_TOPIC, activate_tool
 from topicloom.nodes.edit import EDIT_STATE, edit_tool
 from topicloom.nodes.workspace import Workspaces
-from topicloom.perception.adsorber import Adsorber, SemanticAdsorber
-from topicloom.perception.adsorption import AdsorberPolicy
-from topicloom.perception.boundary.model import BoundaryModel
-from topicloom.perception.choice import open_embedder
-from topicloom.perception.defaults import default_embedder
-from topicloom.perception.embedder import Embedder
-from topicloom.perception.index import SessionIndex
-from topicloom.perception.screening import CosineScreening, Screening, TrainedScreening
 from topicloom.prompts.phrases import cue_list
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import Desk, Model, Models, choose_roles

@@ -16,6 +16,7 @@ from langgraph.types import RetryPolicy, Send
 from topicloom.errors import MissingThreadError
 from topicloom.export.archive_index import ArchiveKeeper
 from topicloom.graph.parts import make_parts, models_of
+from topicloom.index.encoders import open_embedder
 from topicloom.nodes.review.apply import apply
 from topicloom.nodes.review.assess import assess
 from topicloom.nodes.review.desk import ReviewDesk
@@ -25,7 +26,6 @@ from topicloom.nodes.review.hand_over import hand_over
 from topicloom.nodes.review.judge import judge
 from topicloom.nodes.review.match import match
 from topicloom.nodes.review.survey import survey
-from topicloom.perception.choice import open_embedder
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import Model
 from topicloom.roles.team import Roles

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Sequence
 
+from topicloom.boundary.adsorber import Adsorber
 from topicloom.nodes.moving import Moves
 from topicloom.nodes.sorting import sort_blocks
-from topicloom.perception.adsorber import Adsorber
 from topicloom.roles.base import SplitRequest
 from topicloom.roles.calls import Ask, Outcome
 from topicloom.roles.team import Roles

@@ -8,6 +8,7 @@ from datetime import datetime
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import Runnable
 
+from topicloom.boundary.adsorber import Adsorber
 from topicloom.errors import InputError, NoNewMessageError
 from topicloom.nodes.step import (
     Update,
@@ -19,7 +20,6 @@ from topicloom.nodes.step import (
     turn_options,
 )
 from topicloom.nodes.workspace import Workspaces
-from topicloom.perception.adsorber import Adsorber
 from topicloom.roles.base import Arbiter, Rewriter, RewriteRequest
 from topicloom.roles.calls import Step, ask
 from topicloom.state.blocks import blocks_of

@@ -6,9 +6,9 @@ import math
 
 from langchain_core.runnables import Runnable
 
+from topicloom.index.time_expressions import Days
 from topicloom.nodes.step import Update, current_session, dumped, node, open_workspace
 from topicloom.nodes.workspace import Workspaces
-from topicloom.perception.when import Days
 from topicloom.roles.base import ReadRequest
 from topicloom.roles.calls import Step, ask_either
 from topicloom.roles.team import Roles

@@ -6,6 +6,7 @@ from typing import Any
 
 from langchain_core.runnables import Runnable
 
+from topicloom.index.time_expressions import asked_for
 from topicloom.nodes.search import SearchDesk
 from topicloom.nodes.step import (
     Update,
@@ -18,7 +19,6 @@ from topicloom.nodes.step import (
 )
 from topicloom.nodes.waking import wake
 from topicloom.nodes.workspace import Workspace, Workspaces
-from topicloom.perception.asked import asked_for
 from topicloom.roles.calls import Step
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.channels import SessionState

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from topicloom.export.archive_index import ArchiveQuery
+from topicloom.index.time_expressions import Days, parse_when
 from topicloom.nodes.step import dumped
 from topicloom.nodes.waking import wake
 from topicloom.nodes.workspace import Workspace
-from topicloom.perception.when import Days, parse_when
 from topicloom.roles.base import Role, Route, RouteRequest
 from topicloom.roles.calls import Ask, Outcome, ask, ask_either
 from topicloom.roles.team import Roles

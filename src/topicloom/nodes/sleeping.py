@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from topicloom.index.time_expressions import Days
 from topicloom.nodes.workspace import Workspace
-from topicloom.perception.when import Days
 from topicloom.roles.embedded.reader import read_by_worth
 from topicloom.state.recall import Reading
 from topicloom.state.session import Search, Turn

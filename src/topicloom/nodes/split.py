@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 
 from langchain_core.runnables import Runnable
 
+from topicloom.boundary.adsorber import Adsorber
 from topicloom.nodes.divide import divide_large
 from topicloom.nodes.moving import Moves
 from topicloom.nodes.perceive import language_of
@@ -21,7 +22,6 @@ from topicloom.nodes.step import (
     open_workspace,
 )
 from topicloom.nodes.workspace import Workspace, Workspaces
-from topicloom.perception.adsorber import Adsorber
 from topicloom.roles.base import Brief, BriefRequest, SplitRequest
 from topicloom.roles.calls import Ask, Outcome, Step, ask, ask_each
 from topicloom.roles.team import Roles

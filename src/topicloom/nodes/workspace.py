@@ -10,8 +10,8 @@ from threading import Lock
 from langgraph.store.base import BaseStore
 
 from topicloom.errors import StorageUnavailableError
+from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.sizes import TranscriptSizes
-from topicloom.perception.index import SessionIndex
 from topicloom.state.records import Record
 from topicloom.state.topics import Roster
 from topicloom.storage.base import SessionLog, Storage

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from topicloom.boundary.cues import Said
 from topicloom.errors import ConfigurationError
 from topicloom.evaluation.segmentation import SegmentedDialogue, load_dialogues
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.embedder import Embedder, Vectors
+from topicloom.index.embedder import Embedder, Vectors
 
 Report = Callable[[str], None]
 """Takes a line about how far things are."""

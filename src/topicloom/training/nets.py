@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.perception.boundary.features import Features
-from topicloom.perception.boundary.lags import Floats
-from topicloom.perception.boundary.network import Matrix, Network, mixed, standardised
+from topicloom.boundary.features import Features
+from topicloom.boundary.similarity import Floats
+from topicloom.boundary.weights import Matrix, Network, mixed, standardised
 
 PLAIN = frozenset(
     {

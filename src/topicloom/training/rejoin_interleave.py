@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 
-from topicloom.perception.boundary.said import Said
+from topicloom.boundary.cues import Said
 from topicloom.training.rejoin_corpus import Dialogue, Talk
 
 MADE, MADE_CJK = "made", "made-cjk"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.defaults import default_embedder
+from topicloom.boundary.cues import Said
+from topicloom.index.encoders import default_embedder
 from topicloom.perception.rejoin import Choice, Placement, Rejoiner, Scene, Threads, TopicTrace
 from topicloom.perception.rejoin.signs import Signs
 

@@ -8,11 +8,11 @@ from datetime import datetime
 
 from langchain_core.runnables import Runnable, RunnableLambda
 
+from topicloom.index.embedder import Embedder
 from topicloom.nodes.review.door import SessionDoor, Sight
 from topicloom.nodes.review.likeness import TopicSums
 from topicloom.nodes.step import Update
 from topicloom.nodes.workspace import Workspaces
-from topicloom.perception.embedder import Embedder
 from topicloom.roles.calls import Step, arun, run
 from topicloom.roles.team import Roles
 from topicloom.state.review import ReviewPolicy

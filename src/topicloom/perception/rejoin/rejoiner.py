@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.embedder import Vectors
+from topicloom.boundary.cues import Said
+from topicloom.index.embedder import Vectors
 from topicloom.perception.rejoin.features import Features, features_of
 from topicloom.perception.rejoin.scene import Scene
 from topicloom.perception.rejoin.signs import Signs, joined, signs_of

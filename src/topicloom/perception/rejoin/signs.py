@@ -9,8 +9,8 @@ from zlib import crc32
 
 import numpy as np
 
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.embedder import Vectors
+from topicloom.boundary.cues import Said
+from topicloom.index.embedder import Vectors
 from topicloom.perception.rejoin.lexicon import Columns, Gist, Lexicon, columns_of, unit
 
 READ_CHARACTERS = 4_000

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.embedder import Vectors
+from topicloom.boundary.cues import Said
+from topicloom.index.embedder import Vectors
 from topicloom.perception.rejoin.rejoiner import Choice, Rejoiner
 from topicloom.perception.rejoin.scene import Scene
 from topicloom.perception.rejoin.signs import Signs

@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.perception.rejoin.features import VERSION
-from topicloom.perception.rejoin.lexicon import Lexicon
-from topicloom.perception.rejoin.network import Network, Scorer
-from topicloom.perception.weights import (
+from topicloom.boundary.weight_files import (
     Arrays,
     Description,
     packed,
@@ -21,6 +18,9 @@ from topicloom.perception.weights import (
     unpacked,
     write_weights,
 )
+from topicloom.perception.rejoin.features import VERSION
+from topicloom.perception.rejoin.lexicon import Lexicon
+from topicloom.perception.rejoin.network import Network, Scorer
 
 PACKAGED = Path(__file__).parent / "rejoin.npz"
 """What ships; `rejoin.json` beside it says what it is and how well it did."""

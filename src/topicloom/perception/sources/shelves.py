@@ -16,13 +16,13 @@ from langchain_core.vectorstores import VectorStore
 
 from topicloom.background import uninterrupted
 from topicloom.errors import ConfigurationError
-from topicloom.perception.embedder import Embedder, Vectors
-from topicloom.perception.embeddings import LangChainEmbeddings
-from topicloom.perception.names import Names
-from topicloom.perception.passages import passages_of
+from topicloom.index.bm25 import passages_of
+from topicloom.index.embedder import Embedder, Vectors
+from topicloom.index.encoders import LangChainEmbeddings
+from topicloom.index.ranking import Floats
+from topicloom.index.words import Names
 from topicloom.perception.sources.base import word_index
 from topicloom.perception.sources.lore import Found, Passage
-from topicloom.perception.spread import Floats
 from topicloom.storage.base import VectorLog
 
 if TYPE_CHECKING:

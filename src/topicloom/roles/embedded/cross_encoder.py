@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from topicloom.errors import UnknownModelError
-from topicloom.perception.pretrained import Source, open_pretrained, readable
+from topicloom.index.pretrained import Source, open_pretrained, readable
 from topicloom.roles.base import Answer, Local
 from topicloom.state.boundary import BoundaryQuestion
 

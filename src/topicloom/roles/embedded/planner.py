@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
-from topicloom.perception.words import words_of
+from topicloom.index.words import words_of
 from topicloom.prompts.phrases import cue_list, word_groups
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.embedded.edit_forms import Forms

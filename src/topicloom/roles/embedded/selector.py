@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from topicloom.perception.names import Names
+from topicloom.index.words import Names
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.planning import Selection, SelectRequest
 from topicloom.state.candidates import Candidate

@@ -1,0 +1,229 @@
+"""The index of a session: what its topics hold, for priors and for reading without a model."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import RLock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicloom.boundary.detector import block_vectors
+from topicloom.index.centroids import TopicKernels
+from topicloom.index.embedder import Embedder
+from topicloom.index.message_table import Holdings
+from topicloom.index.ranking import asked_first, rank
+from topicloom.index.time_expressions import Days
+from topicloom.index.vectors import StoredVectors
+from topicloom.state.blocks import LogicalBlock
+from topicloom.state.hierarchy import holders, recognised_by
+from topicloom.state.records import Record
+from topicloom.state.topics import Roster, Topic
+from topicloom.storage.base import SessionLog
+
+_REACH = 8
+"""Recall budgets of best messages past which nothing is worth quoting."""
+_NEAREST = 3
+"""Messages of a topic that say how near it is: one may be near by chance."""
+_AT_ONCE = 20_000_000
+"""Cosines that are held at once, 80 MB: the split of a meeting compares hundreds of blocks with
+every message of a long session."""
+_SURE_COSINE, _SURE_COVER = 0.45, 0.6
+"""Similarity, and share of the query's words, from which something was found for sure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What a query finds."""
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Worth of messages, by short id, 0 to 1, best first; only those worth anything."""
+    topics: Mapping[str, float] = field(default_factory=dict)
+    """Relevance of topics, by id, 0 to 1."""
+    homes: Mapping[str, str] = field(default_factory=dict)
+    """The topics of these messages, by short id."""
+
+
+class SessionIndex:
+    """Messages of all topics by words and vectors, topics by kernel and brief.
+
+    It is a cache: made from storage, brought up to date by `update`, made anew when the session
+    went back to an older checkpoint.
+    """
+
+    def __init__(self, embedder: Embedder, log: SessionLog, budget: int) -> None:
+        """Args:
+        embedder: Makes the vectors.
+        log: Where they are stored.
+        budget: Tokens that a turn's recall may add: what is worth quoting depends on it.
+        """
+        self._embedder = embedder
+        self._budget = budget
+        self._vectors = StoredVectors(embedder, log)
+        self._log = log
+        self._lock = RLock()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._taken: Roster | None = None
+        self._heads: dict[str, tuple[int, str]] = {}
+        self._held = Holdings(self._vectors, self._embedder.dimension)
+        self._archived: list[str] = []
+        self._kernels = TopicKernels(self._vectors, self._embedder.dimension)
+        self._latest: OrderedDict[tuple[str, Days | None, bool], Hits] = OrderedDict()
+
+    def update(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> None:
+        """Take in what topics gained.
+
+        What a divided or merged topic held is found through the topics that have it now.
+
+        Args:
+            roster: The topics of the checkpoint; nothing is done for the one that came last.
+            read: Gives a topic's records from its `n`th on.
+        """
+        with self._lock:
+            if roster is self._taken:
+                return
+            self._taken = None
+            self._update(roster, read)
+            self._taken = roster
+
+    def _update(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> None:
+        held = holders(roster)
+        changed = self._take(held, read)
+        if changed is None:
+            self._clear()
+            self._take(held, read)
+            changed = True
+        texts = {t.id: recognised_by(t, roster.topics) for t in held}
+        if changed or self._kernels.outdated(texts):
+            self._kernels.update(texts, [self._held.sum_of(topic) for topic in texts])
+            self._latest.clear()
+        archived = [t.id for t in roster.archived()]
+        if archived != self._archived:
+            self._archived = archived
+            self._latest.clear()
+
+    def search(
+        self, query: str, days: Days | None = None, *, include_archived: bool = False
+    ) -> Hits:
+        """Rank all messages and topics for a query.
+
+        Args:
+            query: What is asked.
+            days: When it was said, if the user says so: messages of these days come first.
+            include_archived: Whether archived topics and their messages may be found.
+        """
+        key = (query, days, include_archived)
+        with self._lock:
+            hits = self._latest.get(key)
+            if hits is None:
+                hits = self._search(*key) if len(self._held) else Hits()
+                self._latest[key] = hits
+                while len(self._latest) > 8:
+                    self._latest.popitem(last=False)
+            return hits
+
+    def affinity(self, blocks: Sequence[LogicalBlock]) -> dict[str, NDArray[np.float32]]:
+        """How near each topic is to some blocks.
+
+        Returns:
+            By topic, for each block [blocks]: the mean of its highest cosines to messages of the
+            topic, over its mean cosine to all messages: what a whole conversation has in common,
+            such as the names of its speakers, says nothing.
+        """
+        with self._lock:
+            places = self._held.sight.places()
+            if not (places and blocks):
+                return {}
+            vectors = block_vectors(blocks, self._embedder)
+            near = np.empty((len(places), len(blocks)), dtype=np.float32)
+            step = max(1, _AT_ONCE // len(self._held))
+            for part in (slice(i, i + step) for i in range(0, len(blocks), step)):
+                cosines = vectors[part] @ self._held.matrix.T
+                best = [mean_of_best(cosines[:, rows]) for rows in places.values()]
+                near[:, part] = np.array(best) - cosines.mean(axis=1)
+            return dict(zip(places, near, strict=True))
+
+    def _take(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> bool | None:
+        """Take in what topics gained; whether it was anything, None if it does not fit."""
+        lost = [i for i in self._heads if not self._goes_on(roster.get(i))]
+        for topic_id in lost:
+            del self._heads[topic_id]
+        if lost:
+            self._held.release(lost)
+        gains = []
+        for topic in roster:
+            count, head = self._heads.get(topic.id, (0, None))
+            if topic.head is not None and topic.head != head:
+                gains.append((topic.id, read(topic, count)))
+                self._heads[topic.id] = (count + len(gains[-1][1]), topic.head)
+        if not (lost or gains):
+            return False
+        return self._held.enter(gains) or None
+
+    def _goes_on(self, topic: Topic | None) -> bool:
+        """Whether a topic that is held has at most gained something."""
+        if topic is None or topic.head is None:
+            return False
+        count, head = self._heads[topic.id]
+        if head == topic.head:
+            return True
+        refs = self._log.refs(topic.chain, topic.head)
+        return count <= len(refs) and refs[count - 1] == head
+
+    def _search(self, query: str, days: Days | None, include_archived: bool) -> Hits:
+        sight = self._held.sight
+        vector = self._embedder.embed([query])[0]
+        cosine = (self._held.matrix @ vector).astype(float)[sight.order]
+        lexical, cover = self._held.words.scores(query)
+        priority = rank(query, cosine, lexical[sight.order], sight.messages)
+        sure = max(float(cosine.max()) / _SURE_COSINE, cover / _SURE_COVER)
+        best = np.argsort(-priority, kind="stable")
+        if days is not None:
+            asked = sight.said_on(days.first.isoformat(), days.last.isoformat())
+            best = asked_first(best, asked, sight.topics)
+            sure = max(sure, float(asked.any()))
+        hidden = [] if include_archived else self._archived
+        best = best[~sight.held_by(hidden)[best]]
+        worths = worth(sight.messages.costs[best], self._budget) * min(1.0, max(0.0, sure))
+        found = worths > 0
+        ranked = list(zip(best[found].tolist(), worths[found].tolist(), strict=True))
+        topics = {
+            topic: relevance
+            for topic, relevance in self._kernels.relevance(vector).items()
+            if topic not in hidden
+        }
+        weights, homes = {}, {}
+        for place, weight in ranked:
+            message, topic = f"m{sight.numbers[place]}", sight.topic(place)
+            weights[message], homes[message] = weight, topic
+            topics[topic] = max(topics.get(topic, 0.0), weight)
+        return Hits(weights, topics, homes)
+
+
+def mean_of_best(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Mean of the `_NEAREST` highest of some cosines [..., n] along the last axis."""
+    most = cosines.shape[-1] - _NEAREST
+    best = np.partition(cosines, most, axis=-1)[..., most:] if most > 0 else cosines
+    found: NDArray[np.float32] = best.mean(axis=-1)
+    return found
+
+
+def worth(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:
+    """Worth of messages by their place in the ranking.
+
+    The scale of priorities says nothing across queries; the place says whether a message would
+    fit the budget: 1 for the best, 1/2 where the budget ends, 0 from `_REACH` budgets on.
+
+    Args:
+        costs: Tokens of messages [n], the best first.
+        budget: Tokens.
+    """
+    before = np.cumsum(costs) - costs
+    weights: NDArray[np.float64] = np.where(
+        before < _REACH * budget, budget / (budget + before), 0.0
+    )
+    return weights
