@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from talk import said
 
-from topicloom.boundary.cues import Said
+from topicloom.boundary.cues import Utterance
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.graph.parts import open_adsorber
 from topicloom.index.centroids import NearestRows
@@ -67,7 +67,7 @@ def rejoining(records: list[Record]) -> tuple[float, int]:
     embedder = default_embedder()
     vectors = embedder.embed([r.text for r in records])
     threads, topics = Threads(Rejoiner.load()), set[int]()
-    heard = [Said(r.role, None, r.text, None) for r in records]
+    heard = [Utterance(r.role, None, r.text, None) for r in records]
     times = []
     for place in range(0, len(records), 2):
         began = time.perf_counter()

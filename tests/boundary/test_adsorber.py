@@ -1,8 +1,9 @@
-"""The boundary adsorber: the funnel, over a screening that is known."""
+"""The boundary adsorber: the funnel, over a detector that is known."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -14,14 +15,14 @@ from topicloom.boundary.adsorber import SemanticAdsorber
 from topicloom.boundary.detector import Rating
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.prompts.phrases import cue_list
-from topicloom.state.blocks import LogicalBlock, blocks_of
+from topicloom.state.blocks import LogicalBlock, Ruling, blocks_of
 from topicloom.state.records import Record
 
 TEA = ["green tea and black tea", "how hot should the tea be", "a pot for the tea"]
 
 
 class Known:
-    """A screening that says what it is told, and remembers what it was asked about."""
+    """A detector that says what it is told, and remembers what it was asked about."""
 
     def __init__(self, score: float = 0.9, continues: float | None = None) -> None:
         self.rating = Rating(score, score if continues is None else continues)
@@ -31,13 +32,15 @@ class Known:
         self.asked.append([b.rewritten_query for b in (*before, block)])
         return self.rating
 
-    def begins(self, blocks: Sequence[LogicalBlock]) -> list[bool]:
-        return [place == 0 or block.opens for place, block in enumerate(blocks)]
+    def look_back(
+        self, blocks: Sequence[LogicalBlock], fillers: Collection[int] = ()
+    ) -> list[Rating]:
+        return [Rating(self.rating.score, 0.0 if b.opens else 1.0) for b in blocks]
 
 
-def adsorber(screening: Known, **policy: object) -> SemanticAdsorber:
+def adsorber(detector: Known, **policy: object) -> SemanticAdsorber:
     """The funnel over it."""
-    return SemanticAdsorber(screening, cue_list("fillers"), AdsorberPolicy.model_validate(policy))
+    return SemanticAdsorber(detector, cue_list("fillers"), AdsorberPolicy.model_validate(policy))
 
 
 def said(text: str, *, number: int = 99, opens: bool = False, query: str | None = None) -> Record:
@@ -64,32 +67,59 @@ class TestFunnel:
     )
     def test_zones(self, score: float, zone: str, opens: bool) -> None:
         verdict = adsorber(Known(score)).judge(blocks(TEA), said("and the milk for it"))
-        assert (verdict.zone, verdict.opens()) == (zone, opens)
-        assert (verdict.question is not None) == (zone == "grey")
+        assert (verdict.zone, verdict.opens) == (zone, opens)
+        asked = adsorber(Known(score)).doubts([], blocks(TEA))
+        assert bool(asked) == (zone == "grey")
 
     def test_the_thresholds_are_those_of_the_score(self) -> None:
         verdict = adsorber(Known(0.9, continues=0.2)).judge(blocks(TEA), said("and the milk too"))
         assert (verdict.zone, verdict.continues) == ("adsorb", 0.2)
 
-    def test_an_arbiter_has_the_last_word_only_in_the_grey_zone(self) -> None:
-        grey = adsorber(Known(0.4)).judge(blocks(TEA), said("and the milk for it"))
-        assert not grey.opens(0.8)
-        assert grey.opens(0.2)
-        sure = adsorber(Known(0.9)).judge(blocks(TEA), said("and the milk for it"))
-        assert not sure.opens(0.0)
+    def test_the_first_message_opens_nothing(self) -> None:
+        assert not adsorber(Known(0.0)).judge([], said(TEA[0])).opens
+
+
+class TestDoubts:
+    def test_an_arbiter_is_asked_in_the_grey_zone_alone(self) -> None:
+        assert list(adsorber(Known(0.4)).doubts([], blocks(TEA))) == [3, 5]
+        assert adsorber(Known(0.9)).doubts([], blocks(TEA)) == {}
+        assert adsorber(Known(0.1)).doubts([], blocks(TEA)) == {}
 
     def test_what_an_arbiter_is_told(self) -> None:
-        told = blocks(["bread", *TEA])
-        verdict = adsorber(Known(0.5)).judge(told, said("that one", query="the big tea pot there"))
-        question = verdict.question
-        assert question is not None
+        talk = blocks(["bread", *TEA, "that one"])
+        last = talk[-1].records[0].model_copy(update={"query": "the big tea pot there"})
+        talk[-1] = replace(talk[-1], records=(last,))
+        question = adsorber(Known(0.5, continues=0.4)).doubts([], talk)[last.seq]
         assert question.summary == "\n".join(TEA)
         assert question.request == "the big tea pot there"
         assert question.anchor == f"Context: about {TEA[2]}\nQuery: the big tea pot there"
-        assert (question.prior, question.language) == (0.5, "en")
+        assert (question.prior, question.language) == (1.0, "en")
 
-    def test_the_first_message_opens_nothing(self) -> None:
-        assert not adsorber(Known(0.0)).judge([], said(TEA[0])).opens()
+    def test_of_the_first_block_by_what_stands_before_it(self) -> None:
+        detector = Known(0.5)
+        talk = blocks([*TEA, "ok", "and the milk for it"])
+        question = adsorber(detector).doubts(talk[:4], talk[4:])[talk[4].first]
+        assert question.summary == "\n".join(TEA)
+        assert question.prior == 0.5
+        assert detector.asked == [[*TEA, "and the milk for it"]]
+
+    def test_never_about_a_filler(self) -> None:
+        talk = blocks([*TEA, "ok"])
+        assert talk[3].first not in adsorber(Known(0.5)).doubts([], talk)
+        assert adsorber(Known(0.5)).doubts(talk[:3], talk[3:]) == {}
+
+    def test_no_more_than_a_setting_says_those_of_the_greatest_doubt(self) -> None:
+        class Growing(Known):
+            def look_back(
+                self, blocks: Sequence[LogicalBlock], fillers: Collection[int] = ()
+            ) -> list[Rating]:
+                return [Rating(0.3 + 0.1 * place, 0.0) for place in range(len(blocks))]
+
+        talk = blocks([f"the tea pot of day number {n}" for n in range(5)])
+        assert list(adsorber(Growing()).doubts([], talk)) == [3, 5, 7, 9]
+        assert list(adsorber(Growing(), questions=2).doubts([], talk)) in ([3, 5], [5, 7])
+        assert list(adsorber(Growing(), questions=1).doubts([], talk)) == [5]
+        assert adsorber(Growing(), questions=0).doubts([], talk) == {}
 
 
 class TestFillers:
@@ -97,15 +127,15 @@ class TestFillers:
         "filler", ["ok", "Thanks!", "好的", "", "  ", "?", "go on", "deploy it"]
     )
     def test_a_filler_continues_unseen(self, filler: str) -> None:
-        screening = Known(0.0)
-        verdict = adsorber(screening).judge(blocks(TEA), said(filler))
-        assert (verdict.zone, verdict.opens(), screening.asked) == ("filler", False, [])
+        detector = Known(0.0)
+        verdict = adsorber(detector).judge(blocks(TEA), said(filler))
+        assert (verdict.zone, verdict.opens, detector.asked) == ("filler", False, [])
 
     def test_fillers_are_not_compared_with(self) -> None:
-        screening = Known()
-        adsorber(screening).judge(blocks([*TEA, "ok", "go on"]), said("and the milk for it"))
-        assert screening.asked == [[*TEA, "and the milk for it"]]
-        assert not adsorber(Known(0.0)).judge(blocks(["ok"]), said(TEA[0])).opens()
+        detector = Known()
+        adsorber(detector).judge(blocks([*TEA, "ok", "go on"]), said("and the milk for it"))
+        assert detector.asked == [[*TEA, "and the milk for it"]]
+        assert not adsorber(Known(0.0)).judge(blocks(["ok"]), said(TEA[0])).opens
 
     def test_how_short_is_a_setting(self) -> None:
         judge = adsorber(Known(0.0), filler_tokens=5).judge
@@ -140,6 +170,25 @@ class TestSegments:
 
     def test_a_filler_begins_none(self) -> None:
         assert adsorber(Known()).segments(blocks([TEA[0], "ok"], opening=[1])) == [0, 0]
+
+    def test_the_ruling_of_an_arbiter_decides(self) -> None:
+        talk = blocks([*TEA, *TEA], opening=[3])
+        assert ruled(talk, opens=[1]) == [0, 1, 1, 2, 2, 2]
+        assert ruled(talk, continues=[3]) == [0] * 6
+        assert ruled(talk, opens=[0, 2], continues=[1, 3]) == [0, 0, 1, 1, 1, 1]
+
+
+def ruled(
+    talk: Sequence[LogicalBlock], opens: Sequence[int] = (), continues: Sequence[int] = ()
+) -> list[int]:
+    """Segments, with rulings on some blocks by their places."""
+    rulings: dict[int, Ruling] = {
+        **dict.fromkeys(opens, "opens"),
+        **dict.fromkeys(continues, "continues"),
+    }
+    return adsorber(Known()).segments(
+        [replace(b, ruling=rulings.get(place)) for place, b in enumerate(talk)]
+    )
 
 
 @given(

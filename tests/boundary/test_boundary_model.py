@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicloom.boundary.cues import Said
+from topicloom.boundary.cues import Utterance
 from topicloom.boundary.features import WINDOW
 from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import Thresholds, boundaries
@@ -29,7 +29,7 @@ TEXTS = st.sampled_from(
     ]
 )
 CONVERSATIONS = st.lists(
-    st.builds(Said, role=ROLES, speaker=NAMES, text=TEXTS, hours=st.none()),
+    st.builds(Utterance, role=ROLES, speaker=NAMES, text=TEXTS, hours=st.none()),
     min_size=1,
     max_size=60,
 )
@@ -40,20 +40,20 @@ def model() -> BoundaryModel:
     return BoundaryModel.load(embedder=default_embedder().fingerprint)
 
 
-def vectors_of(said: Sequence[Said]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+def vectors_of(said: Sequence[Utterance]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
     return default_embedder().embed([s.text for s in said])
 
 
-def chat(*texts: str) -> list[Said]:
+def chat(*texts: str) -> list[Utterance]:
     """User and assistant in turns."""
     roles = ("user", "assistant")
-    return [Said(roles[place % 2], None, text, None) for place, text in enumerate(texts)]
+    return [Utterance(roles[place % 2], None, text, None) for place, text in enumerate(texts)]
 
 
 class TestOnline:
     @given(CONVERSATIONS)
     @settings(deadline=None, max_examples=40)
-    def test_the_last_25_messages_are_enough(self, said: list[Said]) -> None:
+    def test_the_last_25_messages_are_enough(self, said: list[Utterance]) -> None:
         vectors = vectors_of(said)
         everything = model().online(said, vectors)
         part = model().online(said[-WINDOW - 1 :], vectors[-WINDOW - 1 :])
@@ -62,7 +62,7 @@ class TestOnline:
 
     @given(CONVERSATIONS, st.integers(1, 59))
     @settings(deadline=None, max_examples=40)
-    def test_what_comes_later_changes_nothing(self, said: list[Said], cut: int) -> None:
+    def test_what_comes_later_changes_nothing(self, said: list[Utterance], cut: int) -> None:
         vectors = vectors_of(said)
         everything = model().online(said, vectors)
         assert model().online(said[:cut], vectors[:cut]) == pytest.approx(
@@ -71,7 +71,7 @@ class TestOnline:
 
     @given(CONVERSATIONS)
     @settings(deadline=None, max_examples=20)
-    def test_probabilities_are_probabilities(self, said: list[Said]) -> None:
+    def test_probabilities_are_probabilities(self, said: list[Utterance]) -> None:
         for found in (
             model().online(said, vectors_of(said)),
             model().retrospective(said, vectors_of(said)),

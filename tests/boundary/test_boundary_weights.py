@@ -19,7 +19,7 @@ from topicloom.boundary.weights import (
     Network,
     Weights,
     load_weights,
-    mixed,
+    mix,
     save_weights,
 )
 from topicloom.errors import ConfigurationError
@@ -101,7 +101,7 @@ def test_the_log_odds_of_a_mixture_are_a_weighted_mean() -> None:
         found = Network(*scales, inner, outer).probabilities(features)
         return np.asarray(np.log(found / (1 - found)))
 
-    mixture = mixed([(0.3, *parts[0]), (0.7, *parts[1])])
+    mixture = mix([(0.3, *parts[0]), (0.7, *parts[1])])
     expected = 0.3 * odds(*parts[0]) + 0.7 * odds(*parts[1])
     np.testing.assert_allclose(odds(*mixture), expected, rtol=1e-4)
 

@@ -22,11 +22,11 @@ CASES = task_flow_cases()
 
 def funnel(adsorber: Adsorber) -> Opens:
     """An adsorber as a rule, its grey zone left to the screening."""
-    return lambda blocks, message: adsorber.judge(blocks, message).opens()
+    return lambda blocks, message: adsorber.judge(blocks, message).opens
 
 
 def spec(low: float) -> Opens:
-    """The screening of spec 001 by its letter: a message's anchor against the topic's kernel.
+    """The screening of spec 001 by its letter: a message's anchor against the topic's centroid.
 
     Args:
         low: Cosine from which a message is adsorbed: 0.40 if the grey zone is, 0.75 if not.
@@ -36,8 +36,8 @@ def spec(low: float) -> Opens:
     def opens(blocks: Sequence[LogicalBlock], message: Record) -> bool:
         block = LogicalBlock((message,), blocks[-1].bridge)
         vectors = embedder.embed([b.anchor_text for b in (*blocks, block)])
-        kernel = unit_rows(vectors[:-1].sum(axis=0, keepdims=True))[0]
-        return float(kernel @ vectors[-1]) < low
+        centroid = unit_rows(vectors[:-1].sum(axis=0, keepdims=True))[0]
+        return float(centroid @ vectors[-1]) < low
 
     return opens
 

@@ -187,16 +187,30 @@ def test_affinity_is_the_best_three_of_a_topic_less_the_mean_of_all() -> None:
     assert life.fresh().affinity(blocks) == {}
 
 
-def test_affinity_is_the_same_a_few_blocks_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_affinity_is_the_same_a_block_at_a_time() -> None:
     life = prepared()
     life.grow(3)
     blocks = blocks_of(life.messages(8))
     whole = life.index.affinity(blocks)
-    monkeypatch.setattr("topicloom.index.session_index._AT_ONCE", 1)
-    parts = life.index.affinity(blocks)
     assert len(blocks) > 3
-    for topic, near in whole.items():
-        assert parts[topic] == pytest.approx(near, abs=1e-6)
+    for place, block in enumerate(blocks):
+        for topic, near in life.index.affinity([block]).items():
+            assert near == pytest.approx(whole[topic][place : place + 1], abs=1e-6)
+
+
+def test_blocks_are_drawn_to_the_topics_whose_centroids_are_nearest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    life = prepared()
+    for choice in (3, 1, 1, 3):
+        life.grow(choice)
+    blocks = blocks_of(life.messages(4))[:1]
+    everywhere = life.index.affinity(blocks)
+    monkeypatch.setattr("topicloom.index.centroids._NEAREST", 1)
+    drawn = life.index.affinity(blocks)
+    assert len(drawn) == 1 < len(everywhere)
+    for topic, near in drawn.items():
+        assert near == pytest.approx(everywhere[topic], abs=1e-6)
 
 
 def test_back_at_an_older_checkpoint_only_what_changed_since_is_taken_in_anew() -> None:

@@ -1,4 +1,4 @@
-"""Names in texts, in alphabets and in Chinese."""
+"""NameFinder in texts, in alphabets and in Chinese."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.index.words import Names
+from topicloom.index.words import NameFinder
 
-NAMES = Names(
+NAMES = NameFinder(
     ["Big Stone Gap (film)", "Adriana Trigiani", "", "It", "神庙钥匙", "村", "Tom", "The Who"]
 )
 
@@ -30,17 +30,15 @@ def test_whole_words_and_runs(text: str, rows: set[int]) -> None:
 
 
 def test_two_things_of_one_name() -> None:
-    assert Names(["Ed Wood", "Ed Wood (film)", "山 （小说）"]).within("Was Ed Wood kind? 山") == {
-        0,
-        1,
-    }
+    names = NameFinder(["Ed Wood", "Ed Wood (film)", "山 （小说）"])
+    assert names.within("Was Ed Wood kind? 山") == {0, 1}
 
 
 def test_no_name_is_longer_than_a_dozen_words() -> None:
     long = " ".join(f"word{n}" for n in range(13))
-    assert Names([long]).within(long) == set()
+    assert NameFinder([long]).within(long) == set()
 
 
 @given(st.lists(st.text(max_size=20), max_size=5), st.text(max_size=60))
 def test_any_text(names: list[str], text: str) -> None:
-    assert Names(names).within(text) <= set(range(len(names)))
+    assert NameFinder(names).within(text) <= set(range(len(names)))

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.index.ranking import Messages, asked_first, manner_of, rank, words_of_day
+from topicloom.index.ranking import Messages, asked_first, rank, weights_for, words_of_day
 
 
 def talk(
@@ -82,16 +82,16 @@ class TestMeeting:
     def test_more_than_two_with_a_part_make_a_meeting(self) -> None:
         of_two = talk(60, names=("Ann", "Ben"))
         of_three = talk(60, names=("Ann", "Ben", "Cem"))
-        assert manner_of(of_three) != manner_of(of_two) == manner_of(talk(60))
+        assert weights_for(of_three) != weights_for(of_two) == weights_for(talk(60))
 
     def test_who_puts_in_a_word_makes_no_meeting(self) -> None:
         speaker = [0, 1] * 29 + [2, 0]
-        assert manner_of(talk(60, names=("Ann", "Ben", "Cem"), speaker=speaker)) == manner_of(
+        assert weights_for(talk(60, names=("Ann", "Ben", "Cem"), speaker=speaker)) == weights_for(
             talk(60)
         )
 
     def test_speakers_without_names_make_none(self) -> None:
-        assert manner_of(talk(60, names=("", "Ann", "Ben"))) == manner_of(talk(60))
+        assert weights_for(talk(60, names=("", "Ann", "Ben"))) == weights_for(talk(60))
 
     def test_a_passage_that_is_about_it_comes_before_a_single_word_elsewhere(self) -> None:
         scores = peaks(90, 10, *range(50, 60, 2))

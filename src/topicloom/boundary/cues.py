@@ -20,7 +20,7 @@ from topicloom.state.script import cjk_share
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Utterance:
     """A message of a conversation."""
 
     role: str | None
@@ -123,7 +123,7 @@ ASKING_ROLE = "user"
 _UNKNOWN = -1.0
 
 
-def same_side(said: Sequence[Said], reach: int, first: int = 0) -> NDArray[np.bool_]:
+def same_side(said: Sequence[Utterance], reach: int, first: int = 0) -> NDArray[np.bool_]:
     """Whether each message before is of the same side [n - first, reach], from `first` on.
 
     Column `k - 1` is for lag k. A side is a speaker or, where no name is known, a role. Where
@@ -137,7 +137,7 @@ def same_side(said: Sequence[Said], reach: int, first: int = 0) -> NDArray[np.bo
     return np.asarray(np.where(known, before == now, alternate), dtype=np.bool_)
 
 
-def asking_side(said: Sequence[Said], reach: int, first: int = 0) -> Floats:
+def asking_side(said: Sequence[Utterance], reach: int, first: int = 0) -> Floats:
     """1 [n - first] for the side that brings topics up, -1 for the other, 0 where it is not known.
 
     A role tells: the user asks, everyone else answers. Without roles it is the side that spoke
@@ -146,7 +146,7 @@ def asking_side(said: Sequence[Said], reach: int, first: int = 0) -> Floats:
     return np.array([_asks(said, place, reach) for place in range(first, len(said))])
 
 
-def _asks(said: Sequence[Said], place: int, reach: int) -> float:
+def _asks(said: Sequence[Utterance], place: int, reach: int) -> float:
     message = said[place]
     if message.role is not None:
         return 1.0 if message.role == ASKING_ROLE else -1.0
@@ -157,11 +157,11 @@ def _asks(said: Sequence[Said], place: int, reach: int) -> float:
     return 1.0 if opened else -1.0
 
 
-def _side(message: Said) -> str | None:
+def _side(message: Utterance) -> str | None:
     return message.role if message.speaker is None else message.speaker
 
 
-def _codes(said: Sequence[Said]) -> Floats:
+def _codes(said: Sequence[Utterance]) -> Floats:
     """A number [n] for each side."""
     numbers: dict[str | None, float] = {None: _UNKNOWN}
     found = [numbers.setdefault(_side(s), float(len(numbers))) for s in said]

@@ -1,15 +1,15 @@
-"""The second step of the funnel: rating a message by what stands before it."""
+"""The second step of the funnel: rating a message by what stands before it, and what follows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
-from topicloom.boundary.cues import Said
+from topicloom.boundary.cues import Utterance
 from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.index.embedder import Embedder, Vectors, unit_rows
@@ -22,7 +22,7 @@ _BEGINNING = 200
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """What a screening makes of a message."""
+    """What a detector makes of a message."""
 
     score: float
     """What its thresholds are for; the higher, the likelier the open topic continues."""
@@ -30,24 +30,34 @@ class Rating:
     """Probability that the open topic continues."""
 
 
-class Screening(Protocol):
-    """Rates messages."""
+class BoundaryDetector(Protocol):
+    """Rates messages by what stands before them."""
 
     def rate(self, before: Sequence[LogicalBlock], block: LogicalBlock) -> Rating:
         """Rate a message as it arrives.
 
         Args:
             before: The newest blocks before it, oldest first; not empty.
-            block: The message, alone in its block.
+            block: The message, alone in its block or with what followed.
         """
         ...
 
-    def begins(self, blocks: Sequence[LogicalBlock]) -> list[bool]:
-        """Whether a topic begins at each block, looking back; the first one counts as its start."""
+    def look_back(
+        self, blocks: Sequence[LogicalBlock], fillers: Collection[int] = ()
+    ) -> list[Rating]:
+        """Rate blocks once all of them are known.
+
+        Args:
+            blocks: The blocks, oldest first; nothing is known of what stands before them.
+            fillers: Numbers of the first messages of those that say nothing by themselves.
+
+        Returns:
+            A rating a block; those of the first one and of fillers say nothing.
+        """
         ...
 
 
-class TrainedScreening:
+class TrainedDetector:
     """By the boundary model: the score is its probability, even at the granularity's threshold."""
 
     def __init__(self, model: BoundaryModel, embedder: Embedder, policy: AdsorberPolicy) -> None:
@@ -56,23 +66,25 @@ class TrainedScreening:
         self._policy = policy
 
     def rate(self, before: Sequence[LogicalBlock], block: LogicalBlock) -> Rating:
-        """See `Screening.rate`."""
-        records = _spoken([*before, block])
-        said, vectors = _said(records), vectors_of(records, self._embedder)
+        """See `BoundaryDetector.rate`."""
+        records = _spoken([*before, LogicalBlock(block.records[:1])])
+        heard, vectors = _utterances(records), vectors_of(records, self._embedder)
         threshold = self._model.weights.thresholds["online"].of(self._policy.granularity)
-        odds = self._pause(before[-1], block) * _odds(self._model.newest(said, vectors), threshold)
-        return Rating(1 / (1 + odds), 1 / (1 + odds))
+        odds = _odds(self._model.newest(heard, vectors), threshold)
+        return _rating(odds * self._pause(before[-1], block))
 
-    def begins(self, blocks: Sequence[LogicalBlock]) -> list[bool]:
-        """See `Screening.begins`."""
+    def look_back(
+        self, blocks: Sequence[LogicalBlock], fillers: Collection[int] = ()
+    ) -> list[Rating]:
+        """See `BoundaryDetector.look_back`; the model was trained on talk with its fillers."""
         records = _spoken(blocks)
-        found = self._model.retrospective(_said(records), vectors_of(records, self._embedder))
+        found = self._model.retrospective(_utterances(records), vectors_of(records, self._embedder))
         at = dict(zip((r.seq for r in records), map(float, found), strict=True))
         threshold = self._model.weights.thresholds["retrospective"].of(self._policy.granularity)
         pauses = [1.0, *(self._pause(a, b) for a, b in pairwise(blocks))][: len(blocks)]
         return [
-            place == 0 or pause * _odds(at.get(block.first, 0.0), threshold) > 1
-            for place, (block, pause) in enumerate(zip(blocks, pauses, strict=True))
+            _rating(_odds(at.get(block.first, 0.0), threshold) * pause)
+            for block, pause in zip(blocks, pauses, strict=True)
         ]
 
     def _pause(self, before: LogicalBlock, block: LogicalBlock) -> float:
@@ -81,11 +93,11 @@ class TrainedScreening:
         return self._policy.pause_odds if hours >= self._policy.pause_hours else 1.0
 
 
-class CosineScreening:
-    """By the cosine of a message's anchor to the kernel of the open topic (spec 001, step 2)."""
+class CosineDetector:
+    """By the cosine of a message's anchor to the centroid of the open topic (spec 001, step 2)."""
 
     def __init__(
-        self, embedder: Embedder, policy: AdsorberPolicy, trained: TrainedScreening
+        self, embedder: Embedder, policy: AdsorberPolicy, trained: TrainedDetector
     ) -> None:
         """Args:
         embedder: Its encoder.
@@ -97,20 +109,39 @@ class CosineScreening:
         self._trained = trained
 
     def rate(self, before: Sequence[LogicalBlock], block: LogicalBlock) -> Rating:
-        """See `Screening.rate`."""
+        """See `BoundaryDetector.rate`."""
         last = max((i for i, b in enumerate(before) if b.opens), default=0)
-        anchors = [self._anchor(b) for b in (*before[last:], block)]
-        vectors = self._embedder.embed(anchors)
-        kernel = unit_rows(vectors[:-1].sum(axis=0, keepdims=True))[0]
-        score = float(kernel @ vectors[-1])
+        vectors = self._anchors([*before[last:], block])
+        score = float(_centroid(vectors[:-1]) @ vectors[-1])
         return Rating(score, self._trained.rate(before, block).continues)
 
-    def begins(self, blocks: Sequence[LogicalBlock]) -> list[bool]:
-        """See `Screening.begins`: what was seen as the messages came; the spec looks never back."""
-        return [place == 0 or block.opens for place, block in enumerate(blocks)]
+    def look_back(
+        self, blocks: Sequence[LogicalBlock], fillers: Collection[int] = ()
+    ) -> list[Rating]:
+        """See `BoundaryDetector.look_back`; what was seen as a message came is never revised.
 
-    def _anchor(self, block: LogicalBlock) -> str:
-        return block.anchor_text if self._policy.anchor == "context" else block.rewritten_query
+        Scores are cosines to the centroid since the last place that is in no doubt.
+        """
+        telling = [b for b in blocks if b.first not in fillers]
+        vectors = self._anchors(telling)
+        scores: dict[int, float] = {}
+        last = 0
+        for place, block in enumerate(telling[1:], start=1):
+            scores[block.first] = float(_centroid(vectors[last:place]) @ vectors[place])
+            last = place if scores[block.first] < self._policy.low else last
+        return [Rating(scores.get(b.first, 1.0), 0.0 if b.opens else 1.0) for b in blocks]
+
+    def _anchors(self, blocks: Sequence[LogicalBlock]) -> Vectors:
+        context = self._policy.anchor == "context"
+        return self._embedder.embed(
+            [b.anchor_text if context else b.rewritten_query for b in blocks]
+        )
+
+
+def _centroid(vectors: Vectors) -> Vectors:
+    rows: Vectors = vectors.sum(axis=0, keepdims=True)
+    found: Vectors = unit_rows(rows)[0]
+    return found
 
 
 def vectors_of(records: Sequence[Record], embedder: Embedder) -> Vectors:
@@ -137,10 +168,10 @@ def _spoken(blocks: Sequence[LogicalBlock]) -> list[Record]:
     ]
 
 
-def _said(records: Sequence[Record]) -> list[Said]:
+def _utterances(records: Sequence[Record]) -> list[Utterance]:
     first = records[0] if records else None
     return [
-        Said(
+        Utterance(
             role=r.role,
             speaker=r.speaker,
             text=r.query or r.text,
@@ -148,6 +179,11 @@ def _said(records: Sequence[Record]) -> list[Said]:
         )
         for r in records
     ]
+
+
+def _rating(odds: float) -> Rating:
+    """The rating of odds that a topic begins: a probability by which thresholds go as well."""
+    return Rating(1 / (1 + odds), 1 / (1 + odds))
 
 
 def _odds(probability: float, threshold: float) -> float:

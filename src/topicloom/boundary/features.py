@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from topicloom.boundary.cues import (
     CUE_NAMES,
-    Said,
+    Utterance,
     asking_side,
     cues_of,
     is_cjk,
@@ -102,7 +102,7 @@ class Features:
     """Whether each is CJK text [n], whose similarities live on another scale."""
 
 
-def online_features(said: Sequence[Said], band: Band, first: int = 0) -> Features:
+def online_features(said: Sequence[Utterance], band: Band, first: int = 0) -> Features:
     """Causal features of every message from `first` on.
 
     Args:
@@ -114,7 +114,7 @@ def online_features(said: Sequence[Said], band: Band, first: int = 0) -> Feature
     return Features(np.concatenate(blocks, axis=1), in_cjk(said, first))
 
 
-def in_cjk(said: Sequence[Said], first: int = 0) -> NDArray[np.bool_]:
+def in_cjk(said: Sequence[Utterance], first: int = 0) -> NDArray[np.bool_]:
     """Whether each message from `first` on is CJK text."""
     return np.array([is_cjk(s.text) for s in said[first:]], dtype=np.bool_)
 
@@ -124,7 +124,7 @@ def band_of(vectors: NDArray[np.float32], learned: NDArray[np.float32]) -> Band:
     return Band.of([unit(vectors), unit(vectors @ learned)], REACH)
 
 
-def similarity_features(said: Sequence[Said], band: Band, first: int = 0) -> Floats:
+def similarity_features(said: Sequence[Utterance], band: Band, first: int = 0) -> Floats:
     """The features [channels, n - first, f] that are made from similarities, `SIMILARITY_NAMES`.
 
     Similarities are compared with those of `_PAST` messages before, so they are made from as much
@@ -176,7 +176,7 @@ def _cosines(band: Band, first: int) -> Floats:
     return np.asarray(found, dtype=np.float64)
 
 
-def message_features(said: Sequence[Said], first: int = 0) -> Floats:
+def message_features(said: Sequence[Utterance], first: int = 0) -> Floats:
     """The features [n - first, f] that need no vectors, `MESSAGE_NAMES`."""
     texts = [s.text for s in said]
     cues = cue_table(said).T
@@ -195,6 +195,6 @@ def message_features(said: Sequence[Said], first: int = 0) -> Floats:
     return np.concatenate(columns).T
 
 
-def cue_table(said: Sequence[Said]) -> Floats:
+def cue_table(said: Sequence[Utterance]) -> Floats:
     """Cues [n, `CUE_NAMES`] of messages."""
     return np.array([cues_of(s.text) for s in said]).reshape(len(said), len(CUE_NAMES))

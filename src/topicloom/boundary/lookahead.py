@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from topicloom.boundary.cues import CUE_NAMES, Said, asking_side
+from topicloom.boundary.cues import CUE_NAMES, Utterance, asking_side
 from topicloom.boundary.features import (
     CHANNELS,
     ONLINE_NAMES,
@@ -63,7 +63,7 @@ RETROSPECTIVE_NAMES = (
 """Columns of `retrospective_features`, in order."""
 
 
-def retrospective_features(said: Sequence[Said], band: Band) -> Features:
+def retrospective_features(said: Sequence[Utterance], band: Band) -> Features:
     """Causal features of every message and those of the gap before it.
 
     Args:
@@ -75,7 +75,7 @@ def retrospective_features(said: Sequence[Said], band: Band) -> Features:
     return Features(np.concatenate(blocks, axis=1), online.cjk)
 
 
-def following_features(said: Sequence[Said]) -> Floats:
+def following_features(said: Sequence[Utterance]) -> Floats:
     """The features [n, f] of a gap that need no vectors, `FOLLOWING_NAMES`."""
     left = len(said) - 1 - np.arange(len(said))
     columns = (

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.boundary.cues import Said
+from topicloom.boundary.cues import Utterance
 from topicloom.boundary.features import WINDOW, band_of, online_features
 from topicloom.boundary.lookahead import retrospective_features
 from topicloom.boundary.policy import Granularity, boundaries
@@ -35,7 +35,7 @@ class BoundaryModel:
         """Read a model; see `load_weights` for arguments and errors."""
         return cls(load_weights(path, embedder=embedder))
 
-    def online(self, said: Sequence[Said], vectors: Vectors) -> Probabilities:
+    def online(self, said: Sequence[Utterance], vectors: Vectors) -> Probabilities:
         """Probabilities by what is known when each message arrives.
 
         Each is made from its message and the `WINDOW` before it, so the last 25 messages are
@@ -50,7 +50,7 @@ class BoundaryModel:
         features = online_features(said, band_of(vectors, self.weights.learned))
         return _first(self.weights.nets["online"].probabilities(features))
 
-    def newest(self, said: Sequence[Said], vectors: Vectors) -> float:
+    def newest(self, said: Sequence[Utterance], vectors: Vectors) -> float:
         """The last of `online`, at a cost that does not grow with the conversation.
 
         Args:
@@ -64,7 +64,7 @@ class BoundaryModel:
         features = online_features(said, band, first=len(said) - 1)
         return float(self.weights.nets["online"].probabilities(features)[0])
 
-    def retrospective(self, said: Sequence[Said], vectors: Vectors) -> Probabilities:
+    def retrospective(self, said: Sequence[Utterance], vectors: Vectors) -> Probabilities:
         """Probabilities by all that was said, before and after; arguments as of `online`."""
         if not said:
             return np.zeros(0)
@@ -73,7 +73,7 @@ class BoundaryModel:
 
     def begins(
         self,
-        said: Sequence[Said],
+        said: Sequence[Utterance],
         vectors: Vectors,
         *,
         mode: Literal["online", "retrospective"] = "online",

@@ -24,7 +24,7 @@ class AdsorberPolicy(BaseModel):
     """The funnel of spec 001, section 3.
 
     The preset `trained` screens by a model that was trained on conversations with marked topics;
-    its score is a probability. `spec` screens by the cosine of an anchor to the topic's kernel.
+    its score is a probability. `spec` screens by the cosine of an anchor to the topic's centroid.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -44,6 +44,8 @@ class AdsorberPolicy(BaseModel):
     before it."""
     memory: int = Field(3, ge=1)
     """Queries of the open topic that an arbiter is shown."""
+    questions: int = Field(32, ge=0)
+    """Messages in doubt that an arbiter is asked about at one split at most, all at once."""
     filler_tokens: int = Field(3, ge=0)
     """A message of fewer tokens (words, CJK characters) is adsorbed unseen."""
     pause_hours: float = Field(6.0, gt=0)

@@ -87,15 +87,15 @@ def write_weights(
     path.with_suffix(".json").write_text(f"{text}\n", encoding="utf-8")
 
 
-def packed(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def pack(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """One byte a weight of [..., rows, columns], with a scale a column: a quarter of the size."""
     largest = np.abs(matrix).max(axis=-2, keepdims=True, initial=0)
     scale = np.maximum(largest, 1e-12) / 127
     return np.rint(matrix / scale).astype(np.int8), scale.astype(np.float32)
 
 
-def unpacked(weights: NDArray[np.int8], scale: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The matrix of `packed`, rounded."""
+def unpack(weights: NDArray[np.int8], scale: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The matrix of `pack`, rounded."""
     return weights.astype(np.float32) * scale
 
 

@@ -17,9 +17,9 @@ from topicloom.boundary.similarity import Floats
 from topicloom.boundary.weight_files import (
     Arrays,
     Description,
-    packed,
+    pack,
     read_weights,
-    unpacked,
+    unpack,
     write_weights,
 )
 
@@ -48,13 +48,13 @@ class Network:
 
     def probabilities(self, features: Features) -> Floats:
         """Probability [n] of each message."""
-        inputs = standardised(features, self.mean, self.spread)
+        inputs = standardise(features, self.mean, self.spread)
         hidden = np.maximum(inputs @ self.inner[:-1] + self.inner[-1], 0)
         odds = (hidden @ self.outer[:-1] + self.outer[-1]).astype(np.float64)
         return np.asarray(1 / (1 + np.exp(-odds)), dtype=np.float64)
 
 
-def standardised(features: Features, mean: Matrix, spread: Matrix) -> Matrix:
+def standardise(features: Features, mean: Matrix, spread: Matrix) -> Matrix:
     """Features [n, f] in spreads from their mean, each row by its script; unknown ones as 0."""
     script = features.cjk.astype(np.intp)
     scaled = (features.values - mean[script]) / spread[script]
@@ -62,7 +62,7 @@ def standardised(features: Features, mean: Matrix, spread: Matrix) -> Matrix:
     return np.minimum(np.maximum(scaled, -_LIMIT), _LIMIT).astype(np.float32)
 
 
-def mixed(parts: Sequence[tuple[float, Matrix, Matrix]]) -> tuple[Matrix, Matrix]:
+def mix(parts: Sequence[tuple[float, Matrix, Matrix]]) -> tuple[Matrix, Matrix]:
     """The weights of one net whose log odds are the weighted sum of those of several.
 
     Args:
@@ -129,10 +129,10 @@ def load_weights(path: Path | None = None, *, embedder: str | None = None) -> We
 def save_weights(path: Path, weights: Weights, figures: Mapping[str, Any]) -> None:
     """Write weights to `path` (`.npz`) and what they are, with their figures, beside it."""
     arrays: dict[str, NDArray[Any]] = {}
-    arrays["learned"], arrays["learned_scale"] = packed(weights.learned)
+    arrays["learned"], arrays["learned_scale"] = pack(weights.learned)
     for mode, net in weights.nets.items():
         arrays[f"{mode}_mean"], arrays[f"{mode}_spread"] = net.mean, net.spread
-        arrays[f"{mode}_inner"], arrays[f"{mode}_inner_scale"] = packed(net.inner)
+        arrays[f"{mode}_inner"], arrays[f"{mode}_inner_scale"] = pack(net.inner)
         arrays[f"{mode}_outer"] = net.outer
     description = BoundaryDescription(
         features=VERSION,
@@ -148,7 +148,7 @@ def _weights(description: BoundaryDescription, arrays: Arrays) -> Weights:
         raise ValueError("they read other features than these: train again")
     return Weights(
         embedder=description.embedder,
-        learned=unpacked(arrays["learned"], arrays["learned_scale"]),
+        learned=unpack(arrays["learned"], arrays["learned_scale"]),
         nets={m: _network(m, arrays) for m in MODES},
         thresholds={m: Thresholds(**description.thresholds[m]) for m in MODES},
     )
@@ -158,6 +158,6 @@ def _network(mode: str, arrays: Arrays) -> Network:
     return Network(
         mean=arrays[f"{mode}_mean"],
         spread=arrays[f"{mode}_spread"],
-        inner=unpacked(arrays[f"{mode}_inner"], arrays[f"{mode}_inner_scale"]),
+        inner=unpack(arrays[f"{mode}_inner"], arrays[f"{mode}_inner_scale"]),
         outer=arrays[f"{mode}_outer"],
     )

@@ -14,7 +14,7 @@ from langchain_core.tools import tool as as_tool
 from platformdirs import user_data_path
 
 from topicloom.boundary.adsorber import Adsorber, SemanticAdsorber
-from topicloom.boundary.detector import CosineScreening, Screening, TrainedScreening
+from topicloom.boundary.detector import BoundaryDetector, CosineDetector, TrainedDetector
 from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.context.layout import Layout
@@ -146,11 +146,11 @@ def open_adsorber(policy: AdsorberPolicy, embedder: Embedder) -> Adsorber:
     """
     own = default_embedder()
     model = BoundaryModel.load(embedder=own.fingerprint)
-    trained = TrainedScreening(model, own, policy)
-    screening: Screening = trained
+    trained = TrainedDetector(model, own, policy)
+    detector: BoundaryDetector = trained
     if policy.screening == "cosine":
-        screening = CosineScreening(embedder, policy, trained)
-    return SemanticAdsorber(screening, cue_list("fillers"), policy)
+        detector = CosineDetector(embedder, policy, trained)
+    return SemanticAdsorber(detector, cue_list("fillers"), policy)
 
 
 def models_of(

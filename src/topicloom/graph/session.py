@@ -141,7 +141,6 @@ def _add_nodes(
             clock=parts.clock,
             adsorber=parts.adsorber,
             amnesia=parts.amnesia,
-            arbiter=parts.roles.arbiter,
             rewriter=parts.roles.rewriter,
             language=language,
         ),

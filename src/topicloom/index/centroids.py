@@ -1,4 +1,8 @@
-"""Topics by kernel and brief, in a FAISS index."""
+"""Topics by centroid and brief, in a FAISS index.
+
+Queries find topics by it, and so do logical blocks that are to be split: a block continues the
+topic before it, is drawn back to one that is near by here, or opens another.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +16,14 @@ from topicloom.index.embedder import Vectors, unit_rows
 from topicloom.index.vectors import StoredVectors
 
 _NONE, _SURE = 0.2, 0.8
-"""Cosines to a kernel or brief that mean nothing and everything."""
+"""Cosines to a centroid or brief that mean nothing and everything."""
 _NEAREST = 512
-"""Kernels and briefs that a query is given; what lies further means nothing to it."""
+"""Centroids and briefs that a query or block is given; what lies further means nothing to it."""
 _EXACT = 8_192
 """Rows up to which every one is compared with a query: a few milliseconds."""
 
 
-class TopicKernels:
+class TopicCentroids:
     """Inner product over unit vectors: the mean of a topic's messages, and its brief."""
 
     def __init__(self, vectors: StoredVectors, dimension: int) -> None:
@@ -35,7 +39,7 @@ class TopicKernels:
         self._nearest = NearestRows(dimension)
 
     def outdated(self, texts: Mapping[str, str]) -> bool:
-        """Whether a topic is recognised by other words than those that are held."""
+        """True if a topic is recognised by other words than those that are held."""
         return texts != self._texts
 
     def update(self, texts: Mapping[str, str], sums: Sequence[NDArray[np.float64]]) -> None:
@@ -58,13 +62,18 @@ class TopicKernels:
         self._nearest.fill(np.concatenate([unit_rows(means), briefs]))
 
     def relevance(self, query: Vectors) -> dict[str, float]:
-        """Relevance of topics to a query vector [d], 0 to 1, the better of kernel and brief."""
+        """Relevance of topics to a query vector [d], 0 to 1, the better of centroid and brief."""
         found: dict[str, float] = {}
         for row, cosine in self._nearest.search(query, _NEAREST):
             scaled = min(1.0, max(0.0, (cosine - _NONE) / (_SURE - _NONE)))
             topic = self._ids[row]
             found[topic] = max(found.get(topic, 0.0), scaled)
         return found
+
+    def near(self, vectors: Vectors) -> set[str]:
+        """The topics whose centroid or brief is near any of some vectors [n, d]."""
+        rows = {int(row) for row in self._nearest.places(vectors, _NEAREST).flat if row >= 0}
+        return {self._ids[row] for row in rows}
 
 
 class NearestRows:
@@ -111,9 +120,18 @@ class NearestRows:
 
     def search(self, query: Vectors, most: int) -> list[tuple[int, float]]:
         """Places and inner products of the rows nearest to a query [d], nearest first."""
-        count = min(most, self._index.ntotal) if self._index is not None else 0
-        if not count:
-            return []
-        products, places = self._index.search(query[None, :], count)
+        products, places = self._found(query[None, :], most)
         pairs = zip(places[0].tolist(), products[0].tolist(), strict=True)
         return [(place, product) for place, product in pairs if place >= 0]
+
+    def places(self, queries: Vectors, most: int) -> NDArray[np.int64]:
+        """Places of the rows nearest to each query [n, d], as [n, k]; -1 where there are fewer."""
+        return self._found(queries, most)[1]
+
+    def _found(self, queries: Vectors, most: int) -> tuple[Vectors, NDArray[np.int64]]:
+        count = min(most, self._index.ntotal) if self._index is not None else 0
+        if not count:
+            none = np.zeros((len(queries), 0))
+            return none.astype(np.float32), none.astype(np.int64)
+        products, places = self._index.search(queries, count)
+        return products, places

@@ -2,7 +2,7 @@
 
 It sees shared wording, not meaning. For Chinese, Japanese and Korean, which the bundled model
 barely reads, it tells paraphrases apart better than that model; for other scripts it is the
-fallback that needs no file. Features are:
+fallback that needs no file. HashedFeatures are:
 
 - characters and character pairs of CJK text,
 - words, and character triples within them, of everything else.
@@ -59,7 +59,7 @@ BITS = np.uint64(21)
 """Room for one code point where several are packed into one integer."""
 
 
-class Features(NamedTuple):
+class HashedFeatures(NamedTuple):
     """Occurrences of features: the text, the hash and the weight of each."""
 
     rows: Rows
@@ -110,7 +110,7 @@ def _chunks(texts: Sequence[str]) -> Iterator[slice]:
         yield slice(start, len(texts))
 
 
-def _distinct(features: Features) -> Features:
+def _distinct(features: HashedFeatures) -> HashedFeatures:
     """Each feature of a text once, its weight times 1 + ln(count).
 
     The tenth repetition of a word says less than the first.
@@ -122,10 +122,10 @@ def _distinct(features: Features) -> Features:
     starts = np.flatnonzero(fresh)
     counts = np.diff(starts, append=len(rows))
     weights = features.weights[order][starts] * (1 + np.log(counts))
-    return Features(rows[starts], hashes[starts], weights)
+    return HashedFeatures(rows[starts], hashes[starts], weights)
 
 
-def _features(texts: Sequence[str]) -> Features:
+def _features(texts: Sequence[str]) -> HashedFeatures:
     """All characters, pairs, words and triples of the texts, with repetitions."""
     parts = [_clean(text) for text in texts]
     rows = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
@@ -139,44 +139,44 @@ def _features(texts: Sequence[str]) -> Features:
         _words(rows, others),
         _triples(rows, others),
     )
-    return Features(
+    return HashedFeatures(
         np.concatenate([kind.rows for kind in kinds]),
         np.concatenate([kind.hashes for kind in kinds]),
         np.concatenate([kind.weights for kind in kinds]),
     )
 
 
-def _characters(rows: Rows, codes: Codes, cjk: NDArray[np.bool_]) -> Features:
+def _characters(rows: Rows, codes: Codes, cjk: NDArray[np.bool_]) -> HashedFeatures:
     """The CJK characters."""
-    return Features(rows[cjk], _mix(codes[cjk], 1), _character_weights(codes[cjk]))
+    return HashedFeatures(rows[cjk], _mix(codes[cjk], 1), _character_weights(codes[cjk]))
 
 
-def _pairs(rows: Rows, codes: Codes, cjk: NDArray[np.bool_]) -> Features:
+def _pairs(rows: Rows, codes: Codes, cjk: NDArray[np.bool_]) -> HashedFeatures:
     """The pairs of adjacent CJK characters, weighted by the geometric mean of the two."""
     first = np.flatnonzero(cjk[:-1] & cjk[1:])
     left, right = codes[first], codes[first + 1]
     weights = np.sqrt(_character_weights(left) * _character_weights(right))
-    return Features(rows[first], _mix(left << BITS | right, 2), PAIR_WEIGHT * weights)
+    return HashedFeatures(rows[first], _mix(left << BITS | right, 2), PAIR_WEIGHT * weights)
 
 
-def _words(rows: Rows, codes: Codes) -> Features:
+def _words(rows: Rows, codes: Codes) -> HashedFeatures:
     """The maximal runs of non-spaces; the hash sums its characters', each mixed with its place."""
     places = np.flatnonzero(codes != SPACE)
     first = np.flatnonzero(np.diff(places, prepend=-1) > 1)
     if not len(places):
-        return Features(rows[:0], codes[:0], np.zeros(0))
+        return HashedFeatures(rows[:0], codes[:0], np.zeros(0))
     lengths = np.diff(first, append=len(places))
     within = np.arange(len(places)) - np.repeat(first, lengths)
     mixed = _mix(within.astype(np.uint64) << BITS | codes[places], 3)
     hashes = np.add.reduceat(mixed, first)
-    return Features(rows[places[first]], _mix(hashes, 3), np.ones(len(first)))
+    return HashedFeatures(rows[places[first]], _mix(hashes, 3), np.ones(len(first)))
 
 
-def _triples(rows: Rows, codes: Codes) -> Features:
+def _triples(rows: Rows, codes: Codes) -> HashedFeatures:
     """The character triples of words, the space before and after a word included."""
     middle = np.flatnonzero(codes != SPACE)
     packed = (codes[middle - 1] << BITS | codes[middle]) << BITS | codes[middle + 1]
-    return Features(rows[middle], _mix(packed, 4), np.ones(len(middle)))
+    return HashedFeatures(rows[middle], _mix(packed, 4), np.ones(len(middle)))
 
 
 def _character_weights(codes: Codes) -> Weights:

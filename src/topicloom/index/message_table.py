@@ -30,7 +30,7 @@ _ROW = np.dtype(
 """What is held of a message beside its words and its vector."""
 
 
-class Names:
+class NameCodes:
     """Names by their places, in the order in which they came; "" is the first."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Names:
         return [self._places[name] for name in names if name in self._places]
 
 
-class Holdings:
+class MessageTable:
     """Words and vectors of messages, and which topic has each.
 
     A message that moves to another topic, because one was divided or two were merged, is only
@@ -66,9 +66,9 @@ class Holdings:
         self._sums = GrowingRows((dimension,), np.float64)
         self._rows = GrowingRows((), _ROW)
         self._places: dict[int, int] = {}
-        self._topics, self._days, self._speakers = Names(), Names(), Names()
+        self._topics, self._days, self._speakers = NameCodes(), NameCodes(), NameCodes()
         self.words = LexicalIndex()
-        self.sight = self._look()
+        self.view = self._viewed()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -78,13 +78,19 @@ class Holdings:
         """Vectors of the messages [n, d], as they were added."""
         return self._matrix.all
 
+    @property
+    def mean(self) -> Vectors:
+        """Mean vector of the messages [d]; there has to be one."""
+        found: Vectors = (self._sums.all.sum(axis=0) / len(self)).astype(np.float32)
+        return found
+
     def release(self, topics: Iterable[str]) -> None:
         """Take from topics what they have; it waits for being entered under others."""
         gone = self._topics.places(topics)
         rows = self._rows.all
         rows["topic"][np.isin(rows["topic"], gone)] = 0
         self._sums.all[[place for place in gone if place < len(self._sums)]] = 0
-        self.sight = self._look()
+        self.view = self._viewed()
 
     def enter(self, gains: Sequence[tuple[str, Sequence[Record]]]) -> bool:
         """Enter messages under topics.
@@ -107,7 +113,7 @@ class Holdings:
                 return False
             rows["topic"][place] = topic
             self._sums.all[topic] += vectors[place]
-        self.sight = self._look()
+        self.view = self._viewed()
         return True
 
     def _forget_but(self, records: Sequence[Record]) -> bool:
@@ -157,11 +163,11 @@ class Holdings:
         cost = budget_tokens(record.line)
         return record.seq, _digest(record), 0, day, speaker, cost, record.role == "user"
 
-    def _look(self) -> Sight:
-        return Sight(self._rows.all, self._topics.all, self._days.all, self._speakers.all)
+    def _viewed(self) -> MessageView:
+        return MessageView(self._rows.all, self._topics.all, self._days.all, self._speakers.all)
 
 
-class Sight:
+class MessageView:
     """What ranking needs of some rows, worked out when it is first asked for."""
 
     def __init__(

@@ -31,8 +31,8 @@ _PARTY = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How people talk: what a message's own words say, and what its surroundings say."""
+class RankWeights:
+    """What counts by how people talk: a message's own words, and what its surroundings say."""
 
     own: float
     """Weight of the message's own score."""
@@ -47,9 +47,9 @@ class Manner:
     the count of messages found is highest; below, long ones that matter are found more often."""
 
 
-_DIALOGUE = Manner(own=1.0, near=2.0, nearer=1.0, reach=80.0, price=0.9)
+_DIALOGUE = RankWeights(own=1.0, near=2.0, nearer=1.0, reach=80.0, price=0.9)
 """Of two: an answer often stands next to the words that were asked for."""
-_MEETING = Manner(own=0.05, near=1.0, nearer=1.0, reach=300.0, price=0.35)
+_MEETING = RankWeights(own=0.05, near=1.0, nearer=1.0, reach=300.0, price=0.35)
 """Of more: half sentences, of which no single one says much; a subject goes on for minutes."""
 
 _MONTHS = frozenset(
@@ -81,7 +81,7 @@ class Messages:
     day: NDArray[np.integer]
     """Place of each one's day among them."""
     names: Sequence[str]
-    """Names of the speakers; "" stands for all who have none."""
+    """NameFinder of the speakers; "" stands for all who have none."""
     speaker: NDArray[np.integer]
     """Place of each one's speaker among the names."""
 
@@ -95,19 +95,19 @@ def rank(query: str, cosine: Floats, lexical: Floats, messages: Messages) -> Flo
         lexical: BM25 of each.
         messages: What they are.
     """
-    manner = manner_of(messages)
+    weights = weights_for(messages)
     price = np.log(messages.costs + _FRAME)
     found = _standard(_without_length(_standard(cosine) + _standard(lexical), price))
     found = found + _NAMED * _named(query, messages)
     # A long message says more surely than a short one what is talked about.
     weight = np.sqrt(messages.costs / _USUAL)
     position = np.cumsum(messages.costs) - messages.costs / 2
-    near = neighbours(np.stack([found * weight, weight], axis=1), position, manner.reach)
+    near = neighbours(np.stack([found * weight, weight], axis=1), position, weights.reach)
     mass = _PULL + near[:, 1]
     once = near[:, 0] / mass
-    twice = neighbours((once * weight)[:, None], position, manner.reach)[:, 0] / mass
+    twice = neighbours((once * weight)[:, None], position, weights.reach)[:, 0] / mass
     priority: Floats = (
-        manner.own * found + manner.near * once + manner.nearer * twice - manner.price * price
+        weights.own * found + weights.near * once + weights.nearer * twice - weights.price * price
     )
     if _I_SAID.search(query) and not _YOU_SAID.search(query):
         priority = priority + _SELF * messages.from_user
@@ -142,7 +142,7 @@ def asked_first(
     return np.concatenate([of_days[np.argsort(turn, kind="stable")], best[~asked[best]]])
 
 
-def manner_of(messages: Messages) -> Manner:
+def weights_for(messages: Messages) -> RankWeights:
     """A meeting if more than two people have a part in it."""
     shares = np.bincount(messages.speaker, minlength=len(messages.names)) / len(messages.speaker)
     parties = [n for n, share in zip(messages.names, shares, strict=True) if n and share >= _PARTY]

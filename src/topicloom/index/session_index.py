@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.boundary.detector import block_vectors
-from topicloom.index.centroids import TopicKernels
+from topicloom.index.centroids import TopicCentroids
 from topicloom.index.embedder import Embedder
-from topicloom.index.message_table import Holdings
+from topicloom.index.message_table import MessageTable
 from topicloom.index.ranking import asked_first, rank
 from topicloom.index.time_expressions import Days
 from topicloom.index.vectors import StoredVectors
@@ -27,9 +27,6 @@ _REACH = 8
 """Recall budgets of best messages past which nothing is worth quoting."""
 _NEAREST = 3
 """Messages of a topic that say how near it is: one may be near by chance."""
-_AT_ONCE = 20_000_000
-"""Cosines that are held at once, 80 MB: the split of a meeting compares hundreds of blocks with
-every message of a long session."""
 _SURE_COSINE, _SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was found for sure."""
 
@@ -47,7 +44,7 @@ class Hits:
 
 
 class SessionIndex:
-    """Messages of all topics by words and vectors, topics by kernel and brief.
+    """Messages of all topics by words and vectors, topics by centroid and brief.
 
     It is a cache: made from storage, brought up to date by `update`, made anew when the session
     went back to an older checkpoint.
@@ -69,9 +66,9 @@ class SessionIndex:
     def _clear(self) -> None:
         self._taken: Roster | None = None
         self._heads: dict[str, tuple[int, str]] = {}
-        self._held = Holdings(self._vectors, self._embedder.dimension)
+        self._table = MessageTable(self._vectors, self._embedder.dimension)
         self._archived: list[str] = []
-        self._kernels = TopicKernels(self._vectors, self._embedder.dimension)
+        self._centroids = TopicCentroids(self._vectors, self._embedder.dimension)
         self._latest: OrderedDict[tuple[str, Days | None, bool], Hits] = OrderedDict()
 
     def update(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> None:
@@ -98,8 +95,8 @@ class SessionIndex:
             self._take(held, read)
             changed = True
         texts = {t.id: recognised_by(t, roster.topics) for t in held}
-        if changed or self._kernels.outdated(texts):
-            self._kernels.update(texts, [self._held.sum_of(topic) for topic in texts])
+        if changed or self._centroids.outdated(texts):
+            self._centroids.update(texts, [self._table.sum_of(topic) for topic in texts])
             self._latest.clear()
         archived = [t.id for t in roster.archived()]
         if archived != self._archived:
@@ -120,32 +117,32 @@ class SessionIndex:
         with self._lock:
             hits = self._latest.get(key)
             if hits is None:
-                hits = self._search(*key) if len(self._held) else Hits()
+                hits = self._search(*key) if len(self._table) else Hits()
                 self._latest[key] = hits
                 while len(self._latest) > 8:
                     self._latest.popitem(last=False)
             return hits
 
     def affinity(self, blocks: Sequence[LogicalBlock]) -> dict[str, NDArray[np.float32]]:
-        """How near each topic is to some blocks.
+        """How near some blocks are to the topics that they are drawn to.
 
         Returns:
             By topic, for each block [blocks]: the mean of its highest cosines to messages of the
             topic, over its mean cosine to all messages: what a whole conversation has in common,
-            such as the names of its speakers, says nothing.
+            such as the names of its speakers, says nothing. Topics whose centroid and brief are
+            near none of the blocks are left out.
         """
         with self._lock:
-            places = self._held.sight.places()
-            if not (places and blocks):
+            if not (len(self._table) and blocks):
                 return {}
             vectors = block_vectors(blocks, self._embedder)
-            near = np.empty((len(places), len(blocks)), dtype=np.float32)
-            step = max(1, _AT_ONCE // len(self._held))
-            for part in (slice(i, i + step) for i in range(0, len(blocks), step)):
-                cosines = vectors[part] @ self._held.matrix.T
-                best = [mean_of_best(cosines[:, rows]) for rows in places.values()]
-                near[:, part] = np.array(best) - cosines.mean(axis=1)
-            return dict(zip(places, near, strict=True))
+            drawn = self._centroids.near(vectors)
+            matrix, usual = self._table.matrix, vectors @ self._table.mean
+            return {
+                topic: mean_of_best(vectors @ matrix[rows].T) - usual
+                for topic, rows in self._table.view.places().items()
+                if topic in drawn
+            }
 
     def _take(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> bool | None:
         """Take in what topics gained; whether it was anything, None if it does not fit."""
@@ -153,7 +150,7 @@ class SessionIndex:
         for topic_id in lost:
             del self._heads[topic_id]
         if lost:
-            self._held.release(lost)
+            self._table.release(lost)
         gains = []
         for topic in roster:
             count, head = self._heads.get(topic.id, (0, None))
@@ -162,7 +159,7 @@ class SessionIndex:
                 self._heads[topic.id] = (count + len(gains[-1][1]), topic.head)
         if not (lost or gains):
             return False
-        return self._held.enter(gains) or None
+        return self._table.enter(gains) or None
 
     def _goes_on(self, topic: Topic | None) -> bool:
         """Whether a topic that is held has at most gained something."""
@@ -175,30 +172,30 @@ class SessionIndex:
         return count <= len(refs) and refs[count - 1] == head
 
     def _search(self, query: str, days: Days | None, include_archived: bool) -> Hits:
-        sight = self._held.sight
+        view = self._table.view
         vector = self._embedder.embed([query])[0]
-        cosine = (self._held.matrix @ vector).astype(float)[sight.order]
-        lexical, cover = self._held.words.scores(query)
-        priority = rank(query, cosine, lexical[sight.order], sight.messages)
+        cosine = (self._table.matrix @ vector).astype(float)[view.order]
+        lexical, cover = self._table.words.scores(query)
+        priority = rank(query, cosine, lexical[view.order], view.messages)
         sure = max(float(cosine.max()) / _SURE_COSINE, cover / _SURE_COVER)
         best = np.argsort(-priority, kind="stable")
         if days is not None:
-            asked = sight.said_on(days.first.isoformat(), days.last.isoformat())
-            best = asked_first(best, asked, sight.topics)
+            asked = view.said_on(days.first.isoformat(), days.last.isoformat())
+            best = asked_first(best, asked, view.topics)
             sure = max(sure, float(asked.any()))
         hidden = [] if include_archived else self._archived
-        best = best[~sight.held_by(hidden)[best]]
-        worths = worth(sight.messages.costs[best], self._budget) * min(1.0, max(0.0, sure))
+        best = best[~view.held_by(hidden)[best]]
+        worths = worth(view.messages.costs[best], self._budget) * min(1.0, max(0.0, sure))
         found = worths > 0
         ranked = list(zip(best[found].tolist(), worths[found].tolist(), strict=True))
         topics = {
             topic: relevance
-            for topic, relevance in self._kernels.relevance(vector).items()
+            for topic, relevance in self._centroids.relevance(vector).items()
             if topic not in hidden
         }
         weights, homes = {}, {}
         for place, weight in ranked:
-            message, topic = f"m{sight.numbers[place]}", sight.topic(place)
+            message, topic = f"m{view.numbers[place]}", view.topic(place)
             weights[message], homes[message] = weight, topic
             topics[topic] = max(topics.get(topic, 0.0), weight)
         return Hits(weights, topics, homes)

@@ -81,7 +81,7 @@ _MOST_WORDS = 12
 """Words of the longest name that is looked for."""
 
 
-class Names:
+class NameFinder:
     """Names by row, found in texts: in alphabets as whole words, in CJK wherever they stand."""
 
     def __init__(self, names: Sequence[str]) -> None:

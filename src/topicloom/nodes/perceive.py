@@ -8,7 +8,7 @@ from datetime import datetime
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import Runnable
 
-from topicloom.boundary.adsorber import Adsorber
+from topicloom.boundary.adsorber import LOOK_BACK, Adsorber
 from topicloom.errors import InputError, NoNewMessageError
 from topicloom.nodes.step import (
     Update,
@@ -20,7 +20,7 @@ from topicloom.nodes.step import (
     turn_options,
 )
 from topicloom.nodes.workspace import Workspaces
-from topicloom.roles.base import Arbiter, Rewriter, RewriteRequest
+from topicloom.roles.base import Rewriter, RewriteRequest
 from topicloom.roles.calls import Step, ask
 from topicloom.state.blocks import blocks_of
 from topicloom.state.channels import SessionState
@@ -32,16 +32,12 @@ from topicloom.state.session import Language, Session, Turn
 from topicloom.storage.removed import REMOVED
 from topicloom.storage.sessions import SessionStore
 
-_LOOK_BACK = 24
-"""Messages before the new one that perception looks at."""
-
 
 def perceive(
     *,
     workspaces: Workspaces,
     clock: Callable[[], datetime],
     adsorber: Adsorber,
-    arbiter: Arbiter | None,
     amnesia: Cues,
     rewriter: Rewriter | None,
     language: Language | None,
@@ -52,7 +48,6 @@ def perceive(
         workspaces: Of this process.
         clock: Dates what carries no time of its own.
         adsorber: Sees whether a message begins a topic.
-        arbiter: Asked where the adsorber is in doubt; None to leave it at the likelier.
         amnesia: Phrases by which the user says that something was forgotten.
         rewriter: Resolves references; None to take messages as they are.
         language: None to follow the conversation.
@@ -82,8 +77,8 @@ def perceive(
         said = [record_of(m, seq=n, time=now) for n, m in enumerate(fresh, session.count + 1)]
         if answer and said and query != said[-1].text:
             said[-1] = said[-1].model_copy(update={"query": query})
-        # Of what is only recorded, nobody waits for an opinion: the split looks back.
-        records = yield from _judged(said, recent, adsorber, arbiter if answer else None, calls)
+        # Nobody is asked here, where the user waits: an arbiter is when the tail is split.
+        records = _judged(said, recent, adsorber)
         session = workspace.store.append(session, records)
         records = records or list(recent[-1:])
         turn = Turn(
@@ -101,23 +96,13 @@ def perceive(
     return node(step, "perceive")
 
 
-def _judged(
-    said: Sequence[Record],
-    recent: Sequence[Record],
-    adsorber: Adsorber,
-    arbiter: Arbiter | None,
-    calls: list[Call],
-) -> Step[list[Record]]:
-    """New records, with whether a topic begins at each; the arbiter is asked about the last."""
+def _judged(said: Sequence[Record], recent: Sequence[Record], adsorber: Adsorber) -> list[Record]:
+    """New records, each with the adsorber's word on a topic that may begin at it."""
     records: list[Record] = []
     for record in said:
         if record.role == "user":
-            verdict = adsorber.judge(blocks_of([*recent, *records][-_LOOK_BACK:]), record)
-            opinion = None
-            if arbiter is not None and record is said[-1] and verdict.question is not None:
-                opinion, call = yield from ask("arbiter", arbiter, verdict.question)
-                calls.append(call)
-            record = record.model_copy(update={"opens": verdict.opens(opinion)})
+            verdict = adsorber.judge(blocks_of([*recent, *records][-LOOK_BACK:]), record)
+            record = record.model_copy(update={"opens": verdict.opens})
         records.append(record)
     return records
 
@@ -188,7 +173,7 @@ def recent_records(
     store: SessionStore, session: Session, messages: Sequence[AnyMessage]
 ) -> list[Record]:
     """The newest records of the transcript, as many as the channel has messages and some more."""
-    back = max(_LOOK_BACK, len(messages))
+    back = max(LOOK_BACK, len(messages))
     return store.records(session, session.count - back + 1)
 
 

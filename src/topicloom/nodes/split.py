@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 
 from langchain_core.runnables import Runnable
 
-from topicloom.boundary.adsorber import Adsorber
+from topicloom.boundary.adsorber import LOOK_BACK, Adsorber
 from topicloom.nodes.divide import divide_large
 from topicloom.nodes.moving import Moves
 from topicloom.nodes.perceive import language_of
@@ -22,11 +23,11 @@ from topicloom.nodes.step import (
     open_workspace,
 )
 from topicloom.nodes.workspace import Workspace, Workspaces
-from topicloom.roles.base import Brief, BriefRequest, SplitRequest
+from topicloom.roles.base import Arbiter, Brief, BriefRequest, SplitRequest
 from topicloom.roles.calls import Ask, Outcome, Step, ask, ask_each
 from topicloom.roles.team import Roles
 from topicloom.state.activation import FRESH, ActivationPolicy, admit, handed_on
-from topicloom.state.blocks import LogicalBlock, blocks_of
+from topicloom.state.blocks import LogicalBlock, Ruling, blocks_of
 from topicloom.state.channels import SessionState
 from topicloom.state.hierarchy import named_in_full
 from topicloom.state.lifecycle import woken
@@ -56,8 +57,8 @@ def split(
 
     Args:
         workspaces: Of this process.
-        roles: Splitter, brief writer and their stand-ins.
-        adsorber: Its segments are the splitter's hint.
+        roles: Splitter, brief writer and their stand-ins; the arbiter, if there is one.
+        adsorber: Its segments, and the arbiter's rulings in them, are the splitter's hint.
         size: Tokens of a record.
         chunk_tokens: How much one splitter call is given.
         topic_tokens: What a topic's messages may come to; past it it is divided into sub-topics.
@@ -74,8 +75,11 @@ def split(
         store = workspace.store
         blocks = blocks_of(store.records(session, session.tail, plan.tail - 1))
         emit("split", blocks=len(blocks), first=session.tail, last=plan.tail - 1)
-        labels = adsorber.segments(blocks)
         work = Moves(store, session, size, topic_tokens)
+        if roles.arbiter is not None:
+            before = blocks_of(store.records(session, session.tail - LOOK_BACK, session.tail - 1))
+            blocks = yield from _ruled(before, blocks, adsorber, roles.arbiter, work.calls)
+        labels = adsorber.segments(blocks)
         for start, stop in runs([work.tokens(b) for b in blocks], chunk_tokens):
             some = slice(start, stop)
             request = _request(work, workspace, blocks[some], labels[some], topics_shown)
@@ -93,6 +97,30 @@ def split(
         return {**dump(session, turn), "calls": dumped(work.calls)}
 
     return node(step, "split")
+
+
+def _ruled(
+    before: Sequence[LogicalBlock],
+    blocks: Sequence[LogicalBlock],
+    adsorber: Adsorber,
+    arbiter: Arbiter,
+    calls: list[Call],
+) -> Step[list[LogicalBlock]]:
+    """The blocks, with the arbiter's rulings on those that the adsorber is in doubt about.
+
+    It is asked about all at once. Where it fails, the adsorber's likelier answer stands.
+    """
+    doubts = adsorber.doubts(before, blocks)
+    outcomes = yield [Ask("arbiter", arbiter, question) for question in doubts.values()]
+    calls += [outcome.call for outcome in outcomes]
+    answers = dict(zip(doubts, (outcome.value for outcome in outcomes), strict=True))
+    return [replace(block, ruling=_ruling(answers.get(block.first))) for block in blocks]
+
+
+def _ruling(continues: float | None) -> Ruling | None:
+    if continues is None:
+        return None
+    return "opens" if continues < 0.5 else "continues"
 
 
 def _request(

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.boundary.cues import Said
+from topicloom.boundary.cues import Utterance
 from topicloom.errors import ConfigurationError
 from topicloom.evaluation.segmentation import SegmentedDialogue, load_dialogues
 from topicloom.index.embedder import Embedder, Vectors
@@ -29,7 +29,7 @@ class Sample:
     fold: int
     """Part of the file that it is in."""
     dialogue: SegmentedDialogue
-    said: tuple[Said, ...]
+    said: tuple[Utterance, ...]
     """Its messages [n]."""
     vectors: Vectors
     """Their vectors [n, d]."""

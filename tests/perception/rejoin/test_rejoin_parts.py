@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicloom.boundary.cues import Said
+from topicloom.boundary.cues import Utterance
 from topicloom.errors import ConfigurationError
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.perception.rejoin import Scene, TopicTrace, Traces
@@ -44,7 +44,7 @@ def signs(
     text: str, speaker: str | None = None, *, role: str | None = None, hours: float | None = None
 ) -> Signs:
     """A message taken apart."""
-    said = Said(role=role, speaker=speaker, text=text, hours=hours)
+    said = Utterance(role=role, speaker=speaker, text=text, hours=hours)
     return signs_of(said, EMBEDDER.embed([text])[0], lexicon())
 
 

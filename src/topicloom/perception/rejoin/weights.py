@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from topicloom.boundary.weight_files import (
     Arrays,
     Description,
-    packed,
+    pack,
     read_weights,
-    unpacked,
+    unpack,
     write_weights,
 )
 from topicloom.perception.rejoin.features import VERSION
@@ -90,7 +90,7 @@ def _description(weights: RejoinWeights) -> RejoinDescription:
 
 
 def _arrays(weights: RejoinWeights) -> Arrays:
-    table, scale = packed(weights.lexicon.table)
+    table, scale = pack(weights.lexicon.table)
     arrays: dict[str, NDArray[Any]] = {
         "columns": weights.lexicon.columns.astype(np.uint16),
         "table": table,
@@ -104,7 +104,7 @@ def _arrays(weights: RejoinWeights) -> Arrays:
 
 
 def _weights(description: RejoinDescription, arrays: Arrays) -> RejoinWeights:
-    table = unpacked(arrays["table"], arrays["scale"])
+    table = unpack(arrays["table"], arrays["scale"])
     return RejoinWeights(
         embedder=description.embedder,
         lexicon=Lexicon(arrays["columns"].astype(np.int64), table),
