@@ -7,14 +7,19 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
 
+from topicloom import Settings, build_session_graph
 from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors
-from topicloom.index.encoders import MixedEmbedder, hashing_share
+from topicloom.index.encoders import ForeignEmbedder, MixedEmbedder, hashing_share, open_embedder
 from topicloom.index.hashing import CHUNK_TEXTS, HashingEmbedder
 from topicloom.index.minilm import MODEL_FOLDER, MODEL_SHA256, MiniLMEmbedder
 
@@ -267,3 +272,63 @@ class TestCached:
     def test_size_is_checked(self) -> None:
         with pytest.raises(ValueError, match="size=0"):
             CachedEmbedder(HASHING, size=0)
+
+
+class Counted(Embeddings):
+    """An application's own: letters counted, by one of two calls at a time."""
+
+    def __init__(self, model: str = "letters-1") -> None:
+        self.model = model
+        self.embedded: list[str] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.embedded += texts
+        return [[3.0 * text.count(letter) for letter in "abcde"] + [1.0] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        raise AssertionError("documents and queries are embedded alike")
+
+
+class TestForeign:
+    def test_unit_rows_of_what_says_anything(self) -> None:
+        embedder = ForeignEmbedder(Counted())
+        vectors = embedder.embed(["bad cab", "", " \n", "\x00", "zzz"])
+        assert vectors.shape == (5, embedder.dimension) == (5, 6)
+        assert lengths(vectors) == pytest.approx([1, 0, 0, 0, 1], abs=1e-6)
+        assert embedder.embed([]).shape == (0, 6)
+
+    def test_odd_and_long_texts(self) -> None:
+        theirs = Counted()
+        ForeignEmbedder(theirs).embed(["cut \ud83d short", "a" * 100_000])
+        assert theirs.embedded[-2] == "cut ? short"
+        assert len(theirs.embedded[-1]) < 10_000
+
+    def test_the_model_is_in_the_fingerprint(self) -> None:
+        one, other = (ForeignEmbedder(Counted(name)).fingerprint for name in ("x-1", "x-2"))
+        assert (one, other) == ("Counted:x-1/6", "Counted:x-2/6")
+        assert ForeignEmbedder(Counted(), "mine").fingerprint == "mine/6"
+        assert ForeignEmbedder(Counted("")).fingerprint == "Counted/6"
+
+    def test_it_is_chosen_and_cached(self) -> None:
+        theirs = Counted()
+        chosen = open_embedder(theirs)
+        assert theirs.embedded == []
+        chosen.embed(["bad", "cab", "bad"])
+        chosen.embed(["cab"])
+        assert sorted(t for t in theirs.embedded if t != "a") == ["bad", "cab"]
+
+    def test_an_embedder_is_taken_as_it_is(self) -> None:
+        assert open_embedder(HASHING) is HASHING
+
+
+def test_a_graph_searches_with_the_embeddings_of_the_application(tmp_path: Path) -> None:
+    theirs = Counted()
+    graph = build_session_graph(
+        settings=Settings(folder=tmp_path, window=1_500, fsync=False), embedder=theirs
+    ).compile(checkpointer=InMemorySaver())
+    config: RunnableConfig = {"configurable": {"thread_id": "s"}}
+    for number in range(12):
+        text = f"Note number {number} on the cabbage beds: " + "water them every day. " * 8
+        graph.invoke({"messages": [("user", text)]}, config)
+    assert any("cabbage beds" in text for text in theirs.embedded)
+    assert list(tmp_path.rglob("vectors-Counted*letters-1*"))

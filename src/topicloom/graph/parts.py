@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as as_tool
@@ -78,6 +79,7 @@ def make_parts(
     storage: Storage | Literal["store"] | None,
     clock: Callable[[], datetime] | None,
     counter: TokenCounter | None,
+    embedder: Embeddings | Embedder | str | None = None,
     domain: bool = False,
 ) -> Parts:
     """Make the collaborators; see `build_session_graph`.
@@ -88,7 +90,7 @@ def make_parts(
         ConfigurationError: If a model cannot be opened or a tool has the name of ours.
     """
     models.check()
-    embedder = open_embedder(settings.embedder)
+    embedder = open_embedder(settings.embedder if embedder is None else embedder)
     main = models.of("responder")
     counter = RememberedCounts(counter or counter_for(_name(main)))
     meter = PrefixMeter()

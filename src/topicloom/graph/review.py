@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Literal, TypedDict, Unpack
 
+from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.vectorstores import VectorStore
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -16,7 +17,7 @@ from langgraph.types import RetryPolicy, Send
 from topicloom.errors import MissingThreadError
 from topicloom.export.archive_index import ArchiveKeeper
 from topicloom.graph.parts import make_parts, models_of
-from topicloom.index.encoders import open_embedder
+from topicloom.index.embedder import Embedder
 from topicloom.nodes.review.apply import apply
 from topicloom.nodes.review.assess import assess
 from topicloom.nodes.review.desk import ReviewDesk
@@ -60,6 +61,8 @@ class ReviewOptions(TypedDict, total=False):
     """Where topics live."""
     clock: Callable[[], datetime] | None
     """Tells the time, with its zone; the system's if not given."""
+    embedder: Embeddings | Embedder | str | None
+    """What the session graph was given to search messages with."""
     archive_index: VectorStore | None
     """Where archived topics are handed over to, beside the storage."""
     hold: Callable[[str], AbstractContextManager[Any]]
@@ -97,12 +100,13 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
         storage=options.get("storage"),
         clock=options.get("clock"),
         counter=None,
+        embedder=options.get("embedder"),
     )
     desk = ReviewDesk(
         door=SessionDoor(graph, options.get("hold", free)),
         workspaces=parts.workspaces,
         roles=parts.roles,
-        embedder=open_embedder(settings.embedder),
+        embedder=parts.embedder,
         clock=parts.clock,
         policy=settings.review,
         topic_tokens=round(settings.topic_share * settings.topic_window),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
@@ -65,9 +65,8 @@ class CachedEmbedder:
         if size < 1:
             raise ValueError(f"need room for at least 1 text, got {size=}")
         self._embedder = embedder
-        self._size = size
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, Vectors] = OrderedDict()
+        self._known: LRUCache[str, Vectors] = LRUCache(size)
 
     @property
     def fingerprint(self) -> str:
@@ -94,15 +93,9 @@ class CachedEmbedder:
     def _recall(self, texts: Sequence[str]) -> dict[str, Vectors]:
         """The known rows [dimension] among `texts`, marked as just used."""
         with self._lock:
-            found = {text: self._known[text] for text in texts if text in self._known}
-            for text in found:
-                self._known.move_to_end(text)
-            return found
+            return {text: self._known[text] for text in dict.fromkeys(texts) if text in self._known}
 
     def _remember(self, rows: Mapping[str, Vectors]) -> None:
         with self._lock:
             for text, row in rows.items():
                 self._known[text] = row.copy()  # a view would keep its whole batch alive
-                self._known.move_to_end(text)
-            while len(self._known) > self._size:
-                self._known.popitem(last=False)

@@ -1,16 +1,17 @@
-"""One vector space for text in any script: the sentence encoder beside character hashing.
+"""The encoders to choose from: the one that ships, and those that applications bring.
 
-A vector is `[sqrt(1 - a) * encoder, sqrt(a) * hashing]`, so the cosine of two texts with the shares
-`a` and `b` is `sqrt((1-a)(1-b)) * cos_encoder + sqrt(a*b) * cos_hashing`. The share depends on the
-text alone: Chinese, Japanese and Korean are hashed, which the bundled encoder cannot do better, and
-everything else is mostly encoded. Two texts in different scripts score about 0 unless they share
-words, such as a product name.
+The one that ships has one vector space for text in any script: a sentence encoder beside character
+hashing. A vector is `[sqrt(1 - a) * encoder, sqrt(a) * hashing]`, so the cosine of two texts with
+the shares `a` and `b` is `sqrt((1-a)(1-b)) * cos_encoder + sqrt(a*b) * cos_hashing`. The share
+depends on the text alone: Chinese, Japanese and Korean are hashed, which the bundled encoder cannot
+do better, and everything else is mostly encoded. Two texts in different scripts score about 0
+unless they share words, such as a product name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, unit_rows
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.minilm import MiniLMEmbedder
+from topicloom.index.pretrained import readable
 from topicloom.index.sentence import SentenceTransformerEmbedder
 from topicloom.state.script import cjk_share
 
@@ -32,6 +34,13 @@ ten nearest messages from .25 to .27 and costs .003 of AUC in telling dialogue s
 NO_CJK, ALL_CJK = 0.1, 0.4
 """Shares of CJK letters where the ramp from `BASE_SHARE` to 1 begins and ends. It ends under one
 half, since one Chinese character says what several Latin letters do."""
+
+_REMEMBERED = 8_192
+"""Texts whose vectors are kept in memory: 29 MB."""
+_REMEMBERED_CHOSEN = 20_000
+"""The same for an encoder that an application chose, which may be slow or far away."""
+_CHARACTERS = 8_192
+"""Characters embedded of one text by an application's own encoder, as many as MiniLM reads."""
 
 
 class MixedEmbedder:
@@ -66,8 +75,47 @@ def _weighted(embedder: Embedder, texts: Sequence[str], weights: NDArray[np.floa
     return vectors * weights[:, None]
 
 
-_REMEMBERED = 8_192
-"""Texts whose vectors are kept in memory: 29 MB."""
+class ForeignEmbedder:
+    """`Embedder` around an application's LangChain `Embeddings`, such as `OpenAIEmbeddings`.
+
+    Documents and queries are embedded alike, by `embed_documents`. Nothing is embedded before a
+    vector is asked for, or the dimension, for which one word is.
+    """
+
+    def __init__(self, embeddings: Embeddings, name: str | None = None) -> None:
+        """Args:
+        embeddings: The application's; called from several threads.
+        name: Of the model: vectors are kept by it, so that those of two models never mix. If not
+            given, the class with what it says its model is.
+        """
+        self._embeddings = embeddings
+        self._name = name or _name_of(embeddings)
+
+    @property
+    def fingerprint(self) -> str:
+        """The name and the dimension."""
+        return f"{self._name}/{self.dimension}"
+
+    @cached_property
+    def dimension(self) -> int:
+        """Number of columns."""
+        return len(self._embeddings.embed_documents(["a"])[0])
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Embed each text on its own; see `Embedder.embed`. Raises what the application's does."""
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        rows = [row for row, text in enumerate(texts) if text.strip(" \t\n\r\0")]
+        if rows:
+            cut = [readable(texts[row], _CHARACTERS) for row in rows]
+            vectors[rows] = self._embeddings.embed_documents(cut)
+        return unit_rows(vectors)
+
+
+def _name_of(embeddings: Embeddings) -> str:
+    """The class of embeddings, and the model that they name, if any."""
+    named = (getattr(embeddings, name, None) for name in ("model", "model_name", "model_id"))
+    model = next((n for n in named if isinstance(n, str) and n), "")
+    return f"{type(embeddings).__name__}:{model}" if model else type(embeddings).__name__
 
 
 @cache
@@ -76,23 +124,24 @@ def default_embedder() -> Embedder:
     return CachedEmbedder(MixedEmbedder(MiniLMEmbedder(), HashingEmbedder()), _REMEMBERED)
 
 
-_REMEMBERED = 20_000
-"""Texts whose vectors a process remembers, as for the encoder that ships."""
-
-
-def open_embedder(name: str | None = None) -> Embedder:
-    """The encoder that a setting names; nothing is loaded yet.
+def open_embedder(given: str | Embeddings | Embedder | None = None) -> Embedder:
+    """The encoder that an application gives or a setting names; nothing is loaded yet.
 
     Args:
-        name: None or `default` for the one that ships; `hashing` for shared characters and
-            words, without a model; otherwise a folder with a model of sentence-transformers, or
-            its name on the Hugging Face hub, such as `BAAI/bge-m3`.
+        given: None or `default` for the one that ships; `hashing` for shared characters and
+            words, without a model; a folder with a model of sentence-transformers, or its name
+            on the Hugging Face hub, such as `BAAI/bge-m3`; otherwise an encoder.
     """
-    if name is None or name.strip() in ("", "default"):
+    if isinstance(given, str):
+        given = given.strip()
+    if given is None or given in ("", "default"):
         return default_embedder()
-    if name.strip() == "hashing":
-        return CachedEmbedder(HashingEmbedder(), _REMEMBERED)
-    return CachedEmbedder(SentenceTransformerEmbedder(name.strip()), _REMEMBERED)
+    if isinstance(given, str):
+        named = HashingEmbedder() if given == "hashing" else SentenceTransformerEmbedder(given)
+        return CachedEmbedder(named, _REMEMBERED_CHOSEN)
+    if isinstance(given, Embeddings):
+        return CachedEmbedder(ForeignEmbedder(given), _REMEMBERED_CHOSEN)
+    return given
 
 
 class LangChainEmbeddings(Embeddings):

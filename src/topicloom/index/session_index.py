@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import RLock
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from topicloom.boundary.detector import block_vectors
@@ -27,6 +27,8 @@ _REACH = 8
 """Recall budgets of best messages past which nothing is worth quoting."""
 _NEAREST = 3
 """Messages of a topic that say how near it is: one may be near by chance."""
+_LATEST = 8
+"""Searches whose results are remembered: those of a turn."""
 _SURE_COSINE, _SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was found for sure."""
 
@@ -69,7 +71,7 @@ class SessionIndex:
         self._table = MessageTable(self._vectors, self._embedder.dimension)
         self._archived: list[str] = []
         self._centroids = TopicCentroids(self._vectors, self._embedder.dimension)
-        self._latest: OrderedDict[tuple[str, Days | None, bool], Hits] = OrderedDict()
+        self._latest: LRUCache[tuple[str, Days | None, bool], Hits] = LRUCache(_LATEST)
 
     def update(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> None:
         """Take in what topics gained.
@@ -119,8 +121,6 @@ class SessionIndex:
             if hits is None:
                 hits = self._search(*key) if len(self._table) else Hits()
                 self._latest[key] = hits
-                while len(self._latest) > 8:
-                    self._latest.popitem(last=False)
             return hits
 
     def affinity(self, blocks: Sequence[LogicalBlock]) -> dict[str, NDArray[np.float32]]:
