@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 
-from topicloom.boundary.detector import block_vectors
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Vectors
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.index.time_expressions import Days
+from topicloom.index.vectors import block_vectors
 from topicloom.state.blocks import blocks_of
 from topicloom.state.lifecycle import archived, divided
 from topicloom.state.records import Record

@@ -1,1 +1,1 @@
-"""Where topics begin: a small trained model over similarities and cues."""
+"""The semantic boundary adsorber: does a message continue the open topic, or begin another?"""

@@ -30,7 +30,7 @@ Zone = Literal["filler", "adsorb", "grey", "split"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the adsorber makes of a message by itself."""
+    """The adsorber's own judgement of a message."""
 
     zone: Zone
     continues: float
@@ -46,7 +46,7 @@ class Adsorber(Protocol):
     """Tells where topics begin."""
 
     def judge(self, blocks: Sequence[LogicalBlock], message: Record) -> Verdict:
-        """What a user message is, by what is known when it arrives.
+        """Judge a user message by what is known when it arrives.
 
         Args:
             blocks: The newest blocks of the conversation, oldest first.
@@ -57,7 +57,7 @@ class Adsorber(Protocol):
     def doubts(
         self, before: Sequence[LogicalBlock], blocks: Sequence[LogicalBlock]
     ) -> Mapping[int, BoundaryQuestion]:
-        """What to ask an arbiter before some blocks are split.
+        """Questions to an arbiter before some blocks are split.
 
         Args:
             before: The blocks before them, oldest first.

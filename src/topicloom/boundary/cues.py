@@ -93,7 +93,7 @@ def distinct_words(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4_096)
 def is_cjk(text: str) -> bool:
-    """Whether a message is mostly Chinese, Japanese or Korean."""
+    """True if a message is mostly Chinese, Japanese or Korean."""
     return cjk_share(text[:MAX_CHARACTERS]) > MOSTLY_CJK
 
 
@@ -124,7 +124,7 @@ _UNKNOWN = -1.0
 
 
 def same_side(said: Sequence[Utterance], reach: int, first: int = 0) -> NDArray[np.bool_]:
-    """Whether each message before is of the same side [n - first, reach], from `first` on.
+    """True for messages before each that are of the same side [n - first, reach], from `first` on.
 
     Column `k - 1` is for lag k. A side is a speaker or, where no name is known, a role. Where
     neither is known two speakers are taken to alternate, counted back from the message, so that no

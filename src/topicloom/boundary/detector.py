@@ -7,22 +7,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
-import numpy as np
-
 from topicloom.boundary.cues import Utterance
 from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.index.embedder import Embedder, Vectors, unit_rows
+from topicloom.index.vectors import vectors_of
 from topicloom.state.blocks import LogicalBlock
 from topicloom.state.records import Record, hours_between
-
-_BEGINNING = 200
-"""Characters embedded of a reply: what it is about shows in its first lines, and a turn waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """What a detector makes of a message."""
+    """How likely a message goes on with the open topic."""
 
     score: float
     """What its thresholds are for; the higher, the likelier the open topic continues."""
@@ -144,25 +140,8 @@ def _centroid(vectors: Vectors) -> Vectors:
     return found
 
 
-def vectors_of(records: Sequence[Record], embedder: Embedder) -> Vectors:
-    """Vectors [n, d] of what was said: user messages whole, the others by their beginning."""
-    # A user message by the text that is searched with later in the turn: it is embedded once.
-    return embedder.embed(
-        [(r.query or r.text) if r.role == "user" else r.text[:_BEGINNING] for r in records]
-    )
-
-
-def block_vectors(blocks: Sequence[LogicalBlock], embedder: Embedder) -> Vectors:
-    """Mean vector of each block's messages, as unit rows [blocks, d]."""
-    flat = vectors_of([r for b in blocks for r in b.records], embedder)
-    owner = np.repeat(np.arange(len(blocks)), [len(b.records) for b in blocks])
-    sums = np.zeros((len(blocks), embedder.dimension), dtype=np.float32)
-    np.add.at(sums, owner, flat)
-    return unit_rows(sums)
-
-
 def _spoken(blocks: Sequence[LogicalBlock]) -> list[Record]:
-    """What people and models said: tool results are no talk, and neither are empty calls."""
+    """The messages of people and models: tool results are no talk, and neither are empty calls."""
     return [
         r for b in blocks for r in b.records if r.role in ("user", "assistant") and r.text.strip()
     ]

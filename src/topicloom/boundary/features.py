@@ -99,7 +99,7 @@ class Features:
     values: Floats
     """One column a feature [n, f]."""
     cjk: NDArray[np.bool_]
-    """Whether each is CJK text [n], whose similarities live on another scale."""
+    """True for CJK text [n], whose similarities live on another scale."""
 
 
 def online_features(said: Sequence[Utterance], band: Band, first: int = 0) -> Features:
@@ -115,7 +115,7 @@ def online_features(said: Sequence[Utterance], band: Band, first: int = 0) -> Fe
 
 
 def in_cjk(said: Sequence[Utterance], first: int = 0) -> NDArray[np.bool_]:
-    """Whether each message from `first` on is CJK text."""
+    """True for messages from `first` on that are CJK text."""
     return np.array([is_cjk(s.text) for s in said[first:]], dtype=np.bool_)
 
 

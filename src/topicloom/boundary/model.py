@@ -79,7 +79,7 @@ class BoundaryModel:
         mode: Literal["online", "retrospective"] = "online",
         granularity: Granularity = "auto",
     ) -> NDArray[np.bool_]:
-        """Whether a topic begins at each message [n].
+        """True for messages at which a topic begins [n].
 
         Args:
             said: The messages [n], oldest first.

@@ -34,9 +34,10 @@ class AdsorberPolicy(BaseModel):
     screening: Literal["trained", "cosine"] = "trained"
     """What rates a message."""
     low: float = 0.3
-    """Score below which a topic begins."""
+    """Score below which a topic begins, and no arbiter is asked."""
     high: float = 0.7
-    """Score above which the open topic continues; the grey zone lies between."""
+    """Score above which the open topic continues; between the two lies the grey zone, where an
+    arbiter decides if there is one, and otherwise the likelier answer."""
     granularity: Granularity = "auto"
     """How fine topics are: `fine` for steps of one errand, `coarse` for topics that last."""
     anchor: Literal["query", "context"] = "query"
@@ -89,5 +90,5 @@ class Thresholds:
 
 
 def boundaries(probabilities: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
-    """Where topics begin [n], each message by itself: what is decided online is never revised."""
+    """True where topics begin [n], each by itself: what is decided online is never revised."""
     return np.asarray(probabilities >= threshold, dtype=np.bool_)

@@ -191,7 +191,7 @@ def _clean(text: str) -> str:
 
 
 def _is_cjk(codes: Codes) -> NDArray[np.bool_]:
-    """Which code points lie in `CJK_RANGES`: those after an odd number of range edges."""
+    """True for code points that lie in `CJK_RANGES`: those after an odd number of range edges."""
     return np.asarray(np.searchsorted(CJK_EDGES, codes, side="right") % 2 == 1, dtype=np.bool_)
 
 

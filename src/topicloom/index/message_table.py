@@ -168,7 +168,7 @@ class MessageTable:
 
 
 class MessageView:
-    """What ranking needs of some rows, worked out when it is first asked for."""
+    """Some rows of the table in conversation order, each column worked out on first use."""
 
     def __init__(
         self, rows: NDArray[Any], topics: list[str], days: list[str], speakers: list[str]
@@ -192,7 +192,7 @@ class MessageView:
 
     @cached_property
     def messages(self) -> Messages:
-        """What ranking has to know of them."""
+        """The columns that ranking takes."""
         rows = self._sorted
         return Messages(
             costs=rows["cost"],
@@ -204,22 +204,22 @@ class MessageView:
         )
 
     def said_on(self, first: str, last: str) -> NDArray[np.bool_]:
-        """Which were said from one day to another, `2026-03-02`, both included [n]."""
+        """True for those of the days from one to another, `2026-03-02`, both included [n]."""
         return self._where("day", [first <= day <= last for day in self._days])
 
     def held_by(self, topics: Iterable[str]) -> NDArray[np.bool_]:
-        """Which some topics have [n]."""
+        """True for those that some topics have [n]."""
         chosen = set(topics)
         return self._where("topic", [topic in chosen for topic in self._topics])
 
     @cached_property
     def topics(self) -> NDArray[np.int32]:
-        """Whose they are [n]: a number for each topic."""
+        """The number of each one's topic [n]."""
         found: NDArray[np.int32] = self._sorted["topic"]
         return found
 
     def topic(self, place: int) -> str:
-        """Whose the message at a place in that order is."""
+        """The topic of the message at a place in that order."""
         return self._topics[int(self.topics[place])]
 
     def _where(self, column: str, chosen: Sequence[bool]) -> NDArray[np.bool_]:

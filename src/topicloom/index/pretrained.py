@@ -34,7 +34,7 @@ class Source:
     revision: str | None = None
     """Commit, branch or tag on the hub; None for its main branch."""
     local_only: bool = False
-    """Whether a hub name may only be taken from the cache on disk."""
+    """True if a hub name may only be taken from the cache on disk."""
 
     @property
     def folder(self) -> Path | None:
@@ -127,7 +127,7 @@ def _from_hub(make: Any, kind: Kind, source: Source, device: str | None) -> Any:
 
 
 def _snapshot(source: Source) -> Path | None:
-    """Where the cache holds a hub model, in a folder named by its commit; None if it does not."""
+    """The folder in the cache, named by its commit, that holds a hub model; None if none does."""
     try:
         hub = import_module("huggingface_hub")
         found = hub.snapshot_download(source.model, revision=source.revision, local_files_only=True)
@@ -137,7 +137,7 @@ def _snapshot(source: Source) -> Path | None:
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """What loading raises for files that are missing, damaged or of another kind."""
+    """The errors that loading raises for files that are missing, damaged or of another kind."""
     damaged: type[Exception] = import_module("safetensors").SafetensorError
     return (OSError, ValueError, RuntimeError, KeyError, UnpicklingError, damaged)
 

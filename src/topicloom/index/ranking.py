@@ -70,7 +70,7 @@ _I_SAID = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """What ranking has to know of the messages, in conversation order; arrays are [n]."""
+    """Messages as ranking takes them, in conversation order; arrays are [n]."""
 
     costs: Floats
     """Tokens of each."""
@@ -150,7 +150,7 @@ def weights_for(messages: Messages) -> RankWeights:
 
 
 def _named(query: str, messages: Messages) -> Floats:
-    """How much of each speaker's name is in the query, 0 to 1, over the mean of all messages."""
+    """The share of each speaker's name that is in the query, 0 to 1, over the mean of all."""
     asked = set(words_of(query))
     names = [_words_of_name(name) for name in messages.names]
     shares = np.array([sum(w in asked for w in n) / max(1, len(n)) for n in names])

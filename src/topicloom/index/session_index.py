@@ -10,13 +10,12 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from topicloom.boundary.detector import block_vectors
 from topicloom.index.centroids import TopicCentroids
 from topicloom.index.embedder import Embedder
 from topicloom.index.message_table import MessageTable
 from topicloom.index.ranking import asked_first, rank
 from topicloom.index.time_expressions import Days
-from topicloom.index.vectors import StoredVectors
+from topicloom.index.vectors import StoredVectors, block_vectors
 from topicloom.state.blocks import LogicalBlock
 from topicloom.state.hierarchy import holders, recognised_by
 from topicloom.state.records import Record
@@ -35,7 +34,7 @@ _SURE_COSINE, _SURE_COVER = 0.45, 0.6
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What a query finds."""
+    """The messages and topics that a query finds."""
 
     weights: Mapping[str, float] = field(default_factory=dict)
     """Worth of messages, by short id, 0 to 1, best first; only those worth anything."""
@@ -124,7 +123,7 @@ class SessionIndex:
             return hits
 
     def affinity(self, blocks: Sequence[LogicalBlock]) -> dict[str, NDArray[np.float32]]:
-        """How near some blocks are to the topics that they are drawn to.
+        """Nearness of some blocks to the topics that they are drawn to.
 
         Returns:
             By topic, for each block [blocks]: the mean of its highest cosines to messages of the
@@ -162,7 +161,7 @@ class SessionIndex:
         return self._table.enter(gains) or None
 
     def _goes_on(self, topic: Topic | None) -> bool:
-        """Whether a topic that is held has at most gained something."""
+        """True if a topic that is held has at most gained something."""
         if topic is None or topic.head is None:
             return False
         count, head = self._heads[topic.id]

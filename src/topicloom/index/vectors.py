@@ -1,4 +1,4 @@
-"""Vectors of what is stored: computed once, kept beside the session."""
+"""Vectors of messages and blocks; those of what is stored are made once and kept beside it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from topicloom.index.embedder import Embedder, Vectors
+from topicloom.index.embedder import Embedder, Vectors, unit_rows
+from topicloom.state.blocks import LogicalBlock
 from topicloom.state.records import Record
 from topicloom.storage.base import SessionLog
 from topicloom.storage.chain import link
 from topicloom.storage.removed import row_of
 from topicloom.storage.vectors import made_key
+
+_BEGINNING = 200
+"""Characters embedded of a reply: what it is about shows in its first lines, and a turn waits."""
 
 
 class StoredVectors:
@@ -91,3 +95,20 @@ class GrowingRows:
     def cut(self, count: int) -> None:
         """Leave the first `count` rows."""
         self._count = min(count, self._count)
+
+
+def vectors_of(records: Sequence[Record], embedder: Embedder) -> Vectors:
+    """Vectors [n, d] of what was said: user messages whole, the others by their beginning."""
+    # A user message by the text that is searched with later in the turn: it is embedded once.
+    return embedder.embed(
+        [(r.query or r.text) if r.role == "user" else r.text[:_BEGINNING] for r in records]
+    )
+
+
+def block_vectors(blocks: Sequence[LogicalBlock], embedder: Embedder) -> Vectors:
+    """Mean vector of each block's messages, as unit rows [blocks, d]."""
+    flat = vectors_of([r for b in blocks for r in b.records], embedder)
+    owner = np.repeat(np.arange(len(blocks)), [len(b.records) for b in blocks])
+    sums = np.zeros((len(blocks), embedder.dimension), dtype=np.float32)
+    np.add.at(sums, owner, flat)
+    return unit_rows(sums)

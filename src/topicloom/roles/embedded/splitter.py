@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.boundary.detector import block_vectors
 from topicloom.index.embedder import Embedder, Vectors
+from topicloom.index.vectors import block_vectors
 from topicloom.roles.base import Answer, Local, SplitRequest
 from topicloom.roles.embedded.phrases import title_of
 from topicloom.state.blocks import LogicalBlock
