@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -329,6 +330,6 @@ def test_a_graph_searches_with_the_embeddings_of_the_application(tmp_path: Path)
     config: RunnableConfig = {"configurable": {"thread_id": "s"}}
     for number in range(12):
         text = f"Note number {number} on the cabbage beds: " + "water them every day. " * 8
-        graph.invoke({"messages": [("user", text)]}, config)
+        graph.invoke({"messages": [HumanMessage(text)]}, config)
     assert any("cabbage beds" in text for text in theirs.embedded)
     assert list(tmp_path.rglob("vectors-Counted*letters-1*"))
