@@ -42,6 +42,11 @@ class Embedder(Protocol):
         ...
 
 
+def telling_rows(texts: Sequence[str]) -> list[int]:
+    """The indices of texts that hold more than blanks and nulls."""
+    return [row for row, text in enumerate(texts) if text.replace("\0", " ").strip()]
+
+
 def unit_rows(vectors: Vectors) -> Vectors:
     """Scale rows [n, d] to unit length; zero rows stay zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

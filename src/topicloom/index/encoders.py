@@ -17,7 +17,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, unit_rows
+from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, telling_rows, unit_rows
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.minilm import MiniLMEmbedder
 from topicloom.index.pretrained import readable
@@ -104,7 +104,7 @@ class ForeignEmbedder:
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed each text on its own; see `Embedder.embed`. Raises what the application's does."""
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        rows = [row for row, text in enumerate(texts) if text.strip(" \t\n\r\0")]
+        rows = telling_rows(texts)
         if rows:
             cut = [readable(texts[row], _CHARACTERS) for row in rows]
             vectors[rows] = self._embeddings.embed_documents(cut)

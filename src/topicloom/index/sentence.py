@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 
-from topicloom.index.embedder import Vectors, unit_rows
+from topicloom.index.embedder import Vectors, telling_rows, unit_rows
 from topicloom.index.pretrained import Source, open_pretrained, readable
 
 _MAX_TOKENS = 512
@@ -23,8 +23,6 @@ class _Encoder(Protocol):
     """What is used of a `sentence_transformers.SentenceTransformer`."""
 
     max_seq_length: int | None
-
-    def tokenizer(self, text: Sequence[str], **options: Any) -> Mapping[str, Sequence[Any]]: ...
 
     def encode(
         self, inputs: Sequence[str], *, batch_size: int, show_progress_bar: bool
@@ -96,14 +94,12 @@ class SentenceTransformerEmbedder:
         """Embed each text on its own; see `Embedder.embed`. Raises what `fingerprint` does."""
         loaded = self._load()
         vectors = np.zeros((len(texts), loaded.dimension), dtype=np.float32)
-        cut = [readable(text, _CHARACTERS * self._max_tokens) for text in texts]
-        with self._lock:
-            rows = _with_tokens(loaded.encoder, cut)
-            if rows:
+        rows = telling_rows(texts)
+        if rows:
+            cut = [readable(texts[row], _CHARACTERS * self._max_tokens) for row in rows]
+            with self._lock:
                 vectors[rows] = loaded.encoder.encode(
-                    [cut[row] for row in rows],
-                    batch_size=self._batch_size,
-                    show_progress_bar=False,
+                    cut, batch_size=self._batch_size, show_progress_bar=False
                 )
         return unit_rows(vectors)
 
@@ -122,12 +118,3 @@ class SentenceTransformerEmbedder:
         encoder.max_seq_length = read
         columns = encoder.encode(["a"], batch_size=1, show_progress_bar=False).shape[1]
         return _Loaded(encoder, columns, f"{opened.fingerprint}/{read}")
-
-
-def _with_tokens(encoder: _Encoder, texts: Sequence[str]) -> list[int]:
-    """Indices of the texts that are more than the tokens that frame every text."""
-    said = [row for row, text in enumerate(texts) if text and not text.isspace()]
-    if not said:
-        return []
-    ids = encoder.tokenizer([texts[row] for row in said], add_special_tokens=False)["input_ids"]
-    return [row for row, tokens in zip(said, ids, strict=True) if tokens]
