@@ -26,7 +26,7 @@ _LOADED = frozenset({".json", ".txt", ".model", ".safetensors", ".bin", ".pt"})
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ModelSource:
     """Where a model comes from."""
 
     model: str | Path
@@ -54,7 +54,7 @@ class Opened:
     """Its name with its commit on the hub, or with a hash of its files."""
 
 
-def open_pretrained(kind: Kind, source: Source, *, extra: Extra, device: str | None) -> Opened:
+def open_pretrained(kind: Kind, source: ModelSource, *, extra: Extra, device: str | None) -> Opened:
     """Open a model, from the hub's cache without asking the hub if it is there.
 
     Args:
@@ -84,7 +84,7 @@ def readable(text: str, characters: int) -> str:
     return text[:characters].encode("utf-8", "replace").decode("utf-8")
 
 
-def _library(source: Source, extra: Extra) -> ModuleType:
+def _library(source: ModelSource, extra: Extra) -> ModuleType:
     try:
         return import_module("sentence_transformers")
     except ImportError as error:
@@ -108,7 +108,7 @@ def _from_folder(make: Any, folder: Path, device: str | None) -> Any:
         ) from error
 
 
-def _from_hub(make: Any, kind: Kind, source: Source, device: str | None) -> Any:
+def _from_hub(make: Any, kind: Kind, source: ModelSource, device: str | None) -> Any:
     cached = _snapshot(source)
     whole = cached is not None and (cached / _MARKS[kind]).is_file()
     # The network comes second: a start with a model that is on disk tells nobody about it.
@@ -126,7 +126,7 @@ def _from_hub(make: Any, kind: Kind, source: Source, device: str | None) -> Any:
     ) from failure
 
 
-def _snapshot(source: Source) -> Path | None:
+def _snapshot(source: ModelSource) -> Path | None:
     """The folder in the cache, named by its commit, that holds a hub model; None if none does."""
     try:
         hub = import_module("huggingface_hub")
@@ -146,7 +146,7 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
-def _checked(model: Any, source: Source) -> Any:
+def _checked(model: Any, source: ModelSource) -> Any:
     """The model, if it tells letters apart: without its vocabulary it loads, and reads nothing.
 
     Raises:

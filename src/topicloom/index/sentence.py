@@ -11,7 +11,7 @@ from typing import Protocol, cast
 import numpy as np
 
 from topicloom.index.embedder import Vectors, telling_rows, unit_rows
-from topicloom.index.pretrained import Source, open_pretrained, readable
+from topicloom.index.pretrained import ModelSource, open_pretrained, readable
 
 _MAX_TOKENS = 512
 """Tokens read of one text. BGE-M3 could read 8,192, at a cost that grows faster than the text."""
@@ -68,7 +68,7 @@ class SentenceTransformerEmbedder:
         """
         if max_tokens < 1 or batch_size < 1:
             raise ValueError(f"need at least 1, got {max_tokens=} and {batch_size=}")
-        self._source = Source(model, revision=revision, local_only=local_only)
+        self._source = ModelSource(model, revision=revision, local_only=local_only)
         self._device = device
         self._max_tokens = max_tokens
         self._batch_size = batch_size
