@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from topicloom.context.asking import rewriter_messages, router_messages, splitter_messages
-from topicloom.context.tokens import EstimatingCounter
+from topicloom.context.token_estimate import EstimatingCounter
 from topicloom.prompts.loader import prompt
 from topicloom.state.blocks import blocks_of
 from topicloom.state.records import Record

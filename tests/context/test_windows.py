@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from topicloom.context.lasting import lasts
 from topicloom.context.opening import Opening, Openings, opening
-from topicloom.context.tokens import EstimatingCounter
+from topicloom.context.token_estimate import EstimatingCounter
 from topicloom.context.transcript import spoken
 from topicloom.context.windows import brief_messages, reader_messages
 from topicloom.prompts.loader import prompt

@@ -25,7 +25,7 @@ from topicloom.evaluation.replay import session_of
 from topicloom.export.archive_index import forget_topics
 from topicloom.export.documents import shelf_of
 from topicloom.graph.review import areview, review
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.state.receipt import Receipt
 
 

@@ -11,7 +11,7 @@ from reviewed import CONFIG, World
 from sessions import last_receipt, tell
 
 from roles import TaggedSplitter
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.embedded import embedded_roles
 from topicloom.roles.team import Roles
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from topicloom.perception.defaults import default_embedder
+from topicloom.index.encoders import default_embedder
 from topicloom.roles.base import BriefRequest
 from topicloom.roles.embedded.brief import EmbeddedBriefWriter
 from topicloom.roles.embedded.phrases import phrases

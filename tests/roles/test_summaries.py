@@ -6,7 +6,7 @@ from openai_server import OpenAIServer, Reply
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.tokens import budget_tokens
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.llm import Chat, LLMBriefWriter
 from topicloom.roles.models import open_model
 from topicloom.roles.summaries import extractive, written

@@ -29,7 +29,7 @@ from topicloom.evaluation.caching import Part, SentPrompt, parts_of
 from topicloom.evaluation.conversations import Conversation
 from topicloom.evaluation.replay import Graph, as_message, exchanges
 from topicloom.graph.session import build_session_graph
-from topicloom.perception.defaults import default_embedder
+from topicloom.index.encoders import default_embedder
 from topicloom.roles.base import Answer, Local, Reader, ReadRequest
 from topicloom.roles.embedded import embedded_roles
 from topicloom.roles.llm import Chat, LLMReader, LLMResponder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from topicloom.context.segments import Summarize
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
 from topicloom.roles.base import BriefRequest, BriefWriter
 from topicloom.roles.embedded.brief import central
 from topicloom.state.records import Record

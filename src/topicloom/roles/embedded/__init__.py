@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
 from topicloom.roles.embedded.brief import EmbeddedBriefWriter
 from topicloom.roles.embedded.merger import EmbeddedMerger
 from topicloom.roles.embedded.planner import EmbeddedPlanner

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
 from topicloom.roles.base import Answer, Brief, BriefRequest, Local
 from topicloom.roles.embedded.phrases import keywords, title_of
 from topicloom.state.records import Record

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from topicloom.errors import UnknownModelError
-from topicloom.perception.pretrained import Source, open_pretrained, readable
+from topicloom.index.pretrained import ModelSource, open_pretrained, readable
 from topicloom.roles.base import Answer, Local
 from topicloom.state.boundary import BoundaryQuestion
 
@@ -64,7 +64,7 @@ class CrossEncoderArbiter(Local[BoundaryQuestion, float]):
         if max_tokens < 8:
             raise ValueError(f"need room for some words of two texts, got {max_tokens=}")
         self.model, self.deadline = str(model), deadline
-        self._source = Source(model, revision=revision, local_only=local_only)
+        self._source = ModelSource(model, revision=revision, local_only=local_only)
         self._device = device
         self._max_tokens = max_tokens
         self._lock = threading.Lock()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
-from topicloom.perception.words import words_of
+from topicloom.index.words import words_of
 from topicloom.prompts.phrases import cue_list, word_groups
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.embedded.edit_forms import Forms
@@ -102,7 +102,7 @@ def _template(focus: Event | None, templates: Sequence[str]) -> str:
 
 
 def _keywords(text: str, things: Things) -> tuple[str, ...]:
-    """Names first: of things in the document, quoted, in capitals; then the rarer words."""
+    """NameFinder first: of things in the document, quoted, in capitals; then the rarer words."""
     named = [label_of(place.value) or place.anchor for place in things.mentioned(text)]
     named += _QUOTED.findall(text)
     named += _NAMES.findall(text)

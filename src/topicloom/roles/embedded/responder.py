@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from langchain_core.messages import AIMessageChunk
 
-from topicloom.perception.embedder import Embedder
-from topicloom.perception.words import words_of
+from topicloom.index.embedder import Embedder
+from topicloom.index.words import words_of
 from topicloom.roles.base import ReplyRequest
 from topicloom.state.records import Record
 from topicloom.state.script import cjk_share

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
 from topicloom.roles.base import Answer, BriefRequest, Local, ReviewRequest
 from topicloom.roles.embedded.brief import EmbeddedBriefWriter, central
 from topicloom.state.records import Record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from topicloom.perception.names import Names
+from topicloom.index.words import NameFinder
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.planning import Selection, SelectRequest
 from topicloom.state.candidates import Candidate
@@ -34,7 +34,7 @@ class EmbeddedSelector(Local[SelectRequest, Selection]):
     def call(self, request: SelectRequest) -> Answer[Selection]:
         """Pick from the previews."""
         candidates = request.candidates
-        names = Names([c.title for c in candidates])
+        names = NameFinder([c.title for c in candidates])
         asked = names.within(" ".join([request.query, *request.plan.search.keywords]))
         own = [c.score + _ASKED * (row in asked) for row, c in enumerate(candidates)]
         source = _sources(candidates, names, own)
@@ -46,7 +46,7 @@ class EmbeddedSelector(Local[SelectRequest, Selection]):
 
 
 def _sources(
-    candidates: Sequence[Candidate], names: Names, worth: Sequence[float]
+    candidates: Sequence[Candidate], names: NameFinder, worth: Sequence[float]
 ) -> list[int | None]:
     """For each candidate, the best other that names it."""
     best: list[int | None] = [None] * len(candidates)
