@@ -26,15 +26,17 @@ from langchain_core.documents import Document
 from langgraph.checkpoint.memory import InMemorySaver
 from talk import THEMES, Echo, said
 
-from topicloom import Domain, Settings, build_session_graph
+from topicloom.context.domain import Domain
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector, Selection, SelectRequest
-from topicloom.perception.defaults import default_embedder
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.graph.session import build_session_graph
+from topicloom.index.encoders import default_embedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.perception.sources.lore import LoreSource
 from topicloom.perception.sources.shelves import DocumentShelf
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER
+from topicloom.settings import Settings
 from topicloom.state.plan import Plan, SearchIntent
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session

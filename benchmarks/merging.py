@@ -24,8 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 from topicloom.evaluation.threads import ThreadedConversation, ThreadMessage, load_threads
-from topicloom.perception.defaults import default_embedder
-from topicloom.perception.embedder import Vectors, unit_rows
+from topicloom.index.embedder import Vectors, unit_rows
+from topicloom.index.encoders import default_embedder
 
 LEAST = 8
 """Messages of a thread that is cut in two."""

@@ -18,10 +18,11 @@ from pathlib import Path
 from langgraph.checkpoint.sqlite import SqliteSaver
 from talk import Echo, said
 
-from topicloom import Settings, build_session_graph
-from topicloom.perception.defaults import default_embedder
+from topicloom.graph.session import build_session_graph
+from topicloom.index.encoders import default_embedder
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER
+from topicloom.settings import Settings
 from topicloom.state.activation import ActivationPolicy
 
 TURNS, MEASURED = 300, 60

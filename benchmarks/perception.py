@@ -1,8 +1,8 @@
 """What perception costs beside the embedding: boundaries, rejoining, the index of topics.
 
-    python benchmarks/perception.py [--kernels 100000]
+    python benchmarks/perception.py [--centroids 100000]
 
-Targets: at most 1 ms a block, 100,000 kernels searched in under 5 ms. Vectors come from the cache
+Targets: at most 1 ms a block, 100,000 centroids searched in under 5 ms. Vectors come from the cache
 of the embedder, so that their making does not count. Run it on an idle machine.
 """
 
@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from talk import said
 
+from topicloom.boundary.cues import Utterance
+from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.graph.deps import open_adsorber
-from topicloom.perception.adsorption import AdsorberPolicy
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.defaults import default_embedder
-from topicloom.perception.kernels import NearestRows
+from topicloom.index.centroids import NearestRows
+from topicloom.index.encoders import default_embedder
 from topicloom.perception.rejoin.rejoiner import Rejoiner
 from topicloom.perception.rejoin.threads import Threads
 from topicloom.state.blocks import blocks_of
@@ -67,7 +67,7 @@ def rejoining(records: list[Record]) -> tuple[float, int]:
     embedder = default_embedder()
     vectors = embedder.embed([r.text for r in records])
     threads, topics = Threads(Rejoiner.load()), set[int]()
-    heard = [Said(r.role, None, r.text, None) for r in records]
+    heard = [Utterance(r.role, None, r.text, None) for r in records]
     times = []
     for place in range(0, len(records), 2):
         began = time.perf_counter()
@@ -77,8 +77,8 @@ def rejoining(records: list[Record]) -> tuple[float, int]:
     return statistics.median(times), len(topics)
 
 
-def kernels(count: int) -> tuple[float, float, float]:
-    """Searching that many kernels, by cells and exactly, and the share that both find."""
+def centroids(count: int) -> tuple[float, float, float]:
+    """Searching that many centroids, by cells and exactly, and the share that both find."""
     dimension = default_embedder().dimension
     draw = np.random.default_rng(0)
     centres = draw.normal(size=(1_000, dimension))
@@ -104,14 +104,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--kernels", type=int, default=100_000)
-    count = parser.parse_args().kernels
+    parser.add_argument("--centroids", type=int, default=100_000)
+    count = parser.parse_args().centroids
     records = conversation()
     print(f"boundary of a block: {boundary(records):.2f} ms (target 1)")
     took, topics = rejoining(records)
     print(f"topic of a block, {topics} open: {took:.2f} ms (target 1)")
-    cells, exact, shared = kernels(count)
-    print(f"{count:,} kernels: {cells:.2f} ms (target 5), exactly {exact:.2f} ms;")
+    cells, exact, shared = centroids(count)
+    print(f"{count:,} centroids: {cells:.2f} ms (target 5), exactly {exact:.2f} ms;")
     print(f"of the ten nearest, {shared:.0%} are found")
 
 

@@ -20,11 +20,13 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.memory import InMemoryStore
 from talk import Echo, said
 
-from topicloom import Settings, TurnOptions, build_session_graph
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.context.options import TurnOptions
+from topicloom.graph.session import build_session_graph
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER
 from topicloom.scheduling import ReflectionScheduler, reflect_beside
+from topicloom.settings import Settings
 from topicloom.state.reflection import ReflectionPolicy
 from topicloom.storage.files import FileStorage
 

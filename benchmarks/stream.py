@@ -31,14 +31,15 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from resources import bytes_in, resident_mb
 from talk import Echo
 
-from topicloom import Settings, build_session_graph
 from topicloom.context.tokens import budget_tokens
 from topicloom.evaluation.conversations import Conversation, load_conversations
 from topicloom.evaluation.recorded_time import RecordedClock, time_of
 from topicloom.evaluation.replay import Exchange, Graph, exchanges, feed, session_of
-from topicloom.perception.defaults import default_embedder
+from topicloom.graph.session import build_session_graph
+from topicloom.index.encoders import default_embedder
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
+from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 
 THREAD: Any = {"configurable": {"thread_id": "stream"}}

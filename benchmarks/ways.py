@@ -18,10 +18,11 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import START, MessagesState, StateGraph
 from talk import Echo, said
 
-from topicloom import Settings, build_session_graph
-from topicloom.perception.defaults import default_embedder
+from topicloom.graph.session import build_session_graph
+from topicloom.index.encoders import default_embedder
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER
+from topicloom.settings import Settings
 
 Compile = Callable[[Any], Any]
 """Makes the runnable graph over a checkpointer."""

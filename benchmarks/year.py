@@ -37,17 +37,18 @@ from rich.progress import track
 from rich.table import Table
 from talk import FILLING, THEMES, Echo
 
-from topicloom import Settings, build_session_graph
 from topicloom.evaluation.conversations import RecordedMessage
 from topicloom.evaluation.invariants import check_session
 from topicloom.evaluation.recorded_time import DailyReviews, RecordedClock
 from topicloom.evaluation.replay import session_of
 from topicloom.graph.review import build_review_graph
-from topicloom.perception.defaults import default_embedder
+from topicloom.graph.session import build_session_graph
+from topicloom.index.encoders import default_embedder
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, ReplyRequest
 from topicloom.roles.splitter import SPLITTER, SplitRequest
+from topicloom.settings import Settings
 from topicloom.state.session import Session
 from topicloom.state.splitting import Assignment
 from topicloom.storage.files import FileStorage

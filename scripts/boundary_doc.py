@@ -13,7 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "boundaries.md"
-PERCEPTION = ROOT / "src" / "topicloom" / "perception"
+PACKAGE = ROOT / "src" / "topicloom"
 BEGIN, END = "<!-- figures: made by scripts/boundary_doc.py -->", "<!-- end of figures -->"
 
 
@@ -31,7 +31,7 @@ def page_with_figures(page: str) -> str:
 
 
 def _boundaries() -> str:
-    described = json.loads((PERCEPTION / "boundary" / "boundary.json").read_text("utf-8"))
+    described = json.loads((PACKAGE / "boundary" / "boundary.json").read_text("utf-8"))
     rows = {(f["split"], f["mode"], f["granularity"], f["file"]): f for f in described["figures"]}
     lines = [
         "| set | online | retrospective | online, `fine` | kind left out: online | retrospective |",
@@ -54,7 +54,7 @@ def _cell(row: dict[str, Any]) -> str:
 
 
 def _threads() -> str:
-    described = json.loads((PERCEPTION / "rejoin" / "rejoin.json").read_text("utf-8"))
+    described = json.loads((PACKAGE / "perception" / "rejoin" / "rejoin.json").read_text("utf-8"))
     found, apart = described["figures"]["out_of_fold"], described["figures"]["leave_kind_out"]
     lines = [
         "| set | ARI | 1-1 | 1-VI | exact F1 | ARI when a block is over | ARI, kind left out |",

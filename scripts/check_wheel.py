@@ -8,10 +8,10 @@ from zipfile import ZipFile
 
 WANTED = (
     "topicloom/py.typed",
-    "topicloom/perception/model/minilm-int8.onnx",
-    "topicloom/perception/model/tokenizer.json",
-    "topicloom/perception/boundary/boundary.npz",
-    "topicloom/perception/boundary/boundary.json",
+    "topicloom/index/model/minilm-int8.onnx",
+    "topicloom/index/model/tokenizer.json",
+    "topicloom/boundary/boundary.npz",
+    "topicloom/boundary/boundary.json",
     "topicloom/perception/rejoin/rejoin.npz",
     "topicloom/perception/rejoin/rejoin.json",
     "topicloom/prompts/en/*.md",

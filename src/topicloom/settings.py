@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from topicloom.perception.adsorption import AdsorberPolicy
+from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.prompts.loader import Prompts
 from topicloom.roles.registry import check_names
 from topicloom.state.activation import ActivationPolicy
@@ -66,7 +66,8 @@ class Settings(BaseSettings):
     """The funnel of the boundary adsorber; `{"preset": "spec"}` for the thresholds of spec 001."""
     embedder: str | None = None
     """The encoder that messages are searched with: None for the one that ships, `hashing`, or a
-    model of sentence-transformers such as `BAAI/bge-m3`, by name or folder."""
+    model of sentence-transformers such as `BAAI/bge-m3`, by name or folder. In Python,
+    `build_session_graph(embedder=...)` takes any LangChain `Embeddings` as well."""
     reflection: ReflectionPolicy = ReflectionPolicy()
     """When sessions are reflected upon, where a scheduler runs beside the graph."""
     review: ReviewPolicy = ReviewPolicy()

@@ -19,7 +19,7 @@ from topicloom.cli.chat import Chat
 from topicloom.cli.talk import Talk, remark_of
 from topicloom.cli.workplace import thread, workplace_in
 from topicloom.graph.session import build_session_graph
-from topicloom.perception.defaults import default_embedder
+from topicloom.index.encoders import default_embedder
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, ReplyRequest
 from topicloom.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.tokens import EstimatingCounter
+from topicloom.context.token_estimate import EstimatingCounter
 from topicloom.context.windows import PromptWindow
 from topicloom.prompts.loader import prompt
 from topicloom.roles.rewriter import RewriteRequest, rewriter_messages

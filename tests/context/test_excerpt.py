@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicloom.context.excerpt import excerpt
-from topicloom.context.tokens import EstimatingCounter
+from topicloom.context.token_estimate import EstimatingCounter
 from topicloom.state.session import Language
 
 COUNT = EstimatingCounter("o200k").text

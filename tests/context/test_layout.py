@@ -15,7 +15,7 @@ from sessions import chatter, last_receipt, open_graph, tell, thread
 
 from roles import ScriptedResponder, fake_roles
 from topicloom.context.layout import Layout, LayoutName, MainPrompt
-from topicloom.context.tokens import EstimatingCounter
+from topicloom.context.token_estimate import EstimatingCounter
 from topicloom.state.recall import Note, TopicNote
 from topicloom.state.records import Record, record_of
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from topicloom.context.remembered import RememberedCounts
-from topicloom.context.tokens import EstimatingCounter, TokenCounter
+from topicloom.context.token_estimate import EstimatingCounter
+from topicloom.context.tokens import TokenCounter
 
 O200K = EstimatingCounter("o200k")
 COUNTER: TokenCounter = RememberedCounts(O200K)

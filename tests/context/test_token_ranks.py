@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import HumanMessage
 
+from topicloom.context.token_estimate import EstimatingCounter
 from topicloom.context.token_messages import MESSAGE_TOKENS
 from topicloom.context.token_ranks import RANK_FILES, RankFile, TiktokenCounter
-from topicloom.context.tokens import EstimatingCounter, counter_for
+from topicloom.context.tokens import counter_for
 
 URL = "https://ranks.invalid/tiny.tiktoken"
 

@@ -19,6 +19,7 @@ from langchain_core.messages import (
 )
 from langchain_core.tools import tool
 
+from topicloom.context.token_estimate import EncodingName, EstimatingCounter
 from topicloom.context.token_messages import (
     IMAGE_TOKENS,
     LOW_DETAIL_IMAGE_TOKENS,
@@ -27,15 +28,9 @@ from topicloom.context.token_messages import (
     TOOL_CALL_TOKENS,
     TOOL_RESULT_TOKENS,
 )
-from topicloom.context.tokens import (
-    Correction,
-    EncodingName,
-    EstimatingCounter,
-    TokenCounter,
-    budget_tokens,
-    encoding_for,
-)
+from topicloom.context.tokens import TokenCounter, budget_tokens, encoding_for
 from topicloom.errors import ConfigurationError
+from topicloom.state.correction import Correction
 
 O200K: TokenCounter = EstimatingCounter("o200k")
 TEXTS = st.text(st.sampled_from("ab Z19'.,(){}\t\n\r今天はé。…Ж\x00😀") | st.characters())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from topicloom.context.opening import Opening, Openings, opening
-from topicloom.context.tokens import EstimatingCounter
+from topicloom.context.token_estimate import EstimatingCounter
 from topicloom.context.transcript import spoken
 from topicloom.context.windows import PromptWindow, is_cache_point
 from topicloom.prompts.loader import prompt

@@ -21,10 +21,10 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from topicloom.context.tokens import budget_tokens
 from topicloom.domain.selector import EmbeddedSelector, SelectRequest
 from topicloom.errors import ConfigurationError
-from topicloom.perception.embedder import Vectors
-from topicloom.perception.embeddings import LangChainEmbeddings
-from topicloom.perception.hashing import HashingEmbedder
-from topicloom.perception.index import Hits
+from topicloom.index.embedder import Vectors
+from topicloom.index.encoders import LangChainEmbeddings
+from topicloom.index.hashing import HashingEmbedder
+from topicloom.index.session_index import Hits
 from topicloom.perception.sources.base import Source, begun, preview_of, scaled, with_keywords
 from topicloom.perception.sources.events import EventSource
 from topicloom.perception.sources.lore import LoreSource

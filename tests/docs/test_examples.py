@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from openai_behaviours import Reply
 from openai_server import OpenAIServer
 
-from topicloom import build_session_graph
+from topicloom.graph.session import build_session_graph
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from topicloom import build_session_graph
+from topicloom.graph.session import build_session_graph
 from topicloom.settings import Settings
 
 ROOT = Path(__file__).parents[2]

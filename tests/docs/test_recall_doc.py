@@ -6,7 +6,7 @@ import dataclasses
 import re
 from pathlib import Path
 
-from topicloom.perception import ranking
+from topicloom.index import ranking
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,5 +22,5 @@ def test_every_constant_is_given_as_it_is() -> None:
 def test_both_manners_are_given_as_they_are() -> None:
     page = (ROOT / "docs" / "recall.md").read_text("utf-8")
     rows = re.findall(r"^\| `([a-z]+)` \| ([\d.]+) \| ([\d.]+) \|", page, re.MULTILINE)
-    for column, manner in ((1, ranking._DIALOGUE), (2, ranking._MEETING)):
-        assert {r[0]: float(r[column]) for r in rows} == dataclasses.asdict(manner)
+    for column, weights in ((1, ranking._DIALOGUE), (2, ranking._MEETING)):
+        assert {r[0]: float(r[column]) for r in rows} == dataclasses.asdict(weights)

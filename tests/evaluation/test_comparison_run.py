@@ -16,7 +16,7 @@ from topicloom.evaluation.results import Key, Results
 from topicloom.evaluation.run import open_cells, run_comparison
 from topicloom.evaluation.strategies.catalogue import STRATEGIES, Recipe
 from topicloom.evaluation.trial import Bench, Trial
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.models import open_model
 
 BENCH = Bench(HashingEmbedder(256), "c0de")

@@ -13,7 +13,7 @@ from talks import talk
 from topicloom.evaluation.strategies import STRATEGIES, Desk, Strategy
 from topicloom.evaluation.strategies.adapters import LangChainEmbeddings, context_of, tokens_of
 from topicloom.evaluation.strategies.extracts import ExtractiveChatModel
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.models import open_model
 
 # What the peers' own code warns of is not ours to mend.

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from topicloom.boundary.cues import Utterance
+from topicloom.boundary.model import BoundaryModel
 from topicloom.errors import ConfigurationError, NotAConversationError
 from topicloom.evaluation.segmentation import (
     DEPENDENT,
@@ -21,9 +23,7 @@ from topicloom.evaluation.segmentation import (
     measure,
     summarize,
 )
-from topicloom.perception.boundary.model import BoundaryModel
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.defaults import default_embedder
+from topicloom.index.encoders import default_embedder
 
 
 def given(segments: list[int], **more: Any) -> dict[str, Any]:
@@ -51,13 +51,15 @@ class TestLoading:
     @pytest.mark.parametrize(
         ("role", "expected"),
         [
-            ("user", Said("user", None, "x", None)),
-            ("agent", Said("assistant", None, "x", None)),
-            ("A", Said(None, "A", "x", None)),
-            (None, Said(None, None, "x", None)),
+            ("user", Utterance("user", None, "x", None)),
+            ("agent", Utterance("assistant", None, "x", None)),
+            ("A", Utterance(None, "A", "x", None)),
+            (None, Utterance(None, None, "x", None)),
         ],
     )
-    def test_a_role_is_a_role_or_names_a_speaker(self, role: str | None, expected: Said) -> None:
+    def test_a_role_is_a_role_or_names_a_speaker(
+        self, role: str | None, expected: Utterance
+    ) -> None:
         utterances = [{"role": role, "text": "x"}]
         assert dialogue([1], utterances=utterances).said == [expected]
 

@@ -17,7 +17,7 @@ from topicloom.evaluation.conversations import RecordedMessage, load_conversatio
 from topicloom.evaluation.strategies import STRATEGIES, Context, Desk, Strategy
 from topicloom.evaluation.strategies.base import line_of, quoted_in
 from topicloom.evaluation.strategies.search import Lexical, Mixed, Pairs, Search, quoted
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 
 DATA = Path(os.environ.get("TOPICLOOM_DATA", Path(__file__).parents[3] / "shared" / "data"))
 EMBEDDER = HashingEmbedder(256)

@@ -20,7 +20,7 @@ from topicloom.evaluation.threads import (
     thread_scores,
     topics_of,
 )
-from topicloom.perception.defaults import default_embedder
+from topicloom.index.encoders import default_embedder
 from topicloom.perception.rejoin import Placement, Rejoiner
 
 DATA = Path(os.environ.get("TOPICLOOM_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -24,7 +24,7 @@ from topicloom.evaluation.replay import session_of
 from topicloom.export.archive_index import forget_topics
 from topicloom.export.documents import shelf_of
 from topicloom.graph.review import areview, review
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.review.reviewer import REVIEWER
 from topicloom.state.receipt import Receipt
 

@@ -11,7 +11,7 @@ from reviewed import CONFIG, World
 from sessions import last_receipt, tell
 
 from roles import TaggedSplitter
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.review.reviewer import REVIEWER
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.registry import Roles

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessageChunk
 from sessions import last_receipt, open_graph, prompt_of, tell, thread
 
 from roles import ScriptedResponder, fake_roles
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.responder import RESPONDER, EmbeddedResponder, ReplyRequest, Responder
 
 CONFIG = thread()

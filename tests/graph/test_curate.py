@@ -36,8 +36,8 @@ from topicloom.domain.selector import SELECTOR
 from topicloom.errors import ConfigurationError
 from topicloom.evaluation.replay import Graph, session_of
 from topicloom.graph.session import build_session_graph
-from topicloom.perception.embeddings import LangChainEmbeddings
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.encoders import LangChainEmbeddings
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.models import open_model
 from topicloom.settings import Settings
 from topicloom.state.plan import Plan, SearchIntent

@@ -42,15 +42,15 @@ from topicloom.evaluation.replay import Graph
 from topicloom.graph.deps import make_deps
 from topicloom.graph.domain import DomainRuntime
 from topicloom.graph.session import build_session_graph, wired
+from topicloom.index.hashing import HashingEmbedder
+from topicloom.index.session_index import Hits, SessionIndex
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
-from topicloom.perception.hashing import HashingEmbedder
-from topicloom.perception.index import Hits, SessionIndex
 from topicloom.roles.choice import Models
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
-from topicloom.storage.base import SessionLog
 from topicloom.storage.files import FileStorage
+from topicloom.storage.log import SessionLog
 
 
 def deps_of(settings: Settings, models: Models, roles: Roles | None = None) -> Deps:

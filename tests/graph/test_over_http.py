@@ -12,8 +12,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from openai_behaviours import Call, CutStream, Empty, Garbage, Reply, Request, Status, router
 from openai_server import OpenAIServer
 
-from topicloom import Settings, build_session_graph
 from topicloom.errors import ReplyError
+from topicloom.graph.session import build_session_graph
+from topicloom.settings import Settings
 from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from topicloom.index.encoders import default_embedder
 from topicloom.index.phrases import phrases
-from topicloom.perception.defaults import default_embedder
 from topicloom.roles.brief import BriefRequest, EmbeddedBriefWriter
 from topicloom.state.records import Record
 from topicloom.state.session import Language

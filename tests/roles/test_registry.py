@@ -15,7 +15,7 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from roles import Raising
 from topicloom.context.prefix import PrefixMeter
 from topicloom.errors import ConfigurationError
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.prompts.loader import prompt
 from topicloom.review.merger import MERGER
 from topicloom.roles.arbiter import ARBITER, CrossEncoderArbiter

@@ -10,7 +10,7 @@ from openai_server import Empty, OpenAIServer, Reply, Status, Usage
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.errors import UnusableAnswerError
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.prompts.wording import wording
 from topicloom.review.merger import SAME_TOPIC, ChatMerger, EmbeddedMerger, MergeRequest
 from topicloom.review.reviewer import ChatReviewer, EmbeddedReviewer, ReviewRequest, importance_of

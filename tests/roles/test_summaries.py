@@ -6,7 +6,7 @@ from openai_server import OpenAIServer, Reply
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.tokens import budget_tokens
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.brief import ChatBriefWriter, summarize_by_briefs, summarize_by_extracts
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model

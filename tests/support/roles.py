@@ -13,7 +13,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest, BriefWriter
 from topicloom.roles.choice import embedded_roles

@@ -17,7 +17,7 @@ from typing import Literal
 from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.records import Record
 
-_FILE = Path(__file__).parents[1] / "perception" / "cases" / "task_flow.jsonl"
+_FILE = Path(__file__).parents[1] / "boundary" / "cases" / "task_flow.jsonl"
 
 Opens = Callable[[Sequence[LogicalBlock], Record], bool]
 """Whether a message begins a topic, by the blocks before it; as `Adsorber.opens`."""

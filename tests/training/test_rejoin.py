@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from topicloom.errors import ConfigurationError
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.perception.rejoin import Rejoiner
 from topicloom.perception.rejoin.lexicon import columns_of
 from topicloom.perception.rejoin.weights import load_weights

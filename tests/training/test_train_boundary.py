@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from topicloom.boundary.lookahead import RETROSPECTIVE_NAMES
+from topicloom.boundary.model import BoundaryModel
 from topicloom.errors import ConfigurationError, NotAConversationError
 from topicloom.evaluation.segmentation import load_dialogues
-from topicloom.perception.boundary.lookahead import RETROSPECTIVE_NAMES
-from topicloom.perception.boundary.model import BoundaryModel
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.training.boundary import Figures, train_boundary
 from topicloom.training.corpus import read_corpus, shared_segments
 from topicloom.training.nets import PLAIN, Recipe

@@ -22,7 +22,7 @@ from topicloom.evaluation.sources import fingerprint
 from topicloom.evaluation.strategies.catalogue import STRATEGIES
 from topicloom.evaluation.summary import recall_lines
 from topicloom.evaluation.trial import Bench
-from topicloom.perception.defaults import default_embedder
+from topicloom.index.encoders import default_embedder
 from topicloom.roles.models import open_model
 
 _FIXED = ("files", "seed", "questions", "embedder", "model")

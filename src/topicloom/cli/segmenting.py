@@ -9,6 +9,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from topicloom.boundary.model import BoundaryModel
+from topicloom.boundary.policy import Granularity
+from topicloom.boundary.weights import PACKAGED
 from topicloom.cli.console import dim, open_console
 from topicloom.cli.progress import counting
 from topicloom.cli.trained import in_sample
@@ -19,10 +22,7 @@ from topicloom.evaluation.segmentation import (
     evaluate_segmentation,
     load_dialogues,
 )
-from topicloom.perception.boundary.decide import Granularity
-from topicloom.perception.boundary.model import BoundaryModel
-from topicloom.perception.boundary.weights import PACKAGED
-from topicloom.perception.defaults import default_embedder
+from topicloom.index.encoders import default_embedder
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from topicloom.cli.progress import counting
 from topicloom.cli.trained import in_sample
 from topicloom.cli.writing import write_lines
 from topicloom.evaluation.threads import By, ThreadRow, evaluate_threads, load_threads, summary
-from topicloom.perception.defaults import default_embedder
+from topicloom.index.encoders import default_embedder
 from topicloom.perception.rejoin.rejoiner import Rejoiner
 from topicloom.perception.rejoin.weights import PACKAGED
 

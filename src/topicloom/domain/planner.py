@@ -18,7 +18,7 @@ from topicloom.domain.edit_parser import parse_edits
 from topicloom.domain.things import Things
 from topicloom.effects import Step
 from topicloom.index.phrases import keywords
-from topicloom.perception.words import words_of
+from topicloom.index.words import words_of
 from topicloom.prompts.loader import cue_list, word_groups
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Local, Role, RoleSpec

@@ -15,7 +15,7 @@ from topicloom.context.transcript import Transcript
 from topicloom.context.windows import PromptWindow
 from topicloom.effects import Step
 from topicloom.errors import UnusableAnswerError
-from topicloom.perception.names import Names
+from topicloom.index.words import NameFinder
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
@@ -219,7 +219,7 @@ class EmbeddedSelector(Local[SelectRequest, Selection]):
     def call(self, request: SelectRequest) -> Answer[Selection]:
         """Pick from the previews."""
         candidates = request.candidates
-        names = Names([c.title for c in candidates])
+        names = NameFinder([c.title for c in candidates])
         asked = names.within(" ".join([request.query, *request.plan.search.keywords]))
         own = [c.score + _ASKED * (row in asked) for row, c in enumerate(candidates)]
         source = _find_naming(candidates, names, own)
@@ -231,7 +231,7 @@ class EmbeddedSelector(Local[SelectRequest, Selection]):
 
 
 def _find_naming(
-    candidates: Sequence[Candidate], names: Names, worth: Sequence[float]
+    candidates: Sequence[Candidate], names: NameFinder, worth: Sequence[float]
 ) -> list[int | None]:
     """For each candidate, the best other that names it."""
     best: list[int | None] = [None] * len(candidates)

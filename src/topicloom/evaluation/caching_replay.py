@@ -29,7 +29,7 @@ from topicloom.evaluation.caching import Part, SentPrompt, parts_of
 from topicloom.evaluation.conversations import Conversation
 from topicloom.evaluation.replay import Graph, as_message, exchanges
 from topicloom.graph.session import build_session_graph
-from topicloom.perception.defaults import default_embedder
+from topicloom.index.encoders import default_embedder
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.caches import breakpoints
 from topicloom.roles.chat import Chat

@@ -21,7 +21,7 @@ from topicloom.evaluation.recorded_time import DailyReviews, RecordedClock
 from topicloom.evaluation.replay import exchanges, feed, session_of
 from topicloom.graph.review import build_review_graph
 from topicloom.graph.session import build_session_graph
-from topicloom.perception.defaults import default_embedder
+from topicloom.index.encoders import default_embedder
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings

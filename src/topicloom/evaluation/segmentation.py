@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from topicloom.boundary.cues import Utterance
+from topicloom.boundary.model import BoundaryModel
+from topicloom.boundary.policy import Granularity
 from topicloom.errors import ConfigurationError, NotAConversationError
-from topicloom.perception.boundary.decide import Granularity
-from topicloom.perception.boundary.model import BoundaryModel
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
 
 Mode = Literal["online", "retrospective"]
 Flags = NDArray[np.bool_]
@@ -30,7 +30,7 @@ DEPENDENT = "不独立多领域"
 """`type` of dialogues whose sub-goals build on one another: a reader sees one topic."""
 
 
-class Utterance(BaseModel):
+class MarkedUtterance(BaseModel):
     """One message of a segmented dialogue."""
 
     model_config = ConfigDict(frozen=True)
@@ -50,7 +50,7 @@ class SegmentedDialogue(BaseModel):
     lang: str = "en"
     type: str | None = None
     """A kind of dialogue, where the data tells kinds apart."""
-    utterances: tuple[Utterance, ...] = Field(min_length=1)
+    utterances: tuple[MarkedUtterance, ...] = Field(min_length=1)
     segments: tuple[int, ...] = Field(min_length=1)
     """Utterances in each segment; they add up to all utterances."""
 
@@ -63,7 +63,7 @@ class SegmentedDialogue(BaseModel):
         return self
 
     @property
-    def said(self) -> list[Said]:
+    def said(self) -> list[Utterance]:
         """The messages as the boundary model takes them."""
         return [_said(utterance) for utterance in self.utterances]
 
@@ -75,9 +75,9 @@ class SegmentedDialogue(BaseModel):
         return begins
 
 
-def _said(utterance: Utterance) -> Said:
+def _said(utterance: MarkedUtterance) -> Utterance:
     role = _ROLES.get(utterance.role or "")
-    return Said(role, None if role else utterance.role, utterance.text, None)
+    return Utterance(role, None if role else utterance.role, utterance.text, None)
 
 
 def load_dialogues(path: Path) -> list[SegmentedDialogue]:

@@ -17,9 +17,9 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from topicloom.boundary.cues import Utterance
 from topicloom.errors import ConfigurationError, NotAConversationError
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
 from topicloom.perception.rejoin.rejoiner import Rejoiner
 from topicloom.perception.rejoin.threads import NOTICE, Placement, Threads
 
@@ -68,9 +68,9 @@ class ThreadedConversation(BaseModel):
     lang: str = "en"
     messages: tuple[ThreadMessage, ...] = Field(min_length=1)
 
-    def said(self) -> list[Said]:
+    def said(self) -> list[Utterance]:
         """Its messages as the rejoiner reads them; a clock that jumps back is past midnight."""
-        found: list[Said] = []
+        found: list[Utterance] = []
         days = 0
         before: float | None = None
         for message in self.messages:
@@ -83,7 +83,7 @@ class ThreadedConversation(BaseModel):
             role = NOTICE if message.system and not voice else None
             role = voice if voice in _ROLES else role
             speaker = None if role else voice
-            found.append(Said(role=role, speaker=speaker, text=message.text, hours=hours))
+            found.append(Utterance(role=role, speaker=speaker, text=message.text, hours=hours))
         return found
 
 

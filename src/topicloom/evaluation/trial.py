@@ -26,7 +26,7 @@ from topicloom.evaluation.results import Cell
 from topicloom.evaluation.sources import place_of
 from topicloom.evaluation.strategies.base import Context, Desk, Strategy, line_of
 from topicloom.evaluation.strategies.catalogue import Recipe
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
 from topicloom.state.session import Language
 
 

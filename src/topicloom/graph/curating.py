@@ -15,16 +15,16 @@ from pydantic import ValidationError
 from topicloom.context.domain import Domain
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector
 from topicloom.errors import ConfigurationError
+from topicloom.index.embedder import Embedder
 from topicloom.nodes.curate import curate
 from topicloom.nodes.curator import Curator
 from topicloom.nodes.deps import Deps
-from topicloom.perception.embedder import Embedder
 from topicloom.perception.sources.lore import Shelf
 from topicloom.perception.sources.shelves import DocumentShelf, StoreShelf
 from topicloom.state.curation import CurationPolicy
-from topicloom.storage.base import VectorLog
 from topicloom.storage.file_rows import vectors_in
 from topicloom.storage.names import safe_name
+from topicloom.storage.vectors import VectorLog
 
 
 def curation_node(domain: Domain, deps: Deps) -> Runnable[Any, Any]:

@@ -8,11 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as as_tool
 from platformdirs import user_data_path
 
+from topicloom.boundary.adsorber import Adsorber, SemanticAdsorber
+from topicloom.boundary.detector import BoundaryDetector, CosineDetector, TrainedDetector
+from topicloom.boundary.model import BoundaryModel
+from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.context.layout import Layout
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.remembered import RememberedCounts
@@ -20,18 +25,13 @@ from topicloom.context.segments import SegmentLayout, SummaryManager
 from topicloom.context.tokens import TokenCounter, counter_for
 from topicloom.context.window import MainWindow
 from topicloom.errors import ConfigurationError
+from topicloom.index.embedder import Embedder
+from topicloom.index.encoders import default_embedder, open_embedder
+from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, activate_tool
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.edit import EDIT_STATE, edit_tool
 from topicloom.nodes.workspace import Workspaces
-from topicloom.perception.adsorber import Adsorber, SemanticAdsorber
-from topicloom.perception.adsorption import AdsorberPolicy
-from topicloom.perception.boundary.model import BoundaryModel
-from topicloom.perception.choice import open_embedder
-from topicloom.perception.defaults import default_embedder
-from topicloom.perception.embedder import Embedder
-from topicloom.perception.index import SessionIndex
-from topicloom.perception.screening import CosineScreening, Screening, TrainedScreening
 from topicloom.prompts.loader import Prompts, cue_list
 from topicloom.roles.base import RoleName
 from topicloom.roles.brief import summarize_by_extracts
@@ -58,6 +58,7 @@ def make_deps(
     storage: Storage | Literal["store"] | None = None,
     clock: Callable[[], datetime] | None = None,
     counter: TokenCounter | None = None,
+    embedder: Embeddings | Embedder | str | None = None,
     domain: bool = False,
 ) -> Deps:
     """Make the collaborators; see `build_session_graph`.
@@ -68,7 +69,7 @@ def make_deps(
         ConfigurationError: If a model cannot be opened or a tool has the name of ours.
     """
     models.check()
-    embedder = open_embedder(settings.embedder)
+    embedder = open_embedder(settings.embedder if embedder is None else embedder)
     main = models.of("responder")
     counter = RememberedCounts(counter or counter_for(_name(main)))
     meter = PrefixMeter()
@@ -125,11 +126,11 @@ def open_adsorber(policy: AdsorberPolicy, embedder: Embedder) -> Adsorber:
     """
     own = default_embedder()
     model = BoundaryModel.load(embedder=own.fingerprint)
-    trained = TrainedScreening(model, own, policy)
-    screening: Screening = trained
+    trained = TrainedDetector(model, own, policy)
+    detector: BoundaryDetector = trained
     if policy.screening == "cosine":
-        screening = CosineScreening(embedder, policy, trained)
-    return SemanticAdsorber(screening, cue_list("fillers"), policy)
+        detector = CosineDetector(embedder, policy, trained)
+    return SemanticAdsorber(detector, cue_list("fillers"), policy)
 
 
 def models_of(

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Literal, TypedDict, Unpack
 
+from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.vectorstores import VectorStore
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -17,6 +18,7 @@ from topicloom.effects import Step, arun, either, run
 from topicloom.errors import MissingThreadError
 from topicloom.export.archive_index import ArchiveKeeper
 from topicloom.graph.deps import make_deps, models_of
+from topicloom.index.embedder import Embedder
 from topicloom.nodes.review.apply import apply
 from topicloom.nodes.review.assess import assess
 from topicloom.nodes.review.desk import ReviewDesk
@@ -60,6 +62,8 @@ class ReviewOptions(TypedDict, total=False):
     """Where topics live."""
     clock: Callable[[], datetime] | None
     """Tells the time, with its zone; the system's if not given."""
+    embedder: Embeddings | Embedder | str | None
+    """What the session graph was given to search messages with."""
     archive_index: VectorStore | None
     """Where archived topics are handed over to, beside the storage."""
     hold: Callable[[str], AbstractContextManager[Any]]
@@ -94,6 +98,7 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
         roles=options.get("roles"),
         storage=options.get("storage"),
         clock=options.get("clock"),
+        embedder=options.get("embedder"),
     )
     desk = ReviewDesk(
         door=SessionDoor(graph, options.get("hold", free)),

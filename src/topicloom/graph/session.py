@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.vectorstores import VectorStore
@@ -20,6 +21,7 @@ from topicloom.errors import ReplyError
 from topicloom.export.archive_index import ArchiveSearch
 from topicloom.graph.deps import make_deps, models_of
 from topicloom.graph.routes import MESSAGE, UNUSABLE, Routes
+from topicloom.index.embedder import Embedder
 from topicloom.nodes.activate_topic import activate_topic
 from topicloom.nodes.amnesia import amnesia
 from topicloom.nodes.apply_changes import apply_changes
@@ -58,6 +60,7 @@ def build_session_graph(
     storage: Storage | Literal["store"] | None = None,
     clock: Callable[[], datetime] | None = None,
     counter: TokenCounter | None = None,
+    embedder: Embeddings | Embedder | str | None = None,
     archive_index: VectorStore | None = None,
     domain: Domain | None = None,
 ) -> SessionGraph:
@@ -82,6 +85,8 @@ def build_session_graph(
             store that the graph is compiled with.
         clock: Tells the time, with its zone; the system's if not given.
         counter: Counts tokens; one for the model of the settings if not given.
+        embedder: What messages are searched with: any LangChain `Embeddings`, or what the setting
+            takes, which it goes before.
         archive_index: Where reviews hand over archived topics to; searched last, when nothing else
             is found.
         domain: The application's own world: facts that have to be exact, kept as a document beside
@@ -100,6 +105,7 @@ def build_session_graph(
         storage=storage,
         clock=clock,
         counter=counter,
+        embedder=embedder,
         domain=domain is not None,
     )
     return wired(deps, _runtime(domain, deps) if domain is not None else None, archive_index)

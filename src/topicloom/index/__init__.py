@@ -1,0 +1,1 @@
+"""What finds a message: encoders, words, ranking, centroids, expressions of time."""

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.perception.embedder import Embedder
-from topicloom.perception.words import FUNCTION_WORDS
+from topicloom.index.embedder import Embedder
+from topicloom.index.words import FUNCTION_WORDS
 from topicloom.state.script import CJK_RUN
 
 _EMPTY_WORDS = FUNCTION_WORDS | frozenset(

@@ -9,10 +9,10 @@ from langchain_core.runnables import Runnable
 
 from topicloom.context.notes import quote_line, render_note, topic_heading
 from topicloom.context.window import MainWindow
+from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_session, current_turn, dump, node, open_workspace
 from topicloom.nodes.workspace import Workspace
-from topicloom.perception.when import Days
 from topicloom.roles.reader import READER, read_by_worth
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer

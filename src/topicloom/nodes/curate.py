@@ -12,6 +12,7 @@ from langchain_core.runnables import Runnable
 
 from topicloom.context.window import MainWindow
 from topicloom.effects import Step, either
+from topicloom.index.words import words_of
 from topicloom.nodes.curation import Done, Work
 from topicloom.nodes.curator import Curator
 from topicloom.nodes.step import Update, current_session, current_turn, dumped, node, open_workspace
@@ -21,7 +22,6 @@ from topicloom.perception.sources.events import EventSource
 from topicloom.perception.sources.lore import LoreSource, Shelf
 from topicloom.perception.sources.narrative import NarrativeSource
 from topicloom.perception.sources.topics import TopicSource
-from topicloom.perception.words import words_of
 from topicloom.state.candidates import SourceKind
 from topicloom.state.channels import DomainState
 from topicloom.state.document import Document, digest_of

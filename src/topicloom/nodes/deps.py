@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from topicloom.boundary.adsorber import Adsorber
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.window import MainWindow
+from topicloom.index.embedder import Embedder
 from topicloom.nodes.workspace import Workspaces
-from topicloom.perception.adsorber import Adsorber
-from topicloom.perception.embedder import Embedder
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.cues import Cues

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from topicloom.boundary.adsorber import Adsorber
 from topicloom.effects import Step
 from topicloom.nodes.split_draft import SplitDraft, sort_blocks
-from topicloom.perception.adsorber import Adsorber
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SplitRequest
 from topicloom.state.blocks import LogicalBlock, blocks_of

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable
 
+from topicloom.boundary.adsorber import LOOK_BACK, Adsorber
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import (
@@ -18,9 +19,6 @@ from topicloom.nodes.step import (
     open_workspace,
     turn_options,
 )
-from topicloom.nodes.workspace import LOOK_BACK
-from topicloom.perception.adsorber import Adsorber
-from topicloom.roles.arbiter import ARBITER, Arbiter
 from topicloom.roles.calls import ask
 from topicloom.roles.rewriter import REWRITER, RewriteRequest
 from topicloom.state.blocks import blocks_of
@@ -33,7 +31,7 @@ from topicloom.state.session import Turn
 
 def ingest(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that takes in what is new."""
-    rewriter, arbiter = deps.roles.get(REWRITER), deps.roles.get(ARBITER)
+    rewriter = deps.roles.get(REWRITER)
 
     def step(state: SessionState) -> Step[Update]:
         session = current_session(state)
@@ -59,9 +57,8 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
         said = [record_of(m, seq=n, time=now) for n, m in enumerate(fresh, session.count + 1)]
         if answer and said and query != said[-1].text:
             said[-1] = said[-1].model_copy(update={"query": query})
-        # Of what is only recorded, nobody waits for an opinion: the split looks back.
-        asked = arbiter if answer else None
-        records = yield from _judged(said, recent, deps.adsorber, asked, calls)
+        # Nobody is asked here, where the user waits: an arbiter is when the tail is split.
+        records = _judged(said, recent, deps.adsorber)
         session = workspace.store.append(session, records)
         records = records or list(recent[-1:])
         turn = Turn(
@@ -79,22 +76,12 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
     return node(step, "ingest")
 
 
-def _judged(
-    said: Sequence[Record],
-    recent: Sequence[Record],
-    adsorber: Adsorber,
-    arbiter: Arbiter | None,
-    calls: list[Call],
-) -> Step[list[Record]]:
-    """New records, with whether a topic begins at each; the arbiter is asked about the last."""
+def _judged(said: Sequence[Record], recent: Sequence[Record], adsorber: Adsorber) -> list[Record]:
+    """New records, each with the adsorber's word on a topic that may begin at it."""
     records: list[Record] = []
     for record in said:
         if record.role == "user":
             verdict = adsorber.judge(blocks_of([*recent, *records][-LOOK_BACK:]), record)
-            opinion = None
-            if arbiter is not None and record is said[-1] and verdict.question is not None:
-                opinion, call = yield from ask("arbiter", arbiter, verdict.question)
-                calls.append(call)
-            record = record.model_copy(update={"opens": verdict.opens(opinion)})
+            record = record.model_copy(update={"opens": verdict.opens})
         records.append(record)
     return records

@@ -7,9 +7,9 @@ import math
 from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
+from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_session, dumped, node, open_workspace
-from topicloom.perception.when import Days
 from topicloom.roles.calls import ask_either
 from topicloom.roles.reader import READER, ReadRequest
 from topicloom.state.channels import ReadTask

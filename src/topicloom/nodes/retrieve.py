@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from langchain_core.runnables import Runnable
 
+from topicloom.index.time_expressions import asked_for
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.search import wake
 from topicloom.nodes.step import (
@@ -15,7 +16,6 @@ from topicloom.nodes.step import (
     open_workspace,
 )
 from topicloom.nodes.workspace import Workspace
-from topicloom.perception.asked import asked_for
 from topicloom.state.channels import SessionState
 from topicloom.state.session import SearchRequest, Session, Turn
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from langchain_core.runnables import Runnable
 
+from topicloom.boundary.adsorber import LOOK_BACK, Adsorber
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.divide import divide_large
@@ -21,12 +23,13 @@ from topicloom.nodes.step import (
     open_workspace,
 )
 from topicloom.nodes.workspace import Workspace
+from topicloom.roles.arbiter import ARBITER, Arbiter
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest
 from topicloom.roles.calls import ask_each, ask_either
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SplitRequest
 from topicloom.state.activation import FRESH, ActivationPolicy, admit, handed_on
-from topicloom.state.blocks import LogicalBlock, blocks_of
+from topicloom.state.blocks import LogicalBlock, Ruling, blocks_of
 from topicloom.state.channels import SessionState
 from topicloom.state.hierarchy import named_in_full
 from topicloom.state.lifecycle import woken
@@ -53,8 +56,12 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         store = workspace.store
         blocks = blocks_of(store.records(session, session.tail, plan.tail - 1))
         emit("split", blocks=len(blocks), first=session.tail, last=plan.tail - 1)
-        labels = adsorber.segments(blocks)
         draft = SplitDraft(store, session, deps.record_size, deps.topic_tokens)
+        arbiter = roles.get(ARBITER)
+        if arbiter is not None:
+            before = blocks_of(store.records(session, session.tail - LOOK_BACK, session.tail - 1))
+            blocks = yield from _ruled(before, blocks, adsorber, arbiter, draft.calls)
+        labels = adsorber.segments(blocks)
         for start, stop in runs([draft.tokens(b) for b in blocks], chunk_tokens):
             some = slice(start, stop)
             request = _request(draft, workspace, blocks[some], labels[some], settings.index_topics)
@@ -72,6 +79,30 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         return {**dump(session, turn), "calls": dumped(draft.calls)}
 
     return node(step, "split")
+
+
+def _ruled(
+    before: Sequence[LogicalBlock],
+    blocks: Sequence[LogicalBlock],
+    adsorber: Adsorber,
+    arbiter: Arbiter,
+    calls: list[Call],
+) -> Step[list[LogicalBlock]]:
+    """The blocks, with the arbiter's rulings on those that the adsorber is in doubt about.
+
+    It is asked about all at once. Where it fails, the adsorber's likelier answer stands.
+    """
+    doubts = adsorber.doubts(before, blocks)
+    outcomes = yield from ask_each("arbiter", arbiter, list(doubts.values()))
+    calls += [call for _, call in outcomes]
+    answers = dict(zip(doubts, (answer for answer, _ in outcomes), strict=True))
+    return [replace(block, ruling=_ruling(answers.get(block.first))) for block in blocks]
+
+
+def _ruling(continues: float | None) -> Ruling | None:
+    if continues is None:
+        return None
+    return "opens" if continues < 0.5 else "continues"
 
 
 def _request(

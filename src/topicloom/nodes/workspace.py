@@ -11,17 +11,16 @@ from threading import Lock
 from langchain_core.messages import AnyMessage
 from langgraph.store.base import BaseStore
 
+from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.errors import StorageUnavailableError
-from topicloom.perception.index import SessionIndex
+from topicloom.index.session_index import SessionIndex
 from topicloom.state.records import Record
 from topicloom.state.session import Session
 from topicloom.state.topics import Roster
-from topicloom.storage.base import SessionLog, Storage
+from topicloom.storage.base import Storage
+from topicloom.storage.log import SessionLog
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage
-
-LOOK_BACK = 24
-"""Messages before a new one that are looked at, at least."""
 
 
 class TranscriptSizes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from topicloom.effects import Step
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
 from topicloom.roles.brief import (
     BriefRequest,

@@ -14,7 +14,7 @@ from langchain_core.messages import BaseMessage
 from topicloom.context.windows import PromptWindow
 from topicloom.effects import Step
 from topicloom.errors import UnknownModelError, UnusableAnswerError
-from topicloom.perception.pretrained import Source, open_pretrained, readable
+from topicloom.index.pretrained import ModelSource, open_pretrained, readable
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
@@ -105,7 +105,7 @@ class CrossEncoderArbiter(Local[BoundaryQuestion, float]):
         if max_tokens < 8:
             raise ValueError(f"need room for some words of two texts, got {max_tokens=}")
         self.model, self.deadline = str(model), deadline
-        self._source = Source(model, revision=revision, local_only=local_only)
+        self._source = ModelSource(model, revision=revision, local_only=local_only)
         self._device = device
         self._max_tokens = max_tokens
         self._lock = threading.Lock()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
 
 if TYPE_CHECKING:
     from topicloom.roles.chat import Chat

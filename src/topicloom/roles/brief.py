@@ -13,8 +13,8 @@ from topicloom.context.segments import Summarize
 from topicloom.context.transcript import Transcript
 from topicloom.context.windows import RESERVE, PromptWindow, topic_messages
 from topicloom.effects import Step
+from topicloom.index.embedder import Embedder
 from topicloom.index.phrases import keywords, title_of
-from topicloom.perception.embedder import Embedder
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole

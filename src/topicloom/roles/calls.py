@@ -127,10 +127,18 @@ def ask_either(
 
 
 def ask_each(
-    name: RoleName, role: Role[Q, A], requests: Sequence[Q], topics: Sequence[str]
+    name: RoleName, role: Role[Q, A], requests: Sequence[Q], topics: Sequence[str | None] = ()
 ) -> Step[list[tuple[A | None, Call]]]:
-    """Within a step: make several calls of one role in parallel."""
-    asks = [Ask(name, role, q, t) for q, t in zip(requests, topics, strict=True)]
+    """Within a step: make several calls of one role in parallel.
+
+    Args:
+        name: Of the role.
+        role: Who plays it.
+        requests: What each call asks.
+        topics: For the receipt: the topic that each is about, if they are about any.
+    """
+    about = topics or [None] * len(requests)
+    asks = [Ask(name, role, q, t) for q, t in zip(requests, about, strict=True)]
     outcomes = yield from perform(_SideBySide(asks))
     return [(cast("A | None", o.value), o.call) for o in outcomes]
 

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 
 from topicloom.context.prefix import PrefixMeter
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
 from topicloom.prompts.loader import Prompts
 from topicloom.roles.base import RoleName, RoleSpec
 from topicloom.roles.chat import Chat

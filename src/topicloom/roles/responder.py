@@ -14,8 +14,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
-from topicloom.perception.embedder import Embedder
-from topicloom.perception.words import words_of
+from topicloom.index.embedder import Embedder
+from topicloom.index.words import words_of
 from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import with_cache_hints
 from topicloom.roles.dialogue import config_of

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from topicloom.context.transcript import Transcript
 from topicloom.context.windows import SMALLEST, PromptWindow, one_line, topic_listing
 from topicloom.effects import Step
+from topicloom.index.embedder import Embedder, Vectors
 from topicloom.index.phrases import title_of
-from topicloom.perception.embedder import Embedder, Vectors
-from topicloom.perception.screening import block_vectors
+from topicloom.index.vectors import block_vectors
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
 from topicloom.roles.brief import BRIEF_LIMIT, NAME_LIMIT
@@ -219,7 +219,11 @@ class _JoinableTopic:
 
 
 class EmbeddedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
-    """Joins each segment to the nearest topic, or opens one for it."""
+    """Joins each segment to the nearest topic, or opens one for it.
+
+    The first block goes on with the topic before it unless the adsorber saw one begin there. A
+    segment that an arbiter told from what stands before it never goes to the same topic.
+    """
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -230,14 +234,16 @@ class EmbeddedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
         common = vectors @ vectors.mean(axis=0)
         known = [_JoinableTopic(t.id, t.name, []) for t in request.topics]
         assignments: list[Assignment] = []
+        home = next((k for k in known if k.topic and k.topic == request.previous), None)
         for first, last in _segments(request.segments):
             blocks = request.blocks[first : last + 1]
-            home = self._continued_topic(request, known, first)
-            if home is None:
+            left = home if _is_told_apart(request.blocks, first) else None
+            if first > 0 or blocks[0].opens:
                 here = slice(first, last + 1)
                 near = {topic: float(a[here].mean()) for topic, a in request.affinity.items()}
-                scores = [_score(k, near, vectors[here], common[here]) for k in known]
-                home = _nearest(known, scores, blocks)
+                others = [k for k in known if k is not left]
+                scores = [_score(k, near, vectors[here], common[here]) for k in others]
+                home = _nearest(others, scores, blocks)
             if home is None:
                 texts = [b.records[0].text[:600] for b in blocks] + [b.text[:1_200] for b in blocks]
                 direction = vectors[first : last + 1].mean(axis=0)
@@ -248,13 +254,11 @@ class EmbeddedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
             assignments += _assign_all(home, blocks)
         return Answer(tuple(assignments))
 
-    def _continued_topic(
-        self, request: SplitRequest, known: Sequence[_JoinableTopic], first: int
-    ) -> _JoinableTopic | None:
-        """The topic that the first block goes on with, if the adsorber saw none begin there."""
-        if first > 0 or request.blocks[0].opens:
-            return None
-        return next((k for k in known if k.topic and k.topic == request.previous), None)
+
+def _is_told_apart(blocks: Sequence[LogicalBlock], place: int) -> bool:
+    """True if an arbiter says that a block has nothing to do with the one before it here."""
+    after = place == 0 or blocks[place - 1].last == blocks[place].first - 1
+    return after and blocks[place].ruling == "opens"
 
 
 def _nearest(

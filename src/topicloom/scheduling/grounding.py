@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from topicloom.perception.words import words_of
+from topicloom.index.words import words_of
 from topicloom.state.facts import Claim, Fact
 from topicloom.state.records import Record
 from topicloom.state.reflection import seconds_of

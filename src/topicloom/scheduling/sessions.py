@@ -20,9 +20,10 @@ from topicloom.state.reflection import (
     seconds_of,
 )
 from topicloom.state.session import Session
-from topicloom.storage.base import SessionLog, Storage
+from topicloom.storage.base import TRANSCRIPT, Storage
+from topicloom.storage.log import SessionLog
 from topicloom.storage.reflections import ReflectionStore
-from topicloom.storage.sessions import TRANSCRIPT, SessionStore
+from topicloom.storage.sessions import SessionStore
 from topicloom.storage.store_items import label
 
 _REMEMBERED = 10_000

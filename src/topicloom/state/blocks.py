@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from topicloom.state.records import Record
+
+Ruling = Literal["continues", "opens"]
+"""What an arbiter makes of a block that may or may not begin a topic."""
 
 _BRIDGE = 100
 """Characters of the last reply that an anchor begins with (spec 001, 2.1)."""
@@ -22,6 +26,8 @@ class LogicalBlock:
     """The messages, in order; never empty."""
     context: str = ""
     """What the block before ended with: the beginning of its reply (spec 001, 2.1)."""
+    ruling: Ruling | None = None
+    """What an arbiter says about the block before it and this one; None if none was asked."""
 
     @property
     def first(self) -> int:
@@ -56,8 +62,8 @@ class LogicalBlock:
 
     @property
     def opens(self) -> bool:
-        """Whether the adsorber saw a topic begin here."""
-        return self.records[0].opens
+        """True if a topic begins here: by the arbiter, or by the adsorber as the message came."""
+        return self.records[0].opens if self.ruling is None else self.ruling == "opens"
 
     @property
     def text(self) -> str:

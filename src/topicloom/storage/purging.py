@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from topicloom.state.topics import Topic
-from topicloom.storage.base import EDITS, LEDGER, ROSTER, TRANSCRIPT, TURNS, SessionLog
+from topicloom.storage.base import EDITS, LEDGER, ROSTER, TRANSCRIPT, TURNS
 from topicloom.storage.chain import PURGED, link
+from topicloom.storage.log import SessionLog
 from topicloom.storage.records import Row, record_in, shell_of
 
 _CARD_STAYS = ("topic", "messages", "count", "days", "first_at", "last_at")

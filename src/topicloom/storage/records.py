@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from topicloom.state.records import REMOVED, Record
-from topicloom.storage.base import TRANSCRIPT, SessionLog
+from topicloom.storage.base import TRANSCRIPT
 from topicloom.storage.chain import PURGED, link
+from topicloom.storage.log import SessionLog
 
 Row = Mapping[str, Any]
 

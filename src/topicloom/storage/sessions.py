@@ -13,16 +13,9 @@ from topicloom.state.receipt import Receipt
 from topicloom.state.records import Record
 from topicloom.state.session import Session
 from topicloom.state.topics import Roster, Topic
-from topicloom.storage.base import (
-    EDITS,
-    LEDGER,
-    ROSTER,
-    TIMELINE,
-    TRANSCRIPT,
-    TURNS,
-    SessionLog,
-)
+from topicloom.storage.base import EDITS, LEDGER, ROSTER, TIMELINE, TRANSCRIPT, TURNS
 from topicloom.storage.caches import WeighedCache
+from topicloom.storage.log import SessionLog
 from topicloom.storage.packing import ArchiveCard
 from topicloom.storage.purging import PurgePlan, carry_out, plan_purge
 from topicloom.storage.records import record_in, recovered, row_of

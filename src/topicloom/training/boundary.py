@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from topicloom.boundary.policy import GRANULARITIES, Granularity, Thresholds, boundaries
+from topicloom.boundary.weights import MODES, Weights, save_weights
 from topicloom.evaluation.segmentation import SegmentationSummary, summarize
-from topicloom.perception.boundary.decide import GRANULARITIES, Granularity, Thresholds, boundaries
-from topicloom.perception.boundary.weights import MODES, Weights, save_weights
-from topicloom.perception.defaults import default_embedder
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
+from topicloom.index.encoders import default_embedder
 from topicloom.training.corpus import Corpus, Report, read_corpus
 from topicloom.training.crossfit import CrossFit, Probabilities
 from topicloom.training.nets import Recipe

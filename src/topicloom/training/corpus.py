@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from topicloom.boundary.cues import Utterance
 from topicloom.errors import ConfigurationError
 from topicloom.evaluation.segmentation import SegmentedDialogue, load_dialogues
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.embedder import Embedder, Vectors
+from topicloom.index.embedder import Embedder, Vectors
 
 Report = Callable[[str], None]
 """Takes a line about how far things are."""
@@ -29,7 +29,7 @@ class Sample:
     fold: int
     """Part of the file that it is in."""
     dialogue: SegmentedDialogue
-    said: tuple[Said, ...]
+    said: tuple[Utterance, ...]
     """Its messages [n]."""
     vectors: Vectors
     """Their vectors [n, d]."""

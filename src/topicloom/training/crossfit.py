@@ -13,18 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.perception.boundary.band import Band
-from topicloom.perception.boundary.features import (
+from topicloom.boundary.features import (
     REACH,
     Features,
     in_cjk,
     message_features,
     similarity_features,
 )
-from topicloom.perception.boundary.lags import Floats, unit
-from topicloom.perception.boundary.lookahead import following_features, gap_features
-from topicloom.perception.boundary.network import Network
-from topicloom.perception.boundary.weights import NAMES
+from topicloom.boundary.lookahead import following_features, gap_features
+from topicloom.boundary.similarity import Band, Floats, unit
+from topicloom.boundary.weights import NAMES, Network
 from topicloom.training.corpus import Corpus, Sample, shared_segments
 from topicloom.training.nets import Recipe, Rows, fit_network
 from topicloom.training.projection import Cell, Scatter, fit_projection, scatters

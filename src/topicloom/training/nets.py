@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.perception.boundary.features import Features
-from topicloom.perception.boundary.lags import Floats
-from topicloom.perception.boundary.network import Matrix, Network, mixed, standardised
+from topicloom.boundary.features import Features
+from topicloom.boundary.similarity import Floats
+from topicloom.boundary.weights import Matrix, Network, mix, standardise
 
 PLAIN = frozenset(
     {
@@ -76,13 +76,13 @@ def fit_network(rows: Rows, names: Sequence[str], recipe: Recipe, seed: int) -> 
         seed: Of the first net; the others follow.
     """
     mean, spread = _scales(rows.features)
-    inputs = standardised(rows.features, mean, spread)
+    inputs = standardise(rows.features, mean, spread)
     weights = _weights(rows.files, recipe.balance)
     nets = [_net(inputs, rows.begins, weights, recipe, seed + net) for net in range(recipe.nets)]
     plain = np.array([name in PLAIN for name in names])
     regression = _regression(inputs, rows.begins, _weights(rows.files, 1.0), plain)
     each = (1 - recipe.plain) / recipe.nets
-    return Network(mean, spread, *mixed([*((each, *n) for n in nets), (recipe.plain, *regression)]))
+    return Network(mean, spread, *mix([*((each, *n) for n in nets), (recipe.plain, *regression)]))
 
 
 def _net(

@@ -17,8 +17,8 @@ from topicloom.evaluation.threads import (
     thread_scores,
     topics_of,
 )
-from topicloom.perception.defaults import default_embedder
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
+from topicloom.index.encoders import default_embedder
 from topicloom.perception.rejoin.lexicon import Lexicon
 from topicloom.perception.rejoin.network import Network, Scorer
 from topicloom.perception.rejoin.rejoiner import Rejoiner

@@ -10,11 +10,11 @@ from zlib import crc32
 
 import numpy as np
 
+from topicloom.boundary.cues import Utterance
 from topicloom.errors import ConfigurationError
 from topicloom.evaluation.segmentation import load_dialogues
 from topicloom.evaluation.threads import load_threads
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.embedder import Embedder, Vectors
+from topicloom.index.embedder import Embedder, Vectors
 from topicloom.state.script import cjk_share
 
 Report = Callable[[str], None]
@@ -39,7 +39,7 @@ class Talk:
     """Name of the file it is from, without endings."""
     id: str
     """Its id there."""
-    said: tuple[Said, ...]
+    said: tuple[Utterance, ...]
     """Its messages [n]."""
     gold: tuple[str | None, ...]
     """The topic of each [n]; None where nobody labelled it."""

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 
-from topicloom.perception.boundary.said import Said
+from topicloom.boundary.cues import Utterance
 from topicloom.training.rejoin_corpus import Dialogue, Talk
 
 MADE, MADE_CJK = "made", "made-cjk"
@@ -49,14 +49,14 @@ def interleaved(dialogues: Sequence[Dialogue], count: int, seed: int) -> list[Ta
 def _talk(pool: Sequence[Dialogue], number: int, random: Random) -> Talk:
     picked = random.sample(pool, random.randint(3, _MOST_DIALOGUES))
     first, second, as_roles = _pair(random)
-    said: list[Said] = []
+    said: list[Utterance] = []
     gold: list[str] = []
     vectors = []
     for which, turn in _turns([len(dialogue.texts) for dialogue in picked], random):
         voice = second if turn % 2 else first
         text = picked[which].texts[turn]
         role, speaker = (voice, None) if as_roles else (None, voice)
-        said.append(Said(role=role, speaker=speaker, text=text, hours=None))
+        said.append(Utterance(role=role, speaker=speaker, text=text, hours=None))
         gold.append(f"{picked[which].key}")
         vectors.append(picked[which].vectors[turn])
     name = MADE_CJK if pool[0].cjk else MADE

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from topicloom.boundary.cues import Utterance
 from topicloom.errors import ConfigurationError
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.hashing import HashingEmbedder
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.perception.rejoin import Scene, TopicTrace, Traces
 from topicloom.perception.rejoin.features import features_of, leads_of
 from topicloom.perception.rejoin.lexicon import Lexicon, columns_of
@@ -44,7 +44,7 @@ def signs(
     text: str, speaker: str | None = None, *, role: str | None = None, hours: float | None = None
 ) -> Signs:
     """A message taken apart."""
-    said = Said(role=role, speaker=speaker, text=text, hours=hours)
+    said = Utterance(role=role, speaker=speaker, text=text, hours=hours)
     return signs_of(said, EMBEDDER.embed([text])[0], lexicon())
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.defaults import default_embedder
+from topicloom.boundary.cues import Utterance
+from topicloom.index.encoders import default_embedder
 from topicloom.perception.rejoin import Choice, Placement, Rejoiner, Scene, Threads, TopicTrace
 from topicloom.perception.rejoin.signs import Signs
 
@@ -29,12 +29,12 @@ SENTENCES = (
 )
 
 
-def said(text: str, speaker: str | None = None, role: str | None = None) -> Said:
+def said(text: str, speaker: str | None = None, role: str | None = None) -> Utterance:
     """A message without a time."""
-    return Said(role=role, speaker=speaker, text=text, hours=None)
+    return Utterance(role=role, speaker=speaker, text=text, hours=None)
 
 
-def placed(messages: Sequence[Said], threads: Threads | None = None) -> list[Placement]:
+def placed(messages: Sequence[Utterance], threads: Threads | None = None) -> list[Placement]:
     """Placements of a conversation."""
     stream = threads or Threads(REJOINER)
     vectors = EMBEDDER.embed([message.text for message in messages])
@@ -52,12 +52,12 @@ MESSAGES = st.builds(
 class TestThreads:
     @settings(deadline=None, max_examples=40)
     @given(st.lists(MESSAGES, max_size=14), st.integers(0, 14))
-    def test_what_follows_changes_nothing(self, messages: list[Said], cut: int) -> None:
+    def test_what_follows_changes_nothing(self, messages: list[Utterance], cut: int) -> None:
         assert placed(messages)[:cut] == placed(messages[:cut])
 
     @settings(deadline=None, max_examples=40)
     @given(st.lists(MESSAGES, max_size=14))
-    def test_topics_are_numbered_as_they_open(self, messages: list[Said]) -> None:
+    def test_topics_are_numbered_as_they_open(self, messages: list[Utterance]) -> None:
         topics = [placement.topic for placement in placed(messages)]
         assert all(t <= len(set(topics[:i])) + i for i, t in enumerate(topics))
 

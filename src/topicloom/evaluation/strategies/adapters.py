@@ -13,7 +13,7 @@ from topicloom.evaluation.conversations import RecordedMessage
 from topicloom.evaluation.replay import as_message
 from topicloom.evaluation.strategies.base import Context, Desk, quoted_in, shown
 from topicloom.evaluation.strategies.extracts import ExtractiveChatModel
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
 
 
 class LangChainEmbeddings(Embeddings):

@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from topicloom.context.tokens import budget_tokens
 from topicloom.evaluation.budget import BudgetCounter
 from topicloom.evaluation.conversations import RecordedMessage
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
 from topicloom.state.records import text_of
 from topicloom.state.session import Language
 

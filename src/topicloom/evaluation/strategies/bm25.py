@@ -1,6 +1,6 @@
 """Plain BM25 over messages, growing message by message.
 
-`perception.lexical` is more than that: it takes endings off, leaves function words out and scores
+`index.bm25` is more than that: it takes endings off, leaves function words out and scores
 by the best passage. A baseline should be what others would use.
 """
 

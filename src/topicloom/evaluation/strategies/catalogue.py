@@ -15,7 +15,7 @@ from topicloom.evaluation.strategies.search import Dense, Lexical, Search, hybri
 from topicloom.evaluation.strategies.segments import SegmentSummaries
 from topicloom.evaluation.strategies.session_graph import SessionGraphStrategy
 from topicloom.evaluation.strategies.store_search import StoreSearch
-from topicloom.perception.words import words_of
+from topicloom.index.words import words_of
 
 Kind = Literal["topicloom", "place", "summary", "search"]
 """What a strategy goes by."""

@@ -13,7 +13,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from topicloom.context.segments import Summarize
 from topicloom.context.tokens import budget_tokens
 from topicloom.evaluation.strategies.base import shown
-from topicloom.perception.embedder import Embedder
+from topicloom.index.embedder import Embedder
 from topicloom.roles.brief import summarize_by_extracts
 from topicloom.state.records import Record
 

@@ -14,7 +14,7 @@ from topicloom.context.tokens import budget_tokens
 from topicloom.evaluation.conversations import RecordedMessage
 from topicloom.evaluation.strategies.base import Context, Listener, line_of
 from topicloom.evaluation.strategies.bm25 import Bm25, Words, plain_words
-from topicloom.perception.embedder import Embedder, Vectors
+from topicloom.index.embedder import Embedder, Vectors
 
 Scores = NDArray[np.float64]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from topicloom.index.embedder import Embedder
 from topicloom.nodes.review.door import SessionDoor
 from topicloom.nodes.review.likeness import TopicSums
 from topicloom.nodes.workspace import Workspaces
-from topicloom.perception.embedder import Embedder
 from topicloom.roles.registry import Roles
 from topicloom.state.review import ReviewPolicy
 from topicloom.storage.sessions import SessionStore

@@ -11,8 +11,8 @@ from threading import Lock
 import numpy as np
 
 from topicloom.errors import StorageError
-from topicloom.perception.embedder import Embedder, Vectors, unit_rows
-from topicloom.perception.vectors import StoredVectors
+from topicloom.index.embedder import Embedder, Vectors, unit_rows
+from topicloom.index.vectors import StoredVectors
 from topicloom.state.records import Record
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore

@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.perception.words import words_of
+from topicloom.index.words import words_of
 
 COLUMNS = 1 << 14
 """Words are told apart by a hash with this many values: what counts them never grows."""

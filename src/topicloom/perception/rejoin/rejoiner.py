@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.embedder import Vectors
+from topicloom.boundary.cues import Utterance
+from topicloom.index.embedder import Vectors
 from topicloom.perception.rejoin.features import Features, features_of
 from topicloom.perception.rejoin.scene import Scene
 from topicloom.perception.rejoin.signs import Signs, joined, signs_of
@@ -56,7 +56,7 @@ class Rejoiner:
         """
         return cls(load_weights(path, embedder=embedder))
 
-    def signs(self, said: Said, vector: Vectors) -> Signs:
+    def signs(self, said: Utterance, vector: Vectors) -> Signs:
         """A message taken apart, as `TopicTrace.add` and `Scene.heard` take it.
 
         Args:
@@ -68,7 +68,7 @@ class Rejoiner:
     def choose(
         self,
         candidates: Sequence[TopicTrace],
-        messages: Sequence[Said],
+        messages: Sequence[Utterance],
         vectors: Vectors,
         scene: Scene,
     ) -> Choice:

@@ -9,8 +9,8 @@ from zlib import crc32
 
 import numpy as np
 
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.embedder import Vectors
+from topicloom.boundary.cues import Utterance
+from topicloom.index.embedder import Vectors
 from topicloom.perception.rejoin.lexicon import Columns, Gist, Lexicon, columns_of, unit
 
 READ_CHARACTERS = 4_000
@@ -68,7 +68,7 @@ class Signs:
     """Logarithm of one plus its characters."""
 
 
-def signs_of(said: Said, vector: Vectors, lexicon: Lexicon) -> Signs:
+def signs_of(said: Utterance, vector: Vectors, lexicon: Lexicon) -> Signs:
     """Take a message apart.
 
     Args:

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from topicloom.perception.boundary.said import Said
-from topicloom.perception.embedder import Vectors
+from topicloom.boundary.cues import Utterance
+from topicloom.index.embedder import Vectors
 from topicloom.perception.rejoin.rejoiner import Choice, Rejoiner
 from topicloom.perception.rejoin.scene import Scene
 from topicloom.perception.rejoin.signs import Signs
@@ -97,7 +97,7 @@ class Threads:
         self._block: _Block | None = None
         self._topics = self._blocks = 0
 
-    def place(self, message: Said, vector: Vectors) -> Placement:
+    def place(self, message: Utterance, vector: Vectors) -> Placement:
         """Take the next message.
 
         Args:

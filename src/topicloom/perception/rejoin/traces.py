@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.perception.embedder import Vectors
+from topicloom.index.embedder import Vectors
 from topicloom.perception.rejoin.lexicon import COLUMNS, Columns, unit
 from topicloom.perception.rejoin.signs import Signs
 

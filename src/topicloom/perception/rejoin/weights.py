@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topicloom.boundary.weight_files import (
+    Arrays,
+    Description,
+    pack,
+    read_weights,
+    unpack,
+    write_weights,
+)
 from topicloom.perception.rejoin.features import VERSION
 from topicloom.perception.rejoin.lexicon import Lexicon
 from topicloom.perception.rejoin.network import Network, Scorer
-from topicloom.perception.weights import (
-    Arrays,
-    Description,
-    packed,
-    read_weights,
-    unpacked,
-    write_weights,
-)
 
 PACKAGED = Path(__file__).parent / "rejoin.npz"
 """What ships; `rejoin.json` beside it says what it is and how well it did."""
@@ -90,7 +90,7 @@ def _description(weights: RejoinWeights) -> RejoinDescription:
 
 
 def _arrays(weights: RejoinWeights) -> Arrays:
-    table, scale = packed(weights.lexicon.table)
+    table, scale = pack(weights.lexicon.table)
     arrays: dict[str, NDArray[Any]] = {
         "columns": weights.lexicon.columns.astype(np.uint16),
         "table": table,
@@ -104,7 +104,7 @@ def _arrays(weights: RejoinWeights) -> Arrays:
 
 
 def _weights(description: RejoinDescription, arrays: Arrays) -> RejoinWeights:
-    table = unpacked(arrays["table"], arrays["scale"])
+    table = unpack(arrays["table"], arrays["scale"])
     return RejoinWeights(
         embedder=description.embedder,
         lexicon=Lexicon(arrays["columns"].astype(np.int64), table),

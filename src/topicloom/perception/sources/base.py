@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from topicloom.perception.lexical import LexicalIndex
-from topicloom.perception.spread import Floats
+from topicloom.index.bm25 import LexicalIndex
+from topicloom.index.ranking import Floats
 from topicloom.state.candidates import Candidate
 from topicloom.state.curation import PREVIEW_TOKENS, one_line
 from topicloom.state.plan import SearchIntent

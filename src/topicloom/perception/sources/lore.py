@@ -9,9 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
-from topicloom.perception.names import Names
+from topicloom.index.ranking import Floats
+from topicloom.index.words import NameFinder
 from topicloom.perception.sources.base import SURE_COVER, preview_of, scaled, with_keywords
-from topicloom.perception.spread import Floats
 from topicloom.state.candidates import Candidate
 from topicloom.state.plan import SearchIntent
 
@@ -48,7 +48,7 @@ class Found:
     """What a query finds among passages; arrays are [n]."""
 
     passages: Sequence[Passage]
-    names: Names
+    names: NameFinder
     """Their titles."""
     dense: Floats
     """How near each is in meaning, on any scale."""

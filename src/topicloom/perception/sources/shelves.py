@@ -16,14 +16,14 @@ from langchain_core.vectorstores import VectorStore
 
 from topicloom.background import uninterrupted
 from topicloom.errors import ConfigurationError
-from topicloom.perception.embedder import Embedder, Vectors
-from topicloom.perception.embeddings import LangChainEmbeddings
-from topicloom.perception.names import Names
-from topicloom.perception.passages import passages_of
+from topicloom.index.bm25 import passages_of
+from topicloom.index.embedder import Embedder, Vectors
+from topicloom.index.encoders import LangChainEmbeddings
+from topicloom.index.ranking import Floats
+from topicloom.index.words import NameFinder
 from topicloom.perception.sources.base import word_index
 from topicloom.perception.sources.lore import Found, Passage
-from topicloom.perception.spread import Floats
-from topicloom.storage.base import VectorLog
+from topicloom.storage.vectors import VectorLog
 
 if TYPE_CHECKING:
     from langchain_community.vectorstores import FAISS
@@ -65,7 +65,7 @@ class DocumentShelf:
         self._embedder = embedder
         self._log = vectors
         self._rows = {p.id: row for row, p in enumerate(self.passages)}
-        self._names = Names([p.title for p in self.passages])
+        self._names = NameFinder([p.title for p in self.passages])
         self._words = word_index(tuple((p.title, p.text) for p in self.passages))
         # Here, and not in the thread that searches first: warnings are filtered by the process.
         self._faiss = _faiss()
@@ -155,7 +155,7 @@ class StoreShelf:
         passages = _passages(self._store.similarity_search(query, k=_WIDER * limit), whole=True)
         words, cover = word_index(tuple((p.title, p.text) for p in passages)).scores(query)
         dense = -np.arange(len(passages), dtype=float)
-        return Found(passages, Names([p.title for p in passages]), dense, words, cover)
+        return Found(passages, NameFinder([p.title for p in passages]), dense, words, cover)
 
     def close(self) -> None:
         """Nothing to stop."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from topicloom.background import uninterrupted
-from topicloom.perception.index import Hits
+from topicloom.index.session_index import Hits
 from topicloom.perception.sources.base import preview_of, with_keywords
 from topicloom.state.candidates import Candidate
 from topicloom.state.plan import SearchIntent

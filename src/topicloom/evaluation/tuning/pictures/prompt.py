@@ -12,7 +12,6 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 from topicloom.evaluation.tuning.pictures.style import (
     ACCENT,
     DARK,
-    FAINT,
     MIDDLE,
     mark,
     name_axes,
@@ -20,6 +19,7 @@ from topicloom.evaluation.tuning.pictures.style import (
     sheet,
 )
 from topicloom.evaluation.tuning.prompts import LARGE, note_share
+from topicloom.state.curation import FAINT
 from topicloom.state.receipt import Receipt
 
 _SECTIONS = (("system", DARK), ("tools", MIDDLE), ("tail", FAINT), ("notes", ACCENT))

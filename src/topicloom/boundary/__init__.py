@@ -1,0 +1,1 @@
+"""The semantic boundary adsorber: does a message continue the open topic, or begin another?"""

@@ -1,0 +1,161 @@
+"""The semantic boundary adsorber: does a message continue the open topic, or begin another?
+
+The funnel of spec 001, section 3: a message that says nothing by itself is adsorbed; a detector
+rates the others; those that it leaves in the grey zone are put to an arbiter. A message is judged
+as it arrives, without anybody being asked. The arbiter is asked when what was said is about to be
+split, all of its questions at once, and its rulings decide where segments begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal, Protocol
+
+from topicloom.boundary.detector import BoundaryDetector, Rating
+from topicloom.boundary.policy import AdsorberPolicy
+from topicloom.state.blocks import LogicalBlock
+from topicloom.state.boundary import BoundaryQuestion
+from topicloom.state.cues import Cues
+from topicloom.state.records import Record
+from topicloom.state.script import CJK_RUN, cjk_share
+
+LOOK_BACK = 24
+"""Messages before a message that it is judged by."""
+
+Zone = Literal["filler", "adsorb", "grey", "split"]
+"""Where a message fell in the funnel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The adsorber's own judgement of a message."""
+
+    zone: Zone
+    continues: float
+    """Probability that the message continues the open topic; 1 for fillers."""
+
+    @property
+    def opens(self) -> bool:
+        """True if the message begins a topic; in the grey zone the likelier answer."""
+        return self.continues < 0.5 if self.zone == "grey" else self.zone == "split"
+
+
+class Adsorber(Protocol):
+    """Tells where topics begin."""
+
+    def judge(self, blocks: Sequence[LogicalBlock], message: Record) -> Verdict:
+        """Judge a user message by what is known when it arrives.
+
+        Args:
+            blocks: The newest blocks of the conversation, oldest first.
+            message: The new message.
+        """
+        ...
+
+    def doubts(
+        self, before: Sequence[LogicalBlock], blocks: Sequence[LogicalBlock]
+    ) -> Mapping[int, BoundaryQuestion]:
+        """Questions to an arbiter before some blocks are split.
+
+        Args:
+            before: The blocks before them, oldest first.
+            blocks: The blocks.
+
+        Returns:
+            A question for each block that may or may not begin a topic, by the number of its
+            first message.
+        """
+        ...
+
+    def segments(self, blocks: Sequence[LogicalBlock]) -> list[int]:
+        """The segment of each block, counted from 0, when the tail is split.
+
+        Where an arbiter has ruled on a block, its ruling decides.
+        """
+        ...
+
+
+class SemanticAdsorber:
+    """The funnel, over any detector."""
+
+    def __init__(self, detector: BoundaryDetector, fillers: Cues, policy: AdsorberPolicy) -> None:
+        self._detector = detector
+        self._fillers = fillers
+        self._policy = policy
+
+    def judge(self, blocks: Sequence[LogicalBlock], message: Record) -> Verdict:
+        """See `Adsorber.judge`."""
+        # Fillers leave the centroid of the open topic alone (spec 001, step 1).
+        telling = self._telling(blocks)
+        block = LogicalBlock((message,), blocks[-1].bridge if blocks else "")
+        if self._is_filler(block) or not telling:
+            return Verdict("filler", 1.0)
+        rating = self._detector.rate(telling, block)
+        return Verdict(self._zone(rating), rating.continues)
+
+    def doubts(
+        self, before: Sequence[LogicalBlock], blocks: Sequence[LogicalBlock]
+    ) -> dict[int, BoundaryQuestion]:
+        """See `Adsorber.doubts`; at most `questions`, those nearest to the middle of the zone."""
+        ratings = self._ratings(blocks)
+        earlier = self._telling(before)
+        if earlier and self._telling(blocks[:1]):
+            # Looking back, the first block has nothing before it: it is rated as it came.
+            ratings[0] = self._detector.rate(earlier, blocks[0])
+        middle = (self._policy.low + self._policy.high) / 2
+        rated = ((b, r) for b, r in zip(blocks, ratings, strict=True) if r is not None)
+        grey = [(b, r) for b, r in rated if self._zone(r) == "grey"]
+        asked = sorted(grey, key=lambda pair: abs(pair[1].score - middle))
+        telling = [*earlier, *self._telling(blocks)]
+        found = {b.first: (b, r.continues) for b, r in asked[: self._policy.questions]}
+        return {first: self._question(telling, *found[first]) for first in sorted(found)}
+
+    def segments(self, blocks: Sequence[LogicalBlock]) -> list[int]:
+        """See `Adsorber.segments`; the first block begins the first, and a filler none."""
+        pairs = zip(self._ratings(blocks), blocks, strict=True)
+        return list(accumulate(int(_begins(rating, block)) for rating, block in pairs))
+
+    def _ratings(self, blocks: Sequence[LogicalBlock]) -> list[Rating | None]:
+        """Ratings of blocks, looking back; None for the first and for fillers."""
+        fillers = {b.first for b in blocks if self._is_filler(b)}
+        found = self._detector.look_back(blocks, fillers)
+        unrated = fillers | {b.first for b in blocks[:1]}
+        return [None if b.first in unrated else r for b, r in zip(blocks, found, strict=True)]
+
+    def _telling(self, blocks: Sequence[LogicalBlock]) -> list[LogicalBlock]:
+        """The blocks that are no fillers."""
+        return [b for b in blocks if not self._is_filler(b)]
+
+    def _zone(self, rating: Rating) -> Zone:
+        if rating.score > self._policy.high:
+            return "adsorb"
+        return "split" if rating.score < self._policy.low else "grey"
+
+    def _question(
+        self, telling: Sequence[LogicalBlock], block: LogicalBlock, prior: float
+    ) -> BoundaryQuestion:
+        earlier = [b.rewritten_query for b in telling if b.first < block.first]
+        return BoundaryQuestion(
+            summary="\n".join(earlier[-self._policy.memory :]),
+            request=block.rewritten_query,
+            anchor=block.anchor_text,
+            prior=prior,
+            language="zh" if cjk_share(block.rewritten_query) > 1 / 3 else "en",
+        )
+
+    def _is_filler(self, block: LogicalBlock) -> bool:
+        text = block.rewritten_query
+        return _tokens(text) < self._policy.filler_tokens or self._fillers.is_all_of(text)
+
+
+def _begins(rating: Rating | None, block: LogicalBlock) -> bool:
+    if rating is None:
+        return False
+    return rating.continues < 0.5 if block.ruling is None else block.ruling == "opens"
+
+
+def _tokens(text: str) -> int:
+    """Words and CJK characters, about what tokenizers make of a short text."""
+    return sum(map(len, CJK_RUN.findall(text))) + len(CJK_RUN.sub(" ", text).split())

@@ -1,0 +1,168 @@
+"""What a message shows without its meaning: who speaks, question, length, what leans backwards.
+
+Greetings, thanks and goodbyes are left out on purpose. In dialogues that were stitched together
+they give every boundary away; in one long conversation they hardly occur.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicloom.boundary.similarity import Floats, lagged
+from topicloom.index.words import words_of
+from topicloom.state.script import cjk_share
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """A message of a conversation."""
+
+    role: str | None
+    """"user", "assistant", "system" or the like; None where nobody plays a role."""
+    speaker: str | None
+    """Name of who said it, where it is known."""
+    text: str
+    """What was said."""
+    hours: float | None
+    """When, in hours on any clock of the conversation; None where it is not known."""
+
+
+CUE_NAMES = ("asks", "ends_asking", "length", "leans", "points", "words", "digits")
+"""Columns of `cues_of`, in order."""
+
+MAX_CHARACTERS = 4_000
+"""Characters read of one message; a pasted page says no more in full."""
+CJK_LETTERS = 3.0
+"""Letters of an alphabet that say as much as one CJK character."""
+MOSTLY_CJK = 0.4
+"""Share of CJK letters from which a message counts as CJK text, as in `index.encoders`."""
+
+_ASKS = re.compile(
+    r"[?？]|吗|呢|什么|多少|哪|怎么"
+    r"|^\s*(?:what|who|where|when|why|how|which|do|does|did|can|could|is|are|would|will|should)\b",
+    re.IGNORECASE,
+)
+_LEANS = re.compile(
+    r"\s*(?:(?:it|its|that|this|these|those|they|them|their|he|she|his|her|him|and|but|so|also|or"
+    r"|then|yes|yeah|yep|no|nope|not|ok|okay|sure|because|there|which|same)\b"
+    r"|那|这|它|他|她|还|也|对|是|不|嗯|哦|就|可是|但|所以|而且|然后|因为)",
+    re.IGNORECASE,
+)
+"""Starts that answer or carry on what was said before."""
+_POINTS = re.compile(
+    r"\b(?:it|its|that|this|these|those|they|them|their|he|she|his|her|him|there|one|ones)\b"
+    r"|它|他|她|这|那|该|其",
+    re.IGNORECASE,
+)
+"""Words that stand for something named before."""
+_DIGIT = re.compile(r"\d")
+
+
+@lru_cache(maxsize=4_096)
+def cues_of(text: str) -> tuple[float, ...]:
+    """Cues of one message: `CUE_NAMES`.
+
+    `asks`, `ends_asking` and `leans` are 0 or 1; `length` and `words` are logarithms of letters
+    (a CJK character as `CJK_LETTERS`) and of distinct words; `points` and `digits` are shares of
+    the most that is counted, 3 and 6.
+    """
+    text = text[:MAX_CHARACTERS]
+    letters = len(text) * (CJK_LETTERS if is_cjk(text) else 1.0)
+    return (
+        float(_ASKS.search(text) is not None),
+        float(text.rstrip()[-1:] in ("?", "？")),
+        float(np.log1p(letters)),
+        float(_LEANS.match(text) is not None),
+        min(len(_POINTS.findall(text)), 3) / 3,
+        float(np.log1p(len(distinct_words(text)))),
+        min(len(_DIGIT.findall(text)), 6) / 6,
+    )
+
+
+@lru_cache(maxsize=4_096)
+def distinct_words(text: str) -> frozenset[str]:
+    """Words of a message, each once, without grammar words and endings."""
+    return frozenset(words_of(text[:MAX_CHARACTERS]))
+
+
+@lru_cache(maxsize=4_096)
+def is_cjk(text: str) -> bool:
+    """True if a message is mostly Chinese, Japanese or Korean."""
+    return cjk_share(text[:MAX_CHARACTERS]) > MOSTLY_CJK
+
+
+def novelty(texts: Sequence[str], near: int, first: int = 0) -> NDArray[np.float64]:
+    """Words that the messages before don't have, and words of the very last one [n - first, 2].
+
+    Args:
+        texts: Messages [n].
+        near: Messages before each that count as near.
+        first: Message to begin at.
+
+    Returns:
+        Share of a message's words in none of the `near` messages before it, and share of them in
+        the last one; NaN where there are no words or nothing came before.
+    """
+    found = np.full((len(texts) - first, 2), np.nan)
+    for place in range(max(first, 1), len(texts)):
+        words = distinct_words(texts[place])
+        if words:
+            before = [distinct_words(text) for text in texts[max(0, place - near) : place]]
+            new = len(words.difference(*before)) / len(words)
+            found[place - first] = new, len(words & before[-1]) / len(words)
+    return found
+
+
+ASKING_ROLE = "user"
+_UNKNOWN = -1.0
+
+
+def same_side(said: Sequence[Utterance], reach: int, first: int = 0) -> NDArray[np.bool_]:
+    """True for messages before each that are of the same side [n - first, reach], from `first` on.
+
+    Column `k - 1` is for lag k. A side is a speaker or, where no name is known, a role. Where
+    neither is known two speakers are taken to alternate, counted back from the message, so that no
+    earlier start is needed.
+    """
+    codes = _codes(said)
+    now, before = codes[first:, None], lagged(codes, reach, first)
+    alternate = np.arange(1, reach + 1) % 2 == 0
+    known = (now != _UNKNOWN) & (before != _UNKNOWN)
+    return np.asarray(np.where(known, before == now, alternate), dtype=np.bool_)
+
+
+def asking_side(said: Sequence[Utterance], reach: int, first: int = 0) -> Floats:
+    """1 [n - first] for the side that brings topics up, -1 for the other, 0 where it is not known.
+
+    A role tells: the user asks, everyone else answers. Without roles it is the side that spoke
+    first, as far as the start of the conversation is fewer than `reach` messages back.
+    """
+    return np.array([_asks(said, place, reach) for place in range(first, len(said))])
+
+
+def _asks(said: Sequence[Utterance], place: int, reach: int) -> float:
+    message = said[place]
+    if message.role is not None:
+        return 1.0 if message.role == ASKING_ROLE else -1.0
+    if place >= reach:
+        return 0.0
+    side = _side(message)
+    opened = place % 2 == 0 if side is None else side == _side(said[0])
+    return 1.0 if opened else -1.0
+
+
+def _side(message: Utterance) -> str | None:
+    return message.role if message.speaker is None else message.speaker
+
+
+def _codes(said: Sequence[Utterance]) -> Floats:
+    """A number [n] for each side."""
+    numbers: dict[str | None, float] = {None: _UNKNOWN}
+    found = [numbers.setdefault(_side(s), float(len(numbers))) for s in said]
+    return np.array(found, dtype=np.float64)

@@ -1,0 +1,171 @@
+"""The second step of the funnel: rating a message by what stands before it, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+from topicloom.boundary.cues import Utterance
+from topicloom.boundary.model import BoundaryModel
+from topicloom.boundary.policy import AdsorberPolicy
+from topicloom.index.embedder import Embedder, Vectors, unit_rows
+from topicloom.index.vectors import vectors_of
+from topicloom.state.blocks import LogicalBlock
+from topicloom.state.records import Record, hours_between
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """How likely a message goes on with the open topic."""
+
+    score: float
+    """What its thresholds are for; the higher, the likelier the open topic continues."""
+    continues: float
+    """Probability that the open topic continues."""
+
+
+class BoundaryDetector(Protocol):
+    """Rates messages by what stands before them."""
+
+    def rate(self, before: Sequence[LogicalBlock], block: LogicalBlock) -> Rating:
+        """Rate a message as it arrives.
+
+        Args:
+            before: The newest blocks before it, oldest first; not empty.
+            block: The message, alone in its block or with what followed.
+        """
+        ...
+
+    def look_back(
+        self, blocks: Sequence[LogicalBlock], fillers: Collection[int] = ()
+    ) -> list[Rating]:
+        """Rate blocks once all of them are known.
+
+        Args:
+            blocks: The blocks, oldest first; nothing is known of what stands before them.
+            fillers: Numbers of the first messages of those that say nothing by themselves.
+
+        Returns:
+            A rating a block; those of the first one and of fillers say nothing.
+        """
+        ...
+
+
+class TrainedDetector:
+    """By the boundary model: the score is its probability, even at the granularity's threshold."""
+
+    def __init__(self, model: BoundaryModel, embedder: Embedder, policy: AdsorberPolicy) -> None:
+        self._model = model
+        self._embedder = embedder
+        self._policy = policy
+
+    def rate(self, before: Sequence[LogicalBlock], block: LogicalBlock) -> Rating:
+        """See `BoundaryDetector.rate`."""
+        records = _spoken([*before, LogicalBlock(block.records[:1])])
+        heard, vectors = _utterances(records), vectors_of(records, self._embedder)
+        threshold = self._model.weights.thresholds["online"].of(self._policy.granularity)
+        odds = _odds(self._model.newest(heard, vectors), threshold)
+        return _rating(odds * self._pause(before[-1], block))
+
+    def look_back(
+        self, blocks: Sequence[LogicalBlock], fillers: Collection[int] = ()
+    ) -> list[Rating]:
+        """See `BoundaryDetector.look_back`; the model was trained on talk with its fillers."""
+        records = _spoken(blocks)
+        found = self._model.retrospective(_utterances(records), vectors_of(records, self._embedder))
+        at = dict(zip((r.seq for r in records), map(float, found), strict=True))
+        threshold = self._model.weights.thresholds["retrospective"].of(self._policy.granularity)
+        pauses = [1.0, *(self._pause(a, b) for a, b in pairwise(blocks))][: len(blocks)]
+        return [
+            _rating(_odds(at.get(block.first, 0.0), threshold) * pause)
+            for block, pause in zip(blocks, pauses, strict=True)
+        ]
+
+    def _pause(self, before: LogicalBlock, block: LogicalBlock) -> float:
+        """The factor of the pause between two blocks on the odds that a topic begins."""
+        hours = hours_between(before.records[-1], block.records[0])
+        return self._policy.pause_odds if hours >= self._policy.pause_hours else 1.0
+
+
+class CosineDetector:
+    """By the cosine of a message's anchor to the centroid of the open topic (spec 001, step 2)."""
+
+    def __init__(
+        self, embedder: Embedder, policy: AdsorberPolicy, trained: TrainedDetector
+    ) -> None:
+        """Args:
+        embedder: Its encoder.
+        policy: Which anchor.
+        trained: Gives the probabilities, which a cosine is not.
+        """
+        self._embedder = embedder
+        self._policy = policy
+        self._trained = trained
+
+    def rate(self, before: Sequence[LogicalBlock], block: LogicalBlock) -> Rating:
+        """See `BoundaryDetector.rate`."""
+        last = max((i for i, b in enumerate(before) if b.opens), default=0)
+        vectors = self._anchors([*before[last:], block])
+        score = float(_centroid(vectors[:-1]) @ vectors[-1])
+        return Rating(score, self._trained.rate(before, block).continues)
+
+    def look_back(
+        self, blocks: Sequence[LogicalBlock], fillers: Collection[int] = ()
+    ) -> list[Rating]:
+        """See `BoundaryDetector.look_back`; what was seen as a message came is never revised.
+
+        Scores are cosines to the centroid since the last place that is in no doubt.
+        """
+        telling = [b for b in blocks if b.first not in fillers]
+        vectors = self._anchors(telling)
+        scores: dict[int, float] = {}
+        last = 0
+        for place, block in enumerate(telling[1:], start=1):
+            scores[block.first] = float(_centroid(vectors[last:place]) @ vectors[place])
+            last = place if scores[block.first] < self._policy.low else last
+        return [Rating(scores.get(b.first, 1.0), 0.0 if b.opens else 1.0) for b in blocks]
+
+    def _anchors(self, blocks: Sequence[LogicalBlock]) -> Vectors:
+        context = self._policy.anchor == "context"
+        return self._embedder.embed(
+            [b.anchor_text if context else b.rewritten_query for b in blocks]
+        )
+
+
+def _centroid(vectors: Vectors) -> Vectors:
+    rows: Vectors = vectors.sum(axis=0, keepdims=True)
+    found: Vectors = unit_rows(rows)[0]
+    return found
+
+
+def _spoken(blocks: Sequence[LogicalBlock]) -> list[Record]:
+    """The messages of people and models: tool results are no talk, and neither are empty calls."""
+    return [
+        r for b in blocks for r in b.records if r.role in ("user", "assistant") and r.text.strip()
+    ]
+
+
+def _utterances(records: Sequence[Record]) -> list[Utterance]:
+    first = records[0] if records else None
+    return [
+        Utterance(
+            role=r.role,
+            speaker=r.speaker,
+            text=r.query or r.text,
+            hours=hours_between(first, r) if first else None,
+        )
+        for r in records
+    ]
+
+
+def _rating(odds: float) -> Rating:
+    """The rating of odds that a topic begins: a probability by which thresholds go as well."""
+    return Rating(1 / (1 + odds), 1 / (1 + odds))
+
+
+def _odds(probability: float, threshold: float) -> float:
+    """Odds of a probability, in units of those of a threshold."""
+    p = min(max(probability, 1e-6), 1 - 1e-6)
+    return (p / (1 - p)) / (threshold / (1 - threshold))

@@ -1,0 +1,94 @@
+"""The settings of the boundary adsorber."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+_SPEC: dict[str, Any] = {
+    "screening": "cosine",
+    "low": 0.40,
+    "high": 0.75,
+    "anchor": "context",
+    "filler_tokens": 5,
+}
+"""Spec 001, section 3, to the letter. Its thresholds belong to another encoder: with the one that
+ships, they fail on every set that they were measured on."""
+
+
+class AdsorberPolicy(BaseModel):
+    """The funnel of spec 001, section 3.
+
+    The preset `trained` screens by a model that was trained on conversations with marked topics;
+    its score is a probability. `spec` screens by the cosine of an anchor to the topic's centroid.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    preset: Literal["trained", "spec"] = "trained"
+    """What the settings below are unless they are given."""
+    screening: Literal["trained", "cosine"] = "trained"
+    """What rates a message."""
+    low: float = 0.3
+    """Score below which a topic begins, and no arbiter is asked."""
+    high: float = 0.7
+    """Score above which the open topic continues; between the two lies the grey zone, where an
+    arbiter decides if there is one, and otherwise the likelier answer."""
+    granularity: Granularity = "auto"
+    """How fine topics are: `fine` for steps of one errand, `coarse` for topics that last."""
+    anchor: Literal["query", "context"] = "query"
+    """What the cosine is taken of: the query, or the query behind the beginning of the reply
+    before it."""
+    memory: int = Field(3, ge=1)
+    """Queries of the open topic that an arbiter is shown."""
+    questions: int = Field(32, ge=0)
+    """Messages in doubt that an arbiter is asked about at one split at most, all at once."""
+    filler_tokens: int = Field(3, ge=0)
+    """A message of fewer tokens (words, CJK characters) is adsorbed unseen."""
+    pause_hours: float = Field(6.0, gt=0)
+    """A pause after which a topic is likelier to begin: people come back with news."""
+    pause_odds: float = Field(4.0, ge=1)
+    """How much likelier, as a factor on the odds."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _filled(cls, given: Any) -> Any:
+        spec = isinstance(given, dict) and given.get("preset") == "spec"
+        return {**_SPEC, **given} if spec else given
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.low > self.high:
+            raise ValueError(f"low {self.low} lies over high {self.high}: exchange them")
+        return self
+
+
+Granularity = Literal["auto", "fine", "coarse"]
+"""How fine topics are: `fine` for steps of one errand, `coarse` for topics that last, `auto` for
+the best compromise over every kind of dialogue that the model was trained on."""
+GRANULARITIES: tuple[Granularity, ...] = get_args(Granularity)
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Probabilities from which on a topic begins, by granularity."""
+
+    auto: float
+    """Highest mean score over all training files."""
+    fine: float
+    """Over the finer half of them, by messages per segment; at most `auto`."""
+    coarse: float
+    """Over the coarser half; at least `auto`."""
+
+    def of(self, granularity: Granularity) -> float:
+        """The threshold of a granularity."""
+        return {"auto": self.auto, "fine": self.fine, "coarse": self.coarse}[granularity]
+
+
+def boundaries(probabilities: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
+    """True where topics begin [n], each by itself: what is decided online is never revised."""
+    return np.asarray(probabilities >= threshold, dtype=np.bool_)

@@ -1,0 +1,163 @@
+"""The trained weights of boundaries: small nets over features, and their file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicloom.boundary.features import ONLINE_NAMES, VERSION, Features
+from topicloom.boundary.lookahead import RETROSPECTIVE_NAMES
+from topicloom.boundary.policy import Thresholds
+from topicloom.boundary.similarity import Floats
+from topicloom.boundary.weight_files import (
+    Arrays,
+    Description,
+    pack,
+    read_weights,
+    unpack,
+    write_weights,
+)
+
+_LIMIT = 4.0
+"""Most spreads from its mean that a feature may be: what was never seen in training stays sane."""
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """One hidden layer over standardised features.
+
+    Features are standardised by the script of the message, since similarities of CJK text and of
+    other text live on different scales; an unknown feature is taken to be average.
+    """
+
+    mean: Matrix
+    """Mean of each feature [2, f] over other messages, and over CJK messages."""
+    spread: Matrix
+    """Standard deviation of each [2, f]."""
+    inner: Matrix
+    """Weights [f + 1, hidden] into the hidden units; the last row is the bias."""
+    outer: Matrix
+    """Weights [hidden + 1] into the log odds; the last one is the bias."""
+
+    def probabilities(self, features: Features) -> Floats:
+        """Probability [n] of each message."""
+        inputs = standardise(features, self.mean, self.spread)
+        hidden = np.maximum(inputs @ self.inner[:-1] + self.inner[-1], 0)
+        odds = (hidden @ self.outer[:-1] + self.outer[-1]).astype(np.float64)
+        return np.asarray(1 / (1 + np.exp(-odds)), dtype=np.float64)
+
+
+def standardise(features: Features, mean: Matrix, spread: Matrix) -> Matrix:
+    """Features [n, f] in spreads from their mean, each row by its script; unknown ones as 0."""
+    script = features.cjk.astype(np.intp)
+    scaled = (features.values - mean[script]) / spread[script]
+    scaled[scaled != scaled] = 0.0
+    return np.minimum(np.maximum(scaled, -_LIMIT), _LIMIT).astype(np.float32)
+
+
+def mix(parts: Sequence[tuple[float, Matrix, Matrix]]) -> tuple[Matrix, Matrix]:
+    """The weights of one net whose log odds are the weighted sum of those of several.
+
+    Args:
+        parts: Share of each net, and its weights as of `Network.inner` and `Network.outer`.
+    """
+    bias = sum(share * float(outer[-1]) for share, _, outer in parts)
+    outer = np.concatenate([*(share * outer[:-1] for share, _, outer in parts), [bias]])
+    return np.hstack([inner for _, inner, _ in parts]), outer.astype(np.float32)
+
+
+PACKAGED = Path(__file__).parent / "boundary.npz"
+"""What ships; `boundary.json` beside it says what it is and how well it did."""
+
+MODES = ("online", "retrospective")
+"""By what is known when a message arrives, or by the whole conversation."""
+NAMES = {"online": ONLINE_NAMES, "retrospective": RETROSPECTIVE_NAMES}
+"""Features that the net of each mode reads, in order."""
+
+
+class BoundaryDescription(Description):
+    """What stands beside the numbers."""
+
+    thresholds: dict[str, dict[str, float]]
+    """Thresholds of each mode, by granularity."""
+    names: dict[str, tuple[str, ...]]
+    """Features that each mode reads; checked against `NAMES`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Everything that is learned."""
+
+    embedder: str
+    """Fingerprint of the embedder they were trained with."""
+    learned: NDArray[np.float32]
+    """Linear map [d, k] from the embedder's vectors to the channel `learned`."""
+    nets: Mapping[str, Network]
+    """One net a mode."""
+    thresholds: Mapping[str, Thresholds]
+    """Thresholds a mode."""
+
+
+def load_weights(path: Path | None = None, *, embedder: str | None = None) -> Weights:
+    """Read weights.
+
+    Args:
+        path: An `.npz` file with its `.json` beside it; None for what ships.
+        embedder: Fingerprint of the embedder whose vectors will be given; None checks nothing.
+
+    Raises:
+        ConfigurationError: If a file cannot be read or holds something else, or if the weights are
+            made for other features or another embedder.
+    """
+    return read_weights(
+        path or PACKAGED,
+        "boundary",
+        BoundaryDescription,
+        _weights,
+        version=VERSION,
+        embedder=embedder,
+    )
+
+
+def save_weights(path: Path, weights: Weights, figures: Mapping[str, Any]) -> None:
+    """Write weights to `path` (`.npz`) and what they are, with their figures, beside it."""
+    arrays: dict[str, NDArray[Any]] = {}
+    arrays["learned"], arrays["learned_scale"] = pack(weights.learned)
+    for mode, net in weights.nets.items():
+        arrays[f"{mode}_mean"], arrays[f"{mode}_spread"] = net.mean, net.spread
+        arrays[f"{mode}_inner"], arrays[f"{mode}_inner_scale"] = pack(net.inner)
+        arrays[f"{mode}_outer"] = net.outer
+    description = BoundaryDescription(
+        features=VERSION,
+        embedder=weights.embedder,
+        thresholds={mode: asdict(t) for mode, t in weights.thresholds.items()},
+        names={mode: tuple(NAMES[mode]) for mode in weights.nets},
+    )
+    write_weights(path, arrays, description, figures)
+
+
+def _weights(description: BoundaryDescription, arrays: Arrays) -> Weights:
+    if description.names != NAMES:
+        raise ValueError("they read other features than these: train again")
+    return Weights(
+        embedder=description.embedder,
+        learned=unpack(arrays["learned"], arrays["learned_scale"]),
+        nets={m: _network(m, arrays) for m in MODES},
+        thresholds={m: Thresholds(**description.thresholds[m]) for m in MODES},
+    )
+
+
+def _network(mode: str, arrays: Arrays) -> Network:
+    return Network(
+        mean=arrays[f"{mode}_mean"],
+        spread=arrays[f"{mode}_spread"],
+        inner=unpack(arrays[f"{mode}_inner"], arrays[f"{mode}_inner_scale"]),
+        outer=arrays[f"{mode}_outer"],
+    )

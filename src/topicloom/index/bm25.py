@@ -1,0 +1,132 @@
+"""BM25 over the passages of messages, growing message by message."""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from bisect import bisect_left
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicloom.index.words import words_of
+
+K1, B = 1.5, 0.75
+"""Saturation and length normalisation of BM25 (Robertson and Zaragoza, 2009)."""
+
+
+class LexicalIndex:
+    """Postings of passages. Adding takes time by the message, a query by its words."""
+
+    def __init__(self) -> None:
+        self._first = array("i")
+        self._length = array("i")
+        self._words = 0
+        self._postings: dict[str, tuple[array[int], array[float]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def add(self, label: str, text: str) -> None:
+        """Add the next message.
+
+        Args:
+            label: The speaker, found with every passage.
+            text: What was said.
+        """
+        self._first.append(len(self._length))
+        for passage in passages_of(text):
+            words = words_of(f"{label}: {passage}")
+            number = len(self._length)
+            self._length.append(len(words))
+            self._words += len(words)
+            for word, count in Counter(words).items():
+                held = self._postings.get(word)
+                if held is None:
+                    held = self._postings[word] = array("i"), array("f")
+                held[0].append(number)
+                held[1].append(count)
+
+    def cut(self, count: int) -> None:
+        """Leave the first `count` messages; takes time by the words that there are."""
+        if count >= len(self):
+            return
+        first = self._first[count]
+        for word, (where, times) in list(self._postings.items()):
+            left = bisect_left(where, first)
+            if left == 0:
+                del self._postings[word]
+            else:
+                del where[left:], times[left:]
+        self._words -= sum(self._length[first:])
+        del self._first[count:], self._length[first:]
+
+    def scores(self, query: str) -> tuple[NDArray[np.float64], float]:
+        """Score every message by its best passage.
+
+        Args:
+            query: What to look for.
+
+        Returns:
+            Scores [messages], at least 0; and the share of the query's weight (inverse document
+            frequencies) that the best message holds, 0 to 1.
+        """
+        if not self._first:
+            return np.zeros(0), 0.0
+        length = np.asarray(self._length)
+        usual = max(self._words / len(length), 1e-9)
+        score, held = np.zeros(len(length)), np.zeros(len(length))
+        asked = 0.0
+        for word, times_asked in Counter(words_of(query)).items():
+            weight = times_asked * self._idf(word)
+            asked += weight
+            if word in self._postings:
+                where, times = (np.asarray(a) for a in self._postings[word])
+                norm = K1 * (1 - B + B * length[where] / usual)
+                score[where] += weight * times * (K1 + 1) / (times + norm)
+                held[where] += weight
+        best = np.maximum.reduceat(score, np.asarray(self._first))
+        return best, float(held.max()) / asked if asked else 0.0
+
+    def _idf(self, word: str) -> float:
+        found = len(self._postings[word][0]) if word in self._postings else 0
+        return math.log(1 + (len(self._length) - found + 0.5) / (found + 0.5))
+
+
+PASSAGE = 400
+"""Characters of a passage."""
+_CUT = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
+
+
+def passages_of(text: str, size: int = PASSAGE) -> list[str]:
+    """Cut a text at its sentences and lines.
+
+    Args:
+        text: Any text.
+        size: Characters of a passage, about; a text up to half as long again stays whole.
+
+    Returns:
+        At least one passage.
+    """
+    if len(text) <= size * 3 // 2:
+        return [text]
+    found: list[str] = []
+    current = ""
+    for piece in _pieces(text, size):
+        if current and len(current) + len(piece) > size:
+            found.append(current)
+            current = piece
+        else:
+            current = f"{current}\n{piece}" if current else piece
+    return [*found, current] if current else found or [""]
+
+
+def _pieces(text: str, size: int) -> list[str]:
+    """Sentences and lines; those over twice the size in equal parts."""
+    pieces: list[str] = []
+    for part in filter(None, map(str.strip, _CUT.split(text))):
+        step = size if len(part) > 2 * size else len(part)
+        pieces += [part[i : i + step] for i in range(0, len(part), step)]
+    return pieces

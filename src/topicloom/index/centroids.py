@@ -1,0 +1,137 @@
+"""Topics by centroid and brief, in a FAISS index.
+
+Queries find topics by it, and so do logical blocks that are to be split: a block continues the
+topic before it, is drawn back to one that is near by here, or opens another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicloom.index.embedder import Vectors, unit_rows
+from topicloom.index.vectors import StoredVectors
+
+_NONE, _SURE = 0.2, 0.8
+"""Cosines to a centroid or brief that mean nothing and everything."""
+_NEAREST = 512
+"""Centroids and briefs that a query or block is given; what lies further means nothing to it."""
+_EXACT = 8_192
+"""Rows up to which every one is compared with a query: a few milliseconds."""
+
+
+class TopicCentroids:
+    """Inner product over unit vectors: the mean of a topic's messages, and its brief."""
+
+    def __init__(self, vectors: StoredVectors, dimension: int) -> None:
+        """Args:
+        vectors: Of the words that topics are recognised by.
+        dimension: Columns of a vector.
+        """
+        self._vectors = vectors
+        self._dimension = dimension
+        self._texts: dict[str, str] = {}
+        self._briefs: dict[str, Vectors] = {}
+        self._ids: list[str] = []
+        self._nearest = NearestRows(dimension)
+
+    def outdated(self, texts: Mapping[str, str]) -> bool:
+        """True if a topic is recognised by other words than those that are held."""
+        return texts != self._texts
+
+    def update(self, texts: Mapping[str, str], sums: Sequence[NDArray[np.float64]]) -> None:
+        """Make the index anew.
+
+        Args:
+            texts: By topic, the words that it is recognised by; empty if there are none yet.
+            sums: Sum of the vectors of each one's messages [d].
+        """
+        fresh = [i for i, text in texts.items() if text and text != self._texts.get(i)]
+        made = self._vectors.of_texts([texts[i] for i in fresh])
+        known = self._briefs | dict(zip(fresh, made, strict=True))
+        self._texts = dict(texts)
+        self._briefs = {i: known[i] for i, text in texts.items() if text}
+        self._ids = [*texts, *self._briefs]
+        means, briefs = (
+            np.array(rows, dtype=np.float32).reshape(-1, self._dimension)
+            for rows in (sums, list(self._briefs.values()))
+        )
+        self._nearest.fill(np.concatenate([unit_rows(means), briefs]))
+
+    def relevance(self, query: Vectors) -> dict[str, float]:
+        """Relevance of topics to a query vector [d], 0 to 1, the better of centroid and brief."""
+        found: dict[str, float] = {}
+        for row, cosine in self._nearest.search(query, _NEAREST):
+            scaled = min(1.0, max(0.0, (cosine - _NONE) / (_SURE - _NONE)))
+            topic = self._ids[row]
+            found[topic] = max(found.get(topic, 0.0), scaled)
+        return found
+
+    def near(self, vectors: Vectors) -> set[str]:
+        """The topics whose centroid or brief is near any of some vectors [n, d]."""
+        rows = {int(row) for row in self._nearest.places(vectors, _NEAREST).flat if row >= 0}
+        return {self._ids[row] for row in rows}
+
+
+class NearestRows:
+    """Nearest rows by inner product: exact for as long as that is quick, then by cells.
+
+    Past that an inverted file is used: rows in about `sqrt(n)` cells, of which a query looks into
+    the nearest sixteenth. Cells are laid out once and again when the rows have doubled.
+    """
+
+    def __init__(self, dimension: int, exact: int = _EXACT) -> None:
+        """Args:
+        dimension: Columns of the rows.
+        exact: Rows up to which every one is looked at.
+        """
+        self._dimension = dimension
+        self._exact = exact
+        self._index: Any = None
+        self._laid_out = 0
+
+    def fill(self, rows: Vectors) -> None:
+        """Hold these rows [n, d] and no others."""
+        import faiss  # loads a large library: only sessions with topics need it
+
+        if len(rows) <= self._exact:
+            self._index, self._laid_out = faiss.IndexFlatIP(self._dimension), 0
+        elif self._laid_out and self._laid_out <= len(rows) < 2 * self._laid_out:
+            self._index.reset()
+        else:
+            self._index, self._laid_out = self._cells(rows), len(rows)
+        self._index.add(rows)
+
+    def _cells(self, rows: Vectors) -> Any:
+        import faiss
+
+        cells = int(len(rows) ** 0.5)
+        inner = faiss.METRIC_INNER_PRODUCT
+        index = faiss.IndexIVFFlat(
+            faiss.IndexFlatIP(self._dimension), self._dimension, cells, inner
+        )
+        index.nprobe = max(1, cells // 16)
+        # Evenly over all rows, as many as FAISS wants at least: 39 a cell.
+        index.train(rows[:: max(1, len(rows) // (40 * cells))])
+        return index
+
+    def search(self, query: Vectors, most: int) -> list[tuple[int, float]]:
+        """Places and inner products of the rows nearest to a query [d], nearest first."""
+        products, places = self._found(query[None, :], most)
+        pairs = zip(places[0].tolist(), products[0].tolist(), strict=True)
+        return [(place, product) for place, product in pairs if place >= 0]
+
+    def places(self, queries: Vectors, most: int) -> NDArray[np.int64]:
+        """Places of the rows nearest to each query [n, d], as [n, k]; -1 where there are fewer."""
+        return self._found(queries, most)[1]
+
+    def _found(self, queries: Vectors, most: int) -> tuple[Vectors, NDArray[np.int64]]:
+        count = min(most, self._index.ntotal) if self._index is not None else 0
+        if not count:
+            none = np.zeros((len(queries), 0))
+            return none.astype(np.float32), none.astype(np.int64)
+        products, places = self._index.search(queries, count)
+        return products, places

@@ -1,0 +1,106 @@
+"""The contract of a sentence encoder, and a cache in front of one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+"""One row per text; the rows have unit length or are zero."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors whose dot product is a similarity.
+
+    Implementations are deterministic across processes and safe to call from several threads.
+    """
+
+    @property
+    def fingerprint(self) -> str:
+        """Name and version of the vector space; vectors of two fingerprints never mix."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Embed each text on its own.
+
+        Args:
+            texts: Any strings; a text with nothing to embed, such as "", gives a zero row.
+
+        Returns:
+            Array [len(texts), dimension] that the caller may keep and change.
+        """
+        ...
+
+
+def telling_rows(texts: Sequence[str]) -> list[int]:
+    """The indices of texts that hold more than blanks and nulls."""
+    return [row for row, text in enumerate(texts) if text.replace("\0", " ").strip()]
+
+
+def unit_rows(vectors: Vectors) -> Vectors:
+    """Scale rows [n, d] to unit length; zero rows stay zero."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    return np.asarray(vectors / lengths, dtype=np.float32)
+
+
+class CachedEmbedder:
+    """`Embedder` that remembers the vectors of the texts used last.
+
+    The same message is compared with every topic and again when it is stored; only its first use
+    runs the model.
+    """
+
+    def __init__(self, embedder: Embedder, size: int = 4096) -> None:
+        """Remember at most `size` texts.
+
+        Raises:
+            ValueError: `size` is under 1.
+        """
+        if size < 1:
+            raise ValueError(f"need room for at least 1 text, got {size=}")
+        self._embedder = embedder
+        self._lock = threading.Lock()
+        self._known: LRUCache[str, Vectors] = LRUCache(size)
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the embedder behind; a cache changes no vector."""
+        return self._embedder.fingerprint
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns."""
+        return self._embedder.dimension
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Embed each text on its own; see `Embedder.embed`."""
+        found = self._recall(texts)
+        missing = [text for text in dict.fromkeys(texts) if text not in found]
+        if missing:
+            # Outside the lock: two threads may embed one text twice, but none waits for the model.
+            found |= zip(missing, self._embedder.embed(missing), strict=True)
+            self._remember({text: found[text] for text in missing})
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        return np.stack([found[text] for text in texts])
+
+    def _recall(self, texts: Sequence[str]) -> dict[str, Vectors]:
+        """The known rows [dimension] among `texts`, marked as just used."""
+        with self._lock:
+            return {text: self._known[text] for text in dict.fromkeys(texts) if text in self._known}
+
+    def _remember(self, rows: Mapping[str, Vectors]) -> None:
+        with self._lock:
+            for text, row in rows.items():
+                self._known[text] = row.copy()  # a view would keep its whole batch alive

@@ -1,0 +1,239 @@
+"""The messages that a session's topics hold, ready to be ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicloom.context.tokens import budget_tokens
+from topicloom.index.bm25 import LexicalIndex
+from topicloom.index.embedder import Vectors
+from topicloom.index.ranking import Messages, words_of_day
+from topicloom.index.vectors import GrowingRows, StoredVectors
+from topicloom.state.records import Record
+
+_ROW = np.dtype(
+    [
+        ("number", np.int64),
+        ("digest", np.int64),  # stands for what it says, in this process
+        ("topic", np.int32),  # its place among the topics' names; the same below
+        ("day", np.int32),
+        ("speaker", np.int32),
+        ("cost", np.float64),
+        ("from_user", np.float64),
+    ]
+)
+"""What is held of a message beside its words and its vector."""
+
+
+class NameCodes:
+    """Names by their places, in the order in which they came; "" is the first."""
+
+    def __init__(self) -> None:
+        self.all = [""]
+        self._places = {"": 0}
+
+    def place(self, name: str) -> int:
+        """The place of a name, which may be new."""
+        place = self._places.setdefault(name, len(self.all))
+        if place == len(self.all):
+            self.all.append(name)
+        return place
+
+    def places(self, names: Iterable[str]) -> list[int]:
+        """The places of those names that are known."""
+        return [self._places[name] for name in names if name in self._places]
+
+
+class MessageTable:
+    """Words and vectors of messages, and which topic has each.
+
+    A message that moves to another topic, because one was divided or two were merged, is only
+    entered under the other: taking in a long conversation anew takes seconds.
+    """
+
+    def __init__(self, vectors: StoredVectors, dimension: int) -> None:
+        """Args:
+        vectors: Of stored messages.
+        dimension: Columns of a vector.
+        """
+        self._vectors = vectors
+        self._matrix = GrowingRows((dimension,), np.float32)
+        self._sums = GrowingRows((dimension,), np.float64)
+        self._rows = GrowingRows((), _ROW)
+        self._places: dict[int, int] = {}
+        self._topics, self._days, self._speakers = NameCodes(), NameCodes(), NameCodes()
+        self.words = LexicalIndex()
+        self.view = self._viewed()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def matrix(self) -> Vectors:
+        """Vectors of the messages [n, d], as they were added."""
+        return self._matrix.all
+
+    @property
+    def mean(self) -> Vectors:
+        """Mean vector of the messages [d]; there has to be one."""
+        found: Vectors = (self._sums.all.sum(axis=0) / len(self)).astype(np.float32)
+        return found
+
+    def release(self, topics: Iterable[str]) -> None:
+        """Take from topics what they have; it waits for being entered under others."""
+        gone = self._topics.places(topics)
+        rows = self._rows.all
+        rows["topic"][np.isin(rows["topic"], gone)] = 0
+        self._sums.all[[place for place in gone if place < len(self._sums)]] = 0
+        self.view = self._viewed()
+
+    def enter(self, gains: Sequence[tuple[str, Sequence[Record]]]) -> bool:
+        """Enter messages under topics.
+
+        Args:
+            gains: Topics, and the messages that they gained.
+
+        Returns:
+            Whether all fitted. Not if messages that were released are left, or read otherwise now,
+            unless they are those that were added last. What is held is then of no use.
+        """
+        said = [(self._topics.place(t), record) for t, records in gains for record in records]
+        if not self._forget_but([record for _, record in said]):
+            return False
+        self._add([record for _, record in said if record.seq not in self._places])
+        rows, vectors = self._rows.all, self._matrix.all
+        for topic, record in said:
+            place = self._places[record.seq]
+            if rows["topic"][place]:
+                return False
+            rows["topic"][place] = topic
+            self._sums.all[topic] += vectors[place]
+        self.view = self._viewed()
+        return True
+
+    def _forget_but(self, records: Sequence[Record]) -> bool:
+        """Forget what waits and is not among some messages, where it is what was added last.
+
+        So it is where a conversation went back to an older checkpoint.
+        """
+        rows = self._rows.all
+        stale = rows["topic"] == 0
+        for record in records:
+            place = self._places.get(record.seq)
+            if place is not None and rows["digest"][place] == _digest(record):
+                stale[place] = False
+        count = len(rows) - int(stale.sum())
+        if stale[:count].any():
+            return False
+        if count < len(rows):
+            for number in rows["number"][count:].tolist():
+                del self._places[number]
+            self._rows.cut(count)
+            self._matrix.cut(count)
+            self.words.cut(count)
+        return True
+
+    def sum_of(self, topic: str) -> NDArray[np.float64]:
+        """Sum of the vectors of a topic's messages [d]."""
+        for place in self._topics.places([topic]):
+            if place < len(self._sums):
+                found: NDArray[np.float64] = self._sums.all[place]
+                return found
+        return np.zeros(self._matrix.all.shape[1])
+
+    def _add(self, fresh: Sequence[Record]) -> None:
+        missing = len(self._topics.all) - len(self._sums)
+        self._sums.extend(np.zeros((missing, self._matrix.all.shape[1])))
+        if not fresh:
+            return
+        self._matrix.extend(self._vectors.of(fresh))
+        self._places |= {r.seq: place for place, r in enumerate(fresh, start=len(self._rows))}
+        self._rows.extend(np.array([self._row(record) for record in fresh], dtype=_ROW))
+        for record in fresh:
+            self.words.add(record.label, record.text)
+
+    def _row(self, record: Record) -> tuple[Any, ...]:
+        """A row of no topic yet."""
+        day, speaker = self._days.place(record.day), self._speakers.place(record.speaker or "")
+        cost = budget_tokens(record.line)
+        return record.seq, _digest(record), 0, day, speaker, cost, record.role == "user"
+
+    def _viewed(self) -> MessageView:
+        return MessageView(self._rows.all, self._topics.all, self._days.all, self._speakers.all)
+
+
+class MessageView:
+    """Some rows of the table in conversation order, each column worked out on first use."""
+
+    def __init__(
+        self, rows: NDArray[Any], topics: list[str], days: list[str], speakers: list[str]
+    ) -> None:
+        self._rows = rows
+        self._topics, self._days, self._speakers = topics, days, speakers
+
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """Places of the rows [n] in conversation order. All below is in that order."""
+        return np.argsort(self._rows["number"], kind="stable")
+
+    @cached_property
+    def _sorted(self) -> NDArray[Any]:
+        return self._rows[self.order]
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """Numbers of the messages [n]."""
+        return self._sorted["number"]
+
+    @cached_property
+    def messages(self) -> Messages:
+        """The columns that ranking takes."""
+        rows = self._sorted
+        return Messages(
+            costs=rows["cost"],
+            from_user=rows["from_user"],
+            days=[words_of_day(day) for day in self._days],
+            day=rows["day"],
+            names=self._speakers,
+            speaker=rows["speaker"],
+        )
+
+    def said_on(self, first: str, last: str) -> NDArray[np.bool_]:
+        """True for those of the days from one to another, `2026-03-02`, both included [n]."""
+        return self._where("day", [first <= day <= last for day in self._days])
+
+    def held_by(self, topics: Iterable[str]) -> NDArray[np.bool_]:
+        """True for those that some topics have [n]."""
+        chosen = set(topics)
+        return self._where("topic", [topic in chosen for topic in self._topics])
+
+    @cached_property
+    def topics(self) -> NDArray[np.int32]:
+        """The number of each one's topic [n]."""
+        found: NDArray[np.int32] = self._sorted["topic"]
+        return found
+
+    def topic(self, place: int) -> str:
+        """The topic of the message at a place in that order."""
+        return self._topics[int(self.topics[place])]
+
+    def _where(self, column: str, chosen: Sequence[bool]) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = np.array(chosen)[self._sorted[column]]
+        return found
+
+    def places(self) -> dict[str, NDArray[np.intp]]:
+        """Places of the rows of each topic, as they were added."""
+        codes = self._rows["topic"]
+        order = np.argsort(codes, kind="stable")
+        begins = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        parts = np.split(order, begins[1:])
+        return {self._topics[codes[p[0]]]: p for p in parts if len(p)}
+
+
+def _digest(record: Record) -> int:
+    return hash((record.line, record.role, record.day))

@@ -1,0 +1,131 @@
+"""The bundled sentence encoder: all-MiniLM-L6-v2, int8 weights, on ONNX Runtime.
+
+It was trained on English; `topicloom.index.encoders` adds what other scripts need. ONNX Runtime
+and the tokenizer are imported and loaded when the first text is embedded.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicloom.index.embedder import Vectors
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from tokenizers import Encoding, Tokenizer
+
+MODEL_FOLDER = Path(__file__).parent / "model"
+MODEL_SHA256 = "2af9f1a6b0e54fc8e6d50d214c24d3623f67f4521d0e86a3239f7c9ece1da14d"
+"""Of `minilm-int8.onnx` as written by `scripts/build_embedder.py`."""
+
+MAX_TOKENS = 256
+"""Tokens read of one text, the model's own limit; the graph has no positions past it."""
+MAX_CHARACTERS = 32 * MAX_TOKENS
+"""Characters tokenized of one text, so that a pasted book costs no more than a page."""
+BATCH_TOKENS = 512
+"""Tokens of one run of the model, padding included. Sixteen long texts at once took 1.4 times the
+time of two at once and 200 MB more memory: what they need no longer fits a core's cache. The
+runtime keeps the memory of the largest run for the next one; given back to the allocator after
+each, it was left in pieces that made the process a third larger within some hundred messages."""
+SPECIAL_TOKENS = 2
+"""Tokens that frame every text, [CLS] and [SEP]."""
+
+
+class MiniLMEmbedder:
+    """`Embedder` with 384 columns, for English and, more weakly, other Latin-script text."""
+
+    fingerprint = f"all-minilm-l6-v2-int8-{MODEL_SHA256[:8]}"
+    dimension = 384
+
+    def __init__(self, *, threads: int = 2, batch_size: int = 16) -> None:
+        """Configure without loading anything.
+
+        Args:
+            threads: Threads that compute one batch.
+            batch_size: Most texts in one run of the model; fewer if they are long.
+
+        Raises:
+            ValueError: `threads` or `batch_size` is under 1.
+        """
+        if threads < 1 or batch_size < 1:
+            raise ValueError(f"need at least 1, got {threads=} and {batch_size=}")
+        self._threads = threads
+        self._batch_size = batch_size
+        self._lock = threading.Lock()
+        self._loaded: tuple[Tokenizer, InferenceSession] | None = None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Embed each text on its own; see `Embedder.embed`."""
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        if not any(texts):
+            return vectors
+        tokenizer, session = self._load()
+        encodings = tokenizer.encode_batch([_readable(text) for text in texts])
+        for rows in _batches(encodings, self._batch_size):
+            ids, mask = _padded([encodings[row] for row in rows])
+            feeds = {"input_ids": ids, "attention_mask": mask}
+            vectors[rows] = session.run(None, feeds)[0]
+        return vectors
+
+    def _load(self) -> tuple[Tokenizer, InferenceSession]:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = _tokenizer(), _session(self._threads)
+            return self._loaded
+
+
+def _tokenizer() -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(MODEL_FOLDER / "tokenizer.json"))
+    tokenizer.enable_truncation(MAX_TOKENS)
+    tokenizer.encode_special_tokens = True  # a text that says "[SEP]" means the characters
+    return tokenizer
+
+
+def _session(threads: int) -> InferenceSession:
+    from onnxruntime import InferenceSession, SessionOptions
+
+    options = SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Idle threads sleep: spinning would burn a core between two short texts.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    path = str(MODEL_FOLDER / "minilm-int8.onnx")
+    return InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def _readable(text: str) -> str:
+    """Cut to what can matter and replace lone surrogates, which have no UTF-8 form."""
+    return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+
+
+def _batches(encodings: Sequence[Encoding], size: int) -> Iterator[list[int]]:
+    """Indices of the texts that have tokens, short texts with short ones, to limit padding."""
+    lengths = [len(encoding) for encoding in encodings]
+    rows = [row for row, length in enumerate(lengths) if length > SPECIAL_TOKENS]
+    rows.sort(key=lengths.__getitem__)
+    batch: list[int] = []
+    for row in rows:
+        if batch and (len(batch) == size or (len(batch) + 1) * lengths[row] > BATCH_TOKENS):
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def _padded(encodings: Sequence[Encoding]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Token ids and mask, both [n, longest] and 0 past the end of a text."""
+    lengths = np.array([len(encoding) for encoding in encodings])
+    mask = (np.arange(lengths.max()) < lengths[:, None]).astype(np.int64)
+    ids = np.zeros_like(mask)
+    for row, encoding in zip(ids, encodings, strict=True):
+        row[: len(encoding)] = encoding.ids
+    return ids, mask

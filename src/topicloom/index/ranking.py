@@ -1,0 +1,230 @@
+"""What a message is worth for a query: words, meaning, surroundings, and what it costs.
+
+Found by comparing evidence recall under a token budget on four kinds of conversations (two
+people, an assistant, meetings, interleaved tasks). Ablations are in `docs/recall.md`.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicloom.index.words import words_of
+
+_NAMED = 1.0
+"""Bonus for the words of someone whom the query names, before it spreads to the surroundings."""
+_USUAL, _PULL = 30.0, 1.0
+"""Tokens of a usual message, and the pull towards "nothing near by" in usual messages."""
+_FRAME = 4.0
+"""Tokens that quoting costs beside the text."""
+_SELF, _DATE = 1.5, 1.5
+"""Bonus for the user's own words when the query is about them, and for each named date word."""
+_PARTY = 0.05
+"""Share of the messages from which someone has a part in a conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankWeights:
+    """What counts by how people talk: a message's own words, and what its surroundings say."""
+
+    own: float
+    """Weight of the message's own score."""
+    near: float
+    """Weight of the score of its surroundings."""
+    nearer: float
+    """Weight of the surroundings' surroundings."""
+    reach: float
+    """Reach of the surroundings in tokens."""
+    price: float
+    """Weight of the price, which is the logarithm of a quote's tokens, its frame included. At 1
+    the count of messages found is highest; below, long ones that matter are found more often."""
+
+
+_DIALOGUE = RankWeights(own=1.0, near=2.0, nearer=1.0, reach=80.0, price=0.9)
+"""Of two: an answer often stands next to the words that were asked for."""
+_MEETING = RankWeights(own=0.05, near=1.0, nearer=1.0, reach=300.0, price=0.35)
+"""Of more: half sentences, of which no single one says much; a subject goes on for minutes."""
+
+_MONTHS = frozenset(
+    "january february march april may june july august september october november december".split()
+)
+_YOU_SAID = re.compile(
+    r"\b(did|had|have|were) you\b|\byou (said|told|recommend|suggest|advis|mention|explain|propos"
+    r"|gave|give|describ|outlin|provid)\w*\b"
+    r"|\byour (suggestion|advice|recommendation|answer|explanation|proposal)|你",
+    re.IGNORECASE,
+)
+_I_SAID = re.compile(
+    r"\b(did|do|have|had|was|were|am|when|that|which|what|should) I\b"
+    r"|\bI('ve| have| had| said| told| mention| want| ask| brought)\w*\b|\bmy\b|我",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Messages as ranking takes them, in conversation order; arrays are [n]."""
+
+    costs: Floats
+    """Tokens of each."""
+    from_user: Floats
+    """1 for the user's own, else 0."""
+    days: Sequence[frozenset[str]]
+    """Words and numbers of the dates of days."""
+    day: NDArray[np.integer]
+    """Place of each one's day among them."""
+    names: Sequence[str]
+    """NameFinder of the speakers; "" stands for all who have none."""
+    speaker: NDArray[np.integer]
+    """Place of each one's speaker among the names."""
+
+
+def rank(query: str, cosine: Floats, lexical: Floats, messages: Messages) -> Floats:
+    """Priorities of messages for quoting under a budget, higher first; no fixed scale.
+
+    Args:
+        query: What is asked.
+        cosine: Similarity of each message's vector to the query's.
+        lexical: BM25 of each.
+        messages: What they are.
+    """
+    weights = weights_for(messages)
+    price = np.log(messages.costs + _FRAME)
+    found = _standard(_without_length(_standard(cosine) + _standard(lexical), price))
+    found = found + _NAMED * _named(query, messages)
+    # A long message says more surely than a short one what is talked about.
+    weight = np.sqrt(messages.costs / _USUAL)
+    position = np.cumsum(messages.costs) - messages.costs / 2
+    near = neighbours(np.stack([found * weight, weight], axis=1), position, weights.reach)
+    mass = _PULL + near[:, 1]
+    once = near[:, 0] / mass
+    twice = neighbours((once * weight)[:, None], position, weights.reach)[:, 0] / mass
+    priority: Floats = (
+        weights.own * found + weights.near * once + weights.nearer * twice - weights.price * price
+    )
+    if _I_SAID.search(query) and not _YOU_SAID.search(query):
+        priority = priority + _SELF * messages.from_user
+    asked = date_words(query) & (_MONTHS | {w for w in date_words(query) if w.isdigit()})
+    if asked:
+        priority = (
+            priority + _DATE * np.array([len(asked & d) for d in messages.days])[messages.day]
+        )
+    return priority
+
+
+def asked_first(
+    best: NDArray[np.intp], asked: NDArray[np.bool_], topics: NDArray[np.integer]
+) -> NDArray[np.intp]:
+    """The messages of the days that the user asks for, and then the others.
+
+    Of these days every topic has its say: first the best message of each, then the second of each.
+
+    Args:
+        best: Places of all messages [n], the best first.
+        asked: Which were said on these days [n], by place.
+        topics: Whose they are [n], by place.
+
+    Returns:
+        The same places [n].
+    """
+    of_days = best[asked[best]]
+    turn, seen = np.zeros(len(of_days), dtype=np.intp), Counter[int]()
+    for place, topic in enumerate(topics[of_days].tolist()):
+        turn[place] = seen[topic]
+        seen[topic] += 1
+    return np.concatenate([of_days[np.argsort(turn, kind="stable")], best[~asked[best]]])
+
+
+def weights_for(messages: Messages) -> RankWeights:
+    """A meeting if more than two people have a part in it."""
+    shares = np.bincount(messages.speaker, minlength=len(messages.names)) / len(messages.speaker)
+    parties = [n for n, share in zip(messages.names, shares, strict=True) if n and share >= _PARTY]
+    return _MEETING if len(parties) > 2 else _DIALOGUE
+
+
+def _named(query: str, messages: Messages) -> Floats:
+    """The share of each speaker's name that is in the query, 0 to 1, over the mean of all."""
+    asked = set(words_of(query))
+    names = [_words_of_name(name) for name in messages.names]
+    shares = np.array([sum(w in asked for w in n) / max(1, len(n)) for n in names])
+    named: Floats = shares[messages.speaker]
+    over: Floats = named - named.mean()
+    return over
+
+
+@lru_cache(4096)
+def _words_of_name(name: str) -> tuple[str, ...]:
+    return tuple(words_of(name))
+
+
+def date_words(text: str) -> frozenset[str]:
+    """Words and numbers of a text, in lower case."""
+    return frozenset(re.findall(r"[a-z]+|\d+", text.lower()))
+
+
+@lru_cache(4096)
+def words_of_day(day: str) -> frozenset[str]:
+    """Month name, day and year of an ISO day; nothing of anything else."""
+    year, _, rest = day.partition("-")
+    month, _, date = rest.partition("-")
+    if not (year.isdigit() and month.isdigit() and date.isdigit() and 1 <= int(month) <= 12):
+        return frozenset()
+    return frozenset({calendar.month_name[int(month)].lower(), str(int(date)), year})
+
+
+def _without_length(scores: Floats, price: Floats) -> Floats:
+    """Scores less what a message's length alone would give it."""
+    centred = price - price.mean()
+    variance = float(centred @ centred)
+    if variance < 1e-9:
+        return scores
+    flattened: Floats = scores - (float(scores @ centred) / variance) * centred
+    return flattened
+
+
+def _standard(values: Floats) -> Floats:
+    spread = float(values.std())
+    scaled: Floats = (values - values.mean()) / (spread if spread > 1e-9 else 1.0)
+    return scaled
+
+
+Floats = NDArray[np.float64]
+
+
+def neighbours(values: Floats, position: Floats, reach: float) -> Floats:
+    """Sum over all others, each weighted by `exp(-distance / reach)`.
+
+    Args:
+        values: [n, columns].
+        position: Ascending places [n], in tokens from the beginning of the conversation.
+        reach: Tokens over which the weight falls to 1/e.
+
+    Returns:
+        [n, columns]; time is n log n.
+    """
+    if len(values) < 2:
+        return np.zeros_like(values)
+    decay = np.exp(-np.diff(position) / reach)
+    decay[decay < 1e-12] = 0
+    left = _running(np.r_[0, decay], values) - values
+    right = _running(np.r_[0, decay[::-1]], values[::-1])[::-1] - values
+    return left + right
+
+
+def _running(decay: Floats, values: Floats) -> Floats:
+    """`u[i] = decay[i] * u[i - 1] + values[i]` along the first axis, by doubling."""
+    decay, total, step = decay.copy(), values.copy(), 1
+    while step < len(total):
+        total[step:] += decay[step:, None] * total[:-step]
+        decay[step:] *= decay[:-step]
+        step *= 2
+        if not decay[step:].any():
+            break
+    return total

@@ -1,0 +1,225 @@
+"""The index of a session: what its topics hold, for priors and for reading without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import RLock
+
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+
+from topicloom.index.centroids import TopicCentroids
+from topicloom.index.embedder import Embedder
+from topicloom.index.message_table import MessageTable
+from topicloom.index.ranking import asked_first, rank
+from topicloom.index.time_expressions import Days
+from topicloom.index.vectors import StoredVectors, block_vectors
+from topicloom.state.blocks import LogicalBlock
+from topicloom.state.hierarchy import holders, recognised_by
+from topicloom.state.records import Record
+from topicloom.state.topics import Roster, Topic
+from topicloom.storage.log import SessionLog
+
+_REACH = 8
+"""Recall budgets of best messages past which nothing is worth quoting."""
+_NEAREST = 3
+"""Messages of a topic that say how near it is: one may be near by chance."""
+_LATEST = 8
+"""Searches whose results are remembered: those of a turn."""
+_SURE_COSINE, _SURE_COVER = 0.45, 0.6
+"""Similarity, and share of the query's words, from which something was found for sure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The messages and topics that a query finds."""
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Worth of messages, by short id, 0 to 1, best first; only those worth anything."""
+    topics: Mapping[str, float] = field(default_factory=dict)
+    """Relevance of topics, by id, 0 to 1."""
+    homes: Mapping[str, str] = field(default_factory=dict)
+    """The topics of these messages, by short id."""
+
+
+class SessionIndex:
+    """Messages of all topics by words and vectors, topics by centroid and brief.
+
+    It is a cache: made from storage, brought up to date by `update`, made anew when the session
+    went back to an older checkpoint.
+    """
+
+    def __init__(self, embedder: Embedder, log: SessionLog, budget: int) -> None:
+        """Args:
+        embedder: Makes the vectors.
+        log: Where they are stored.
+        budget: Tokens that a turn's recall may add: what is worth quoting depends on it.
+        """
+        self._embedder = embedder
+        self._budget = budget
+        self._vectors = StoredVectors(embedder, log)
+        self._log = log
+        self._lock = RLock()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._taken: Roster | None = None
+        self._heads: dict[str, tuple[int, str]] = {}
+        self._table = MessageTable(self._vectors, self._embedder.dimension)
+        self._archived: list[str] = []
+        self._centroids = TopicCentroids(self._vectors, self._embedder.dimension)
+        self._latest: LRUCache[tuple[str, Days | None, bool], Hits] = LRUCache(_LATEST)
+
+    def update(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> None:
+        """Take in what topics gained.
+
+        What a divided or merged topic held is found through the topics that have it now.
+
+        Args:
+            roster: The topics of the checkpoint; nothing is done for the one that came last.
+            read: Gives a topic's records from its `n`th on.
+        """
+        with self._lock:
+            if roster is self._taken:
+                return
+            self._taken = None
+            self._update(roster, read)
+            self._taken = roster
+
+    def _update(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> None:
+        held = holders(roster)
+        changed = self._take(held, read)
+        if changed is None:
+            self._clear()
+            self._take(held, read)
+            changed = True
+        texts = {t.id: recognised_by(t, roster.topics) for t in held}
+        if changed or self._centroids.outdated(texts):
+            self._centroids.update(texts, [self._table.sum_of(topic) for topic in texts])
+            self._latest.clear()
+        archived = [t.id for t in roster.archived()]
+        if archived != self._archived:
+            self._archived = archived
+            self._latest.clear()
+
+    def search(
+        self, query: str, days: Days | None = None, *, include_archived: bool = False
+    ) -> Hits:
+        """Rank all messages and topics for a query.
+
+        Args:
+            query: What is asked.
+            days: When it was said, if the user says so: messages of these days come first.
+            include_archived: Whether archived topics and their messages may be found.
+        """
+        key = (query, days, include_archived)
+        with self._lock:
+            hits = self._latest.get(key)
+            if hits is None:
+                hits = self._search(*key) if len(self._table) else Hits()
+                self._latest[key] = hits
+            return hits
+
+    def affinity(self, blocks: Sequence[LogicalBlock]) -> dict[str, NDArray[np.float32]]:
+        """Nearness of some blocks to the topics that they are drawn to.
+
+        Returns:
+            By topic, for each block [blocks]: the mean of its highest cosines to messages of the
+            topic, over its mean cosine to all messages: what a whole conversation has in common,
+            such as the names of its speakers, says nothing. Topics whose centroid and brief are
+            near none of the blocks are left out.
+        """
+        with self._lock:
+            if not (len(self._table) and blocks):
+                return {}
+            vectors = block_vectors(blocks, self._embedder)
+            drawn = self._centroids.near(vectors)
+            matrix, usual = self._table.matrix, vectors @ self._table.mean
+            return {
+                topic: mean_of_best(vectors @ matrix[rows].T) - usual
+                for topic, rows in self._table.view.places().items()
+                if topic in drawn
+            }
+
+    def _take(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> bool | None:
+        """Take in what topics gained; whether it was anything, None if it does not fit."""
+        lost = [i for i in self._heads if not self._goes_on(roster.get(i))]
+        for topic_id in lost:
+            del self._heads[topic_id]
+        if lost:
+            self._table.release(lost)
+        gains = []
+        for topic in roster:
+            count, head = self._heads.get(topic.id, (0, None))
+            if topic.head is not None and topic.head != head:
+                gains.append((topic.id, read(topic, count)))
+                self._heads[topic.id] = (count + len(gains[-1][1]), topic.head)
+        if not (lost or gains):
+            return False
+        return self._table.enter(gains) or None
+
+    def _goes_on(self, topic: Topic | None) -> bool:
+        """True if a topic that is held has at most gained something."""
+        if topic is None or topic.head is None:
+            return False
+        count, head = self._heads[topic.id]
+        if head == topic.head:
+            return True
+        refs = self._log.refs(topic.chain, topic.head)
+        return count <= len(refs) and refs[count - 1] == head
+
+    def _search(self, query: str, days: Days | None, include_archived: bool) -> Hits:
+        view = self._table.view
+        vector = self._embedder.embed([query])[0]
+        cosine = (self._table.matrix @ vector).astype(float)[view.order]
+        lexical, cover = self._table.words.scores(query)
+        priority = rank(query, cosine, lexical[view.order], view.messages)
+        sure = max(float(cosine.max()) / _SURE_COSINE, cover / _SURE_COVER)
+        best = np.argsort(-priority, kind="stable")
+        if days is not None:
+            asked = view.said_on(days.first.isoformat(), days.last.isoformat())
+            best = asked_first(best, asked, view.topics)
+            sure = max(sure, float(asked.any()))
+        hidden = [] if include_archived else self._archived
+        best = best[~view.held_by(hidden)[best]]
+        worths = worth(view.messages.costs[best], self._budget) * min(1.0, max(0.0, sure))
+        found = worths > 0
+        ranked = list(zip(best[found].tolist(), worths[found].tolist(), strict=True))
+        topics = {
+            topic: relevance
+            for topic, relevance in self._centroids.relevance(vector).items()
+            if topic not in hidden
+        }
+        weights, homes = {}, {}
+        for place, weight in ranked:
+            message, topic = f"m{view.numbers[place]}", view.topic(place)
+            weights[message], homes[message] = weight, topic
+            topics[topic] = max(topics.get(topic, 0.0), weight)
+        return Hits(weights, topics, homes)
+
+
+def mean_of_best(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Mean of the `_NEAREST` highest of some cosines [..., n] along the last axis."""
+    most = cosines.shape[-1] - _NEAREST
+    best = np.partition(cosines, most, axis=-1)[..., most:] if most > 0 else cosines
+    found: NDArray[np.float32] = best.mean(axis=-1)
+    return found
+
+
+def worth(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:
+    """Worth of messages by their place in the ranking.
+
+    The scale of priorities says nothing across queries; the place says whether a message would
+    fit the budget: 1 for the best, 1/2 where the budget ends, 0 from `_REACH` budgets on.
+
+    Args:
+        costs: Tokens of messages [n], the best first.
+        budget: Tokens.
+    """
+    before = np.cumsum(costs) - costs
+    weights: NDArray[np.float64] = np.where(
+        before < _REACH * budget, budget / (budget + before), 0.0
+    )
+    return weights

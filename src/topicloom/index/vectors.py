@@ -1,0 +1,114 @@
+"""Vectors of messages and blocks; those of what is stored are made once and kept beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from topicloom.index.embedder import Embedder, Vectors, unit_rows
+from topicloom.state.blocks import LogicalBlock
+from topicloom.state.records import Record
+from topicloom.storage.chain import link
+from topicloom.storage.log import SessionLog
+from topicloom.storage.records import row_of
+from topicloom.storage.vectors import made_key
+
+_BEGINNING = 200
+"""Characters embedded of a reply: what it is about shows in its first lines, and a turn waits."""
+
+
+class StoredVectors:
+    """Vectors of messages, and of texts made of them, for one embedding space.
+
+    They go by what is said and not by where it stands: a message that moves to another topic
+    keeps its vector. A purge takes those of its messages, and all that were made of any. Another
+    embedder has another fingerprint, and so another file.
+    """
+
+    def __init__(self, embedder: Embedder, log: SessionLog) -> None:
+        self._embedder = embedder
+        self._log = log.vectors(embedder.fingerprint)
+        self._known: set[str] | None = None
+
+    def of(self, records: Sequence[Record]) -> Vectors:
+        """Vectors [n, d] of messages [n], embedding and storing those that are new.
+
+        What is stored is read anew by every call that asks for any of it: ask for many at once.
+        """
+        return self._of([link(None, row_of(r)) for r in records], [r.line for r in records])
+
+    def of_texts(self, texts: Sequence[str]) -> Vectors:
+        """Vectors [n, d] of texts [n] that were made of messages, such as briefs, likewise."""
+        return self._of([made_key(text) for text in texts], texts)
+
+    def _of(self, keys: Sequence[str], texts: Sequence[str]) -> Vectors:
+        found = np.zeros((len(keys), self._embedder.dimension), dtype=np.float32)
+        stored: dict[str, int] = {}
+        if self._known is None or not self._known.isdisjoint(keys):
+            names, matrix = self._log.load()
+            stored = {key: row for row, key in enumerate(names)}
+            self._known = set(names)
+            held = [i for i, key in enumerate(keys) if key in stored]
+            if held:
+                found[held] = matrix[[stored[keys[i]] for i in held]]
+        missing = [i for i, key in enumerate(keys) if key not in stored]
+        if missing:
+            found[missing] = self._embedder.embed([texts[i] for i in missing])
+            self._log.append([keys[i] for i in missing], found[missing])
+            self._known.update(keys)
+        return found
+
+
+class GrowingRows:
+    """Rows of one shape. Adding takes time by what is added, not by what is there."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: DTypeLike) -> None:
+        """Args:
+        shape: Of one row.
+        dtype: Of its elements.
+        """
+        self._held: NDArray[Any] = np.zeros((0, *shape), dtype=dtype)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def all(self) -> NDArray[Any]:
+        """The rows [n, ...]; a view, good until some are added."""
+        return self._held[: self._count]
+
+    def extend(self, rows: NDArray[Any]) -> None:
+        """Add rows [k, ...] at the end."""
+        count = self._count + len(rows)
+        if count > len(self._held):
+            # By half: at most a third of the memory is waiting to be filled.
+            held = np.zeros((count + count // 2, *self._held.shape[1:]), dtype=self._held.dtype)
+            held[: self._count] = self.all
+            self._held = held
+        self._held[self._count : count] = rows
+        self._count = count
+
+    def cut(self, count: int) -> None:
+        """Leave the first `count` rows."""
+        self._count = min(count, self._count)
+
+
+def vectors_of(records: Sequence[Record], embedder: Embedder) -> Vectors:
+    """Vectors [n, d] of what was said: user messages whole, the others by their beginning."""
+    # A user message by the text that is searched with later in the turn: it is embedded once.
+    return embedder.embed(
+        [(r.query or r.text) if r.role == "user" else r.text[:_BEGINNING] for r in records]
+    )
+
+
+def block_vectors(blocks: Sequence[LogicalBlock], embedder: Embedder) -> Vectors:
+    """Mean vector of each block's messages, as unit rows [blocks, d]."""
+    flat = vectors_of([r for b in blocks for r in b.records], embedder)
+    owner = np.repeat(np.arange(len(blocks)), [len(b.records) for b in blocks])
+    sums = np.zeros((len(blocks), embedder.dimension), dtype=np.float32)
+    np.add.at(sums, owner, flat)
+    return unit_rows(sums)

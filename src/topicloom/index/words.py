@@ -1,0 +1,117 @@
+"""Words of a text as lexical search compares them, and names of things in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from topicloom.state.script import CJK_RUN
+
+FUNCTION_WORDS = frozenset(
+    """
+    a an the and or but if then so of at by for with about to from in on into over under as is am
+    are was were be been being do does did doing have has had having i me my mine we our us you your
+    yours he him his she her hers it its they them their theirs this that these those there here
+    what which who whom whose when where why how can could would should will shall may might must
+    not no nor just than too very re ve ll don didn doesn isn aren wasn weren hasn haven
+    hadn won wouldn couldn shouldn any some all each such own same up down out off again further
+    once during before after above below between both more most other only
+    """.split()
+)
+"""English words that carry grammar only."""
+
+_CJK = CJK_RUN.pattern.removesuffix("+")
+_RUN = re.compile(rf"{CJK_RUN.pattern}|[^\W{_CJK[1:-1]}]+")
+_SUFFIXES = (("ies", 4), ("ing", 5), ("edly", 6), ("ed", 4), ("ly", 5), ("es", 5), ("s", 4))
+"""English suffixes, each with the length of the shortest word it is taken off."""
+_LONGEST = 40
+"""Letters of a word at most; longer runs are codes, which have no endings."""
+
+
+def words_of(text: str) -> list[str]:
+    """Words with their suffixes off; of CJK runs, characters and pairs of characters."""
+    found: list[str] = []
+    for run in _RUN.findall(text.lower()):
+        if not run.isascii() and CJK_RUN.match(run):
+            found += run
+            found += [run[i : i + 2] for i in range(len(run) - 1)]
+        elif run not in FUNCTION_WORDS:
+            found.append(stem(run))
+    return found
+
+
+def stem(word: str) -> str:
+    """Take the common English endings off, so that "baked" finds "baking"."""
+    if not 3 < len(word) <= _LONGEST or not word.isascii():
+        return word
+    return _stem(word)
+
+
+@lru_cache(65_536)
+def _stem(word: str) -> str:
+    base = _without_suffix(word)
+    if len(base) > 3 and base.endswith("e"):
+        base = base[:-1]
+    return f"{base[:-1]}i" if len(base) > 3 and base.endswith("y") else base
+
+
+def _without_suffix(word: str) -> str:
+    for suffix, shortest in _SUFFIXES:
+        if not word.endswith(suffix) or len(word) < shortest:
+            continue
+        if suffix == "s" and word[-2] in "su":
+            continue
+        if suffix == "ies":
+            return f"{word[:-3]}i"
+        base = word[: -len(suffix)]
+        if len(base) < 3:
+            return word
+        doubled = len(base) > 3 and base[-1] == base[-2] and base[-1] not in "lsz"
+        return base[:-1] if doubled and suffix in ("ing", "ed", "edly") else base
+    return word
+
+
+_ASIDE = re.compile(r"\s*[(（\[][^()（）\[\]]*[)）\]]\s*$")
+"""What tells things of one name apart: "(film)", "（小说）"."""
+_WORD = re.compile(r"\w+")
+_SHORTEST, _SHORTEST_CJK = 3, 2
+"""Letters of the shortest name that is looked for: shorter ones stand in other words by chance."""
+_MOST_WORDS = 12
+"""Words of the longest name that is looked for."""
+
+
+class NameFinder:
+    """Names by row, found in texts: in alphabets as whole words, in CJK wherever they stand."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """Args:
+        names: The name of each row; empty for a row without.
+        """
+        self._words: dict[tuple[str, ...], list[int]] = {}
+        self._runs: dict[str, list[int]] = {}
+        for row, name in enumerate(names):
+            self._add(row, _ASIDE.sub("", name).strip().casefold())
+        self._longest = max(map(len, self._words), default=0)
+
+    def _add(self, row: int, name: str) -> None:
+        if CJK_RUN.search(name):
+            if len(name) >= _SHORTEST_CJK:
+                self._runs.setdefault(name, []).append(row)
+            return
+        words = tuple(_WORD.findall(name))
+        telling = [w for w in words if w not in FUNCTION_WORDS]
+        if len(words) <= _MOST_WORDS and sum(map(len, telling)) >= _SHORTEST:
+            self._words.setdefault(words, []).append(row)
+
+    def within(self, text: str) -> set[int]:
+        """Rows whose names stand in a text."""
+        folded = text.casefold()
+        words = tuple(_WORD.findall(folded))
+        phrases: Iterable[tuple[str, ...]] = (
+            words[i : i + n]
+            for n in range(1, min(self._longest, len(words)) + 1)
+            for i in range(len(words) - n + 1)
+        )
+        found = {row for phrase in phrases for row in self._words.get(phrase, ())}
+        return found.union(*(rows for run, rows in self._runs.items() if run in folded))

@@ -1,1 +1,0 @@
-"""Where topics begin: a small trained model over similarities and cues."""

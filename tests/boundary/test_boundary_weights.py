@@ -1,0 +1,112 @@
+"""Boundary weights on disk: read as written, refused with a reason."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from topicloom.boundary.features import Features
+from topicloom.boundary.policy import Thresholds
+from topicloom.boundary.weights import (
+    MODES,
+    NAMES,
+    PACKAGED,
+    Matrix,
+    Network,
+    Weights,
+    load_weights,
+    mix,
+    save_weights,
+)
+from topicloom.errors import ConfigurationError
+from topicloom.index.encoders import default_embedder
+
+
+def network(mode: str) -> Network:
+    rng = np.random.default_rng(3)
+    count = len(NAMES[mode])
+    return Network(
+        mean=rng.normal(size=(2, count)).astype(np.float32),
+        spread=np.ones((2, count), dtype=np.float32),
+        inner=rng.normal(size=(count + 1, 4)).astype(np.float32),
+        outer=rng.normal(size=5).astype(np.float32),
+    )
+
+
+def weights() -> Weights:
+    return Weights(
+        embedder="toy-1",
+        learned=np.random.default_rng(4).normal(size=(6, 3)).astype(np.float32),
+        nets={mode: network(mode) for mode in MODES},
+        thresholds={
+            "online": Thresholds(0.3, 0.2, 0.4),
+            "retrospective": Thresholds(0.5, 0.4, 0.6),
+        },
+    )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Weights that were just written."""
+    target = tmp_path / "w.npz"
+    save_weights(target, weights(), {"figures": []})
+    return target
+
+
+def test_what_was_written_is_read(path: Path) -> None:
+    found, given = load_weights(path, embedder="toy-1"), weights()
+    assert found.thresholds == given.thresholds
+    assert found.nets["online"].mean.tolist() == given.nets["online"].mean.tolist()
+    np.testing.assert_allclose(found.nets["online"].inner, given.nets["online"].inner, atol=2e-2)
+    np.testing.assert_allclose(found.learned, given.learned, atol=2e-2)
+
+
+def test_another_embedder_is_refused(path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="vectors of 'toy-1', not of 'other'"):
+        load_weights(path, embedder="other")
+
+
+@pytest.mark.parametrize("other", [{"features": 0}, {"names": {"online": ["given.lag1"]}}])
+def test_another_version_of_the_features_is_refused(path: Path, other: dict[str, object]) -> None:
+    beside = path.with_suffix(".json")
+    beside.write_text(json.dumps(json.loads(beside.read_text()) | other))
+    with pytest.raises(ConfigurationError, match=r"features.*train again"):
+        load_weights(path)
+
+
+@pytest.mark.parametrize("name", ["w.npz", "w.json"])
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"PK\x03\x04 no archive"])
+def test_broken_files_are_named(path: Path, name: str, content: bytes | None) -> None:
+    broken = path.with_name(name)
+    broken.unlink()
+    if content is not None:
+        broken.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=re.escape(str(path.parent))):
+        load_weights(path)
+
+
+def test_the_log_odds_of_a_mixture_are_a_weighted_mean() -> None:
+    features = Features(np.random.default_rng(8).normal(size=(5, 3)), np.zeros(5, dtype=np.bool_))
+    scales = np.zeros((2, 3), dtype=np.float32), np.ones((2, 3), dtype=np.float32)
+    parts = [
+        (rng.normal(size=(4, 6)).astype(np.float32), rng.normal(size=7).astype(np.float32))
+        for rng in (np.random.default_rng(1), np.random.default_rng(2))
+    ]
+
+    def odds(inner: Matrix, outer: Matrix) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        found = Network(*scales, inner, outer).probabilities(features)
+        return np.asarray(np.log(found / (1 - found)))
+
+    mixture = mix([(0.3, *parts[0]), (0.7, *parts[1])])
+    expected = 0.3 * odds(*parts[0]) + 0.7 * odds(*parts[1])
+    np.testing.assert_allclose(odds(*mixture), expected, rtol=1e-4)
+
+
+def test_the_packaged_weights_fit_the_packaged_embedder() -> None:
+    load_weights(embedder=default_embedder().fingerprint)
+    size = PACKAGED.stat().st_size
+    assert size < 100_000

@@ -1,0 +1,138 @@
+"""What an arbiter says decides what is split, and nobody waits for it before a reply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from sessions import check_kept, kept, open_graph, tell, thread
+
+from roles import ScriptedResponder, TaggedSplitter, fake_roles
+from topicloom.evaluation.replay import session_of
+from topicloom.index.encoders import default_embedder
+from topicloom.roles.arbiter import ARBITER
+from topicloom.roles.base import Answer, Local
+from topicloom.roles.registry import Roles
+from topicloom.roles.splitter import EmbeddedSplitter, Splitter
+from topicloom.state.boundary import BoundaryQuestion
+from topicloom.state.session import Session
+from topicloom.storage.sessions import SessionStore
+
+CONFIG = thread()
+_TALK = (
+    "Write me a snake game in Python please, with a score and a speed that grows.",
+    "Add walls at the border and let the snake die when it hits them.",
+    "Now put it on a server so that my friends can play it.",
+    "Which provider is cheapest for a small VPS?",
+    "Set up nginx with a certificate for the domain.",
+    "My sister's birthday is next week, what could I give her?",
+    "She likes gardening and old maps.",
+    "How deep do I plant tulips?",
+    "Is compost any good for roses?",
+    "Back to the game: let the apples be red.",
+    "What is the capital of Peru?",
+    "How long is a flight from Madrid to Lima?",
+)
+TALK = (*_TALK, *(f"Once more: {text}" for text in _TALK))
+REPLY = "Sure. " + "Here is what I would do about it, step by step. " * 6
+PRESETS: dict[str, dict[str, Any]] = {
+    "trained": {},
+    "trained, wide": {"low": 0.05},
+    "spec": {"preset": "spec"},
+}
+
+
+@dataclass
+class Steadfast(Local[BoundaryQuestion, float]):
+    """An arbiter that always says the same, or fails."""
+
+    answer: float | Exception
+    questions: list[BoundaryQuestion] = field(default_factory=list)
+
+    def call(self, request: BoundaryQuestion) -> Answer[float]:
+        self.questions.append(request)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return Answer(self.answer)
+
+
+def roles_with(arbiter: Steadfast | None, splitter: Splitter | None = None) -> Roles:
+    """Roles with an arbiter; the splitter is the embedded one if none is given."""
+    splitter = splitter or EmbeddedSplitter(default_embedder())
+    roles = fake_roles(ScriptedResponder(otherwise=REPLY), splitter=splitter)
+    return roles.replace(ARBITER, arbiter)
+
+
+def held(folder: Path, roles: Roles, preset: str) -> tuple[Session, SessionStore]:
+    """The session and its storage after the talk."""
+    graph = open_graph(folder, roles, window=1_500, adsorber=PRESETS[preset])
+    tell(graph, CONFIG, *TALK)
+    session = session_of(graph, CONFIG)
+    store = kept(folder, session)
+    check_kept(store, session)
+    return session, store
+
+
+def homes_of(session: Session, store: SessionStore) -> dict[str, str]:
+    """The topic of each message that was split, by short ids."""
+    return {r.id: t.id for t in store.roster(session) for r in store.topic_records(t)}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_yes_and_no_give_different_topics(tmp_path: Path, preset: str) -> None:
+    """A message that is told apart leaves the topic before it; one that is not stays with it."""
+    topics: dict[float, int] = {}
+    for answer in (1.0, 0.0):
+        arbiter = Steadfast(answer)
+        home = homes_of(*held(tmp_path / str(answer), roles_with(arbiter), preset))
+        assert len(arbiter.questions) >= 5
+        for question in arbiter.questions:
+            number = 2 * TALK.index(question.request) + 1
+            together = home[f"m{number}"] == home[f"m{number - 1}"]
+            assert together == (answer > 0.5), question.request
+        topics[answer] = len(set(home.values()))
+    assert topics[0.0] > topics[1.0]
+
+
+def test_it_is_asked_where_something_is_split_and_nowhere_else(tmp_path: Path) -> None:
+    arbiter = Steadfast(0.0)
+    session, store = held(tmp_path, roles_with(arbiter), "trained, wide")
+    roles = [[c.role for c in receipt.calls] for receipt in store.receipts(session)]
+    assert [] != [r for r in roles if "arbiter" in r] != roles
+    for asked in (r for r in roles if "arbiter" in r):
+        first, last = asked.index("arbiter"), len(asked) - asked[::-1].index("arbiter")
+        assert set(asked[first:last]) == {"arbiter"}, "one batch"
+        assert asked[last] == "splitter"
+    assert sum(r.count("arbiter") for r in roles) == len(arbiter.questions)
+
+
+def test_where_it_fails_the_likelier_answer_stands(tmp_path: Path) -> None:
+    failing = Steadfast(RuntimeError("no such model"))
+    found = homes_of(*held(tmp_path / "failing", roles_with(failing), "trained"))
+    assert found == homes_of(*held(tmp_path / "none", roles_with(None), "trained"))
+    assert failing.questions
+
+
+def test_any_splitter_sees_its_rulings_as_segments(tmp_path: Path) -> None:
+    segments: dict[float, list[list[int]]] = {}
+    for answer in (1.0, 0.0):
+        splitter = TaggedSplitter()
+        held(tmp_path / str(answer), roles_with(Steadfast(answer), splitter), "trained")
+        segments[answer] = [list(request.segments) for request in splitter.requests]
+    assert segments[1.0] != segments[0.0]
+    assert sum(map(len, segments[1.0])) == sum(map(len, segments[0.0]))
+
+
+async def test_on_an_event_loop(tmp_path: Path) -> None:
+    arbiter = Steadfast(0.0)
+    graph = open_graph(tmp_path / "loop", roles_with(arbiter), window=1_500)
+    for text in TALK:
+        await graph.ainvoke({"messages": [HumanMessage(text)]}, CONFIG)
+    session = session_of(graph, CONFIG)
+    again = Steadfast(0.0)
+    expected = homes_of(*held(tmp_path / "thread", roles_with(again), "trained"))
+    assert homes_of(session, kept(tmp_path / "loop", session)) == expected
+    assert arbiter.questions == again.questions

@@ -1,0 +1,336 @@
+"""The contract of every embedder, and what each one is for."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.embeddings import Embeddings
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+
+from topicloom.graph.session import build_session_graph
+from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors
+from topicloom.index.encoders import ForeignEmbedder, MixedEmbedder, hashing_share, open_embedder
+from topicloom.index.hashing import CHUNK_TEXTS, HashingEmbedder
+from topicloom.index.minilm import MODEL_FOLDER, MODEL_SHA256, MiniLMEmbedder
+from topicloom.settings import Settings
+
+MINILM = MiniLMEmbedder()
+HASHING = HashingEmbedder()
+MIXED = MixedEmbedder(MINILM, HASHING)
+EMBEDDERS: dict[str, Embedder] = {
+    "minilm": MINILM,
+    "hashing": HASHING,
+    "mixed": MIXED,
+    "cached": CachedEmbedder(HashingEmbedder(256), size=3),
+}
+FINGERPRINTS = {
+    "minilm": "all-minilm-l6-v2-int8-2af9f1a6",
+    "hashing": "character-hashing-1-512",
+    "mixed": "mixed-1(all-minilm-l6-v2-int8-2af9f1a6,character-hashing-1-512)",
+    "cached": "character-hashing-1-256",
+}
+TEXTS = [
+    "How do I reset my password?",
+    "怎么重置密码?",
+    "",
+    "用 Python 写一个快速排序",
+    "a",
+    "Wo liegt der nächste Bahnhof, und wann fährt der Zug nach Köln?",
+    "비밀번호를 어떻게 재설정하나요?",
+    "no " * 600,
+    "How do I reset my password?",
+]
+ENGLISH = (
+    "How can I reset my password?",
+    "I forgot my login and have to recover the account",
+    "The soup needs more salt and a little lemon",
+)
+KNOWN_COLUMNS = [75, 206, 260, 306, 321, 365, 444, 472, 481]
+KNOWN_SIGNS = [-1, 1, 1, 1, 1, 1, -1, 1, -1]
+CHINESE = ("附近有什么好吃的火锅店", "推荐一家这边的火锅餐厅", "数据库连接超时怎么办")
+
+
+@pytest.fixture(params=EMBEDDERS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def embedder(name: str) -> Embedder:
+    return EMBEDDERS[name]
+
+
+def lengths(vectors: Vectors) -> Vectors:
+    return np.asarray(np.linalg.norm(vectors, axis=1), dtype=np.float32)
+
+
+def paraphrase_margin(embedder: Embedder, texts: Sequence[str]) -> float:
+    """How much closer the second text is to the first than the third is."""
+    first, second, third = embedder.embed(texts)
+    return float(first @ second - first @ third)
+
+
+class TestContract:
+    def test_shape_and_unit_rows(self, embedder: Embedder) -> None:
+        vectors = embedder.embed(TEXTS)
+        assert vectors.shape == (len(TEXTS), embedder.dimension)
+        assert vectors.dtype == np.float32
+        expected = [0.0 if text == "" else 1.0 for text in TEXTS]
+        assert lengths(vectors) == pytest.approx(expected, abs=1e-5)
+
+    def test_nothing_to_embed(self, embedder: Embedder) -> None:
+        assert embedder.embed([]).shape == (0, embedder.dimension)
+        assert not embedder.embed(["", " \n\t", "\x00", ""]).any()
+
+    def test_batch_equals_single(self, embedder: Embedder) -> None:
+        batch = embedder.embed(TEXTS)
+        single = np.concatenate([embedder.embed([text]) for text in TEXTS])
+        assert np.abs(batch - single).max() < 1e-4
+
+    def test_deterministic(self, embedder: Embedder) -> None:
+        assert np.array_equal(embedder.embed(TEXTS), embedder.embed(TEXTS))
+
+    def test_the_caller_may_change_the_result(self, embedder: Embedder) -> None:
+        before = embedder.embed(TEXTS[:2])
+        kept = before.copy()
+        before[:] = 7
+        assert np.allclose(embedder.embed(TEXTS[:2]), kept, atol=1e-6)
+
+    def test_fingerprint(self, name: str, embedder: Embedder) -> None:
+        assert embedder.fingerprint == FINGERPRINTS[name]
+
+    def test_odd_characters(self, embedder: Embedder) -> None:
+        odd = [
+            "a\x00b",
+            "cut \ud83d short",
+            "👩‍👩‍👧‍👦 family",
+            "[PAD] [CLS]",
+            "[SEP]",
+            "\u202e abc",
+        ]
+        assert lengths(embedder.embed(odd)) == pytest.approx([1.0] * len(odd), abs=1e-5)
+
+    @settings(max_examples=25, deadline=None)
+    @given(texts=st.lists(st.text(max_size=40), max_size=4))
+    def test_any_unicode(self, texts: list[str]) -> None:
+        for embedder in EMBEDDERS.values():
+            vectors = embedder.embed(texts)
+            assert vectors.shape == (len(texts), embedder.dimension)
+            assert np.all((np.abs(lengths(vectors) - 1) < 1e-4) | (lengths(vectors) == 0))
+
+    def test_threads(self, embedder: Embedder) -> None:
+        expected = embedder.embed(TEXTS[:6])
+        with ThreadPoolExecutor(4) as pool:
+            for vectors in pool.map(embedder.embed, [TEXTS[:6]] * 8):
+                assert np.allclose(vectors, expected, atol=1e-4)
+
+
+class TestMiniLM:
+    def test_paraphrases_are_nearer(self) -> None:
+        assert paraphrase_margin(MINILM, ENGLISH) > 0.3
+
+    def test_published_similarities(self) -> None:
+        texts = ("That is a happy person", "That is a happy dog", "That is a very happy person")
+        person, *others = MINILM.embed(texts)
+        assert [float(person @ other) for other in others] == pytest.approx(
+            [0.695, 0.943], abs=0.02
+        )
+
+    def test_long_text_is_truncated(self) -> None:
+        long = "harbour crane " * 150
+        first, second = MINILM.embed([long, long + "and an unrelated ending about baking bread"])
+        assert np.allclose(first, second, atol=1e-5)
+
+    def test_one_at_a_time_and_unsorted(self) -> None:
+        small = MiniLMEmbedder(threads=1, batch_size=1)
+        assert np.allclose(small.embed(TEXTS[:4]), MINILM.embed(TEXTS[:4]), atol=1e-4)
+
+    @pytest.mark.parametrize("option", ["threads", "batch_size"])
+    def test_options_are_checked(self, option: str) -> None:
+        with pytest.raises(ValueError, match=f"{option}=0"):
+            MiniLMEmbedder(**{option: 0})
+
+    def test_the_file_is_the_one_the_fingerprint_names(self) -> None:
+        found = hashlib.sha256((MODEL_FOLDER / "minilm-int8.onnx").read_bytes()).hexdigest()
+        assert found == MODEL_SHA256
+
+    def test_nothing_heavy_is_imported_early(self) -> None:
+        code = (
+            "import sys; from topicloom.index.minilm import MiniLMEmbedder;"
+            "MiniLMEmbedder().embed(['']);"
+            "sys.exit(bool({'onnxruntime', 'tokenizers'} & set(sys.modules)))"
+        )
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+class TestHashing:
+    def test_paraphrases_are_nearer(self) -> None:
+        assert paraphrase_margin(HASHING, CHINESE) > 0.15
+        assert (
+            paraphrase_margin(HASHING, ["resetting passwords", "Reset the password", "soup"]) > 0.2
+        )
+
+    def test_known_values(self) -> None:
+        """The hash is the same in every process and on every machine."""
+        row = HASHING.embed(["密码 reset"])[0]
+        assert np.flatnonzero(row).tolist() == KNOWN_COLUMNS
+        assert np.sign(row[KNOWN_COLUMNS]).tolist() == KNOWN_SIGNS
+
+    def test_width_case_and_punctuation_do_not_matter(self) -> None:
+        one, other = HASHING.embed(["ＡＢＣ, 密码!", "abc。密码"])
+        assert one @ other == pytest.approx(1)
+
+    def test_order_of_words_matters_less_than_the_words(self) -> None:
+        one, swapped, other = HASHING.embed(["red green", "green red", "blue black"])
+        assert one @ swapped == pytest.approx(1)
+        assert abs(one @ other) < 0.3
+
+    def test_repetition_is_dampened(self) -> None:
+        one, other = HASHING.embed(["bread bread bread bread bread wine", "wine"])
+        assert one @ other > 0.25
+
+    def test_neighbours_in_a_batch_do_not_mix(self) -> None:
+        texts = [f"text {number} 文{number}" for number in range(CHUNK_TEXTS + 3)] + ["x" * 200_000]
+        batch = HASHING.embed(texts)
+        for row in (0, 1, CHUNK_TEXTS - 1, CHUNK_TEXTS, len(texts) - 1):
+            assert np.array_equal(batch[row], HASHING.embed([texts[row]])[0])
+
+    def test_dimension_is_checked(self) -> None:
+        with pytest.raises(ValueError, match="dimension=0"):
+            HashingEmbedder(0)
+
+
+class TestMixed:
+    @pytest.mark.parametrize("texts", [ENGLISH, CHINESE])
+    def test_paraphrases_are_nearer(self, texts: Sequence[str]) -> None:
+        assert paraphrase_margin(MIXED, texts) > 0.15
+
+    @pytest.mark.parametrize(
+        ("text", "share"),
+        [
+            ("plain English", 0.2),
+            ("", 0.2),
+            ("全是中文", 1.0),
+            ("第1个bug", 1.0),
+            ("ab中cd", 0.4667),
+        ],
+    )
+    def test_share_follows_the_script(self, text: str, share: float) -> None:
+        assert hashing_share(text) == pytest.approx(share, abs=1e-4)
+
+    def test_chinese_needs_no_model(self) -> None:
+        columns = MIXED.embed(["全是中文"])[0]
+        assert not columns[: MINILM.dimension].any()
+        assert np.allclose(columns[MINILM.dimension :], HASHING.embed(["全是中文"])[0])
+
+    def test_scripts_meet_only_in_shared_words(self) -> None:
+        chinese, english, named = MIXED.embed(
+            ["怎么部署服务", "how to roll out a service", "Kubernetes 怎么部署服务"]
+        )
+        kubernetes = MIXED.embed(["Kubernetes"])[0]
+        assert abs(chinese @ english) < 0.1
+        assert named @ kubernetes > chinese @ kubernetes + 0.1
+
+
+class CountingEmbedder(HashingEmbedder):
+    """Records what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.asked: list[list[str]] = []
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.asked.append(list(texts))
+        return super().embed(texts)
+
+
+class TestCached:
+    def test_asks_once(self) -> None:
+        inner = CountingEmbedder()
+        cached = CachedEmbedder(inner)
+        cached.embed(["a", "b", "a"])
+        cached.embed(["b", "c"])
+        cached.embed(["a", "c"])
+        assert inner.asked == [["a", "b"], ["c"]]
+
+    def test_forgets_the_least_recently_used(self) -> None:
+        inner = CountingEmbedder()
+        cached = CachedEmbedder(inner, size=2)
+        for text in ("a", "b", "a", "c", "a", "b"):
+            cached.embed([text])
+        assert inner.asked == [["a"], ["b"], ["c"], ["b"]]
+
+    def test_size_is_checked(self) -> None:
+        with pytest.raises(ValueError, match="size=0"):
+            CachedEmbedder(HASHING, size=0)
+
+
+class Counted(Embeddings):
+    """An application's own: letters counted, by one of two calls at a time."""
+
+    def __init__(self, model: str = "letters-1") -> None:
+        self.model = model
+        self.embedded: list[str] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.embedded += texts
+        return [[3.0 * text.count(letter) for letter in "abcde"] + [1.0] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        raise AssertionError("documents and queries are embedded alike")
+
+
+class TestForeign:
+    def test_unit_rows_of_what_says_anything(self) -> None:
+        embedder = ForeignEmbedder(Counted())
+        vectors = embedder.embed(["bad cab", "", " \n", "\x00", "zzz"])
+        assert vectors.shape == (5, embedder.dimension) == (5, 6)
+        assert lengths(vectors) == pytest.approx([1, 0, 0, 0, 1], abs=1e-6)
+        assert embedder.embed([]).shape == (0, 6)
+
+    def test_odd_and_long_texts(self) -> None:
+        theirs = Counted()
+        ForeignEmbedder(theirs).embed(["cut \ud83d short", "a" * 100_000])
+        assert theirs.embedded[-2] == "cut ? short"
+        assert len(theirs.embedded[-1]) < 10_000
+
+    def test_the_model_is_in_the_fingerprint(self) -> None:
+        one, other = (ForeignEmbedder(Counted(name)).fingerprint for name in ("x-1", "x-2"))
+        assert (one, other) == ("Counted:x-1/6", "Counted:x-2/6")
+        assert ForeignEmbedder(Counted(), "mine").fingerprint == "mine/6"
+        assert ForeignEmbedder(Counted("")).fingerprint == "Counted/6"
+
+    def test_it_is_chosen_and_cached(self) -> None:
+        theirs = Counted()
+        chosen = open_embedder(theirs)
+        assert theirs.embedded == []
+        chosen.embed(["bad", "cab", "bad"])
+        chosen.embed(["cab"])
+        assert sorted(t for t in theirs.embedded if t != "a") == ["bad", "cab"]
+
+    def test_an_embedder_is_taken_as_it_is(self) -> None:
+        assert open_embedder(HASHING) is HASHING
+
+
+def test_a_graph_searches_with_the_embeddings_of_the_application(tmp_path: Path) -> None:
+    theirs = Counted()
+    graph = build_session_graph(
+        settings=Settings(folder=tmp_path, window=1_500, fsync=False), embedder=theirs
+    ).compile(checkpointer=InMemorySaver())
+    config: RunnableConfig = {"configurable": {"thread_id": "s"}}
+    for number in range(12):
+        text = f"Note number {number} on the cabbage beds: " + "water them every day. " * 8
+        graph.invoke({"messages": [HumanMessage(text)]}, config)
+    assert any("cabbage beds" in text for text in theirs.embedded)
+    assert list(tmp_path.rglob("vectors-Counted*letters-1*"))

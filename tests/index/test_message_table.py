@@ -1,0 +1,247 @@
+"""The index of a session that lives: kept up to date it finds what one made anew finds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langgraph.store.memory import InMemoryStore
+
+from topicloom.index.bm25 import LexicalIndex
+from topicloom.index.embedder import Vectors
+from topicloom.index.hashing import HashingEmbedder
+from topicloom.index.session_index import SessionIndex
+from topicloom.index.time_expressions import Days
+from topicloom.index.vectors import block_vectors
+from topicloom.state.blocks import blocks_of
+from topicloom.state.lifecycle import archived, divided
+from topicloom.state.records import Record
+from topicloom.state.session import Session
+from topicloom.state.topics import Topic
+from topicloom.storage.references import merge_topics
+from topicloom.storage.sessions import SessionStore
+from topicloom.storage.stores import StoreStorage
+
+WORDS = "雨 茶 山 海 书 琴".split()
+QUERIES = ("user: 雨", "茶和山第3次", "nothing")
+
+
+class Rounded(HashingEmbedder):
+    """Its vectors are what is stored of them: ranks would differ by the rest."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return super().embed(texts).astype(np.float16).astype(np.float32)
+
+
+@dataclass
+class Life:
+    """A session whose topics grow, divide, merge and are archived, and an index kept up to date."""
+
+    store: SessionStore = field(
+        default_factory=lambda: SessionStore(StoreStorage(InMemoryStore()).open("s"))
+    )
+    session: Session = field(default_factory=lambda: Session(id="s"))
+    made: int = 0
+    said: int = 0
+    past: list[Session] = field(default_factory=list)
+    index: SessionIndex = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.index = self.fresh()
+
+    def fresh(self) -> SessionIndex:
+        return SessionIndex(Rounded(16), self.store.log, 60)
+
+    def open(self, choice: int) -> Topic | None:
+        topics = [t for t in self.store.roster(self.session).open() if t.count]
+        return topics[choice % len(topics)] if topics else None
+
+    def new(self, **more: str) -> Topic:
+        self.made += 1
+        name = f"{WORDS[self.made % 6]}{self.made}"
+        return Topic(id=f"t{self.made}", name=name, **more)
+
+    def messages(self, count: int) -> list[Record]:
+        first = self.said + 1
+        self.said += count
+        return [
+            Record(
+                seq=n,
+                role="user" if n % 2 else "assistant",
+                text=f"{WORDS[(n + len(self.past)) % 6]}第{n}次",
+                time=f"2026-03-{1 + n % 28:02}T09:00:00+00:00",
+            )
+            for n in range(first, self.said + 1)
+        ]
+
+    def grow(self, choice: int) -> None:
+        topic = self.open(choice) if choice % 3 else None
+        blocks = blocks_of(self.messages(2))
+        self.save(self.store.move(topic or self.new(), blocks))
+
+    def divide(self, choice: int) -> None:
+        topic = self.open(choice)
+        if topic is None or topic.count < 4:
+            return
+        blocks = blocks_of(self.store.topic_records(topic))
+        parts = [blocks[::2], blocks[1::2]]
+        heirs = [self.store.move(self.new(parent=topic.id), part) for part in parts]
+        self.save(divided(topic, ()), *heirs)
+
+    def merge(self, choice: int) -> None:
+        one, other = self.open(choice), self.open(choice + 1)
+        if one is not None and other is not None and one.id != other.id:
+            self.session, _ = merge_topics(self.store, self.session, one, other)
+
+    def archive(self, choice: int) -> None:
+        topic = self.open(choice)
+        if topic is not None:
+            self.save(archived(topic, (), "2026-03"))
+
+    def remember(self, choice: int) -> None:
+        self.past.append(self.session)
+
+    def back(self, choice: int) -> None:
+        """To an older checkpoint: what is said from there on has numbers that were given before."""
+        if self.past:
+            self.session = self.past[choice % len(self.past)]
+            self.said = sum(t.count for t in self.store.roster(self.session))
+
+    def save(self, *topics: Topic) -> None:
+        self.session = self.store.save_topics(self.session, topics)
+
+    def check(self) -> None:
+        made_anew = self.fresh()
+        for index in (self.index, made_anew):
+            index.update(self.store.roster(self.session), self.store.topic_records)
+        for query in QUERIES:
+            kept, anew = self.index.search(query), made_anew.search(query)
+            assert kept.weights == pytest.approx(anew.weights, abs=1e-4)
+            assert kept.topics == pytest.approx(anew.topics, abs=1e-3)
+
+
+STEPS = ("grow", "grow", "grow", "divide", "merge", "archive", "remember", "back")
+steps = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 9)), max_size=14)
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps)
+def test_kept_up_to_date_it_finds_what_one_made_anew_finds(steps: list[tuple[str, int]]) -> None:
+    life = Life()
+    for step, choice in steps:
+        getattr(life, step)(choice)
+        life.check()
+
+
+def prepared() -> Life:
+    """Rain in t1 and tea in t2, which is archived."""
+    life = Life()
+    for choice in (0, 3):
+        life.grow(choice)
+    life.archive(1)
+    life.check()
+    return life
+
+
+def test_what_is_archived_is_found_by_those_who_ask_for_it_only() -> None:
+    index = prepared().index
+    assert set(index.search("茶").topics) == {"t1"}
+    assert set(index.search("茶", include_archived=True).topics) == {"t1", "t2"}
+
+
+def test_messages_of_the_days_asked_for_come_first() -> None:
+    index = prepared().index
+    day = Days(date(2026, 3, 3), date(2026, 3, 3))
+    assert next(iter(index.search("山 海", day).weights)) == "m2"
+    assert index.search("山 海", day).weights["m2"] == 1
+    elsewhere = Days(date(2020, 1, 1), date(2020, 12, 31))
+    assert index.search("山 海", elsewhere) == index.search("山 海")
+
+
+def test_affinity_is_the_best_three_of_a_topic_less_the_mean_of_all() -> None:
+    life = prepared()
+    for choice in (3, 1, 1, 3):
+        life.grow(choice)
+    life.check()
+    roster = life.store.roster(life.session)
+    blocks = blocks_of(life.messages(4))
+    asked = block_vectors(blocks, Rounded(16))
+    said = {
+        t.id: Rounded(16).embed([r.line for r in life.store.topic_records(t)])
+        for t in roster
+        if t.count
+    }
+    assert max(map(len, said.values())) > 3
+    everything = np.concatenate(list(said.values()))
+    found = life.index.affinity(blocks)
+    assert set(found) == set(said)
+    for topic, rows in said.items():
+        cosines = np.sort(rows @ asked.T, axis=0)
+        expected = cosines[-3:].mean(axis=0) - (everything @ asked.T).mean(axis=0)
+        assert found[topic] == pytest.approx(expected, abs=1e-5)
+    assert life.fresh().affinity(blocks) == {}
+
+
+def test_affinity_is_the_same_a_block_at_a_time() -> None:
+    life = prepared()
+    life.grow(3)
+    blocks = blocks_of(life.messages(8))
+    whole = life.index.affinity(blocks)
+    assert len(blocks) > 3
+    for place, block in enumerate(blocks):
+        for topic, near in life.index.affinity([block]).items():
+            assert near == pytest.approx(whole[topic][place : place + 1], abs=1e-6)
+
+
+def test_blocks_are_drawn_to_the_topics_whose_centroids_are_nearest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    life = prepared()
+    for choice in (3, 1, 1, 3):
+        life.grow(choice)
+    blocks = blocks_of(life.messages(4))[:1]
+    everywhere = life.index.affinity(blocks)
+    monkeypatch.setattr("topicloom.index.centroids._NEAREST", 1)
+    drawn = life.index.affinity(blocks)
+    assert len(drawn) == 1 < len(everywhere)
+    for topic, near in drawn.items():
+        assert near == pytest.approx(everywhere[topic], abs=1e-6)
+
+
+def test_back_at_an_older_checkpoint_only_what_changed_since_is_taken_in_anew() -> None:
+    life = prepared()
+    life.remember(0)
+    life.grow(1)  # t1 grows
+    life.grow(3)  # t3 is new
+    life.check()
+    life.back(0)
+    life.grow(3)
+    read: list[tuple[str, int]] = []
+
+    def reading(topic: Topic, start: int) -> list[Record]:
+        read.append((topic.id, start))
+        return life.store.topic_records(topic, start)
+
+    life.index.update(life.store.roster(life.session), reading)
+    assert sorted(read) == [("t1", 0), ("t4", 0)]
+    life.check()
+
+
+@given(said=st.lists(st.sampled_from(WORDS), min_size=1, max_size=30), cut=st.integers(0, 30))
+def test_words_that_were_cut_off_were_never_there(said: list[str], cut: int) -> None:
+    index, shorter = LexicalIndex(), LexicalIndex()
+    for number, word in enumerate(said):
+        index.add("user", f"{word} {number}")
+        if number < cut:
+            shorter.add("user", f"{word} {number}")
+    index.cut(cut)
+    assert len(index) == len(shorter)
+    for query in (*WORDS, "3"):
+        (one, held), (other, same) = index.scores(query), shorter.scores(query)
+        assert one.tolist() == other.tolist()
+        assert held == same

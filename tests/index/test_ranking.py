@@ -1,0 +1,147 @@
+"""What comes first for a query: words, surroundings, price, and who is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topicloom.index.ranking import Messages, asked_first, rank, weights_for, words_of_day
+
+
+def talk(
+    count: int,
+    *,
+    costs: Sequence[float] | None = None,
+    names: Sequence[str] = ("",),
+    speaker: Sequence[int] | None = None,
+    users: Sequence[int] = (),
+    days: Sequence[str] | None = None,
+) -> Messages:
+    return Messages(
+        costs=np.array(costs or [20.0] * count),
+        from_user=np.array([float(i in users) for i in range(count)]),
+        days=[words_of_day(day) for day in days or [""] * count],
+        day=np.arange(count),
+        names=names,
+        speaker=np.array(speaker or [i % len(names) for i in range(count)]),
+    )
+
+
+def peaks(count: int, *places: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    scores = np.zeros(count)
+    scores[list(places)] = 1.0
+    return scores
+
+
+def first(priority: np.ndarray[tuple[int], np.dtype[np.float64]]) -> int:
+    return int(priority.argmax())
+
+
+class TestDialogue:
+    def test_what_is_found_comes_first(self) -> None:
+        assert first(rank("q", peaks(40, 17), peaks(40, 17), talk(40))) == 17
+
+    def test_what_stands_beside_it_comes_next(self) -> None:
+        order = np.argsort(-rank("q", peaks(40, 17), peaks(40, 17), talk(40)))
+        assert {int(i) for i in order[1:3]} == {16, 18}
+
+    def test_of_two_alike_the_shorter_comes_first(self) -> None:
+        costs = [20.0] * 40
+        costs[30] = 400.0
+        priority = rank("q", peaks(40, 10, 30), peaks(40, 10, 30), talk(40, costs=costs))
+        assert priority[10] > priority[30]
+
+    def test_of_two_alike_the_one_who_is_named_comes_first(self) -> None:
+        messages = talk(40, names=("Ann", "Ben"))
+        priority = rank("What did Ben bake?", peaks(40, 10, 31), peaks(40, 10, 31), messages)
+        assert priority[31] > priority[10]
+
+    def test_a_chinese_name_is_seen_within_a_sentence(self) -> None:
+        messages = talk(40, names=("李雷", "王芳"))
+        priority = rank("王芳说她去了哪里", peaks(40, 10, 31), peaks(40, 10, 31), messages)
+        assert priority[31] > priority[10]
+
+    def test_what_i_said_is_mine(self) -> None:
+        messages = talk(40, users=range(0, 40, 2))
+        scores = peaks(40, 10, 31)
+        mine, yours = "When did I book the hall?", "What did you suggest for the hall?"
+        assert np.diff(rank(mine, scores, scores, messages)[[31, 10]]) > 1
+        assert np.diff(rank(yours, scores, scores, messages)[[31, 10]]) < 1
+
+    def test_a_day_that_is_named_counts(self) -> None:
+        days = ["2026-05-06"] * 20 + ["2026-05-07"] * 20
+        scores = peaks(40, 10, 30)
+        priority = rank("What did she say on 7 May?", scores, scores, talk(40, days=days))
+        assert priority[30] > priority[10]
+
+
+class TestMeeting:
+    def test_more_than_two_with_a_part_make_a_meeting(self) -> None:
+        of_two = talk(60, names=("Ann", "Ben"))
+        of_three = talk(60, names=("Ann", "Ben", "Cem"))
+        assert weights_for(of_three) != weights_for(of_two) == weights_for(talk(60))
+
+    def test_who_puts_in_a_word_makes_no_meeting(self) -> None:
+        speaker = [0, 1] * 29 + [2, 0]
+        assert weights_for(talk(60, names=("Ann", "Ben", "Cem"), speaker=speaker)) == weights_for(
+            talk(60)
+        )
+
+    def test_speakers_without_names_make_none(self) -> None:
+        assert weights_for(talk(60, names=("", "Ann", "Ben"))) == weights_for(talk(60))
+
+    def test_a_passage_that_is_about_it_comes_before_a_single_word_elsewhere(self) -> None:
+        scores = peaks(90, 10, *range(50, 60, 2))
+        names = ("Ann", "Ben", "Cem")
+        assert 50 <= first(rank("q", scores, scores, talk(90, names=names))) < 60
+
+    def test_the_short_ones_between_are_worth_more_than_others(self) -> None:
+        """A nod belongs to what it stands in, though its own words say nothing."""
+        costs = [20.0, 3.0] * 45
+        scores = peaks(90, *range(50, 60, 2))
+        priority = rank("q", scores, scores, talk(90, costs=costs, names=("Ann", "Ben", "Cem")))
+        assert min(priority[51:59:2]) > max(priority[1:40])
+
+
+_SCORES = st.floats(0, 1, allow_nan=False)
+
+
+@given(
+    st.lists(
+        st.tuples(_SCORES, _SCORES, st.integers(1, 5_000), st.integers(0, 3)),
+        min_size=1,
+        max_size=30,
+    ),
+    st.text(max_size=30),
+)
+def test_every_message_gets_a_finite_priority(
+    rows: list[tuple[float, float, int, int]], query: str
+) -> None:
+    cosine, lexical, costs, speaker = zip(*rows, strict=True)
+    messages = talk(
+        len(rows),
+        costs=[float(c) for c in costs],
+        names=("", "Ann", "Ben", "王芳"),
+        speaker=speaker,
+        users=range(0, len(rows), 2),
+        days=["2026-05-06"] * len(rows),
+    )
+    priority = rank(query, np.array(cosine), np.array(lexical), messages)
+    assert priority.shape == (len(rows),)
+    assert np.isfinite(priority).all()
+
+
+class TestDaysThatAreAskedFor:
+    BEST = np.array([5, 0, 1, 4, 2, 3])
+
+    def test_their_messages_come_first_and_every_topic_has_its_say(self) -> None:
+        asked = np.array([True, True, True, True, False, False])
+        topics = np.array([1, 1, 1, 2, 2, 3])
+        assert asked_first(self.BEST, asked, topics).tolist() == [0, 3, 1, 2, 5, 4]
+
+    def test_without_any_the_order_stays(self) -> None:
+        nothing = np.zeros(6, dtype=np.bool_)
+        assert asked_first(self.BEST, nothing, np.ones(6, dtype=int)).tolist() == list(self.BEST)
