@@ -17,12 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from langgraph.checkpoint.sqlite import SqliteSaver
-from talk import Echo, said
 
 from topicloom import Settings, build_session_graph
 from topicloom.perception.defaults import default_embedder
 from topicloom.roles.embedded import embedded_roles
 from topicloom.state.activation import ActivationPolicy
+from topicloom_lab.talk import Echo, said
 
 TURNS, MEASURED = 300, 60
 

@@ -15,9 +15,8 @@ from openai_server import OpenAIServer, Reply
 from rich.console import Console
 
 from topicloom.cli import main
-from topicloom.cli.chat import Chat
-from topicloom.cli.talk import Talk, remark_of
-from topicloom.cli.workplace import thread, workplace_in
+from topicloom.cli.chat import Chat, Talk, remark_of
+from topicloom.cli.context import context_in, thread
 from topicloom.graph.session import build_session_graph
 from topicloom.perception.defaults import default_embedder
 from topicloom.roles.base import ReplyRequest
@@ -123,7 +122,7 @@ class Moody:
 
 def test_a_reply_that_fails_does_not_end_the_chat(tmp_path: Path) -> None:
     settings = Settings(reply_attempts=1, fsync=False, folder=tmp_path)
-    place = workplace_in(tmp_path, settings)
+    place = context_in(tmp_path, settings)
     roles = replace(embedded_roles(default_embedder()), responder=Moody(2))
     builder = build_session_graph(settings=settings, roles=roles, storage=place.storage)
     screen = io.StringIO()

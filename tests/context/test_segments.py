@@ -15,9 +15,9 @@ from topicloom.context.segments import (
     SummaryManager,
     newest_that_fit,
 )
-from topicloom.evaluation.budget import BudgetCounter
 from topicloom.state.blocks import blocks_of
 from topicloom.state.records import Record, text_of
+from topicloom_lab.asking import BudgetCounter
 
 COUNTER = BudgetCounter()
 

@@ -37,13 +37,13 @@ from roles import (
     fake_roles,
 )
 from topicloom.context.domain import Domain
-from topicloom.evaluation.replay import Graph
 from topicloom.graph.domain import World
 from topicloom.graph.parts import Parts, make_parts
 from topicloom.graph.session import build_session_graph, wired
 from topicloom.nodes.workspace import Workspaces
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom.perception.index import Hits, SessionIndex
+from topicloom.recordings.replay import Graph
 from topicloom.roles.choice import Models
 from topicloom.roles.team import Roles
 from topicloom.settings import Settings

@@ -20,7 +20,7 @@ from roles import ScriptedResponder, calling, fake_roles
 from topicloom import build_session_graph
 from topicloom.context.domain import Domain
 from topicloom.errors import ConfigurationError, InputError, ReplyError
-from topicloom.evaluation.replay import session_of
+from topicloom.recordings.replay import session_of
 from topicloom.state.document import Document
 from topicloom.storage.files import FileStorage
 

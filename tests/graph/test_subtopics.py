@@ -28,11 +28,11 @@ from topicloom.context.opening import Openings
 from topicloom.context.options import TurnOptions
 from topicloom.context.tokens import EstimatingCounter
 from topicloom.context.windows import reader_messages
-from topicloom.evaluation.replay import Graph, session_of
 from topicloom.nodes.sizes import TranscriptSizes
 from topicloom.nodes.workspace import Workspace
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom.perception.index import SessionIndex
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.roles.base import Answer, Local, ReadRequest, SplitRequest
 from topicloom.roles.embedded import embedded_roles
 from topicloom.state.blocks import blocks_of
