@@ -11,8 +11,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from topicloom_lab.caching.measure import (
     CacheRule,
-    Part,
     Prices,
+    PromptPart,
     SentPrompt,
     Served,
     measure,
@@ -29,8 +29,8 @@ from topicloom_lab.caching.rules import (
 )
 
 
-def part(name: str, tokens: int = 1_000) -> Part:
-    return Part(name, tokens)
+def part(name: str, tokens: int = 1_000) -> PromptPart:
+    return PromptPart(name, tokens)
 
 
 def sent(
@@ -57,8 +57,8 @@ class TestOpenAIBefore56:
 
     def test_the_beginning_of_a_part_counts(self) -> None:
         rule = OpenAIRule()
-        one = SentPrompt("main", 0, (Part("x" * 4_000 + "one", 2_000),))
-        two = SentPrompt("main", 1, (Part("x" * 4_000 + "two", 2_000),))
+        one = SentPrompt("main", 0, (PromptPart("x" * 4_000 + "one", 2_000),))
+        two = SentPrompt("main", 1, (PromptPart("x" * 4_000 + "two", 2_000),))
         assert reads(rule, one, two) == [0, 1_024 + 7 * 128]
 
     def test_any_earlier_prompt_counts_not_just_the_last(self) -> None:

@@ -10,18 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicloom_lab.comparison.figure_style import apart
-from topicloom_lab.comparison.measures import Asked
+from topicloom_lab.comparison.measures import QuestionResult
 from topicloom_lab.comparison.report import lead_table, recall_table, report_text, write_report
 from topicloom_lab.comparison.results import Cell, Results
 from topicloom_lab.comparison.summary import Lead, best_other, recall_lines, summaries, table
 
 
-def asked(name: str, found: int, **more: object) -> Asked:
+def asked(name: str, found: int, **more: object) -> QuestionResult:
     """A question with four pieces of evidence, some of them found."""
     ids = ("a", "b", "c", "d")
     row = {"question": name, "category": name[0], "evidence": ids, "found": ids[:found]}
     cost = {"answer_in": found > 2, "tokens": 90, "messages": 1, "originals": found}
-    return Asked.model_validate({**row, **cost, "seconds": 0.01, "cpu_seconds": 0.01, **more})
+    return QuestionResult.model_validate(
+        {**row, **cost, "seconds": 0.01, "cpu_seconds": 0.01, **more}
+    )
 
 
 def cell(strategy: str, budget: int, *found: int, **more: object) -> Cell:

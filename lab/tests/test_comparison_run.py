@@ -17,7 +17,7 @@ from topicloom_lab.comparison.config import EXAMPLE, Comparison, read_comparison
 from topicloom_lab.comparison.results import Key, Results
 from topicloom_lab.comparison.run import open_cells, run_comparison
 from topicloom_lab.comparison.trial import Bench, Trial
-from topicloom_lab.strategies.catalogue import STRATEGIES, Recipe
+from topicloom_lab.strategies.catalogue import STRATEGIES, StrategyEntry
 
 BENCH = Bench(HashingEmbedder(256), "c0de")
 NAMES = ("last", "bm25", "langchain-summary")
@@ -115,7 +115,7 @@ class Broken:
 
 class TestFailures:
     def test_a_strategy_that_raises_costs_its_cells_only(self, tmp_path: Path) -> None:
-        recipe = Recipe("last", "place", "raises", lambda _: Broken())  # type: ignore[arg-type,return-value]
+        recipe = StrategyEntry("last", "place", "raises", lambda _: Broken())  # type: ignore[arg-type,return-value]
         trial = Trial("t", talk(), talk().questions, BENCH)
         cells = trial.run(recipe, [100, 200])
         assert [c.failure for c in cells] == ["RuntimeError: out of order"] * 2

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicloom_lab.comparison.measures import (
-    Asked,
+    QuestionResult,
     answer_stands_in,
     answer_words,
     evidence_in,
@@ -16,10 +16,12 @@ from topicloom_lab.comparison.measures import (
 )
 
 
-def asked(**more: object) -> Asked:
+def asked(**more: object) -> QuestionResult:
     row = {"question": "q", "category": "", "evidence": ("a", "b"), "found": ("a",)}
     cost = {"answer_in": None, "tokens": 1, "messages": 1, "originals": 1}
-    return Asked.model_validate({**row, **cost, "seconds": 0.0, "cpu_seconds": 0.0, **more})
+    return QuestionResult.model_validate(
+        {**row, **cost, "seconds": 0.0, "cpu_seconds": 0.0, **more}
+    )
 
 
 def test_recall_is_the_share_that_was_found() -> None:

@@ -10,12 +10,12 @@ from langchain_core.messages import AIMessage, HumanMessage
 from openai_server import OpenAIServer, Reply
 from talks import talk
 
+from topicloom.perception.embeddings import LangChainEmbeddings
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom.roles.models import open_model
-from topicloom_lab.strategies import STRATEGIES, Desk, Strategy
+from topicloom_lab.strategies import STRATEGIES, Strategy, StrategyOptions
 from topicloom_lab.strategies.adapters import (
     ExtractiveChatModel,
-    LangChainEmbeddings,
     context_of,
     tokens_of,
 )
@@ -37,7 +37,7 @@ def peer(
     chat = None
     if server is not None:
         chat = open_model("openai:gpt-4o", base_url=server.base_url, api_key="test", max_retries=0)
-    return recipe.make(Desk(EMBEDDER, folder, 400, "en", chat))
+    return recipe.make(StrategyOptions(EMBEDDER, folder, 400, "en", chat))
 
 
 @pytest.mark.parametrize("name", SUMMARIES)
@@ -78,7 +78,7 @@ def test_mem0_finds_by_its_own_search_and_writes_where_it_may(tmp_path: Path) ->
 def test_a_store_ranks_as_its_vectors_do(tmp_path: Path) -> None:
     asked = "What did the tax of visit 11 come to?"
     by_store = peer("langgraph-store", tmp_path)
-    by_vectors = STRATEGIES["dense"].make(Desk(EMBEDDER, tmp_path, 300))
+    by_vectors = STRATEGIES["dense"].make(StrategyOptions(EMBEDDER, tmp_path, 300))
     by_store.feed(TALK.messages)
     by_vectors.feed(TALK.messages)
     assert by_store.context(asked, 300).sources == by_vectors.context(asked, 300).sources

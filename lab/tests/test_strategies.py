@@ -15,9 +15,9 @@ from talks import talk
 from topicloom.context.tokens import budget_tokens
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom.recordings.conversations import RecordedMessage, load_conversations
-from topicloom_lab.strategies import STRATEGIES, Context, Desk, Strategy
+from topicloom_lab.strategies import STRATEGIES, Context, Strategy, StrategyOptions
 from topicloom_lab.strategies.base import line_of, quoted_in
-from topicloom_lab.strategies.search import Lexical, Mixed, Pairs, Search, quoted
+from topicloom_lab.strategies.search import Lexical, Mixed, Pairs, SearchStrategy, quoted
 
 DATA = Path(os.environ.get("TOPICLOOM_DATA", Path(__file__).parents[3] / "shared" / "data"))
 EMBEDDER = HashingEmbedder(256)
@@ -25,8 +25,8 @@ TALK = talk()
 HERE = [recipe.name for recipe in STRATEGIES.values() if recipe.missing is None]
 
 
-def desk(folder: Path, budget: int = 400) -> Desk:
-    return Desk(EMBEDDER, folder, budget)
+def desk(folder: Path, budget: int = 400) -> StrategyOptions:
+    return StrategyOptions(EMBEDDER, folder, budget)
 
 
 @pytest.fixture(params=HERE)
@@ -137,7 +137,10 @@ class TestSearch:
         assert set(context.sources) <= {str(n) for n in ranked}
 
     def test_feeding_in_parts_changes_nothing(self) -> None:
-        whole, parts = Search(Lexical(previous=True)), Search(Lexical(previous=True))
+        whole, parts = (
+            SearchStrategy(Lexical(previous=True)),
+            SearchStrategy(Lexical(previous=True)),
+        )
         whole.feed(TALK.messages)
         for begin in range(0, len(TALK.messages), 7):
             parts.feed(TALK.messages[begin : begin + 7])

@@ -16,14 +16,14 @@ from topicloom.perception.boundary.lookahead import RETROSPECTIVE_NAMES
 from topicloom.perception.boundary.model import BoundaryModel
 from topicloom.perception.hashing import HashingEmbedder
 from topicloom_lab.segmentation import load_dialogues
-from topicloom_lab.training.boundary import Figures, train_boundary
+from topicloom_lab.training.boundary import TrainingFigures, train_boundary
 from topicloom_lab.training.corpus import read_corpus, shared_segments
-from topicloom_lab.training.nets import PLAIN, Recipe
+from topicloom_lab.training.nets import PLAIN, NetRecipe
 from topicloom_lab.training.projection import fit_projection, scatters
 from topicloom_lab.training.thresholds import GRID, Trials
 
 EMBEDDER = HashingEmbedder(64)
-RECIPE = Recipe(nets=1, hidden=4, epochs=20, decay=0.01)
+RECIPE = NetRecipe(nets=1, hidden=4, epochs=20, decay=0.01)
 SUBJECTS = {
     "tea": ("leaf", "pot", "brew", "cup"),
     "car": ("tyre", "road", "fuel", "brake"),
@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def train(folder: Path, out: Path, said: list[str] | None = None) -> Figures:
+def train(folder: Path, out: Path, said: list[str] | None = None) -> TrainingFigures:
     report = said.append if said is not None else lambda _: None
     return train_boundary(folder, out, seed=7, report=report, embedder=EMBEDDER, recipe=RECIPE)
 

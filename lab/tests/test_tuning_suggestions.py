@@ -1,4 +1,4 @@
-"""Figures, suggestions, and what recall takes of prompts."""
+"""LogFigures, suggestions, and what recall takes of prompts."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from openai_server import OpenAIServer, Reply
 from rich.console import Console
 
 from topicloom.cli import main
-from topicloom.cli.chat import Chat, Talk, remark_of
+from topicloom.cli.chat import ChatTurns, TerminalChat, remark_of
 from topicloom.cli.context import context_in, thread
 from topicloom.graph.session import build_session_graph
 from topicloom.perception.defaults import default_embedder
@@ -127,8 +127,8 @@ def test_a_reply_that_fails_does_not_end_the_chat(tmp_path: Path) -> None:
     builder = build_session_graph(settings=settings, roles=roles, storage=place.storage)
     screen = io.StringIO()
     console = Console(file=screen, width=200)
-    talk = Talk(builder.compile(checkpointer=InMemorySaver()), thread("x"), console)
-    chat = Chat(place, talk, console)
+    talk = ChatTurns(builder.compile(checkpointer=InMemorySaver()), thread("x"), console)
+    chat = TerminalChat(place, talk, console)
     assert all(map(chat.take, ("hello", "/retry", "/retry", "/transcript")))
     said = screen.getvalue()
     assert said.count("the line is dead") == 2

@@ -51,7 +51,7 @@ _DEED = re.compile(
 """What a speaker of a channel does ("=== anna shrugs"); joining and leaving are no deeds."""
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _CLOSING = "…"
-"""Stands for the message before which everything moves into topics."""
+"""Text of the message before which everything moves into topics."""
 
 
 class ThreadMessage(BaseModel):
@@ -188,20 +188,17 @@ def evaluate_threads(
     """
     for conversation in conversations:
         with TemporaryDirectory() as folder:
-            places = _places(conversation.recorded(), Path(folder), window)
+            labels = _feed(conversation.recorded(), Path(folder), window)
+        segments = tuple(label.segment for label in labels)
+        topics = tuple(label.topic for label in labels)
         gold = [message.thread for message in conversation.messages]
-        yield ThreadRow(
-            id=conversation.id,
-            segments=tuple(place.segment for place in places),
-            topics=tuple(place.topic for place in places),
-            as_they_come=_judged(gold, [place.segment for place in places]),
-            moved=_judged(gold, [place.topic for place in places]),
-        )
+        came, moved = _score(gold, segments), _score(gold, topics)
+        yield ThreadRow(conversation.id, segments, topics, came, moved)
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where the graph put a message."""
+class _Label:
+    """What the graph took a message to belong to."""
 
     segment: int
     """Number of the segment, as the message came."""
@@ -209,8 +206,8 @@ class _Place:
     """Id of the topic at the end; of the whole one, where it was divided."""
 
 
-def _places(messages: Sequence[RecordedMessage], folder: Path, window: int) -> list[_Place]:
-    """Where each message went; one without text is where the one before it is."""
+def _feed(messages: Sequence[RecordedMessage], folder: Path, window: int) -> list[_Label]:
+    """Feed a session; returns a label for each message, without text that of the one before it."""
     storage = FileStorage(folder, fsync=False)
     clock = RecordedClock.of(messages, lambda: datetime.now().astimezone())
     graph: Graph = build_session_graph(
@@ -222,36 +219,37 @@ def _places(messages: Sequence[RecordedMessage], folder: Path, window: int) -> l
     config: RunnableConfig = {"configurable": {"thread_id": "conversation"}}
     for message in (m for m in messages if m.text.strip()):
         clock.now = clock.after([message])
-        _hear(graph, config, as_message(message), TurnOptions(answer=False))
-    _hear(graph, config, HumanMessage(_CLOSING), TurnOptions(answer=False, keep_messages=0))
+        _record(graph, config, as_message(message), TurnOptions(answer=False))
+    _record(graph, config, HumanMessage(_CLOSING), TurnOptions(answer=False, keep_messages=0))
     session = session_of(graph, config)
-    found = _found(SessionStore(storage.open(session.id)), session)
-    places: list[_Place] = []
+    found = _label_moved(SessionStore(storage.open(session.id)), session)
+    labels: list[_Label] = []
     for message in messages:
-        places.append(found.get(message.id) or (places[-1] if places else _Place(0, "")))
-    return places
+        silent = labels[-1] if labels else _Label(0, "")
+        labels.append(found[message.id] if message.text.strip() else silent)
+    return labels
 
 
-def _hear(graph: Graph, config: RunnableConfig, message: BaseMessage, options: TurnOptions) -> None:
+def _record(
+    graph: Graph, config: RunnableConfig, message: BaseMessage, options: TurnOptions
+) -> None:
     graph.invoke({"messages": [message]}, config, context=options, durability="exit")
 
 
-def _found(store: SessionStore, session: Session) -> dict[str | None, _Place]:
-    """Where messages are that were moved, by the ids that they came with."""
-    records = store.records(session)
-    segments = dict(
-        zip((r.seq for r in records), accumulate(r.opens for r in records), strict=True)
-    )
-    topics = store.roster(session).topics
+def _label_moved(store: SessionStore, session: Session) -> dict[str | None, _Label]:
+    """The labels of all messages that are in topics, by the ids that they came with."""
+    records, topics = store.records(session), store.roster(session).topics
+    numbers = accumulate(int(record.opens) for record in records)
+    segments = {record.seq: number for record, number in zip(records, numbers, strict=True)}
     return {
-        record.source: _Place(segments[record.seq], path_of(topic, topics)[0].id)
+        record.source: _Label(segments[record.seq], path_of(topic, topics)[0].id)
         for topic in topics.values()
         for record in store.topic_records(topic)
     }
 
 
-def _judged(gold: Sequence[str | None], told: Sequence[Hashable]) -> ThreadScores | None:
-    """How well topics agree, over what is labelled; None where that is less than two messages."""
+def _score(gold: Sequence[str | None], told: Sequence[Hashable]) -> ThreadScores | None:
+    """The scores over what is labelled; None where that is less than two messages."""
     pairs = [pair for pair in zip(gold, told, strict=True) if pair[0] is not None]
     return thread_scores(*zip(*pairs, strict=True)) if len(pairs) > 1 else None
 

@@ -44,7 +44,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedQuestion:
     """What became of a question."""
 
     question: Question
@@ -79,7 +79,7 @@ class Asker:
         self._session = session
         self._by_source = {r.source: r for r in store.records(session)}
 
-    def ask(self, question: Question, place: int | None = None) -> Asked:
+    def ask(self, question: Question, place: int | None = None) -> AskedQuestion:
         """Ask a question.
 
         Args:
@@ -96,7 +96,7 @@ class Asker:
         view = range(session.view, number_of(receipt.user))
         records = [self._by_source[i] for i in question.evidence if i in self._by_source]
         evidence = tuple(Evidence(r, shown.get(r.seq, ""), r.seq in view) for r in records)
-        return Asked(question, text_of(state["messages"][-1]), receipt, evidence)
+        return AskedQuestion(question, text_of(state["messages"][-1]), receipt, evidence)
 
     def _shown(self, session: Session) -> dict[int, str]:
         """Topic names by the numbers of the messages that the prompt quoted."""
@@ -126,7 +126,7 @@ _SHOWN = 2
 _BESIDE = 12
 
 
-def question_view(asked: Asked, width: int, *, composed: bool) -> Table:
+def question_view(asked: AskedQuestion, width: int, *, composed: bool) -> Table:
     """A question with what was found for it.
 
     Args:
@@ -150,7 +150,7 @@ def question_view(asked: Asked, width: int, *, composed: bool) -> Table:
     return table
 
 
-def brief_view(asked: Asked, width: int) -> Text:
+def brief_view(asked: AskedQuestion, width: int) -> Text:
     """A question on one line, for recordings with many."""
     found = sum(e.found for e in asked.evidence)
     return Text.assemble(
@@ -160,7 +160,7 @@ def brief_view(asked: Asked, width: int) -> Text:
     )
 
 
-def score_view(asked: Sequence[Asked]) -> Text:
+def score_view(asked: Sequence[AskedQuestion]) -> Text:
     """How many questions had all of their evidence."""
     complete = sum(a.complete for a in asked)
     found = sum(e.found for a in asked for e in a.evidence)
@@ -171,7 +171,7 @@ def score_view(asked: Sequence[Asked]) -> Text:
     )
 
 
-def _evidence(asked: Asked, room: int) -> Iterator[tuple[str, Text]]:
+def _evidence(asked: AskedQuestion, room: int) -> Iterator[tuple[str, Text]]:
     found = [e for e in asked.evidence if e.found]
     for evidence in found[:_SHOWN]:
         yield "in view" if evidence.in_view else "quoted", _line(evidence, asked, room)
@@ -187,7 +187,7 @@ def _evidence(asked: Asked, room: int) -> Iterator[tuple[str, Text]]:
         )
 
 
-def _line(evidence: Evidence, asked: Asked, room: int) -> Text:
+def _line(evidence: Evidence, asked: AskedQuestion, room: int) -> Text:
     record, topic = evidence.record, shortened(evidence.topic, 26)
     head = f"{record.id}, {record.day}" + (f", from {topic}" if topic else "")
     rest = excerpt(record.text, asked.question.answer, max(20, room - Text(head).cell_len - 4))

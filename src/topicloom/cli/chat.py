@@ -29,7 +29,7 @@ from topicloom.storage.sessions import SessionStore
 
 
 @dataclass(slots=True)
-class Talk:
+class ChatTurns:
     """A session at the terminal."""
 
     graph: Graph
@@ -122,7 +122,7 @@ _HELP = """\
 
 
 def run_chat(given: CliOptions, name: str) -> None:
-    """Talk until the input ends.
+    """ChatTurns until the input ends.
 
     Raises:
         InvalidNameError: The name cannot name a session.
@@ -134,7 +134,7 @@ def run_chat(given: CliOptions, name: str) -> None:
     builder = build_session_graph(settings=place.settings, storage=place.storage)
     with place.storage.lock(name), place.checkpoints() as saver, place.kept() as store:
         graph = builder.compile(checkpointer=saver, store=store)
-        chat = Chat(place, Talk(graph, thread(name), console), console)
+        chat = TerminalChat(place, ChatTurns(graph, thread(name), console), console)
         chat.greet()
         scheduler = reflect_beside(only=[name], **reflection_options(place, saver, store))
         with in_background(scheduler):
@@ -163,11 +163,11 @@ def read_lines(console: Console) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
+class TerminalChat:
     """A session with its commands."""
 
     place: CliContext
-    talk: Talk
+    talk: ChatTurns
     console: Console
 
     def greet(self) -> None:

@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 from topicloom.cli._account import account_view, next_steps
-from topicloom.cli._questions import Asked, Asker, brief_view, question_view, score_view
+from topicloom.cli._questions import AskedQuestion, Asker, brief_view, question_view, score_view
 from topicloom.cli._views import written
 from topicloom.cli.console import CliOptions, dim, heading, one_line, open_console
 from topicloom.cli.context import (
@@ -188,7 +188,7 @@ def _ask(
     composed: bool,
 ) -> None:
     console.print(heading("Questions about it, each on a fork of its own"))
-    asked: list[Asked] = []
+    asked: list[AskedQuestion] = []
     for question in conversation.questions:
         with console.status(Text(one_line(question.question), style="dim")):
             asked.append(asker.ask(question, place_of(question, conversation)))

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PromptPart:
     """A part of a prompt: all tools, the system message, a message."""
 
     text: str
@@ -32,11 +32,11 @@ class SentPrompt:
     """The window that it fills, such as `main` or `reader:t3`."""
     at: float
     """When, in seconds from any moment."""
-    parts: tuple[Part, ...]
+    parts: tuple[PromptPart, ...]
     """In the provider's order: tools, system, messages."""
     breakpoints: tuple[int, ...] = ()
     """Explicit breakpoints, each by the number of leading parts before it, ascending."""
-    reply: Part | None = None
+    reply: PromptPart | None = None
     """What the model answered, as it would be sent back; None if it never is."""
 
     @property
@@ -130,14 +130,14 @@ def measure(
 
 def parts_of(
     messages: Sequence[BaseMessage], count: Callable[[BaseMessage], int]
-) -> tuple[Part, ...]:
+) -> tuple[PromptPart, ...]:
     """The parts of a prompt's messages.
 
     Args:
         messages: As they are sent.
         count: Tokens of a message.
     """
-    return tuple(Part(text_sent(m), count(m)) for m in messages)
+    return tuple(PromptPart(text_sent(m), count(m)) for m in messages)
 
 
 def text_sent(message: BaseMessage) -> str:
@@ -149,7 +149,7 @@ def text_sent(message: BaseMessage) -> str:
     return f"{message.type} {message.name or ''} {answers}\n{said}{sent}"
 
 
-def prefixes(parts: Sequence[Part]) -> list[bytes]:
+def prefixes(parts: Sequence[PromptPart]) -> list[bytes]:
     """For each run of leading parts, shortest first, a digest that stands for all of it."""
     digests, running = list[bytes](), b""
     for part in parts:

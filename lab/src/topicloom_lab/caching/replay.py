@@ -36,7 +36,7 @@ from topicloom.roles.llm.caches import breakpoints
 from topicloom.settings import Settings
 from topicloom.state.recall import Reading
 from topicloom.storage.files import FileStorage
-from topicloom_lab.caching.measure import Part, SentPrompt, parts_of
+from topicloom_lab.caching.measure import PromptPart, SentPrompt, parts_of
 
 MAIN = "main"
 """The main window's name; a topic's is `reader:` with its id."""
@@ -61,7 +61,7 @@ class Recorder:
         """Write a prompt down; returns what to answer."""
         window = _WINDOW.get()
         said = self.said if window == MAIN else _NOTHING
-        bound = [Part(json.dumps(list(tools)), self.counter.tools(tools))] if tools else []
+        bound = [PromptPart(json.dumps(list(tools)), self.counter.tools(tools))] if tools else []
         parts = (*bound, *parts_of(messages, self.counter.message))
         marks = tuple(len(bound) + n for n in breakpoints(messages))
         reply = parts_of([AIMessage(said)], self.counter.message)[0]

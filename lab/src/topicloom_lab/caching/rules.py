@@ -16,7 +16,14 @@ from functools import partial
 from itertools import accumulate
 from types import MappingProxyType
 
-from topicloom_lab.caching.measure import CacheRule, Part, Prices, SentPrompt, Served, prefixes
+from topicloom_lab.caching.measure import (
+    CacheRule,
+    Prices,
+    PromptPart,
+    SentPrompt,
+    Served,
+    prefixes,
+)
 
 _LEAST = 1_024
 """Tokens under which OpenAI caches nothing."""
@@ -69,7 +76,7 @@ class OpenAIRule:
         read = matched - (matched - _LEAST) % 128 if matched >= _LEAST else 0
         return Served(prompt.tokens, read, 0, 1)
 
-    def _begun(self, before: bytes, part: Part, at: float) -> int:
+    def _begun(self, before: bytes, part: PromptPart, at: float) -> int:
         """Tokens of a part that begin some part which followed the same prefix."""
         others = [t for t, last in self._next.get(before, {}).items() if at - last <= self.seconds]
         shared = max((_alike(part.text, other) for other in others), default=0)
@@ -166,7 +173,7 @@ class DeepSeekRule:
         return Served(prompt.tokens, sizes[hit], 0, 1)
 
 
-def _sizes(parts: Sequence[Part]) -> list[int]:
+def _sizes(parts: Sequence[PromptPart]) -> list[int]:
     """Tokens of the first 0, 1, 2 ... parts."""
     return list(accumulate((part.tokens for part in parts), initial=0))
 

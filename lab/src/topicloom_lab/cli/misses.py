@@ -13,7 +13,7 @@ from topicloom.cli.console import one_line, open_console
 from topicloom.errors import ConfigurationError, InputError
 from topicloom.recordings.conversations import Conversation
 from topicloom_lab.comparison.config import load_source, name_of
-from topicloom_lab.comparison.measures import Asked
+from topicloom_lab.comparison.measures import QuestionResult
 from topicloom_lab.comparison.results import Cell, Results
 from topicloom_lab.strategies.base import line_of
 
@@ -43,7 +43,7 @@ class Miss:
     """One question whose evidence was not all found."""
 
     cell: Cell
-    row: Asked
+    row: QuestionResult
     lost: tuple[str, ...]
     """Ids of messages that were not found; with another strategy, that this one did find."""
 

@@ -15,7 +15,7 @@ from topicloom.cli.context import CliContext, open_context
 from topicloom.errors import InputError
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.receipt import Receipt
-from topicloom_lab.tuning.figures import Amnesia, Crowd, Figures, Quotes, figures_of
+from topicloom_lab.tuning.figures import Amnesia, Crowd, LogFigures, Quotes, figures_of
 from topicloom_lab.tuning.prompts import LARGE, RecallLimit, recall_limit
 from topicloom_lab.tuning.replaying import FLAP, Replay
 from topicloom_lab.tuning.suggesting import Advice, Suggestion, advise
@@ -88,7 +88,7 @@ def _draw(
         console.print(Text(str(path)), soft_wrap=True)
 
 
-def figures_view(name: str, figures: Figures, in_force: ActivationPolicy) -> RenderableType:
+def figures_view(name: str, figures: LogFigures, in_force: ActivationPolicy) -> RenderableType:
     """A log in figures, by the questions that they answer."""
     read = figures.read
     about = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -20,7 +19,7 @@ from topicloom.recordings.conversations import (
     RecordedMessage,
     load_conversations,
 )
-from topicloom.recordings.replay import iso_time, sample
+from topicloom.recordings.replay import moment_of, sample
 from topicloom_lab.generators import GENERATORS, generate
 from topicloom_lab.strategies.catalogue import STRATEGIES
 
@@ -163,10 +162,10 @@ def place_of(question: Question, messages: tuple[RecordedMessage, ...]) -> int:
     for place, message in enumerate(messages):
         if asked is not None and message.id == asked:
             return place
-    moment = _moment(asked)
+    moment = moment_of(asked)
     if moment is not None:
         for place, message in enumerate(messages):
-            said = _moment(message.time)
+            said = moment_of(message.time)
             if said is not None and said > moment:
                 return place
     return len(messages)
@@ -177,11 +176,3 @@ def _path(spec: str, folder: Path | None) -> Path:
         return sample()
     path = Path(spec).expanduser()
     return path if folder is None else folder / path
-
-
-def _moment(text: str | None) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(iso_time(text)) if text else None
-    except ValueError:
-        return None
-    return found.replace(tzinfo=found.tzinfo or UTC) if found else None

@@ -26,7 +26,7 @@ _ARTICLES = frozenset({"a", "an", "the"})
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}，。！？；：、“”‘’（）《》…—]")
 
 
-class Asked(BaseModel):
+class QuestionResult(BaseModel):
     """What one question got."""
 
     model_config = ConfigDict(frozen=True)

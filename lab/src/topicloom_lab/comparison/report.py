@@ -9,7 +9,7 @@ from typing import Any
 from topicloom.errors import StorageUnavailableError
 from topicloom_lab.comparison.config import name_of
 from topicloom_lab.comparison.figures import draw_figures
-from topicloom_lab.comparison.measures import Asked
+from topicloom_lab.comparison.measures import QuestionResult
 from topicloom_lab.comparison.results import Cell, Results
 from topicloom_lab.comparison.summary import OURS, Lead, Summary, best_other, summaries, table
 from topicloom_lab.strategies.catalogue import STRATEGIES
@@ -206,7 +206,7 @@ def _misses(ours: Summary) -> str:
     return "\n".join(f"- {_miss(conversation, row)}" for conversation, row in worst)
 
 
-def _miss(conversation: str, row: Asked) -> str:
+def _miss(conversation: str, row: QuestionResult) -> str:
     lost = [i for i in row.evidence if i not in row.found]
     shown = ", ".join(lost[:8]) + (" …" if len(lost) > 8 else "")
     return (

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from topicloom.errors import ConfigurationError, StorageUnavailableError
-from topicloom_lab.comparison.measures import Asked
+from topicloom_lab.comparison.measures import QuestionResult
 
 Key = tuple[str, str, str, int]
 """Source, conversation, strategy and budget of a cell."""
@@ -41,7 +41,7 @@ class Cell(BaseModel):
     """CPU time of the process meanwhile."""
     written: int = 0
     """Bytes of what it left in its folder."""
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[QuestionResult, ...] = ()
     """Questions, in order."""
     failure: str | None = None
     """Why it came to nothing: the error that the strategy raised."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from topicloom_lab.comparison.config import Comparison, load_source
 from topicloom_lab.comparison.results import Cell, Key, Results
 from topicloom_lab.comparison.trial import Bench, Trial
-from topicloom_lab.strategies.catalogue import STRATEGIES, Recipe
+from topicloom_lab.strategies.catalogue import STRATEGIES, StrategyEntry
 
 
 def open_cells(
@@ -75,13 +75,13 @@ def run_comparison(
                         yield cell
 
 
-def _recipes(comparison: Comparison) -> list[Recipe]:
+def _recipes(comparison: Comparison) -> list[StrategyEntry]:
     """What can run here."""
     found = [STRATEGIES[name] for name in comparison.strategies]
     return [recipe for recipe in found if recipe.missing is None]
 
 
-def _groups(recipe: Recipe, budgets: list[int]) -> list[list[int]]:
+def _groups(recipe: StrategyEntry, budgets: list[int]) -> list[list[int]]:
     """Budgets that one instance of a strategy serves together."""
     if recipe.by_budget:
         return [[budget] for budget in budgets]

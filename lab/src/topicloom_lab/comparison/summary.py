@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from topicloom_lab.comparison.config import name_of
-from topicloom_lab.comparison.measures import Asked
+from topicloom_lab.comparison.measures import QuestionResult
 from topicloom_lab.comparison.results import Cell
 from topicloom_lab.strategies.catalogue import STRATEGIES
 
@@ -31,7 +31,7 @@ class Summary:
     """Finished ones; one a conversation."""
 
     @property
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[QuestionResult]:
         """All questions."""
         return [row for cell in self.cells for row in cell.asked]
 

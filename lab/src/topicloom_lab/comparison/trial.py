@@ -18,7 +18,7 @@ from topicloom.recordings.conversations import Conversation, Question, RecordedM
 from topicloom.state.session import Language
 from topicloom_lab.comparison.config import place_of
 from topicloom_lab.comparison.measures import (
-    Asked,
+    QuestionResult,
     answer_stands_in,
     evidence_in,
     exact_match,
@@ -27,8 +27,8 @@ from topicloom_lab.comparison.measures import (
     reply_to,
 )
 from topicloom_lab.comparison.results import Cell
-from topicloom_lab.strategies.base import Context, Desk, Strategy, line_of
-from topicloom_lab.strategies.catalogue import Recipe
+from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions, line_of
+from topicloom_lab.strategies.catalogue import StrategyEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Trial:
     """Questions to ask, in order."""
     bench: Bench
 
-    def run(self, recipe: Recipe, budgets: Sequence[int]) -> list[Cell]:
+    def run(self, recipe: StrategyEntry, budgets: Sequence[int]) -> list[Cell]:
         """Have one strategy hear the conversation, and ask it under some budgets.
 
         A strategy is somebody else's code: what it raises costs its cells, not the run.
@@ -102,12 +102,12 @@ class Trial:
         asked = [question.question for question in self.questions]
         self.bench.embedder.embed([*map(line_of, self._spoken), *asked])
 
-    def _measured(self, recipe: Recipe, budgets: Sequence[int], folder: Path) -> list[Cell]:
+    def _measured(self, recipe: StrategyEntry, budgets: Sequence[int], folder: Path) -> list[Cell]:
         bench = self.bench
-        desk = Desk(bench.embedder, folder, max(budgets), self._language, bench.chat)
+        desk = StrategyOptions(bench.embedder, folder, max(budgets), self._language, bench.chat)
         strategy = recipe.make(desk)
         listening, calls = Stopwatch(), Counter[str]()
-        asked: dict[int, list[Asked]] = {budget: [] for budget in budgets}
+        asked: dict[int, list[QuestionResult]] = {budget: [] for budget in budgets}
         try:
             for chunk, due in self._chunks():
                 with listening:
@@ -120,11 +120,11 @@ class Trial:
         heard = {"calls": calls, "written": written, **listening.times}
         return [self._cell(recipe, b, {"asked": rows, **heard}) for b, rows in asked.items()]
 
-    def _ask(self, strategy: Strategy, question: Question, budget: int) -> Asked:
+    def _ask(self, strategy: Strategy, question: Question, budget: int) -> QuestionResult:
         with Stopwatch() as watch:
             context = strategy.context(question.question, budget)
         text = context.text
-        return Asked.model_validate(
+        return QuestionResult.model_validate(
             {
                 "question": question.id,
                 "category": question.category,
@@ -164,7 +164,7 @@ class Trial:
             yield [m for m in said[begin:place] if m.text.strip()], due[place]
             begin = place
 
-    def _cell(self, recipe: Recipe, budget: int, more: Mapping[str, object]) -> Cell:
+    def _cell(self, recipe: StrategyEntry, budget: int, more: Mapping[str, object]) -> Cell:
         return Cell.model_validate(
             {
                 "source": self.source,

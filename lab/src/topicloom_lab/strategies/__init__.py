@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topicloom_lab.strategies.base import Context, Desk, Strategy
-from topicloom_lab.strategies.catalogue import STRATEGIES, Recipe
+from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions
+from topicloom_lab.strategies.catalogue import STRATEGIES, StrategyEntry
 
-__all__ = ["STRATEGIES", "Context", "Desk", "Recipe", "Strategy"]
+__all__ = ["STRATEGIES", "Context", "Strategy", "StrategyEntry", "StrategyOptions"]

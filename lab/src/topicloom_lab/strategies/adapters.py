@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
-from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
@@ -23,26 +22,7 @@ from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import as_message
 from topicloom.roles.summaries import extractive
 from topicloom.state.records import Record
-from topicloom_lab.strategies.base import Context, Desk, quoted_in, shown
-
-
-class LangChainEmbeddings(Embeddings):
-    """An embedder as LangChain has them."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        """Args:
-        embedder: Makes the vectors.
-        """
-        self._embedder = embedder
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Embed each text on its own."""
-        found: list[list[float]] = self._embedder.embed(texts).tolist()
-        return found
-
-    def embed_query(self, text: str) -> list[float]:
-        """Embed one text."""
-        return self.embed_documents([text])[0]
+from topicloom_lab.strategies.base import Context, StrategyOptions, quoted_in, shown
 
 
 def tokens_of(messages: Iterable[MessageLikeRepresentation]) -> int:
@@ -50,7 +30,7 @@ def tokens_of(messages: Iterable[MessageLikeRepresentation]) -> int:
     return sum(budget_tokens(f"{shown(m)}\n") for m in convert_to_messages(list(messages)))
 
 
-def summarizing_model(desk: Desk, limit: int) -> BaseChatModel:
+def summarizing_model(desk: StrategyOptions, limit: int) -> BaseChatModel:
     """The configured chat model, or the extractive one.
 
     Args:

@@ -84,7 +84,7 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class StrategyOptions:
     """What a strategy is made with."""
 
     embedder: Embedder

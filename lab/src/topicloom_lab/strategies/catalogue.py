@@ -9,14 +9,14 @@ from types import MappingProxyType
 from typing import Literal
 
 from topicloom.perception.words import words_of
-from topicloom_lab.strategies.base import Desk, Strategy
+from topicloom_lab.strategies.base import Strategy, StrategyOptions
 from topicloom_lab.strategies.peers import (
     Mem0Search,
     SummarizationMiddlewareStrategy,
     SummarizationNodeStrategy,
 )
 from topicloom_lab.strategies.recency import FirstAndLast, KeepEverything, LastTokens
-from topicloom_lab.strategies.search import Dense, Lexical, Search, StoreSearch, hybrid
+from topicloom_lab.strategies.search import Dense, Lexical, SearchStrategy, StoreSearch, hybrid
 from topicloom_lab.strategies.segments import SegmentSummaries
 from topicloom_lab.strategies.session_graph import SessionGraphStrategy
 
@@ -25,14 +25,14 @@ Kind = Literal["topicloom", "place", "summary", "search"]
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class StrategyEntry:
     """How a strategy is made, and what a reader of the report has to know of it."""
 
     name: str
     kind: Kind
     what: str
     """What it does, in one line."""
-    make: Callable[[Desk], Strategy]
+    make: Callable[[StrategyOptions], Strategy]
     by_budget: bool = False
     """Whether what it does while it listens depends on the budget: it is then made for each."""
     sums_up: bool = False
@@ -51,59 +51,65 @@ class Recipe:
 
 
 _ALL = (
-    Recipe(
+    StrategyEntry(
         "topicloom",
         "topicloom",
         "the session graph with its embedded roles",
         SessionGraphStrategy,
         by_budget=True,
     ),
-    Recipe(
+    StrategyEntry(
         "everything", "place", "the whole conversation", lambda _: KeepEverything(), limited=False
     ),
-    Recipe("last", "place", "the newest messages that fit", lambda _: LastTokens()),
-    Recipe("first+last", "place", "the first round and the newest five", lambda _: FirstAndLast()),
-    Recipe(
+    StrategyEntry("last", "place", "the newest messages that fit", lambda _: LastTokens()),
+    StrategyEntry(
+        "first+last", "place", "the first round and the newest five", lambda _: FirstAndLast()
+    ),
+    StrategyEntry(
         "segments",
         "summary",
         "first round, summaries of segments of 5 to 8 rounds, newest five rounds",
         SegmentSummaries,
         sums_up=True,
     ),
-    Recipe("bm25", "search", "BM25", lambda _: Search(Lexical())),
-    Recipe(
+    StrategyEntry("bm25", "search", "BM25", lambda _: SearchStrategy(Lexical())),
+    StrategyEntry(
         "bm25+1",
         "search",
         "BM25, with the message before and after",
-        lambda _: Search(Lexical(), neighbours=1),
+        lambda _: SearchStrategy(Lexical(), neighbours=1),
     ),
-    Recipe(
+    StrategyEntry(
         "bm25-stems+1",
         "search",
         "the same on topicloom's own words: endings off, no function words",
-        lambda _: Search(Lexical(words_of), neighbours=1),
+        lambda _: SearchStrategy(Lexical(words_of), neighbours=1),
     ),
-    Recipe(
+    StrategyEntry(
         "bm25-user",
         "search",
         "BM25 over what the user said",
-        lambda _: Search(Lexical(), users_only=True),
+        lambda _: SearchStrategy(Lexical(), users_only=True),
     ),
-    Recipe("dense", "search", "vectors of messages", lambda desk: Search(Dense(desk.embedder))),
-    Recipe(
+    StrategyEntry(
+        "dense", "search", "vectors of messages", lambda desk: SearchStrategy(Dense(desk.embedder))
+    ),
+    StrategyEntry(
         "hybrid",
         "search",
         "vectors and BM25, of messages and of pairs of them",
-        lambda desk: Search(hybrid(desk.embedder)),
+        lambda desk: SearchStrategy(hybrid(desk.embedder)),
     ),
-    Recipe(
+    StrategyEntry(
         "hybrid+1",
         "search",
         "the same, with the message before and after",
-        lambda desk: Search(hybrid(desk.embedder), neighbours=1),
+        lambda desk: SearchStrategy(hybrid(desk.embedder), neighbours=1),
     ),
-    Recipe("langgraph-store", "search", "LangGraph's InMemoryStore with an index", StoreSearch),
-    Recipe(
+    StrategyEntry(
+        "langgraph-store", "search", "LangGraph's InMemoryStore with an index", StoreSearch
+    ),
+    StrategyEntry(
         "langchain-summary",
         "summary",
         "LangChain's SummarizationMiddleware",
@@ -112,7 +118,7 @@ _ALL = (
         sums_up=True,
         needs="langchain",
     ),
-    Recipe(
+    StrategyEntry(
         "langmem-summary",
         "summary",
         "LangMem's SummarizationNode",
@@ -121,7 +127,7 @@ _ALL = (
         sums_up=True,
         needs="langmem",
     ),
-    Recipe(
+    StrategyEntry(
         "mem0",
         "search",
         "mem0 with infer=False over Qdrant",
@@ -130,5 +136,5 @@ _ALL = (
     ),
 )
 
-STRATEGIES: Mapping[str, Recipe] = MappingProxyType({recipe.name: recipe for recipe in _ALL})
+STRATEGIES: Mapping[str, StrategyEntry] = MappingProxyType({recipe.name: recipe for recipe in _ALL})
 """All strategies, in the order in which they run."""

@@ -16,16 +16,16 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 
+from topicloom.perception.embeddings import LangChainEmbeddings
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom_lab.strategies.adapters import (
     ExtractiveChatModel,
-    LangChainEmbeddings,
     context_of,
     summarizing_model,
     tokens_of,
     turn_of,
 )
-from topicloom_lab.strategies.base import Context, Desk, Listener, line_of
+from topicloom_lab.strategies.base import Context, Listener, StrategyOptions, line_of
 from topicloom_lab.strategies.search import quoted
 
 _USER = "user"
@@ -38,7 +38,7 @@ class Mem0Search(Listener):
     their models, and stays off, as it does for everybody who installs mem0 alone.
     """
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: StrategyOptions) -> None:
         """Args:
         desk: Says where mem0 may write.
         """
@@ -94,7 +94,7 @@ SUMMARY_SHARE, KEPT_SHARE = 0.25, 0.5
 class SummarizationMiddlewareStrategy(Listener):
     """The middleware's own hook before each model call, on a state that only it changes."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: StrategyOptions) -> None:
         """Args:
         desk: The budget is where the middleware is triggered.
         """
@@ -163,7 +163,7 @@ _HEADING = 16
 class SummarizationNodeStrategy(Listener):
     """The node, invoked before each model call with the whole history, as documented."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: StrategyOptions) -> None:
         """Args:
         desk: The budget is the node's window.
         """

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from topicloom.context.tokens import budget_tokens
 from topicloom.perception.embedder import Embedder, Vectors
+from topicloom.perception.embeddings import LangChainEmbeddings
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom.state.script import CJK_RUN
-from topicloom_lab.strategies.adapters import LangChainEmbeddings
-from topicloom_lab.strategies.base import Context, Desk, Listener, line_of
+from topicloom_lab.strategies.base import Context, Listener, StrategyOptions, line_of
 
 K1, B = 1.5, 0.75
 """Saturation and length normalisation (Robertson and Zaragoza, 2009)."""
@@ -98,7 +98,7 @@ class Scorer(Protocol):
         ...
 
 
-class Search(Listener):
+class SearchStrategy(Listener):
     """A strategy that quotes the messages that score highest."""
 
     def __init__(self, scorer: Scorer, *, neighbours: int = 0, users_only: bool = False) -> None:
@@ -251,7 +251,7 @@ _NAMESPACE = ("messages",)
 class StoreSearch(Listener):
     """`InMemoryStore` with an index; what it finds fills the budget, best first."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: StrategyOptions) -> None:
         """Args:
         desk: Its embedder makes the index.
         """

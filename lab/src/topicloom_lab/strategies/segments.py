@@ -11,7 +11,7 @@ from topicloom.recordings.replay import as_message
 from topicloom.roles.llm import Chat, LLMBriefWriter
 from topicloom.roles.summaries import extractive, written
 from topicloom.state.records import Record, record_of
-from topicloom_lab.strategies.base import COUNTER, Context, Desk, Listener, quoted_in
+from topicloom_lab.strategies.base import COUNTER, Context, Listener, StrategyOptions, quoted_in
 
 SUMMARY_TOKENS = 200
 """Tokens of an extract that stands for a segment of five to eight rounds."""
@@ -20,7 +20,7 @@ SUMMARY_TOKENS = 200
 class SegmentSummaries(Listener):
     """Summaries of segments, each from its originals, beside the first and the newest rounds."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: StrategyOptions) -> None:
         """Args:
         desk: Its chat model writes the summaries; extracts without one.
         """
@@ -55,7 +55,7 @@ class SegmentSummaries(Listener):
         return self._summarize(records)
 
     @staticmethod
-    def _summarizer(desk: Desk) -> Summarize:
+    def _summarizer(desk: StrategyOptions) -> Summarize:
         if desk.chat is None:
             return extractive(desk.embedder, COUNTER.text, SUMMARY_TOKENS)
         return written(LLMBriefWriter(Chat.of(desk.chat, PrefixMeter())), desk.language)

@@ -20,7 +20,7 @@ from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 from topicloom_lab.asking import Oracle, Questioner
 from topicloom_lab.recorded_time import RecordedClock
-from topicloom_lab.strategies.base import COUNTER, Context, Desk, Listener
+from topicloom_lab.strategies.base import COUNTER, Context, Listener, StrategyOptions
 
 WINDOW = 8_000
 """Tokens of the main window while the conversation is fed, as of `topicloom eval memory`."""
@@ -30,7 +30,9 @@ _SESSION = "conversation"
 class SessionGraphStrategy(Listener):
     """A session of its own; questions are asked of a checkpoint and forgotten again."""
 
-    def __init__(self, desk: Desk, settings: Settings | None = None, *, recent: int = 0) -> None:
+    def __init__(
+        self, desk: StrategyOptions, settings: Settings | None = None, *, recent: int = 0
+    ) -> None:
         """Args:
         desk: The budget is what a turn's recall may add.
         settings: Everything else that can be set.

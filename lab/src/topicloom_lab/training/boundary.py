@@ -23,7 +23,7 @@ from topicloom.perception.embedder import Embedder
 from topicloom_lab.segmentation import SegmentationSummary, summarize
 from topicloom_lab.training.corpus import Corpus, Report, read_corpus
 from topicloom_lab.training.crossfit import CrossFit, Probabilities
-from topicloom_lab.training.nets import Recipe
+from topicloom_lab.training.nets import NetRecipe
 from topicloom_lab.training.thresholds import Trials
 
 FOLDS = 5
@@ -47,7 +47,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class TrainingFigures:
     """What a training gave."""
 
     rows: tuple[Figure, ...]
@@ -76,8 +76,8 @@ def train_boundary(
     seed: int = 0,
     report: Report,
     embedder: Embedder | None = None,
-    recipe: Recipe | None = None,
-) -> Figures:
+    recipe: NetRecipe | None = None,
+) -> TrainingFigures:
     """Train on every segmentation file of a folder and write the weights.
 
     Args:
@@ -92,7 +92,7 @@ def train_boundary(
         ConfigurationError: If there is nothing to train on, or nltk or scikit-learn is not there.
         NotAConversationError: If a file holds something else.
     """
-    embedder, recipe = embedder or default_embedder(), recipe or Recipe()
+    embedder, recipe = embedder or default_embedder(), recipe or NetRecipe()
     corpus = read_corpus(folder, embedder, folds=FOLDS, seed=seed, report=report)
     fitting = CrossFit(corpus, recipe, seed)
     folds = _by_folds(fitting, report)
@@ -106,7 +106,7 @@ def train_boundary(
     thresholds = {mode: trials[mode].best() for mode in MODES}
     weights = Weights(embedder.fingerprint, fitted.learned, fitted.nets, thresholds)
     save_weights(out, weights, _description(corpus, recipe, seed, rows))
-    return Figures(tuple(rows), thresholds)
+    return TrainingFigures(tuple(rows), thresholds)
 
 
 def _by_folds(fitting: CrossFit, report: Report) -> list[Probabilities]:
@@ -156,7 +156,7 @@ def _kind_figures(
 
 
 def _description(
-    corpus: Corpus, recipe: Recipe, seed: int, rows: Sequence[Figure]
+    corpus: Corpus, recipe: NetRecipe, seed: int, rows: Sequence[Figure]
 ) -> dict[str, Any]:
     packages = ("numpy", "scipy", "scikit-learn", "nltk", "onnxruntime")
     return {

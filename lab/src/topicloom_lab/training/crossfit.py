@@ -26,7 +26,7 @@ from topicloom.perception.boundary.lookahead import following_features, gap_feat
 from topicloom.perception.boundary.network import Network
 from topicloom.perception.boundary.weights import NAMES
 from topicloom_lab.training.corpus import Corpus, Sample, shared_segments
-from topicloom_lab.training.nets import Recipe, Rows, fit_network
+from topicloom_lab.training.nets import NetRecipe, Rows, fit_network
 from topicloom_lab.training.projection import Cell, Scatter, fit_projection, scatters
 
 Probabilities = dict[str, NDArray[np.float64]]
@@ -83,7 +83,7 @@ class Fitted:
 class CrossFit:
     """Fits on any choice of files and folds of a corpus."""
 
-    def __init__(self, corpus: Corpus, recipe: Recipe, seed: int) -> None:
+    def __init__(self, corpus: Corpus, recipe: NetRecipe, seed: int) -> None:
         self.known = tuple(Known.of(sample) for sample in corpus.samples)
         """The dialogues, in the order of the corpus."""
         self._files = corpus.files

@@ -37,7 +37,7 @@ _LOGISTIC_COST = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class NetRecipe:
     """How nets are fitted; one recipe, chosen on the mean over all files, serves all."""
 
     nets: int = 3
@@ -66,7 +66,7 @@ class Rows:
     """Number of the file that each is from [n]."""
 
 
-def fit_network(rows: Rows, names: Sequence[str], recipe: Recipe, seed: int) -> Network:
+def fit_network(rows: Rows, names: Sequence[str], recipe: NetRecipe, seed: int) -> Network:
     """Fit to rows; the same rows and seed give the same net.
 
     Args:
@@ -86,7 +86,7 @@ def fit_network(rows: Rows, names: Sequence[str], recipe: Recipe, seed: int) -> 
 
 
 def _net(
-    inputs: Matrix, begins: NDArray[np.bool_], weights: Floats, recipe: Recipe, seed: int
+    inputs: Matrix, begins: NDArray[np.bool_], weights: Floats, recipe: NetRecipe, seed: int
 ) -> tuple[Matrix, Matrix]:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier

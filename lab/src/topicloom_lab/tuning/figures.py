@@ -78,7 +78,7 @@ class Quotes:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class LogFigures:
     """A log in figures."""
 
     turns: int
@@ -93,7 +93,7 @@ class Figures:
     """Whether too much or too little is quoted."""
 
 
-def figures_of(receipts: Sequence[Receipt], in_force: ActivationPolicy) -> Figures:
+def figures_of(receipts: Sequence[Receipt], in_force: ActivationPolicy) -> LogFigures:
     """Draw up the figures of a log.
 
     Args:
@@ -101,7 +101,7 @@ def figures_of(receipts: Sequence[Receipt], in_force: ActivationPolicy) -> Figur
         in_force: The settings that the log was made with.
     """
     read = with_readings(receipts)
-    return Figures(
+    return LogFigures(
         turns=len(receipts),
         read=len(read),
         amnesia=_amnesia(receipts, in_force),
