@@ -17,13 +17,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from langgraph.checkpoint.sqlite import SqliteSaver
-from talk import Echo, said
 
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.roles.embedded import embedded_roles
 from topicloom.settings import Settings
 from topicloom.state.activation import ActivationPolicy
+from topicloom_lab.talk import Echo, said
 
 TURNS, MEASURED = 300, 60
 

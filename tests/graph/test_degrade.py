@@ -39,7 +39,7 @@ from roles import (
     tag_of,
 )
 from topicloom.errors import ReplyError
-from topicloom.evaluation.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.roles.base import Route
 from topicloom.roles.team import Roles
 from topicloom.state.recall import Quote, Reading

@@ -37,7 +37,6 @@ from roles import (
     fake_roles,
 )
 from topicloom.context.domain import Domain
-from topicloom.evaluation.replay import Graph
 from topicloom.graph.deps import make_deps
 from topicloom.graph.domain import DomainRuntime
 from topicloom.graph.session import build_session_graph, wired
@@ -45,6 +44,7 @@ from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import Hits, SessionIndex
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
+from topicloom.recordings.replay import Graph
 from topicloom.roles.choice import Models
 from topicloom.roles.team import Roles
 from topicloom.settings import Settings

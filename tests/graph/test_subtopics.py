@@ -28,10 +28,10 @@ from topicloom.context.opening import Openings
 from topicloom.context.options import TurnOptions
 from topicloom.context.token_estimate import EstimatingCounter
 from topicloom.context.windows import reader_messages
-from topicloom.evaluation.replay import Graph, session_of
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.workspace import TranscriptSizes, Workspace
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.roles.base import Answer, Local, ReadRequest, SplitRequest
 from topicloom.roles.embedded import embedded_roles
 from topicloom.state.blocks import blocks_of
