@@ -31,8 +31,9 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from resources import bytes_in, resident_mb
 from rich.console import Console
 from rich.table import Table
-from talk import Echo, said
 from ways import WAYS, missing
+
+from topicloom_lab.talk import Echo, said
 
 AVERAGED = 50
 """Turns before a mark that times are averaged over."""

@@ -16,7 +16,6 @@ import time
 from pathlib import Path
 
 from langgraph.checkpoint.sqlite import SqliteSaver
-from talk import Echo, said
 
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
@@ -24,6 +23,7 @@ from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER
 from topicloom.settings import Settings
 from topicloom.state.activation import ActivationPolicy
+from topicloom_lab.talk import Echo, said
 
 TURNS, MEASURED = 300, 60
 

@@ -29,18 +29,18 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 from resources import bytes_in, resident_mb
-from talk import Echo
 
 from topicloom.context.tokens import budget_tokens
-from topicloom.evaluation.conversations import Conversation, load_conversations
-from topicloom.evaluation.recorded_time import RecordedClock, time_of
-from topicloom.evaluation.replay import Exchange, Graph, exchanges, feed, session_of
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
+from topicloom.recordings.conversations import Conversation, load_conversations
+from topicloom.recordings.replay import Exchange, Graph, exchanges, feed, session_of
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
+from topicloom_lab.recorded_time import RecordedClock, time_of
+from topicloom_lab.talk import Echo
 
 THREAD: Any = {"configurable": {"thread_id": "stream"}}
 BEGIN = datetime(2026, 1, 1, 9, tzinfo=UTC)

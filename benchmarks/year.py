@@ -35,15 +35,12 @@ from resources import resident_mb
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
-from talk import FILLING, THEMES, Echo
 
-from topicloom.evaluation.conversations import RecordedMessage
-from topicloom.evaluation.invariants import check_session
-from topicloom.evaluation.recorded_time import DailyReviews, RecordedClock
-from topicloom.evaluation.replay import session_of
 from topicloom.graph.review import build_review_graph
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
+from topicloom.recordings.conversations import RecordedMessage
+from topicloom.recordings.replay import session_of
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, ReplyRequest
@@ -53,6 +50,9 @@ from topicloom.state.session import Session
 from topicloom.state.splitting import Assignment
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
+from topicloom_lab.invariants import check_session
+from topicloom_lab.recorded_time import DailyReviews, RecordedClock
+from topicloom_lab.talk import FILLING, THEMES, Echo
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
 DAYS = 365

@@ -1,49 +1,57 @@
-"""Check what a wheel holds: `python scripts/check_wheel.py dist/topicloom-*.whl`."""
+"""Check what wheels hold: `python scripts/check_wheel.py dist/*.whl`."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from zipfile import ZipFile
 
-WANTED = (
-    "topicloom/py.typed",
-    "topicloom/index/model/minilm-int8.onnx",
-    "topicloom/index/model/tokenizer.json",
-    "topicloom/boundary/boundary.npz",
-    "topicloom/boundary/boundary.json",
-    "topicloom/perception/rejoin/rejoin.npz",
-    "topicloom/perception/rejoin/rejoin.json",
-    "topicloom/prompts/en/*.md",
-    "topicloom/prompts/zh/*.md",
-    "topicloom/prompts/cues/*.txt",
-    "topicloom/samples/*.jsonl",
-    "topicloom/templates/*.jinja",
-    "topicloom/evaluation/example.toml",
-    "topicloom-*.dist-info/licenses/LICENSE",
-    "topicloom-*.dist-info/licenses/NOTICE",
-)
-"""Patterns that some file has to match."""
+WANTED: Mapping[str, Sequence[str]] = {
+    "topicloom": (
+        "topicloom/py.typed",
+        "topicloom/index/model/minilm-int8.onnx",
+        "topicloom/index/model/tokenizer.json",
+        "topicloom/boundary/boundary.npz",
+        "topicloom/boundary/boundary.json",
+        "topicloom/prompts/en/*.md",
+        "topicloom/prompts/zh/*.md",
+        "topicloom/prompts/cues/*.txt",
+        "topicloom/samples/*.jsonl",
+        "topicloom/templates/*.jinja",
+        "topicloom-*.dist-info/licenses/LICENSE",
+        "topicloom-*.dist-info/licenses/NOTICE",
+    ),
+    "topicloom_lab": (
+        "topicloom_lab/py.typed",
+        "topicloom_lab/comparison/example.toml",
+        "topicloom_lab-*.dist-info/entry_points.txt",
+        "topicloom_lab-*.dist-info/licenses/LICENSE",
+    ),
+}
+"""For each package that is alone in its wheel, patterns that some file has to match."""
 
 
-def problems(names: list[str]) -> list[str]:
-    """What is wrong with the names in a wheel, a sentence each."""
+def problems(package: str, names: Sequence[str]) -> list[str]:
+    """What is wrong with the names in the wheel of a package, a sentence each."""
     paths = [PurePosixPath(name) for name in names]
     tops = {path.parts[0] for path in paths if not path.parts[0].endswith(".dist-info")}
-    found = [f"{name} stands at the top beside topicloom" for name in sorted(tops - {"topicloom"})]
-    return found + [f"nothing matches {p}" for p in WANTED if not any(x.match(p) for x in paths)]
+    found = [f"{name} stands at the top beside {package}" for name in sorted(tops - {package})]
+    missing = [p for p in WANTED[package] if not any(path.match(p) for path in paths)]
+    return found + [f"nothing matches {pattern}" for pattern in missing]
 
 
-def main(wheel: str) -> None:
+def check(wheel: PurePosixPath) -> None:
     """Print what is wrong and exit with 1, or say that all is there."""
     with ZipFile(wheel) as file:
         names = file.namelist()
         size = sum(info.compress_size for info in file.infolist())
-    found = problems(names)
+    found = problems(wheel.name.partition("-")[0], names)
     if found:
         sys.exit("\n".join(found))
-    print(f"{PurePosixPath(wheel).name}: {len(names)} files, {size / 1e6:.1f} MB, as it should be")
+    print(f"{wheel.name}: {len(names)} files, {size / 1e6:.1f} MB, as it should be")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    for argument in sys.argv[1:]:
+        check(PurePosixPath(argument))

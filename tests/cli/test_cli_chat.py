@@ -15,9 +15,8 @@ from openai_server import OpenAIServer, Reply
 from rich.console import Console
 
 from topicloom.cli import main
-from topicloom.cli.chat import Chat
-from topicloom.cli.talk import Talk, remark_of
-from topicloom.cli.workplace import thread, workplace_in
+from topicloom.cli.chat import ChatTurns, TerminalChat, remark_of
+from topicloom.cli.context import context_in, thread
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.roles.choice import embedded_roles
@@ -123,13 +122,13 @@ class Moody:
 
 def test_a_reply_that_fails_does_not_end_the_chat(tmp_path: Path) -> None:
     settings = Settings(reply_attempts=1, fsync=False, folder=tmp_path)
-    place = workplace_in(tmp_path, settings)
+    place = context_in(tmp_path, settings)
     roles = embedded_roles(default_embedder()).replace(RESPONDER, Moody(2))
     builder = build_session_graph(settings=settings, roles=roles, storage=place.storage)
     screen = io.StringIO()
     console = Console(file=screen, width=200)
-    talk = Talk(builder.compile(checkpointer=InMemorySaver()), thread("x"), console)
-    chat = Chat(place, talk, console)
+    talk = ChatTurns(builder.compile(checkpointer=InMemorySaver()), thread("x"), console)
+    chat = TerminalChat(place, talk, console)
     assert all(map(chat.take, ("hello", "/retry", "/retry", "/transcript")))
     said = screen.getvalue()
     assert said.count("the line is dead") == 2

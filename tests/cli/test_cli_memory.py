@@ -7,24 +7,24 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-from topicloom.cli.given import Given
+from topicloom.cli.console import CliOptions
 from topicloom.cli.memory import run_memory
 from topicloom.errors import InputError, InvalidNameError, StorageUnavailableError
 from topicloom.storage.files import FileStorage
 
 
 @pytest.fixture
-def given(run: Run, recording: Path, tmp_path: Path) -> Given:
+def given(run: Run, recording: Path, tmp_path: Path) -> CliOptions:
     """A folder with a session that has topics."""
     replayed = run(
         "replay", str(recording), "--session", "talk", "--no-questions", "--window", "1000"
     )
     assert replayed.code == 0
-    return Given(folder=tmp_path / "sessions")
+    return CliOptions(folder=tmp_path / "sessions")
 
 
 def test_files_are_written_and_then_left_alone(
-    given: Given, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    given: CliOptions, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "memory"
     assert given.folder is not None
@@ -44,7 +44,7 @@ def test_files_are_written_and_then_left_alone(
     assert "Mine." not in edited.read_text("utf-8")
 
 
-def test_what_cannot_be_used_is_said(given: Given, tmp_path: Path) -> None:
+def test_what_cannot_be_used_is_said(given: CliOptions, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no session 'none'"):
         run_memory(given, "none", tmp_path / "memory", force=False)
     with pytest.raises(InvalidNameError):

@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from topicloom.cli.account import account_of
+from topicloom.cli._account import account_of
+from topicloom.cli._excerpts import Rarity, counted, excerpt, runs, shortened
+from topicloom.cli._timeline import axis_of, fullest, picture
+from topicloom.cli._views import written
 from topicloom.cli.console import clean, one_line
-from topicloom.cli.excerpts import Rarity, excerpt, shortened
-from topicloom.cli.quoted import counted, runs
-from topicloom.cli.timeline import axis_of, fullest, picture
-from topicloom.cli.transcript_view import written
 from topicloom.state.recall import TopicNote
 from topicloom.state.receipt import Receipt
 from topicloom.state.records import Record

@@ -9,9 +9,9 @@ import pytest
 from command_line import Run, question, write
 from openai_server import OpenAIServer, Reply
 
-from topicloom.cli.recordings import first_conversation, place_of, sample
-from topicloom.cli.workplace import workplace_in
-from topicloom.evaluation.conversations import load_conversations
+from topicloom.cli.context import context_in
+from topicloom.recordings.conversations import load_conversations
+from topicloom.recordings.replay import first_conversation, place_of, sample
 from topicloom.settings import Settings
 
 SMALL = ("--window", "1000")
@@ -45,7 +45,7 @@ def test_questions_are_asked_at_their_place(run: Run, recording: Path) -> None:
 
 def test_a_kept_replay_goes_on_where_it_stopped(run: Run, recording: Path, tmp_path: Path) -> None:
     run("replay", str(recording), *SMALL, "--session", "kept", "--limit", "8", "--no-questions")
-    place = workplace_in(tmp_path / "sessions", Settings())
+    place = context_in(tmp_path / "sessions", Settings())
     begun = place.session("kept")
     assert begun is not None
     assert begun.count == 8

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-from topicloom.cli.workplace import thread, workplace_in
+from topicloom.cli.context import context_in, thread
 from topicloom.graph.session import build_session_graph
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
@@ -79,7 +79,7 @@ class TestPurge:
         assert run("chat", talked, stdin="And then?\n").code == 0
         texts = [row["text"] for row in transcript(run, talked)]
         assert texts[30:33] == ["(removed on request)", "(removed on request)", "And then?"]
-        place = workplace_in(tmp_path / "sessions", Settings())
+        place = context_in(tmp_path / "sessions", Settings())
         with place.checkpoints() as saver:
             graph = build_session_graph(settings=place.settings, storage=place.storage)
             values = graph.compile(checkpointer=saver).get_state(thread(talked)).values
@@ -94,7 +94,7 @@ class TestPurge:
         assert set(held) == {"(removed on request)"}
         assert "topic t1" in run("topics", talked).out
         assert run("receipt", talked, "-n", "99").code == 0
-        place = workplace_in(tmp_path / "sessions", Settings())
+        place = context_in(tmp_path / "sessions", Settings())
         session, store = place.read(talked)
         assert store.receipts(session)
         assert not store.roster(session)["t1"].summary

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import BaseMessage
 
 from topicloom.context.segments import (
     ContextWindowPolicy,
@@ -15,11 +16,23 @@ from topicloom.context.segments import (
     SummaryManager,
     newest_that_fit,
 )
-from topicloom.evaluation.budget import BudgetCounter
+from topicloom.context.token_estimate import EstimatingCounter
+from topicloom.context.tokens import budget_tokens
 from topicloom.state.blocks import blocks_of
 from topicloom.state.records import Record, text_of
 
-COUNTER = BudgetCounter()
+
+class BudgetCounter(EstimatingCounter):
+    """Counts a CJK character or four others as a token, and no frame of a message."""
+
+    def text(self, text: str) -> int:
+        return budget_tokens(text)
+
+    def message(self, message: BaseMessage) -> int:
+        return budget_tokens(f"{message.name or message.type}: {text_of(message)}")
+
+
+COUNTER = BudgetCounter("o200k")
 
 
 def records(rounds: int, opens: Sequence[int] = ()) -> list[Record]:

@@ -16,7 +16,7 @@ from topicloom.graph.session import build_session_graph
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
 
-FOLDERS = r"bin|\.ci|scripts|tests|benchmarks|notebooks"
+FOLDERS = r"bin|\.ci|scripts|tests|benchmarks|notebooks|lab"
 
 
 def examples() -> list[Any]:

@@ -11,8 +11,8 @@ from langchain_core.messages import HumanMessage
 from sessions import check_kept, kept, open_graph, tell, thread
 
 from roles import ScriptedResponder, TaggedSplitter, fake_roles
-from topicloom.evaluation.replay import session_of
 from topicloom.index.encoders import default_embedder
+from topicloom.recordings.replay import session_of
 from topicloom.roles.arbiter import ARBITER
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.registry import Roles

@@ -7,7 +7,7 @@ from pathlib import Path
 from sessions import check_kept, kept, last_receipt, open_graph, past, record, tell, thread
 
 from roles import NamedRouter, ScriptedResponder, fake_roles, searching
-from topicloom.evaluation.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.state.lifecycle import archived
 
 CONFIG = thread()

@@ -7,8 +7,8 @@ from pathlib import Path
 from sessions import kept, last_receipt, open_graph, past, prompt_of, record, tell, thread
 
 from roles import ScriptedResponder, SteadyReader, fake_roles
-from topicloom.evaluation.replay import Graph, session_of
 from topicloom.index.hashing import HashingEmbedder
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.reader import READER, Reader
 from topicloom.state.lifecycle import archived

@@ -41,8 +41,8 @@ from topicloom.errors import (
     TopicLoomError,
     UnknownModelError,
 )
-from topicloom.evaluation.replay import Graph, session_of
 from topicloom.graph.session import build_session_graph
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.settings import Settings
 from topicloom.state.records import Record
 from topicloom.storage.files import FileStorage

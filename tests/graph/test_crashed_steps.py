@@ -28,7 +28,7 @@ from roles import (
     fake_roles,
     searching,
 )
-from topicloom.evaluation.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.storage.files import FileStorage
 
 

@@ -34,10 +34,10 @@ from roles import ScriptedResponder, fake_roles
 from topicloom.context.domain import Domain
 from topicloom.domain.selector import SELECTOR
 from topicloom.errors import ConfigurationError
-from topicloom.evaluation.replay import Graph, session_of
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.index.hashing import HashingEmbedder
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.roles.models import open_model
 from topicloom.settings import Settings
 from topicloom.state.plan import Plan, SearchIntent

@@ -39,7 +39,7 @@ from roles import (
     tag_of,
 )
 from topicloom.errors import ReplyError
-from topicloom.evaluation.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.roles.brief import BRIEF
 from topicloom.roles.reader import READER
 from topicloom.roles.registry import Roles

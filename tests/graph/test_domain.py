@@ -24,7 +24,7 @@ from sessions import (
 from roles import Raising, Rubbish, ScriptedResponder, SteadyReader, fake_roles
 from topicloom.context.domain import Domain
 from topicloom.errors import ConfigurationError
-from topicloom.evaluation.replay import session_of
+from topicloom.recordings.replay import session_of
 from topicloom.state.document import Document
 from topicloom.state.plan import Plan
 from topicloom.state.records import text_of

@@ -39,7 +39,7 @@ from roles import (
     fake_roles,
 )
 from topicloom.context.domain import Domain
-from topicloom.evaluation.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.state.journal import JournalEntry
 
 WRONG = ("SET", "item_swrd_01.count", 3)

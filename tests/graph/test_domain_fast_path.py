@@ -38,7 +38,6 @@ from roles import (
 )
 from topicloom.context.domain import Domain
 from topicloom.domain.planner import PLANNER
-from topicloom.evaluation.replay import Graph
 from topicloom.graph.deps import make_deps
 from topicloom.graph.domain import DomainRuntime
 from topicloom.graph.session import build_session_graph, wired
@@ -46,6 +45,7 @@ from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import Hits, SessionIndex
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
+from topicloom.recordings.replay import Graph
 from topicloom.roles.choice import Models
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings

@@ -19,8 +19,8 @@ from sessions import check_kept, kept, transcript_of
 from roles import ScriptedResponder, calling, fake_roles
 from topicloom.context.domain import Domain
 from topicloom.errors import ConfigurationError, InputError, ReplyError
-from topicloom.evaluation.replay import session_of
 from topicloom.graph.session import build_session_graph
+from topicloom.recordings.replay import session_of
 from topicloom.state.document import Document
 from topicloom.storage.files import FileStorage
 

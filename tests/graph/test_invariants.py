@@ -40,9 +40,9 @@ from roles import (
 )
 from topicloom.context.options import TurnOptions
 from topicloom.errors import ReplyError
-from topicloom.evaluation.replay import Graph, session_of
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.prompts.loader import prompt
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.brief import BRIEF
 from topicloom.roles.choice import embedded_roles

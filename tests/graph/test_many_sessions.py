@@ -16,8 +16,8 @@ from sessions import chatter, check_kept, kept, open_graph, past, prompt_of, rec
 
 from roles import Clock, ScriptedResponder, fake_roles
 from topicloom.errors import StorageUnavailableError
-from topicloom.evaluation.replay import Graph, session_of
 from topicloom.graph.session import build_session_graph
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.storage.sessions import SessionStore

@@ -18,8 +18,8 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from sessions import check_kept, kept, last_receipt, open_graph, prompt_of, thread
 
 from roles import ScriptedResponder, fake_roles
-from topicloom.evaluation.replay import session_of
 from topicloom.nodes.step import dump
+from topicloom.recordings.replay import session_of
 
 WRITTEN = Path(__file__).parent / "written_by_0_1_0"
 

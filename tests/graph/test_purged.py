@@ -7,7 +7,7 @@ from pathlib import Path
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import chatter, check_kept, kept, open_graph, tell, thread
 
-from topicloom.evaluation.replay import session_of
+from topicloom.recordings.replay import session_of
 from topicloom.state.records import REMOVED
 
 

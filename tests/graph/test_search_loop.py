@@ -34,7 +34,7 @@ from roles import (
     searching,
 )
 from topicloom.context.options import TurnOptions
-from topicloom.evaluation.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.roles.registry import Roles
 from topicloom.state.records import text_of
 

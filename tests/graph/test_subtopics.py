@@ -28,10 +28,10 @@ from topicloom.context.opening import Openings
 from topicloom.context.options import TurnOptions
 from topicloom.context.token_estimate import EstimatingCounter
 from topicloom.context.windows import PromptWindow
-from topicloom.evaluation.replay import Graph, session_of
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.workspace import TranscriptSizes, Workspace
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.reader import ReadRequest, reader_messages

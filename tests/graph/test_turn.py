@@ -30,8 +30,8 @@ from roles import (
     fake_roles,
 )
 from topicloom.context.options import TurnOptions
-from topicloom.evaluation.replay import session_of
 from topicloom.prompts.loader import prompt
+from topicloom.recordings.replay import session_of
 from topicloom.state.records import text_of
 from topicloom.state.session import Session
 

@@ -30,7 +30,7 @@ from roles import (
     fake_roles,
     searching,
 )
-from topicloom.evaluation.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.state.records import text_of
 
 CONFIG = thread()

@@ -16,7 +16,7 @@ from sessions import chatter, open_graph, past, record, tell, thread
 
 from roles import Clock, PlainBriefs, Raising, ScriptedResponder, fake_roles
 from topicloom.errors import UnusableAnswerError
-from topicloom.evaluation.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.reflection.reflector import REFLECTOR, EmbeddedReflector, ReflectRequest
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest

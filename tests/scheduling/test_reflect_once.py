@@ -15,7 +15,7 @@ from sessions import open_graph, tell, thread
 
 from roles import Clock, Raising, fake_roles
 from topicloom.errors import SessionBusyError, UnusableAnswerError
-from topicloom.evaluation.replay import Graph
+from topicloom.recordings.replay import Graph
 from topicloom.reflection.reflector import REFLECTOR
 from topicloom.scheduling import Once, in_background, reflect_beside, reflect_once
 from topicloom.state.briefs import BriefUpdate

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from sessions import check_kept, open_graph, tell, thread
 
 from roles import fake_roles
-from topicloom.evaluation.replay import session_of
+from topicloom.recordings.replay import session_of
 from topicloom.state.session import Session
 from topicloom.storage import FileStorage, Storage, StoreStorage
 from topicloom.storage.references import references

@@ -24,7 +24,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from sessions import chatter, check_kept, kept, open_graph, thread
 
 from roles import Clock, Said, ScriptedResponder, calling, fake_roles
-from topicloom.evaluation.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.roles.responder import ReplyRequest
 
 TURNS = 14

@@ -15,8 +15,8 @@ from sessions import thread
 from roles import Clock, calling, fake_roles
 from topicloom.context.domain import Domain
 from topicloom.domain.planner import PLANNER, PlanRequest
-from topicloom.evaluation.replay import Graph
 from topicloom.graph.session import build_session_graph
+from topicloom.recordings.replay import Graph
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings

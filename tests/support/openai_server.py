@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Any, Self, cast
 
+import pytest
 from openai_behaviours import (
     Answer,
     Behaviour,
@@ -177,3 +179,10 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in {**headers, "Connection": "close"}.items():
             self.send_header(name, value)
         self.end_headers()
+
+
+@pytest.fixture
+def openai_server() -> Iterator[OpenAIServer]:
+    """Run a scripted model server; tell it what to do with `then` and `otherwise`."""
+    with OpenAIServer() as server:
+        yield server

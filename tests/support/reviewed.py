@@ -12,9 +12,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from sessions import check_kept, kept, past, record, tell, thread
 
 from roles import Clock, NamedRouter, ScriptedResponder, fake_roles
-from topicloom.evaluation.replay import Graph, session_of
 from topicloom.graph.review import ReviewOptions, review
 from topicloom.graph.session import build_session_graph
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.review.merger import MERGER, MergeRequest
 from topicloom.review.reviewer import REVIEWER, ReviewRequest
 from topicloom.roles.base import Answer, Local

@@ -15,8 +15,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from roles import Clock, fake_roles
 from topicloom.context.options import TurnOptions
-from topicloom.evaluation.replay import Graph, session_of
 from topicloom.graph.session import build_session_graph
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.roles.registry import Roles
 from topicloom.roles.responder import ReplyRequest
 from topicloom.settings import Settings

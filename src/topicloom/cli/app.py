@@ -1,23 +1,26 @@
 """The commands and their options; what they do is imported when one of them runs.
 
 topicloom [--folder DIR] [--language en] chat | replay | topics | transcript | receipt | sessions
-    | review | reflect | facts | tune | memory | purge
+    | review | reflect | facts | memory | purge
+
+Distributions of their own add commands by entry points in the group `topicloom.commands`: each a
+Typer app, or a function that is a command. So does the laboratory, with `eval`, `train` and `tune`.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from topicloom.cli.eval import eval_app
-from topicloom.cli.given import Given
-from topicloom.cli.train import train_app
-from topicloom.errors import TopicLoomError
+from topicloom.cli.console import CliOptions
+from topicloom.errors import ConfigurationError, TopicLoomError
 
 app = typer.Typer(
     name="topicloom",
@@ -27,8 +30,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-app.add_typer(eval_app, name="eval")
-app.add_typer(train_app, name="train")
+LABORATORY = frozenset({"eval", "train", "tune"})
+"""Commands of topicloom-lab."""
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the session.")]
 
@@ -48,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             # A byte or character that the terminal does not know shall not end a conversation.
             stream.reconfigure(errors="replace")
     try:
-        app(None if arguments is None else list(arguments))
+        _with_plugins()(None if arguments is None else list(arguments))
     except TopicLoomError as error:
         from topicloom.cli.console import show_error
 
@@ -56,6 +59,39 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+
+
+@cache
+def _with_plugins() -> typer.Typer:
+    """The command line with the commands of other distributions."""
+    add_commands(app, entry_points(group="topicloom.commands"))
+    return app
+
+
+def add_commands(to: typer.Typer, plugins: Iterable[EntryPoint]) -> None:
+    """Add commands to a command line; those of a laboratory that is not there say how to get it.
+
+    Args:
+        to: The command line.
+        plugins: Where the commands are, each under its name.
+    """
+    missing = set(LABORATORY)
+    for plugin in plugins:
+        missing.discard(plugin.name)
+        found = plugin.load()
+        if isinstance(found, typer.Typer):
+            to.add_typer(found, name=plugin.name)
+        else:
+            to.command(plugin.name)(found)
+    anything = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+    for name in sorted(missing):
+        to.command(name, hidden=True, context_settings=anything)(_missing)
+
+
+def _missing(context: typer.Context) -> None:
+    raise ConfigurationError(
+        f"`topicloom {context.info_name}` is part of the laboratory: pip install topicloom-lab"
+    )
 
 
 def _version(wanted: bool) -> None:
@@ -83,7 +119,7 @@ def options(
     ] = False,
 ) -> None:
     """Options of every command."""
-    context.obj = Given(folder=folder, language=language)
+    context.obj = CliOptions(folder=folder, language=language)
 
 
 @app.command()
@@ -114,7 +150,7 @@ def replay(
     ] = None,
 ) -> None:
     """Watch a recorded conversation become topics, then ask about it."""
-    from topicloom.cli.replaying import ReplayOptions, run_replay
+    from topicloom.cli.replay import ReplayOptions, run_replay
 
     run_replay(_given(context), ReplayOptions(file, session, window, questions, limit))
 
@@ -163,24 +199,6 @@ def receipt(
     from topicloom.cli.reading import show_receipts
 
     show_receipts(_given(context), name, count, as_json=json)
-
-
-@app.command()
-def tune(
-    context: typer.Context,
-    log: Annotated[
-        str, typer.Argument(metavar="LOG", help="A session, or what receipt --json printed.")
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the pictures; tune-NAME if not given.")
-    ] = None,
-    plots: Annotated[bool, typer.Option(help="Whether to draw pictures.")] = True,
-    svg: Annotated[bool, typer.Option("--svg", help="Draw them as SVG too.")] = False,
-) -> None:
-    """See what a turn log says about the thresholds, and what others would have done."""
-    from topicloom.cli.tune import TuneOptions, run_tune
-
-    run_tune(_given(context), TuneOptions(log, out, plots, svg))
 
 
 @app.command()
@@ -256,5 +274,5 @@ def purge(
     run_purge(_given(context), name, PurgeOptions(topic or (), message or (), yes))
 
 
-def _given(context: typer.Context) -> Given:
-    return context.find_object(Given) or Given()
+def _given(context: typer.Context) -> CliOptions:
+    return context.find_object(CliOptions) or CliOptions()

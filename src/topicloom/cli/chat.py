@@ -5,26 +5,113 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from langchain_core.messages import AIMessageChunk, HumanMessage
+from langchain_core.runnables import RunnableConfig
 from rich.console import Console
 from rich.text import Text
 
-from topicloom.cli.console import dim, one_line, open_console
-from topicloom.cli.given import Given
-from topicloom.cli.models import model_line
-from topicloom.cli.receipt_view import receipt_view
+from topicloom.cli._excerpts import counted, shortened
+from topicloom.cli._views import day_of, print_records, receipt_view, topic_view
+from topicloom.cli.console import CliOptions, clean, dim, one_line, open_console
+from topicloom.cli.context import CliContext, model_line, open_context, thread
 from topicloom.cli.reflect import reflection_options
-from topicloom.cli.talk import Talk
-from topicloom.cli.topic_view import topic_view
-from topicloom.cli.transcript_view import day_of, print_records
-from topicloom.cli.workplace import Workplace, open_workplace, thread
 from topicloom.errors import InputError, ReplyError
-from topicloom.evaluation.replay import session_of
 from topicloom.graph.session import build_session_graph
+from topicloom.recordings.replay import Graph, session_of
 from topicloom.scheduling import in_background, reflect_beside
+from topicloom.state.receipt import Receipt
+from topicloom.state.records import text_of
 from topicloom.state.session import Session
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
+
+
+@dataclass(slots=True)
+class ChatTurns:
+    """A session at the terminal."""
+
+    graph: Graph
+    config: RunnableConfig
+    console: Console
+    writing: bool = False
+    """Whether a reply stands unfinished on the current line."""
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the last turn stopped before its end."""
+        return bool(self.graph.get_state(self.config).next)
+
+    def say(self, text: str | None) -> None:
+        """Send a message and print the reply.
+
+        Args:
+            text: The message; None to run the last turn again after a failure.
+
+        Raises:
+            ReplyError: The model gave none.
+        """
+        try:
+            for kind, data in self._stream(text):
+                if kind == "messages":
+                    self._write(data)
+                else:
+                    self._remark(data)
+        finally:
+            self._end_line()
+
+    def _stream(self, text: str | None) -> Iterator[tuple[str, Any]]:
+        said = None if text is None else {"messages": [HumanMessage(text)]}
+        for part in self.graph.stream(
+            said, self.config, stream_mode=["messages", "custom"], durability="exit"
+        ):
+            kind, data = part
+            yield str(kind), data
+
+    def _write(self, data: tuple[object, dict[str, Any]]) -> None:
+        chunk, where = data
+        if isinstance(chunk, AIMessageChunk) and where.get("langgraph_node") == "main_generate":
+            piece = clean(text_of(chunk))
+            self.console.out(piece, end="", highlight=False)
+            self.writing = self.writing or bool(piece)
+
+    def _remark(self, event: dict[str, Any]) -> None:
+        remark = remark_of(event)
+        if remark:
+            self._end_line()
+            dim(self.console, remark)
+
+    def _end_line(self) -> None:
+        if self.writing:
+            self.console.out("")
+        self.writing = False
+
+
+def remark_of(event: dict[str, Any]) -> str:
+    """What a progress event says to the user; nothing for most."""
+    match event:
+        case {"type": "split", "blocks": 0}:
+            return "· the window is full: notes of earlier turns make room"
+        case {"type": "split", "first": first, "last": last}:
+            return f"· the window is filling: m{first} to m{last} move into topics"
+        case {"type": "searching", "query": query, "when": when}:
+            return f"· looking for “{shortened(query, 60)}”" + (f" ({when})" if when else "")
+        case {"type": "remembering"}:
+            return "· going through all topics for what was said before"
+        case {"type": "reply_restarted"}:
+            return "· the reply broke off; once more"
+        case {"type": "receipt", "receipt": receipt}:
+            return _quoted(Receipt.model_validate(receipt))
+    return ""
+
+
+def _quoted(receipt: Receipt) -> str:
+    failed = [f"{c.role}: {shortened(c.failure or '', 60)}" for c in receipt.failures]
+    lines = [f"· quoted {counted(receipt.quoted, 3)}"] if receipt.quoted else []
+    lines += [f"· did without {'; '.join(failed)}"] if failed else []
+    return "\n".join(lines)
+
 
 _HELP = """\
 /topics          what has been talked about, and when
@@ -34,8 +121,8 @@ _HELP = """\
 /quit            leave; the session goes on where it stopped"""
 
 
-def run_chat(given: Given, name: str) -> None:
-    """Talk until the input ends.
+def run_chat(given: CliOptions, name: str) -> None:
+    """ChatTurns until the input ends.
 
     Raises:
         InvalidNameError: The name cannot name a session.
@@ -43,11 +130,11 @@ def run_chat(given: Given, name: str) -> None:
         ConfigurationError: The model or the folder cannot be used.
     """
     check_session_name(name)
-    place, console = open_workplace(given), open_console()
+    place, console = open_context(given), open_console()
     builder = build_session_graph(settings=place.settings, storage=place.storage)
     with place.storage.lock(name), place.checkpoints() as saver, place.kept() as store:
         graph = builder.compile(checkpointer=saver, store=store)
-        chat = Chat(place, Talk(graph, thread(name), console), console)
+        chat = TerminalChat(place, ChatTurns(graph, thread(name), console), console)
         chat.greet()
         scheduler = reflect_beside(only=[name], **reflection_options(place, saver, store))
         with in_background(scheduler):
@@ -76,11 +163,11 @@ def read_lines(console: Console) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
+class TerminalChat:
     """A session with its commands."""
 
-    place: Workplace
-    talk: Talk
+    place: CliContext
+    talk: ChatTurns
     console: Console
 
     def greet(self) -> None:

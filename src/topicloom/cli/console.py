@@ -1,11 +1,26 @@
-"""How things are said at the terminal."""
+"""What was given before the command, and how things are said at the terminal."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.rule import Rule
 from rich.text import Text
+
+
+@dataclass(frozen=True, slots=True)
+class CliOptions:
+    """Options of every command; None where nothing was given."""
+
+    folder: Path | None = None
+    """Where sessions live."""
+    language: Literal["auto", "en", "zh"] | None = None
+    """Language of the prompts."""
+
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -24,6 +39,11 @@ def show_error(error: Exception) -> None:
 def dim(console: Console, message: str) -> None:
     """Print a remark that is not part of the conversation."""
     console.print(Text(message, style="dim"))
+
+
+def heading(text: str) -> RenderableType:
+    """A line that begins a part."""
+    return Group(Text(), Rule(Text(text, style="bold"), style="dim", align="left"))
 
 
 def clean(text: str) -> str:

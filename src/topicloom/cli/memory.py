@@ -6,13 +6,12 @@ from pathlib import Path
 
 from rich.text import Text
 
-from topicloom.cli.console import dim, one_line, open_console
-from topicloom.cli.given import Given
-from topicloom.cli.workplace import open_workplace
+from topicloom.cli.console import CliOptions, dim, one_line, open_console
+from topicloom.cli.context import open_context
 from topicloom.export.memory_files import MemoryFiles
 
 
-def run_memory(given: Given, name: str, out: Path, *, force: bool) -> None:
+def run_memory(given: CliOptions, name: str, out: Path, *, force: bool) -> None:
     """Bring the memory files of a session up to date, and say what changed.
 
     Raises:
@@ -20,7 +19,7 @@ def run_memory(given: Given, name: str, out: Path, *, force: bool) -> None:
         InputError: There is no such session.
         ConfigurationError: A folder cannot be used.
     """
-    place, console = open_workplace(given), open_console()
+    place, console = open_context(given), open_console()
     session, _ = place.read(name)
     report = MemoryFiles(out, place.storage).update(session, force=force)
     for file, why in report.left.items():

@@ -12,11 +12,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from topicloom.cli.console import dim, one_line, open_console
-from topicloom.cli.excerpts import shortened
-from topicloom.cli.given import Given
+from topicloom.cli._excerpts import shortened
+from topicloom.cli.console import CliOptions, dim, one_line, open_console
+from topicloom.cli.context import open_context, thread
 from topicloom.cli.reflect import facts_view
-from topicloom.cli.workplace import open_workplace, thread
 from topicloom.errors import InputError
 from topicloom.graph.session import build_session_graph
 from topicloom.nodes.step import dump
@@ -45,7 +44,7 @@ class PurgeOptions:
     """Whether nobody is asked."""
 
 
-def run_purge(given: Given, name: str, options: PurgeOptions) -> None:
+def run_purge(given: CliOptions, name: str, options: PurgeOptions) -> None:
     """Name what will be removed, ask, and remove it.
 
     Raises:
@@ -54,7 +53,7 @@ def run_purge(given: Given, name: str, options: PurgeOptions) -> None:
         SessionBusyError: The session is in use elsewhere, or is being reflected upon.
         StorageError: A message or an archive cannot be read.
     """
-    place, console = open_workplace(given), open_console()
+    place, console = open_context(given), open_console()
     place.read(name)
     with ExitStack() as held:
         held.enter_context(place.storage.lock(name))

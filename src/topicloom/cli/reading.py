@@ -9,21 +9,18 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli.console import dim, one_line, open_console
-from topicloom.cli.given import Given
-from topicloom.cli.receipt_view import receipt_view
-from topicloom.cli.topic_view import topic_view
-from topicloom.cli.transcript_view import day_of, print_records
-from topicloom.cli.workplace import Workplace, open_workplace
+from topicloom.cli._views import day_of, print_records, receipt_view, topic_view
+from topicloom.cli.console import CliOptions, dim, one_line, open_console
+from topicloom.cli.context import CliContext, open_context
 from topicloom.errors import InputError
 from topicloom.state.records import Record
 from topicloom.state.session import Session
 from topicloom.storage.sessions import SessionStore
 
 
-def show_sessions(given: Given) -> None:
+def show_sessions(given: CliOptions) -> None:
     """List the sessions of the folder."""
-    place, console = open_workplace(given), open_console()
+    place, console = open_context(given), open_console()
     names = place.storage.sessions()
     if not names:
         dim(console, f"no sessions in {place.folder} yet; begin one with: topicloom chat")
@@ -36,18 +33,18 @@ def show_sessions(given: Given) -> None:
     console.print(table)
 
 
-def show_topics(given: Given, name: str) -> None:
+def show_topics(given: CliOptions, name: str) -> None:
     """Print the topics of a session over time."""
     console = open_console()
-    session, store = open_workplace(given).read(name)
+    session, store = open_context(given).read(name)
     console.print(topic_view(session, store, console.width))
 
 
 def show_transcript(
-    given: Given, name: str, topic: str | None, last: int | None, *, as_json: bool
+    given: CliOptions, name: str, topic: str | None, last: int | None, *, as_json: bool
 ) -> None:
     """Print messages of a session, for people or as JSON lines."""
-    session, store = open_workplace(given).read(name)
+    session, store = open_context(given).read(name)
     records = _records(session, store, topic)[-last if last else 0 :]
     if as_json:
         for record in records:
@@ -57,7 +54,7 @@ def show_transcript(
         print_records(open_console(), records)
 
 
-def show_receipts(given: Given, name: str, count: int | None, *, as_json: bool) -> None:
+def show_receipts(given: CliOptions, name: str, count: int | None, *, as_json: bool) -> None:
     """Print the newest receipts of a session, the newest last, for people or as JSON lines.
 
     Args:
@@ -66,7 +63,7 @@ def show_receipts(given: Given, name: str, count: int | None, *, as_json: bool) 
         count: How many; if None, one for people, and all of them as JSON lines.
         as_json: Whether programs read it.
     """
-    session, store = open_workplace(given).read(name)
+    session, store = open_context(given).read(name)
     if as_json:
         for receipt in store.receipts(session, newest=count):
             sys.stdout.write(receipt.model_dump_json() + "\n")
@@ -76,7 +73,7 @@ def show_receipts(given: Given, name: str, count: int | None, *, as_json: bool) 
             console.print(receipt_view(receipt, roster))
 
 
-def _facts(place: Workplace, name: str) -> tuple[str | Text, str | Text, str | Text]:
+def _facts(place: CliContext, name: str) -> tuple[str | Text, str | Text, str | Text]:
     session = place.session(name)
     if session is None:
         nothing = Text("-", style="dim")

@@ -13,10 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli.console import dim, one_line, open_console
-from topicloom.cli.given import Given
-from topicloom.cli.models import roles_for
-from topicloom.cli.workplace import Workplace, open_workplace
+from topicloom.cli.console import CliOptions, dim, one_line, open_console
+from topicloom.cli.context import CliContext, open_context, roles_for
 from topicloom.scheduling import Once, Reflection, reflect_once
 from topicloom.scheduling.beside import ReflectionOptions
 from topicloom.state.facts import Fact
@@ -27,7 +25,7 @@ _NAMED = 6
 """Topics with new briefs that are named."""
 
 
-def run_reflect(given: Given, name: str, *, force: bool) -> None:
+def run_reflect(given: CliOptions, name: str, *, force: bool) -> None:
     """Reflect upon a session if it is due, and print what came of it.
 
     Raises:
@@ -37,7 +35,7 @@ def run_reflect(given: Given, name: str, *, force: bool) -> None:
         ConfigurationError: A model or the folder cannot be used.
         UnusableAnswerError: The reflector and its stand-in both failed.
     """
-    place, console = open_workplace(given), open_console()
+    place, console = open_context(given), open_console()
     place.read(name)
     with place.checkpoints() as saver, place.kept() as store:
         options = reflection_options(place, saver, store)
@@ -53,9 +51,9 @@ def run_reflect(given: Given, name: str, *, force: bool) -> None:
         dim(console, one_line(f"new briefs, from the next turn in a chat on: {shown}{more}"))
 
 
-def show_facts(given: Given, name: str, *, as_json: bool) -> None:
+def show_facts(given: CliOptions, name: str, *, as_json: bool) -> None:
     """Print what is kept of the user, for people or as JSON lines."""
-    place, console = open_workplace(given), open_console()
+    place, console = open_context(given), open_console()
     place.read(name)
     with place.kept() as store:
         facts = ReflectionStore(store).facts(name)
@@ -69,7 +67,7 @@ def show_facts(given: Given, name: str, *, as_json: bool) -> None:
 
 
 def reflection_options(
-    place: Workplace, saver: BaseCheckpointSaver[str], store: BaseStore
+    place: CliContext, saver: BaseCheckpointSaver[str], store: BaseStore
 ) -> ReflectionOptions:
     """What reflection needs of a workplace.
 

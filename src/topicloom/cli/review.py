@@ -7,15 +7,14 @@ from collections import Counter
 from rich.console import Console
 from rich.text import Text
 
-from topicloom.cli.console import dim, one_line, open_console
-from topicloom.cli.given import Given
-from topicloom.cli.workplace import open_workplace, thread
+from topicloom.cli.console import CliOptions, dim, one_line, open_console
+from topicloom.cli.context import open_context, thread
 from topicloom.graph.review import review
 from topicloom.graph.session import build_session_graph
 from topicloom.state.review_channels import ReviewReport
 
 
-def run_review(given: Given, name: str, *, dry_run: bool) -> None:
+def run_review(given: CliOptions, name: str, *, dry_run: bool) -> None:
     """Review a session and print what came of it.
 
     Raises:
@@ -25,7 +24,7 @@ def run_review(given: Given, name: str, *, dry_run: bool) -> None:
             then is kept for the next review.
         ConfigurationError: A model or the folder cannot be used.
     """
-    place, console = open_workplace(given), open_console()
+    place, console = open_context(given), open_console()
     place.read(name)
     with place.checkpoints() as saver:
         graph = build_session_graph(settings=place.settings, storage=place.storage).compile(

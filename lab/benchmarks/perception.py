@@ -1,0 +1,99 @@
+"""What perception costs beside the embedding: boundaries, the index of topics.
+
+    python lab/benchmarks/perception.py [--kernels 100000]
+
+Targets: at most 1 ms a block, 100,000 centroids searched in under 5 ms. Vectors come from the cache
+of the embedder, so that their making does not count. Run it on an idle machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from topicloom.boundary.policy import AdsorberPolicy
+from topicloom.graph.deps import open_adsorber
+from topicloom.index.centroids import NearestRows
+from topicloom.index.encoders import default_embedder
+from topicloom.state.blocks import blocks_of
+from topicloom.state.records import Record
+from topicloom_lab.talk import said
+
+BLOCKS = 400
+
+
+def conversation() -> list[Record]:
+    """Messages whose theme changes every ten blocks."""
+    time_of = "2026-01-01T09:00:00"
+    return [
+        Record(
+            seq=i + 1,
+            role="user" if i % 2 == 0 else "assistant",
+            text=said(i // 2, 100 if i % 2 == 0 else 300),
+            time=time_of,
+        )
+        for i in range(2 * BLOCKS)
+    ]
+
+
+def milliseconds(calls: Iterable[Callable[[], object]]) -> float:
+    """Median time of a call."""
+    times = []
+    for call in calls:
+        began = time.perf_counter()
+        call()
+        times.append(1_000 * (time.perf_counter() - began))
+    return statistics.median(times)
+
+
+def boundary(records: list[Record]) -> float:
+    """A message through the funnel, its vectors known."""
+    adsorber = open_adsorber(AdsorberPolicy(), default_embedder())
+    cases = [(blocks_of(records[i - 24 : i]), records[i]) for i in range(24, len(records), 2)]
+    for blocks, message in cases:
+        adsorber.judge(blocks, message)
+    return milliseconds(lambda b=b, m=m: adsorber.judge(b, m) for b, m in cases)
+
+
+def kernels(count: int) -> tuple[float, float, float]:
+    """Searching that many kernels, by cells and exactly, and the share that both find."""
+    dimension = default_embedder().dimension
+    draw = np.random.default_rng(0)
+    centres = draw.normal(size=(1_000, dimension))
+    rows = centres[draw.integers(0, 1_000, count)] + draw.normal(size=(count, dimension))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    queries = rows[draw.integers(0, count, 50)]
+    index, exact = NearestRows(dimension), NearestRows(dimension, exact=count)
+    index.fill(rows)
+    exact.fill(rows)
+    shared = [
+        len({p for p, _ in index.search(q, 10)} & {p for p, _ in exact.search(q, 10)}) / 10
+        for q in queries
+    ]
+    return (
+        milliseconds(lambda q=q: index.search(q, 512) for q in queries),
+        milliseconds(lambda q=q: exact.search(q, 512) for q in queries),
+        statistics.mean(shared),
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--centroids", type=int, default=100_000)
+    count = parser.parse_args().centroids
+    records = conversation()
+    print(f"boundary of a block: {boundary(records):.2f} ms (target 1)")
+    cells, exact, shared = kernels(count)
+    print(f"{count:,} kernels: {cells:.2f} ms (target 5), exactly {exact:.2f} ms;")
+    print(f"of the ten nearest, {shared:.0%} are found")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The laboratory of topicloom: measuring it, comparing it, and training its small models."""

@@ -1,0 +1,126 @@
+"""Asking a question of a session without a trace, and the measure of tokens it is asked under."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from topicloom.context.options import TurnOptions
+from topicloom.context.token_messages import ToolLike
+from topicloom.context.tokens import budget_tokens
+from topicloom.recordings.replay import Graph, session_of
+from topicloom.roles.responder import ReplyRequest
+from topicloom.state.recall import number_of
+from topicloom.state.receipt import Receipt
+from topicloom.state.records import Record, text_of
+from topicloom.storage.files import FileStorage
+from topicloom.storage.sessions import SessionStore
+
+
+@dataclass(slots=True)
+class Oracle:
+    """A responder that keeps the prompt it was given and says a word."""
+
+    model: str = "oracle"
+    prompts: list[Sequence[BaseMessage]] = field(default_factory=list)
+
+    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
+        """Keep the prompt."""
+        self.prompts.append(request.messages)
+        yield AIMessageChunk(content="-")
+
+    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
+        """Keep the prompt."""
+        for chunk in self.stream(request):
+            yield chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the main model was shown for a question."""
+
+    prompt: tuple[BaseMessage, ...]
+    """Everything but system prompt and question."""
+    originals: tuple[Record, ...]
+    """What was quoted whole, or stood in view."""
+    receipt: Receipt
+    """The question's turn."""
+
+    @property
+    def calls(self) -> Counter[str]:
+        """Calls by role."""
+        return Counter(call.role for call in self.receipt.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Questioner:
+    """Asks one session."""
+
+    graph: Graph
+    """Compiled, with a checkpointer."""
+    config: RunnableConfig
+    """Names the thread."""
+    storage: FileStorage
+    """Where the session lives."""
+    oracle: Oracle
+    """Answers in the graph, by itself or behind a recording."""
+    recent: int = 0
+    """Newest messages that stay in view."""
+
+    def ask(self, question: str) -> Shown:
+        """Ask from where the thread is; it goes on from there, not from the question."""
+        base = self.graph.get_state(self.config)
+        begun = bool(base.values)
+        self.oracle.prompts.clear()
+        receipts = [
+            event["receipt"]
+            for event in self.graph.stream(
+                {"messages": [HumanMessage(question)]},
+                base.config if begun else self.config,
+                context=TurnOptions(keep_messages=self.recent),
+                stream_mode="custom",
+                durability="exit",
+            )
+            if event["type"] == "receipt"
+        ]
+        receipt = Receipt.model_validate(receipts[-1])
+        shown = self._originals(receipt)
+        if begun:
+            self.graph.update_state(base.config, {"messages": []})
+        return Shown(_without(self.oracle.prompts[-1], question), shown, receipt)
+
+    def _originals(self, receipt: Receipt) -> tuple[Record, ...]:
+        session = session_of(self.graph, self.config)
+        quoted = [i for t in receipt.quoted for i in t.quotes if i not in t.partial]
+        numbers = {*map(number_of, quoted), *range(session.view, number_of(receipt.user))}
+        store = SessionStore(self.storage.open(session.id))
+        return tuple(store.pick(session, numbers).values())
+
+
+def _without(prompt: Sequence[BaseMessage], question: str) -> tuple[BaseMessage, ...]:
+    """A prompt without its system message and the question; the note behind that stays."""
+    *view, last = [m for m in prompt if m.type != "system"]
+    note = text_of(last).removeprefix(question).strip("\n")
+    return (*view, *([SystemMessage(note)] if note else []))
+
+
+class BudgetCounter:
+    """Counts as the published figures do: a CJK character, or four others, is a token."""
+
+    def text(self, text: str) -> int:
+        """See `TokenCounter.text`."""
+        return budget_tokens(text)
+
+    def message(self, message: BaseMessage) -> int:
+        """See `TokenCounter.message`."""
+        return budget_tokens(f"{message.name or message.type}: {text_of(message)}")
+
+    def tools(self, tools: Sequence[ToolLike]) -> int:
+        """See `TokenCounter.tools`."""
+        return sum(budget_tokens(json.dumps(convert_to_openai_tool(t))) for t in tools)

@@ -1,0 +1,159 @@
+"""What a provider's cache would have served of a sequence of prompts, and what that saves.
+
+A rule plays one provider's cache: prompts go in as they were sent, and for each it says how much
+was read from the cache and how much was written to it. The rules are in `caching_rules.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Protocol
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPart:
+    """A part of a prompt: all tools, the system message, a message."""
+
+    text: str
+    """All that is sent of it; two parts are the same if their texts are."""
+    tokens: int
+    """What it costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentPrompt:
+    """A prompt as it was sent."""
+
+    window: str
+    """The window that it fills, such as `main` or `reader:t3`."""
+    at: float
+    """When, in seconds from any moment."""
+    parts: tuple[PromptPart, ...]
+    """In the provider's order: tools, system, messages."""
+    breakpoints: tuple[int, ...] = ()
+    """Explicit breakpoints, each by the number of leading parts before it, ascending."""
+    reply: PromptPart | None = None
+    """What the model answered, as it would be sent back; None if it never is."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all parts."""
+        return sum(part.tokens for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a cache did for some prompts, in tokens."""
+
+    tokens: int = 0
+    """Tokens of the prompts."""
+    read: int = 0
+    """Of those, read from the cache."""
+    written: int = 0
+    """Of those, written to it at a price."""
+    prompts: int = 0
+    """How many prompts."""
+
+    def __add__(self, other: Served) -> Served:
+        return Served(
+            self.tokens + other.tokens,
+            self.read + other.read,
+            self.written + other.written,
+            self.prompts + other.prompts,
+        )
+
+    @property
+    def share(self) -> float:
+        """Share of the tokens that was read from the cache; 0 of nothing."""
+        return self.read / self.tokens if self.tokens else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What input tokens cost."""
+
+    read: float
+    """A token read from the cache, as a multiple of a plain one."""
+    write: float = 1.0
+    """A token written to the cache, likewise."""
+    million: float = 1.0
+    """A million plain tokens, in whatever currency."""
+
+    def cost(self, served: Served) -> float:
+        """What prompts cost, in the currency of `million`."""
+        plain = served.tokens - served.read - served.written
+        weighted = plain + self.read * served.read + self.write * served.written
+        return weighted * self.million / 1_000_000
+
+    def relative(self, served: Served) -> float:
+        """What prompts cost, as a share of what they would without a cache; 1 for nothing."""
+        plain = self.million * served.tokens / 1_000_000
+        return self.cost(served) / plain if plain else 1.0
+
+
+class CacheRule(Protocol):
+    """The cache of one provider for one model, empty at first."""
+
+    @property
+    def prices(self) -> Prices:
+        """What the provider asks for reads and writes, as multiples."""
+        ...
+
+    def serve(self, prompt: SentPrompt) -> Served:
+        """Read what it holds of a prompt, and take the prompt in."""
+        ...
+
+
+def measure(
+    prompts: Iterable[SentPrompt], rule: CacheRule, group: Callable[[SentPrompt], str]
+) -> dict[str, Served]:
+    """Send prompts past a cache, in the order of their times.
+
+    Args:
+        prompts: All prompts of one model.
+        rule: The cache; it keeps what it took in.
+        group: Names what a prompt counts for.
+
+    Returns:
+        What was served, by group.
+    """
+    found: dict[str, Served] = {}
+    for prompt in sorted(prompts, key=lambda p: p.at):
+        name = group(prompt)
+        found[name] = found.get(name, Served()) + rule.serve(prompt)
+    return found
+
+
+def parts_of(
+    messages: Sequence[BaseMessage], count: Callable[[BaseMessage], int]
+) -> tuple[PromptPart, ...]:
+    """The parts of a prompt's messages.
+
+    Args:
+        messages: As they are sent.
+        count: Tokens of a message.
+    """
+    return tuple(PromptPart(text_sent(m), count(m)) for m in messages)
+
+
+def text_sent(message: BaseMessage) -> str:
+    """All that a provider is sent of a message."""
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    answers = message.tool_call_id if isinstance(message, ToolMessage) else ""
+    sent = "".join(f"\n{c['name']} {c['args']!r} {c['id']}" for c in calls)
+    said = message.content if isinstance(message.content, str) else repr(message.content)
+    return f"{message.type} {message.name or ''} {answers}\n{said}{sent}"
+
+
+def prefixes(parts: Sequence[PromptPart]) -> list[bytes]:
+    """For each run of leading parts, shortest first, a digest that stands for all of it."""
+    digests, running = list[bytes](), b""
+    for part in parts:
+        said = part.text.encode("utf-8", "surrogatepass")
+        running = blake2b(running + said, digest_size=16).digest()
+        digests.append(running)
+    return digests

@@ -1,0 +1,170 @@
+"""Replaying a conversation to record every prompt, as it is sent to the chat models.
+
+The decisions are the embedded roles': what is read, quoted and split. The prompts are those of the
+chat-model roles, sent to a model that writes them down and answers what was said at the time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.checkpoint.memory import InMemorySaver
+
+from topicloom.context.options import TurnOptions
+from topicloom.context.prefix import PrefixMeter
+from topicloom.context.tokens import TokenCounter, counter_for
+from topicloom.graph.session import build_session_graph
+from topicloom.index.encoders import default_embedder
+from topicloom.recordings.conversations import Conversation
+from topicloom.recordings.replay import Graph, as_message, exchanges
+from topicloom.roles.base import Answer, Local
+from topicloom.roles.caches import breakpoints
+from topicloom.roles.chat import Chat
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.reader import READER, ChatReader, Reader, ReadRequest
+from topicloom.roles.responder import RESPONDER, ChatResponder
+from topicloom.settings import Settings
+from topicloom.state.recall import Reading
+from topicloom.storage.files import FileStorage
+from topicloom_lab.caching.measure import PromptPart, SentPrompt, parts_of
+
+MAIN = "main"
+"""The main window's name; a topic's is `reader:` with its id."""
+_WINDOW: ContextVar[str] = ContextVar("_WINDOW", default=MAIN)
+"""The window that is being asked: readers run side by side."""
+_NOTHING = "<topic_result><relevance_score>0.1</relevance_score></topic_result>"
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Writes down what is sent, and when."""
+
+    counter: TokenCounter
+    """Counts tokens."""
+    at: float = 0.0
+    """Now, in seconds."""
+    said: str = ""
+    """What the main model answers."""
+    sent: list[SentPrompt] = field(default_factory=list)
+
+    def answer(self, messages: Sequence[BaseMessage], tools: Sequence[Any]) -> str:
+        """Write a prompt down; returns what to answer."""
+        window = _WINDOW.get()
+        said = self.said if window == MAIN else _NOTHING
+        bound = [PromptPart(json.dumps(list(tools)), self.counter.tools(tools))] if tools else []
+        parts = (*bound, *parts_of(messages, self.counter.message))
+        marks = tuple(len(bound) + n for n in breakpoints(messages))
+        reply = parts_of([AIMessage(said)], self.counter.message)[0]
+        self.sent.append(SentPrompt(window, self.at, parts, marks, reply))
+        return said
+
+
+class RecordedModel(BaseChatModel):
+    """A chat model that answers what a recorder says."""
+
+    recorder: Any
+    """The recorder."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "recorded"
+
+    def bind_tools(
+        self, tools: Sequence[Any], **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Have the tools written down with the prompt."""
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        said = self.recorder.answer(messages, kwargs.get("tools", ()))
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(said))])
+
+
+@dataclass(slots=True)
+class ShadowedReader(Local[ReadRequest, Reading]):
+    """One reader decides; another is asked the same for the sake of its prompt."""
+
+    decides: Reader
+    asked: Reader
+
+    def call(self, request: ReadRequest) -> Answer[Reading]:
+        """What the deciding reader says."""
+        token = _WINDOW.set(f"reader:{request.topic.id}")
+        try:
+            self.asked.call(request)
+        finally:
+            _WINDOW.reset(token)
+        return self.decides.call(request)
+
+
+def record_prompts(
+    conversation: Conversation,
+    folder: Path,
+    settings: Settings,
+    *,
+    turns: int,
+    seconds: float = 60.0,
+    tools: Sequence[BaseTool | Callable[..., object]] = (),
+    instructions: str = "",
+) -> Iterator[list[SentPrompt]]:
+    """Replay the answered turns of a conversation; yields the prompts of each.
+
+    Args:
+        conversation: The recording.
+        folder: Where the session lives.
+        settings: Windows and layout.
+        turns: Answered turns at most.
+        seconds: From one turn to the next: recordings tell days, caches live for minutes.
+        tools: The application's own.
+        instructions: The application's own system prompt.
+    """
+    recorder = Recorder(counter_for(""))
+    model = RecordedModel(recorder=recorder)
+    embedded = embedded_roles(default_embedder())
+    chat = Chat.of(model, PrefixMeter(), window=settings.topic_window)
+    reader = ShadowedReader(embedded[READER], ChatReader(chat))
+    roles = embedded.replace(RESPONDER, ChatResponder(model)).replace(READER, reader)
+    graph: Graph = build_session_graph(
+        settings=settings,
+        roles=roles,
+        storage=FileStorage(folder, fsync=False),
+        tools=tools,
+        instructions=instructions,
+    ).compile(checkpointer=InMemorySaver())
+    config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
+    answered = 0
+    for exchange in exchanges(conversation):
+        recorder.said = exchange.reply.text if exchange.reply else ""
+        said = [as_message(m) for m in exchange.said]
+        graph.invoke(
+            {"messages": said},
+            config,
+            context=TurnOptions(answer=exchange.reply is not None),
+            durability="exit",
+        )
+        if exchange.reply is None:
+            continue
+        yield recorder.sent
+        answered += 1
+        if answered == turns:
+            return
+        recorder.sent = []
+        recorder.at += seconds

@@ -1,0 +1,254 @@
+"""`topicloom eval`, `train` and `tune`: the commands and their options.
+
+What they do is imported when one of them runs. The package's command line finds them by the entry
+points in the group `topicloom.commands`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+SOURCES = """
+Files: conversations with questions, dialogues with segments, conversations with threads; one JSON
+a line, .xz is fine.
+
+Generators, for `generate` and as sources of `run`: sniah (needle, haystack, tokens, depths, form,
+message, together, seed), oolong (items, message, conversations, seed), hotpotqa (folder, message,
+seed). A specification is NAME:OPTION=VALUE,OPTION=VALUE, such as
+sniah:needle=uuid,haystack=prose,tokens=1000000.
+"""
+"""What there is to measure on, for `topicloom eval --help`."""
+
+Out = Annotated[Path, typer.Argument(metavar="OUT", help="A folder of results.")]
+
+eval_app = typer.Typer(
+    help="Measure on recorded conversations.",
+    epilog=SOURCES,
+    no_args_is_help=True,
+)
+
+
+@eval_app.callback()
+def _measuring() -> None:
+    """Measure on recorded conversations."""
+
+
+@eval_app.command()
+def memory(
+    file: Annotated[
+        Path, typer.Argument(help="Conversations with questions, one JSON a line; .xz is fine.")
+    ],
+    budget: Annotated[int, typer.Option(min=1, help="Tokens of recalled context.")] = 4_000,
+    out: Annotated[
+        Path | None, typer.Option(help="Results, one JSON a question; goes on where it stopped.")
+    ] = None,
+    recent: Annotated[
+        int, typer.Option(min=0, help="Newest messages that stay in view anyway.")
+    ] = 0,
+    window: Annotated[
+        int, typer.Option(min=1_000, help="Main window in tokens during the replay.")
+    ] = 8_000,
+    topic_window: Annotated[
+        int, typer.Option(min=1_000, help="Window of a topic in tokens.")
+    ] = 64_000,
+    reviews: Annotated[
+        Literal["none", "daily"],
+        typer.Option(help="Review at every midnight that the recorded dates pass."),
+    ] = "none",
+) -> None:
+    """Replay conversations, ask their questions, and see whether the evidence is in the context.
+
+    A token here is a CJK character or four other characters, of `speaker: text`. Each question
+    starts from the state after the whole conversation (or before the message that asks it) and
+    does not become part of it. The clock is that of the recording. At the end every message must
+    be in exactly one place, word for word.
+    """
+    from topicloom_lab.cli.memory import MemoryOptions, run_memory
+
+    run_memory(MemoryOptions(file, out, budget, recent, window, topic_window, reviews))
+
+
+@eval_app.command()
+def segmentation(
+    file: Annotated[Path, typer.Argument(help="Dialogues with segments, one JSON a line.")],
+    mode: Annotated[
+        Literal["online", "retrospective"],
+        typer.Option(help="Decide as messages come, or knowing the whole dialogue."),
+    ] = "online",
+    granularity: Annotated[
+        Literal["auto", "fine", "coarse"], typer.Option(help="How fine topics are.")
+    ] = "auto",
+    weights: Annotated[
+        Path | None, typer.Option(help="Weights of `topicloom train boundary`; else those shipped.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Results, one JSON a dialogue.")] = None,
+) -> None:
+    """Find where topics begin, and compare with dialogues whose segments are known."""
+    from topicloom_lab.cli.boundaries import SegmentationOptions, run_segmentation
+
+    run_segmentation(SegmentationOptions(file, mode, granularity, weights, out))
+
+
+@eval_app.command()
+def threads(
+    file: Annotated[Path, typer.Argument(help="Conversations with threads, one JSON a line.")],
+    window: Annotated[
+        int, typer.Option(min=1_000, help="Main window in tokens; small ones split often.")
+    ] = 8_000,
+    out: Annotated[Path | None, typer.Option(help="Results, one JSON a conversation.")] = None,
+) -> None:
+    """Feed interleaved talk to a session, and compare its topics with the known ones.
+
+    Twice: as messages come, when the graph only knows where a topic begins, and after the splits
+    moved them. What is still unsplit at the end is split then.
+    """
+    from topicloom_lab.cli.boundaries import ThreadOptions, run_threads
+
+    run_threads(ThreadOptions(file, window, out))
+
+
+@eval_app.command()
+def run(
+    config: Annotated[
+        Path | None,
+        typer.Argument(help="What to compare, as TOML; the packaged example if not given."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where results go; else where the file says.")
+    ] = None,
+    again: Annotated[
+        list[str] | None, typer.Option(help="Run this strategy although it is finished.")
+    ] = None,
+    example: Annotated[
+        bool, typer.Option("--example", help="Only print the packaged example.")
+    ] = False,
+) -> None:
+    """Compare context strategies on recorded conversations, and write a report.
+
+    A cell is one conversation under one strategy and budget. What is finished is not run again.
+    """
+    from topicloom_lab.cli.comparing import RunOptions, print_example, run_config
+
+    if example:
+        print_example()
+        return
+    run_config(RunOptions(config, out, tuple(again or ())))
+
+
+@eval_app.command()
+def report(out: Out) -> None:
+    """Write report.md and the figures of a folder of results once more."""
+    from topicloom_lab.cli.comparing import write_again
+
+    write_again(out)
+
+
+@eval_app.command()
+def misses(
+    out: Out,
+    strategy: Annotated[str, typer.Option(help="Whose misses.")] = "topicloom",
+    against: Annotated[str | None, typer.Option(help="Only what this strategy found.")] = None,
+    source: Annotated[str | None, typer.Option(help="Only this file; a part of its name.")] = None,
+    budget: Annotated[int | None, typer.Option(help="Only this budget.")] = None,
+    category: Annotated[str | None, typer.Option(help="Only this category.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Questions shown at most.")] = 20,
+) -> None:
+    """Show questions whose evidence was missed, with the messages that were."""
+    from topicloom_lab.cli.misses import MissOptions, show_misses
+
+    show_misses(MissOptions(out, strategy, against, source, budget, category, limit))
+
+
+@eval_app.command()
+def generate(
+    spec: Annotated[
+        str, typer.Argument(help="Generator and options: sniah:needle=uuid,tokens=1000000,seed=1.")
+    ],
+    out: Annotated[Path, typer.Option(help="Where the conversations go, one JSON a line.")],
+) -> None:
+    """Make conversations up, with questions and evidence. The same options make the same."""
+    from topicloom_lab.cli.generating import run_generate
+
+    run_generate(spec, out)
+
+
+@eval_app.command()
+def caching(
+    file: Annotated[Path, typer.Argument(help="Conversations, one JSON a line; .xz is fine.")],
+    turns: Annotated[int, typer.Option(min=1, help="Answered turns to replay.")] = 200,
+    window: Annotated[
+        int, typer.Option(min=1_000, help="Main window in tokens during the replay.")
+    ] = 128_000,
+    topic_window: Annotated[int, typer.Option(min=1_000, help="A reader's window.")] = 64_000,
+    recall: Annotated[
+        int | None, typer.Option(min=1, help="Tokens that a turn may recall; else a share.")
+    ] = None,
+    layout: Annotated[
+        Literal["ledger", "spec"] | None, typer.Option(help="Only this layout; else both.")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0, help="From one turn to the next: caches forget.")
+    ] = 60.0,
+    conversation: Annotated[int, typer.Option(min=1, help="Which of the file.")] = 1,
+) -> None:
+    """Replay a conversation, and see what providers' caches would have served of its prompts.
+
+    The embedded roles decide; the prompts are those of the chat-model roles. Topic windows and the
+    main window are counted apart, as two models would be.
+    """
+    from topicloom_lab.cli.caching import CachingOptions, run_caching
+
+    layouts: tuple[Literal["ledger", "spec"], ...] = (layout,) if layout else ("ledger", "spec")
+    run_caching(
+        CachingOptions(file, turns, window, topic_window, recall, layouts, seconds, conversation)
+    )
+
+
+train_app = typer.Typer(
+    help="Train the small model that ships, from dialogues with marked topics.",
+    no_args_is_help=True,
+)
+
+
+@train_app.callback()
+def _training() -> None:
+    """Train the small model that ships, from dialogues with marked topics."""
+
+
+@train_app.command()
+def boundary(
+    data: Annotated[Path, typer.Argument(help="Folder with `segmentation` in it.")],
+    out: Annotated[Path, typer.Option(help="Weights to write.")] = Path("boundary.npz"),
+    seed: Annotated[
+        int, typer.Option(help="Of all that is drawn; the same seed, the same weights.")
+    ] = 0,
+) -> None:
+    """Learn where topics begin, from `segmentation/*.jsonl`.
+
+    Writes weights, and beside them what they are and their figures out of sample.
+    """
+    from topicloom_lab.cli.training import run_boundary
+
+    run_boundary(data, out, seed)
+
+
+def tune(
+    context: typer.Context,
+    log: Annotated[
+        str, typer.Argument(metavar="LOG", help="A session, or what receipt --json printed.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the pictures; tune-NAME if not given.")
+    ] = None,
+    plots: Annotated[bool, typer.Option(help="Whether to draw pictures.")] = True,
+    svg: Annotated[bool, typer.Option("--svg", help="Draw them as SVG too.")] = False,
+) -> None:
+    """See what a turn log says about the thresholds, and what others would have done."""
+    from topicloom.cli.console import CliOptions
+    from topicloom_lab.cli.tuning import TuneOptions, run_tune
+
+    given = context.find_object(CliOptions) or CliOptions()
+    run_tune(given, TuneOptions(log, out, plots, svg))

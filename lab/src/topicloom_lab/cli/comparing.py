@@ -1,0 +1,138 @@
+"""Doing `topicloom eval run` and `topicloom eval report`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from langchain_core.language_models import BaseChatModel
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from topicloom.cli.console import dim, one_line, open_console
+from topicloom.errors import ConfigurationError
+from topicloom.index.encoders import default_embedder
+from topicloom.roles.models import open_model
+from topicloom_lab.comparison.config import EXAMPLE, Comparison, fingerprint, read_comparison
+from topicloom_lab.comparison.report import write_report
+from topicloom_lab.comparison.results import Results
+from topicloom_lab.comparison.run import code_hash, machine, open_cells, run_comparison, versions
+from topicloom_lab.comparison.summary import recall_lines
+from topicloom_lab.comparison.trial import Bench
+from topicloom_lab.strategies.catalogue import STRATEGIES
+
+_FIXED = ("files", "seed", "questions", "embedder", "model")
+"""What has to be the same for results to belong together."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What the command was given."""
+
+    config: Path | None
+    out: Path | None
+    again: Sequence[str]
+
+
+def print_example() -> None:
+    """Print the packaged configuration."""
+    sys.stdout.write(EXAMPLE.read_text("utf-8"))
+
+
+def run_config(options: RunOptions, console: Console | None = None) -> Results:
+    """Run what a configuration asks for and is not finished, and write the report.
+
+    Raises:
+        ConfigurationError: If something in it cannot be used.
+        NotAConversationError: If a file holds something else.
+        StorageUnavailableError: If results cannot be written.
+    """
+    console = console or open_console()
+    comparison = read_comparison(options.config or EXAMPLE, options.out)
+    unknown = sorted(set(options.again) - set(comparison.strategies))
+    if unknown:
+        raise ConfigurationError(f"--again {unknown[0]}: no such strategy in this comparison")
+    results = Results(comparison.out)
+    bench = _bench(comparison)
+    results.begin(_record(comparison, bench), _FIXED)
+    for name in comparison.strategies:
+        if reason := STRATEGIES[name].missing:
+            dim(console, f"{name} is left out: {reason}")
+    _run(comparison, results, bench, options.again, console)
+    _write(results, console)
+    return results
+
+
+def write_again(out: Path, console: Console | None = None) -> None:
+    """Write the report of finished cells.
+
+    Raises:
+        ConfigurationError: If the folder holds no results.
+        StorageUnavailableError: If the report cannot be written.
+    """
+    results = Results(out)
+    if not results.cells():
+        raise ConfigurationError(f"{out} holds no results: run `topicloom eval run` first")
+    _write(results, console or open_console())
+
+
+def _run(
+    comparison: Comparison,
+    results: Results,
+    bench: Bench,
+    again: Sequence[str],
+    console: Console,
+) -> None:
+    waiting = open_cells(comparison, results, again)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        task = progress.add_task("cells", total=len(waiting))
+        for cell in run_comparison(comparison, results, bench, waiting):
+            progress.update(task, description=f"{cell.conversation[:24]} {cell.strategy}")
+            progress.advance(task)
+            if cell.failure is not None:
+                where = f"{cell.conversation}, {cell.strategy} at {cell.budget:,}"
+                dim(progress.console, one_line(f"{where}: {cell.failure}"))
+
+
+def _write(results: Results, console: Console) -> None:
+    for line in recall_lines(list(results.cells().values())):
+        console.print(line, markup=False)
+    for path in write_report(results):
+        dim(console, str(path))
+
+
+def _bench(comparison: Comparison) -> Bench:
+    embedder, code = default_embedder(), code_hash()
+    chosen = comparison.model
+    if chosen is None:
+        return Bench(embedder, code)
+
+    def opened(name: str) -> BaseChatModel:
+        return open_model(name, base_url=chosen.base_url)
+
+    chat = opened(chosen.name)
+    if not chosen.answers:
+        return Bench(embedder, code, chat)
+    judge = opened(chosen.judge) if chosen.judge else chat
+    return Bench(embedder, code, chat, reader=chat, judge=judge)
+
+
+def _record(comparison: Comparison, bench: Bench) -> dict[str, object]:
+    """What the run is made with, for whoever wants to make it again."""
+    return {
+        "folder": str(comparison.folder.resolve()) if comparison.folder else None,
+        "files": {s: fingerprint(s, comparison.folder) for s in comparison.files},
+        "seed": comparison.seed,
+        "questions": comparison.questions,
+        "embedder": bench.embedder.fingerprint,
+        "model": comparison.model.model_dump() if comparison.model else None,
+        "strategies": list(comparison.strategies),
+        "left_out": {n: reason for n in comparison.strategies if (reason := STRATEGIES[n].missing)},
+        "budgets": list(comparison.budgets),
+        "code": bench.code,
+        "versions": versions(),
+        "machine": machine(),
+    }

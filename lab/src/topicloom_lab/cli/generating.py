@@ -1,0 +1,36 @@
+"""`topicloom eval generate`: writing made-up conversations to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from topicloom.cli.console import open_console
+from topicloom.context.tokens import budget_tokens
+from topicloom_lab.cli.output import write_lines
+from topicloom_lab.generators import generate
+
+
+def run_generate(spec: str, out: Path, console: Console | None = None) -> None:
+    """Write the conversations of a specification, one at a time, and say what they are.
+
+    Raises:
+        InputError: If the specification cannot be followed.
+        NotAConversationError: If a file that the generator reads holds something else.
+        StorageUnavailableError: If the file cannot be written.
+    """
+    console = console or open_console()
+    made = generate(spec)
+    conversations = messages = questions = tokens = 0
+    write_lines(out, ())
+    for conversation in made:
+        write_lines(out, [conversation.model_dump_json(exclude_none=True)], add=True)
+        conversations += 1
+        messages += len(conversation.messages)
+        questions += len(conversation.questions)
+        tokens += sum(budget_tokens(m.text) for m in conversation.messages)
+    console.print(
+        f"{out}: {conversations:,} conversations, {messages:,} messages, {tokens:,} tokens,"
+        f" {questions:,} questions"
+    )

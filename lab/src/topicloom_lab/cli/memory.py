@@ -1,0 +1,160 @@
+"""`topicloom eval memory`: evidence recall of a recorded conversation's questions."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from topicloom.recordings.conversations import Conversation, load_conversations
+from topicloom_lab.cli.output import write_lines
+from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow, Reviews
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOptions:
+    """What the command was given."""
+
+    file: Path
+    out: Path | None
+    budget: int
+    recent: int
+    window: int
+    topic_window: int = 64_000
+    reviews: Reviews = "none"
+
+    @property
+    def setup(self) -> dict[str, object]:
+        """What tells the rows of this run from those of others in the same file."""
+        return {
+            "budget": self.budget,
+            "recent": self.recent,
+            "window": self.window,
+            "topic_window": self.topic_window,
+            "reviews": self.reviews,
+        }
+
+
+def run_memory(options: MemoryOptions, console: Console | None = None) -> list[MemoryRow]:
+    """Replay every conversation of the file and ask its questions.
+
+    Rows are written conversation by conversation; what stands in the results file already is
+    not run again.
+
+    Raises:
+        BrokenInvariantError: If a message of a conversation is lost, twice, or not what was said.
+        NotAConversationError: If the file holds something else.
+        StorageUnavailableError: If the results cannot be written.
+    """
+    console = console or Console()
+    conversations = list(load_conversations(options.file))
+    rows = _done(options)
+    finished = {row.conversation for row in rows}
+    for conversation in conversations:
+        if conversation.id in finished:
+            console.print(f"[dim]{conversation.id}: in {options.out} already[/dim]")
+            continue
+        found = _one(conversation, options, console)
+        rows += found
+        if options.out is not None:
+            told = (row.as_json() | options.setup for row in found)
+            lines = (json.dumps(row, ensure_ascii=False) for row in told)
+            write_lines(options.out, lines, add=True)
+    console.print(summary(rows, options))
+    if options.reviews != "none":
+        console.print(by_date(rows))
+    return rows
+
+
+def _one(conversation: Conversation, options: MemoryOptions, console: Console) -> list[MemoryRow]:
+    evaluation = MemoryEvaluation(
+        budget=options.budget,
+        recent=options.recent,
+        window=options.window,
+        topic_window=options.topic_window,
+        reviews=options.reviews,
+    )
+    rows: list[MemoryRow] = []
+    put_away = merged = 0
+    spoken = sum(bool(m.text.strip()) for m in conversation.messages)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+        ) as progress,
+    ):
+        fed = progress.add_task(f"{conversation.id}: messages", total=spoken)
+        asked = progress.add_task("questions", total=len(conversation.questions))
+        for event in evaluation.run(conversation, Path(folder)):
+            if isinstance(event, MemoryRow):
+                rows.append(event)
+                progress.advance(asked)
+            elif isinstance(event, int):
+                progress.advance(fed, event)
+            else:
+                put_away += len(event.archived)
+                merged += len(event.merged)
+    if options.reviews != "none":
+        console.print(f"{conversation.id}: reviews archived {put_away} topics, merged {merged}")
+    return rows
+
+
+def summary(rows: Sequence[MemoryRow], options: MemoryOptions) -> Table:
+    """Recall by category; questions without evidence are left out."""
+    table = Table(title=f"Evidence recall at {options.budget:,} tokens: {options.file.name}")
+    for column in ("category", "questions", "recall", "all of it", "tokens"):
+        table.add_column(column, justify="left" if column == "category" else "right")
+    scored = [row for row in rows if row.evidence and row.category != BY_DATE]
+    groups = {
+        c: [r for r in scored if r.category == c] for c in sorted({r.category for r in scored})
+    }
+    for name, group in [*groups.items(), ("all", scored)]:
+        if group:
+            table.add_row(
+                name,
+                str(len(group)),
+                f"{mean(r.recall for r in group):.3f}",
+                f"{mean(r.recall == 1 for r in group):.3f}",
+                f"{mean(r.tokens for r in group):.0f}",
+                end_section=name != "all" and name == list(groups)[-1],
+            )
+    return table
+
+
+def by_date(rows: Sequence[MemoryRow]) -> str:
+    """How many archived topics are quoted when they are asked for."""
+    asked = [row for row in rows if row.category == BY_DATE]
+    quoted = sum(row.recall > 0 for row in asked)
+    return f"Archived topics that are quoted when asked for by date: {quoted} of {len(asked)}."
+
+
+def _done(options: MemoryOptions) -> list[MemoryRow]:
+    """Rows of the results file that belong to this run."""
+    if options.out is None or not options.out.exists():
+        return []
+    rows = [json.loads(line) for line in options.out.read_text("utf-8").splitlines() if line]
+    return [
+        MemoryRow(
+            conversation=row["conversation"],
+            question=row["question"],
+            category=row["category"],
+            budget=row["budget"],
+            message_ids=tuple(row["message_ids"]),
+            tokens=row["tokens"],
+            calls=row["calls"],
+            evidence=tuple(row["evidence"]),
+        )
+        for row in rows
+        if options.setup.items() <= row.items()
+    ]

@@ -1,0 +1,53 @@
+"""What long work shows while it runs, and the results that it writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from topicloom.errors import StorageUnavailableError
+
+
+@contextmanager
+def counting(console: Console, what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar, and the function that tells it how many are done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda done: progress.update(task, completed=done)
+
+
+def write_lines(out: Path, lines: Iterable[str], *, add: bool = False) -> None:
+    """Write lines to a file, after what stands there if they are added.
+
+    Raises:
+        StorageUnavailableError: If it cannot be written.
+    """
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with out.open("a" if add else "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        raise StorageUnavailableError(f"results cannot be written to {out}: {error}") from error
+
+
+def in_sample(file: Path, weights: Path) -> Iterator[str]:
+    """A remark if the weights have seen a file: figures of it are too good.
+
+    Args:
+        file: What was measured.
+        weights: Weights with a description beside them that lists `data`, hashes by file name.
+    """
+    described = json.loads(weights.with_suffix(".json").read_text("utf-8"))
+    if sha256(file.read_bytes()).hexdigest() in described.get("data", {}).values():
+        beside = weights.with_suffix(".json").name
+        yield (
+            "In sample: the weights were trained on this file too. Figures out of sample stand in "
+            f"{beside}, beside the weights; `topicloom train` makes them."
+        )

@@ -1,0 +1,236 @@
+"""`topicloom tune`: what a turn log says about the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from topicloom.cli.console import CliOptions, dim, heading, one_line, open_console
+from topicloom.cli.context import CliContext, open_context
+from topicloom.errors import InputError
+from topicloom.state.activation import ActivationPolicy
+from topicloom.state.receipt import Receipt
+from topicloom_lab.tuning.figures import Amnesia, Crowd, LogFigures, Quotes, figures_of
+from topicloom_lab.tuning.prompts import LARGE, RecallLimit, recall_limit
+from topicloom_lab.tuning.replaying import FLAP, Replay
+from topicloom_lab.tuning.suggesting import Advice, Suggestion, advise
+from topicloom_lab.tuning.turnlog import observe, read_log
+
+
+@dataclass(frozen=True, slots=True)
+class TuneOptions:
+    """What was asked for."""
+
+    log: str
+    """A session's name, or a file of receipts."""
+    out: Path | None = None
+    """Folder of the pictures; `tune-NAME` if None."""
+    plots: bool = True
+    """Whether pictures are drawn."""
+    svg: bool = False
+    """Whether they are drawn as SVG too."""
+
+
+def run_tune(given: CliOptions, options: TuneOptions) -> None:
+    """Print figures, replays with other settings and suggestions, and draw pictures.
+
+    Raises:
+        InvalidNameError: The name cannot name a session.
+        InputError: There is no such session or file, or the file holds no receipts.
+        ConfigurationError: A setting cannot be used, or pictures cannot be drawn or written.
+    """
+    place, console = open_context(given), open_console()
+    name, receipts = _log(place, options.log)
+    in_force = place.settings.activation
+    figures = figures_of(receipts, in_force)
+    console.print(figures_view(name, figures, in_force))
+    if not figures.read:
+        dim(console, "no topic was read yet: there is nothing to tune before the first split")
+        return
+    with console.status("replaying with other settings"):
+        advice = advise(observe(receipts, in_force), in_force)
+    console.print(advice_view(advice, recall_limit(receipts)))
+    if options.plots:
+        kinds = ("png", "svg") if options.svg else ("png",)
+        out = options.out or Path(f"tune-{name}")
+        _draw(console, receipts, in_force, out, kinds)
+
+
+def _log(place: CliContext, log: str) -> tuple[str, Sequence[Receipt]]:
+    """The name of a log and its receipts: of a file if there is one, else of a session."""
+    path = Path(log)
+    if path.is_file() or path.suffix == ".jsonl":
+        receipts = read_log(path)
+        name = path.stem
+    else:
+        session, store = place.read(log)
+        receipts, name = store.receipts(session), log
+    if not receipts:
+        raise InputError(f"there is no turn in {log!r} yet")
+    return name, receipts
+
+
+def _draw(
+    console: Console,
+    receipts: Sequence[Receipt],
+    in_force: ActivationPolicy,
+    out: Path,
+    kinds: Sequence[str],
+) -> None:
+    from topicloom_lab.tuning.pictures.drawing import draw_all  # takes a second to import
+
+    for path in draw_all(receipts, in_force, out, kinds):
+        console.print(Text(str(path)), soft_wrap=True)
+
+
+def figures_view(name: str, figures: LogFigures, in_force: ActivationPolicy) -> RenderableType:
+    """A log in figures, by the questions that they answer."""
+    read = figures.read
+    about = (
+        f"{name}: {_many(figures.turns, 'turn')}, {read} of them with topics to read. "
+        f"Active topics wake from {in_force.base:g} + {in_force.step:g} for each before them, "
+        f"stay from {in_force.sleep_share:.0%} of that, {in_force.ceiling} at most."
+    )
+    return Group(
+        Text(one_line(about)),
+        heading("Does the user meet amnesia? Then thresholds are too high"),
+        _rows(_amnesia(figures.amnesia, figures.turns)),
+        heading("Are too many topics active? Then the ceiling or the thresholds are wrong"),
+        _rows(_crowd(figures.crowd, read, in_force)),
+        heading("Is the right amount quoted?"),
+        _rows(_quotes(figures.quotes, read)),
+    )
+
+
+def advice_view(advice: Advice, limit: RecallLimit | None) -> RenderableType:
+    """What other settings would have done, and which of them a log speaks for."""
+    return Group(
+        heading("The same turns with other settings"),
+        _replays(advice),
+        heading("Suggested"),
+        *_suggested(advice),
+        *_limit(limit),
+    )
+
+
+def _amnesia(found: Amnesia, turns: int) -> list[tuple[str, str]]:
+    return [
+        (f"{found.cues}", f"of {turns} turns searched everything because the user missed it"),
+        (f"{found.asked}", "searches were asked for by the model"),
+        (f"{found.slept}", "of these turns quoted a topic that only the search had woken"),
+        (f"{found.empty}", "found nothing"),
+    ]
+
+
+def _crowd(found: Crowd, read: int, in_force: ActivationPolicy) -> list[tuple[str, str]]:
+    return [
+        (f"{found.usual:.1f}", f"topics are active after a turn, {found.most} at most"),
+        (_share(found.full, read), f"of the turns ended at the ceiling of {in_force.ceiling}"),
+        (f"{found.reads:,}", f"readings; {_share(found.quoting, found.reads)} led to a quote"),
+        (
+            _share(found.under, found.reads),
+            "of them scored less than their place asks of a new topic, and the topic stayed: "
+            f"for {found.stretch:.1f} turns on average, {found.longest} at most",
+        ),
+        (f"{found.woken}", f"wakings; {found.flaps} within {FLAP} turns of falling asleep"),
+    ]
+
+
+def _quotes(found: Quotes, read: int) -> list[tuple[str, str]]:
+    each = found.originals / (found.topics or 1)
+    return [
+        (
+            f"{found.originals:.1f}",
+            f"originals are quoted in a turn, {each:.1f} from each of {found.topics:.1f} topics; "
+            f"{found.most} at most",
+        ),
+        (_share(found.none, read), "of the turns quoted nothing new"),
+        (f"{found.notes:.0%}", "of the prompt is recall, in the median turn"),
+        (f"{found.large:.0%}", f"of the turns had more than {LARGE:.0%} of recall"),
+    ]
+
+
+def _replays(advice: Advice) -> RenderableType:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("setting")
+    for name in ("readings", "missed", "too soon", "full", "guessed"):
+        table.add_column(name, justify="right")
+    base = advice.in_force
+    table.add_row("as they are", *_cells(base, base))
+    for setting, value, other in advice.others:
+        same = (other.reads, other.missed, other.flaps) == (base.reads, base.missed, base.flaps)
+        table.add_row(f"{setting} {value:g}", *_cells(other, base), style="dim" if same else "")
+    said = (
+        f"missed: of {base.wanted:,} topics quoted, those that would have slept. too soon: woke "
+        f"within {FLAP} turns. full: turns at the ceiling. guessed: readings without a score in "
+        f"the log"
+    )
+    return Group(table, Text(said, style="dim"))
+
+
+def _cells(other: Replay, base: Replay) -> list[str]:
+    change = (other.reads - base.reads) / max(1, base.reads)
+    reads = f"{other.reads:,}" if other is base else f"{other.reads:,} {change:+4.0%}"
+    return [reads, f"{other.missed}", f"{other.flaps}", f"{other.full}", f"{other.guessed}"]
+
+
+def _suggested(advice: Advice) -> Sequence[RenderableType]:
+    suggestion = advice.suggestion
+    if suggestion is None:
+        return [Text(f"nothing: {advice.reason}")]
+    if not suggestion.changes:
+        return [Text(_nothing_better(suggestion))]
+    lines = [_line(f"ACTIVATION__{s.upper()}", v) for s, v in suggestion.changes.items()]
+    return [*lines, Text(_price(suggestion.replay, advice.in_force), style="dim")]
+
+
+def _nothing_better(suggestion: Suggestion) -> str:
+    if suggestion.aim == "recall":
+        return (
+            "searches often found topics that slept, but with none of the other thresholds would "
+            "they have been awake: their first ratings were too low"
+        )
+    return "keep the thresholds: no other ones save 5% of the readings without missing more"
+
+
+def _price(other: Replay, base: Replay) -> str:
+    return (
+        f"{base.reads:,} readings become {other.reads:,}; of {base.wanted:,} topics quoted, "
+        f"{other.missed} would have slept instead of {base.missed}"
+    )
+
+
+def _limit(limit: RecallLimit | None) -> Sequence[RenderableType]:
+    if limit is None:
+        return []
+    price = (
+        f"recall takes more than {LARGE:.0%} of the prompt too often; so it would in "
+        f"{limit.large:.0%} of the turns, with {limit.kept:.0%} of what is recalled now"
+    )
+    return [_line("RECALL_SHARE", limit.share), Text(price, style="dim")]
+
+
+def _line(setting: str, value: float) -> RenderableType:
+    return Text(f"TOPICLOOM_{setting}={value:g}", style="bold")
+
+
+def _rows(rows: Sequence[tuple[str, str]]) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(justify="right", no_wrap=True, style="bold")
+    table.add_column()
+    for figure, what in rows:
+        table.add_row(figure, Text(what))
+    return table
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / max(1, whole):.0%}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

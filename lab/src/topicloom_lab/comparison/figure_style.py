@@ -1,0 +1,146 @@
+"""How the figures of a comparison look: strokes told apart by shape and shade, and panels."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from topicloom_lab.strategies.catalogue import STRATEGIES, Kind
+from topicloom_lab.tuning.pictures.style import ACCENT, DARK, MIDDLE
+
+_PANEL = 3.3, 2.75
+"""Width and height of a panel in inches."""
+_LEFT, _TOP, _BETWEEN = 0.55, 0.95, 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Stroke:
+    """How a line is drawn."""
+
+    colour: str
+    marker: str
+    dashes: tuple[float, ...]
+    """Lengths of strokes and gaps; empty for a full line."""
+    width: float
+    size: float
+    """Of its marks."""
+    fill: str = "white"
+    """Of its marks."""
+    order: int = 3
+    """What is drawn later has more."""
+
+    @property
+    def line(self) -> tuple[float, Sequence[float]]:
+        """The dashes as matplotlib has them."""
+        return 0, self.dashes
+
+    def without_line(self) -> Stroke:
+        """Marks only."""
+        return replace(self, width=0.0)
+
+
+_STROKES: Mapping[Kind, Stroke] = {
+    "topicloom": Stroke(ACCENT, "o", (), 2.8, 6.0, ACCENT, 6),
+    "search": Stroke(MIDDLE, "s", (4.5, 1.6), 0.9, 3.4),
+    "summary": Stroke(MIDDLE, "^", (1.1, 1.4), 1.2, 4.2),
+    "place": Stroke(MIDDLE, "D", (5.0, 1.6, 1.2, 1.6), 0.9, 3.4),
+}
+_NAMES: Mapping[Kind, str] = {
+    "topicloom": "topicloom",
+    "search": "flat search",
+    "summary": "summaries",
+    "place": "by place alone",
+}
+
+
+def stroke_of(strategy: str, best: str | None = None) -> Stroke:
+    """How a strategy is drawn; the best of the others stands out."""
+    stroke = _STROKES[STRATEGIES[strategy].kind]
+    if strategy == best:
+        return replace(stroke, colour=DARK, width=1.7, size=4.6, order=5)
+    return stroke
+
+
+def sheet(
+    title: str, count: int, kinds: Collection[Kind], *, labels: float
+) -> tuple[Figure, list[Axes]]:
+    """A picture with a title, a key, and panels, two a row.
+
+    Args:
+        title: Its name.
+        count: How many panels.
+        kinds: What the key explains.
+        labels: Inches to the right of a panel, for names.
+    """
+    columns = min(2, count)
+    rows = -(-count // columns)
+    across = _LEFT + _PANEL[0] + labels
+    down = _PANEL[1] + _BETWEEN
+    width, height = max(across * columns, 6.2), down * rows + _TOP - 0.1
+    figure = Figure(figsize=(width, height), dpi=150, facecolor="white")
+    left, top = 0.3 / width, 1 - 0.2 / height
+    figure.text(left, top, title, fontsize=13, fontweight="bold", va="top", color=DARK)
+    _key(figure, kinds, (0.24 / width, 1 - 0.45 / height))
+    panels = []
+    for number in range(count):
+        column, row = number % columns, number // columns
+        place = (
+            (across * column + _LEFT) / width,
+            (height - _TOP - down * row - _PANEL[1] - 0.1) / height,
+            _PANEL[0] / width,
+            _PANEL[1] / height,
+        )
+        panels.append(figure.add_axes(place))
+    return figure, panels
+
+
+def apart(heights: Sequence[float], step: float) -> list[float]:
+    """Heights that leave room for text: moved up where they are closer than a step, and all of
+    a crowd at the top down again.
+
+    Args:
+        heights: In rising order, from 0 to 1.
+        step: Least distance.
+    """
+    found = list(heights)
+    for place in range(1, len(found)):
+        found[place] = max(found[place], found[place - 1] + step)
+    ceiling = 1.0
+    for place in reversed(range(len(found))):
+        found[place] = min(found[place], ceiling)
+        ceiling = found[place] - step
+    return found
+
+
+def _key(figure: Figure, kinds: Collection[Kind], place: tuple[float, float]) -> None:
+    handles = []
+    for kind, name in _NAMES.items():
+        if kind in kinds:
+            stroke = _STROKES[kind]
+            handles.append(
+                Line2D(
+                    [],
+                    [],
+                    color=stroke.colour,
+                    linestyle=stroke.line,
+                    linewidth=stroke.width,
+                    marker=stroke.marker,
+                    markersize=stroke.size,
+                    markerfacecolor=stroke.fill,
+                    label=name,
+                )
+            )
+    figure.legend(
+        handles=handles,
+        loc="upper left",
+        bbox_to_anchor=place,
+        ncols=len(handles),
+        frameon=False,
+        fontsize=8,
+        handlelength=3.2,
+        labelcolor=DARK,
+    )

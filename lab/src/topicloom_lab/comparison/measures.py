@@ -1,0 +1,183 @@
+"""What a context is judged by: the evidence in it, and the answers that are read from it."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import HumanMessage, SystemMessage
+from pydantic import BaseModel, ConfigDict
+
+from topicloom.errors import UnusableAnswerError
+from topicloom.prompts.loader import prompt
+from topicloom.recordings.conversations import Question
+from topicloom.roles.values import parse_verdict
+from topicloom.state.records import text_of
+from topicloom.state.script import CJK_RUN
+from topicloom.state.session import Language
+from topicloom_lab.strategies.base import Context
+
+_ARTICLES = frozenset({"a", "an", "the"})
+_PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}，。！？；：、“”‘’（）《》…—]")
+
+
+class QuestionResult(BaseModel):
+    """What one question got."""
+
+    model_config = ConfigDict(frozen=True)
+
+    question: str
+    """Its id."""
+    category: str
+    evidence: tuple[str, ...]
+    """Ids of the messages that the answer rests on, each once."""
+    found: tuple[str, ...]
+    """Those whose whole text stood in the context."""
+    answer_in: bool | None
+    """Whether the expected answer stood in the context, word for word; None if there is none."""
+    tokens: int
+    """Tokens of the context."""
+    messages: int
+    """Messages of the prompt, without instructions and question."""
+    originals: int
+    """Originals that stood in it whole."""
+    calls: Mapping[str, int] = {}
+    """Calls of models by role."""
+    seconds: float
+    """Wall time until the context was laid out."""
+    cpu_seconds: float
+    """CPU time of the process meanwhile."""
+    reply: str | None = None
+    """What the reading model answered; None if none is set."""
+    exact: bool | None = None
+    """Whether that is the expected answer, but for case, punctuation and articles."""
+    f1: float | None = None
+    """How many words the two share."""
+    judged: bool | None = None
+    """Whether the judging model takes it for right; None if none is set or it did not say."""
+
+    @property
+    def recall(self) -> float:
+        """Share of the evidence that was found; 1 if there is none to find."""
+        return len(self.found) / len(self.evidence) if self.evidence else 1.0
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the evidence was found."""
+        return len(self.found) == len(self.evidence)
+
+    @property
+    def oracle(self) -> bool:
+        """Whether a reader that overlooks nothing could answer: an oracle, not a model.
+
+        It needs all of the evidence, or the answer itself.
+        """
+        return self.whole or bool(self.answer_in)
+
+
+def answer_words(text: str) -> list[str]:
+    """Words of an answer as SQuAD compares them: no case, punctuation or articles; CJK characters.
+
+    Source: Rajpurkar et al. 2016, the official script for version 1.1.
+    """
+    plain = _PUNCTUATION.sub("", text.lower())
+    spaced = CJK_RUN.sub(lambda run: f" {' '.join(run[0])} ", plain)
+    return [word for word in spaced.split() if word not in _ARTICLES]
+
+
+def exact_match(reply: str, answer: str) -> bool:
+    """Whether two answers have the same words in the same order."""
+    return answer_words(reply) == answer_words(answer)
+
+
+def f1_score(reply: str, answer: str) -> float:
+    """Harmonic mean of precision and recall of words, 0 to 1; of two empty answers 1."""
+    given, wanted = answer_words(reply), answer_words(answer)
+    if not (given and wanted):
+        return float(given == wanted)
+    shared = (Counter(given) & Counter(wanted)).total()
+    return 2 * shared / (len(given) + len(wanted))
+
+
+def answer_stands_in(text: str, answer: str) -> bool | None:
+    """Whether the words of an answer stand in a text, in a row; None for an empty answer."""
+    wanted = answer_words(answer)
+    if not wanted:
+        return None
+    return f" {' '.join(wanted)} " in f" {' '.join(answer_words(text))} "
+
+
+def evidence_in(
+    evidence: Sequence[str], sources: Sequence[str], texts: Mapping[str, str], context: str
+) -> tuple[str, ...]:
+    """Ids of the evidence whose whole text stands in a context, checked word for word.
+
+    Args:
+        evidence: Ids of the messages that an answer rests on.
+        sources: Ids of originals that a strategy says it quotes.
+        texts: Texts of the messages, by id.
+        context: The context.
+    """
+    quoted = set(sources)
+    wanted = dict.fromkeys(evidence)
+    return tuple(i for i in wanted if i in quoted and texts[i] in context)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerWords:
+    """The lines that the prompts `answer` and `judge` refer to."""
+
+    context: str
+    question: str
+    expected: str
+    given: str
+
+
+ANSWER_WORDS: Mapping[Language, AnswerWords] = MappingProxyType(
+    {
+        "en": AnswerWords(
+            "=== What was said ===",
+            "=== The question ===",
+            "=== The expected answer ===",
+            "=== The answer given ===",
+        ),
+        "zh": AnswerWords(
+            "=== 说过的话 ===", "=== 问题 ===", "=== 标准答案 ===", "=== 给出的回答 ==="
+        ),
+    }
+)
+
+
+def reply_to(model: BaseChatModel, context: Context, question: str, language: Language) -> str:
+    """Have a model answer a question from a context.
+
+    Raises:
+        Exception: Whatever the model's client raises.
+    """
+    words = ANSWER_WORDS[language]
+    asked = f"{words.context}\n{context.text}\n\n{words.question}\n{question}"
+    answer = model.invoke([SystemMessage(prompt("answer", language)), HumanMessage(asked)])
+    return text_of(answer).strip()
+
+
+def judge(model: BaseChatModel, question: Question, reply: str, language: Language) -> bool | None:
+    """Have a model say whether a reply is right; None if it says neither yes nor no.
+
+    Raises:
+        Exception: Whatever the model's client raises.
+    """
+    words = ANSWER_WORDS[language]
+    case = (
+        f"{words.question}\n{question.question}\n\n{words.expected}\n{question.answer}\n\n"
+        f"{words.given}\n{reply}"
+    )
+    answer = model.invoke([SystemMessage(prompt("judge", language)), HumanMessage(case)])
+    try:
+        return parse_verdict(text_of(answer))
+    except UnusableAnswerError:
+        return None

@@ -1,0 +1,262 @@
+"""The report of a comparison: Markdown, with figures beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from topicloom.errors import StorageUnavailableError
+from topicloom_lab.comparison.config import name_of
+from topicloom_lab.comparison.figures import draw_figures
+from topicloom_lab.comparison.measures import QuestionResult
+from topicloom_lab.comparison.results import Cell, Results
+from topicloom_lab.comparison.summary import OURS, Lead, Summary, best_other, summaries, table
+from topicloom_lab.strategies.catalogue import STRATEGIES
+
+_SAMPLES = 5
+"""Failures shown of each source."""
+_EQUAL = 0.0005
+"""Difference of recall that three digits don't show."""
+_ORACLE = (
+    " No model answered: the *oracle reader* needs all of the evidence, or the answer itself, and "
+    "overlooks nothing."
+)
+
+
+def write_report(results: Results) -> list[Path]:
+    """Write `report.md` and the figures of finished cells.
+
+    Returns:
+        What was written.
+
+    Raises:
+        ConfigurationError: If the results cannot be read.
+        StorageUnavailableError: If something cannot be written.
+    """
+    cells = list(results.cells().values())
+    figures = draw_figures(summaries(cells), results.folder)
+    path = results.folder / "report.md"
+    try:
+        path.write_text(report_text(cells, results.run(), [f.name for f in figures]), "utf-8")
+    except OSError as error:
+        raise StorageUnavailableError(f"{path} cannot be written: {error}") from error
+    return [path, *figures]
+
+
+def report_text(cells: Sequence[Cell], run: dict[str, Any], figures: Sequence[str]) -> str:
+    """The report.
+
+    Args:
+        cells: Finished cells.
+        run: What the run was made with; see `Results.run`.
+        figures: Names of files to show.
+    """
+    found = summaries(cells)
+    parts = ["# Context strategies compared", _how_to_read(found)]
+    parts += [f"![{name.partition('.')[0].replace('-', ' ')}]({name})" for name in figures]
+    for source in dict.fromkeys(s.source for s in found):
+        parts += _source([s for s in found if s.source == source], run.get("seed", 0))
+    parts += ["## Strategies", _strategies(run), "## Made with", made_with(cells, run)]
+    failed = [cell for cell in cells if cell.failure is not None]
+    if failed:
+        lines = [f"- {c.conversation}, {c.strategy} at {c.budget:,}: {c.failure}" for c in failed]
+        parts += ["## Cells that failed", "\n".join(lines)]
+    return "\n\n".join(parts) + "\n"
+
+
+def recall_table(here: Sequence[Summary]) -> str:
+    """Recall of one source by strategy and budget, best first; the best of a budget is bold.
+
+    What ignores the budget stands last and takes no part.
+    """
+    budgets = sorted({s.budget for s in here})
+    cell = {(s.strategy, s.budget): s for s in here}
+    names = list(dict.fromkeys(s.strategy for s in here))
+    bounded = [n for n in names if STRATEGIES[n].limited]
+    best = {b: max(cell[n, b].recall for n in bounded if (n, b) in cell) for b in budgets}
+    ranked = sorted(names, key=lambda n: (n not in bounded, -_mean_recall(here, n)))
+    rows = []
+    for name in ranked:
+        row = [name]
+        for budget in budgets:
+            summary = cell.get((name, budget))
+            if summary is None:
+                row += ["-", "-"]
+                continue
+            text = f"{summary.recall:.3f}"
+            wins = name in bounded and summary.recall == best[budget]
+            row += [f"**{text}**" if wins else text, f"{summary.whole:.3f}"]
+        rows.append(row)
+    heads = [h for b in budgets for h in (f"{b:,}", "all")]
+    return table(["strategy", *heads], rows)
+
+
+def lead_table(here: Sequence[Summary], seed: int) -> str:
+    """How far topicloom is ahead of the best other strategy, by budget; empty without it."""
+    rows = []
+    for ours in (s for s in here if s.strategy == OURS):
+        other = best_other(ours, here)
+        if other is None:
+            continue
+        lead = Lead.of(ours, other, seed)
+        rows.append(
+            [
+                f"{ours.budget:,}",
+                f"{ours.recall:.3f}",
+                f"{lead.other} {other.recall:.3f}",
+                f"{lead.by:+.3f}",
+                f"{lead.low:+.3f} to {lead.high:+.3f}",
+                _verdict(lead),
+            ]
+        )
+    heads = ["tokens", OURS, "best other", "lead", "95 %", ""]
+    return table(heads, rows) if rows else ""
+
+
+def _verdict(lead: Lead) -> str:
+    if abs(lead.by) < _EQUAL:
+        return "equal"
+    if lead.by < 0:
+        return "behind" if lead.high < 0 else "behind, within chance"
+    return "ahead" if lead.low > 0 else "ahead, within chance"
+
+
+def _source(here: Sequence[Summary], seed: int) -> list[str]:
+    first = here[0]
+    conversations, questions = len(first.cells), len(first.asked)
+    history = sum(c.history for c in first.cells) / conversations
+    parts = [
+        f"## {name_of(first.source)}",
+        f"{conversations} conversations of {history:,.0f} tokens on average, {questions} questions "
+        "with evidence.",
+        recall_table(here),
+    ]
+    if leads := lead_table(here, seed):
+        parts += [f"{OURS} against the best other strategy that keeps to the budget:", leads]
+    budgets = sorted({s.budget for s in here})
+    middle = [s for s in here if s.budget == budgets[len(budgets) // 2]]
+    parts += [f"### At {middle[0].budget:,} tokens", _costs(middle)]
+    if any(len(s.by_category()) > 1 for s in middle):
+        parts += ["Recall by category:", _categories(middle)]
+    if any(s.graded("f1") is not None for s in middle):
+        parts += ["Answers of the reading model:", _answers(middle)]
+    ours = next((s for s in middle if s.strategy == OURS), None)
+    if ours is not None and not all(row.whole for row in ours.asked):
+        parts += [f"What {OURS} missed, some of it:", _misses(ours)]
+    return parts
+
+
+def _costs(here: Sequence[Summary]) -> str:
+    rows = []
+    for s in here:
+        heard = sum(c.heard for c in s.cells)
+        answer = s.answer_in
+        calls = ", ".join(f"{count:.1f} {role}" for role, count in s.calls.items())
+        rows.append(
+            [
+                s.strategy,
+                f"{s.tokens:,.0f}",
+                f"{_mean(s, 'messages'):.0f} / {_mean(s, 'originals'):.0f}",
+                "-" if answer is None else f"{answer:.2f}",
+                f"{s.oracle:.2f}",
+                calls or "none",
+                f"{1_000 * sum(c.seconds for c in s.cells) / heard:.1f} / "
+                f"{1_000 * sum(c.cpu_seconds for c in s.cells) / heard:.1f}",
+                f"{1_000 * _mean(s, 'seconds'):.0f} / {1_000 * _mean(s, 'cpu_seconds'):.0f}",
+                f"{sum(c.written for c in s.cells) / heard:,.0f}",
+            ]
+        )
+    return table(
+        [
+            "strategy",
+            "tokens",
+            "messages / originals",
+            "answer in it",
+            "oracle reader",
+            "calls a question",
+            "ms a message, wall / CPU",
+            "ms a question, wall / CPU",
+            "bytes a message",
+        ],
+        rows,
+    )
+
+
+def _categories(here: Sequence[Summary]) -> str:
+    names = sorted({name for s in here for name in s.by_category()})
+    rows = []
+    for s in here:
+        found = s.by_category()
+        rows.append([s.strategy, *(f"{found[n]:.3f}" if n in found else "-" for n in names)])
+    return table(["strategy", *names], rows)
+
+
+def _answers(here: Sequence[Summary]) -> str:
+    rows = []
+    for s in here:
+        graded = (s.graded(name) for name in ("exact", "f1", "judged"))
+        rows.append([s.strategy, *("-" if g is None else f"{g:.3f}" for g in graded)])
+    return table(["strategy", "exact match", "F1", "judged right"], rows)
+
+
+def _misses(ours: Summary) -> str:
+    missed = [(c.conversation, row) for c in ours.cells for row in c.asked if not row.whole]
+    worst = sorted(missed, key=lambda pair: pair[1].recall)[:_SAMPLES]
+    return "\n".join(f"- {_miss(conversation, row)}" for conversation, row in worst)
+
+
+def _miss(conversation: str, row: QuestionResult) -> str:
+    lost = [i for i in row.evidence if i not in row.found]
+    shown = ", ".join(lost[:8]) + (" …" if len(lost) > 8 else "")
+    return (
+        f"{conversation}, question {row.question} ({row.category}): "
+        f"{len(row.found)} of {len(row.evidence)} found, missing {shown}"
+    )
+
+
+def _how_to_read(found: Sequence[Summary]) -> str:
+    graded = any(s.graded("f1") is not None for s in found)
+    return (
+        "Evidence recall is the mean share of the messages an answer rests on whose whole text "
+        "stands in the context, under a budget in tokens (a CJK character or four others); *all* "
+        "is the share of questions with all of it. Every strategy hears the same messages, has "
+        "the same sentence encoder and is asked the same questions. Times leave out the vectors of "
+        "messages and questions, which are made once and shared; who is the first to need others "
+        f"pays for them.{'' if graded else _ORACLE}"
+    )
+
+
+def _strategies(run: dict[str, Any]) -> str:
+    left_out = run.get("left_out", {})
+    named = [STRATEGIES[n] for n in run.get("strategies", STRATEGIES) if n in STRATEGIES]
+    writer = "extracts stand in for a model" if run.get("model") is None else "by the model"
+    lines = []
+    for recipe in named:
+        notes = [f"summaries: {writer}"] if recipe.sums_up else []
+        notes += [] if recipe.limited else ["ignores the budget"]
+        notes += [f"left out: {left_out[recipe.name]}"] if recipe.name in left_out else []
+        lines.append(f"- `{recipe.name}`: {'; '.join([recipe.what, *notes])}")
+    return "\n".join(lines)
+
+
+def made_with(cells: Sequence[Cell], run: dict[str, Any]) -> str:
+    """Versions, seed, machine and files, as a list."""
+    codes = sorted({cell.code for cell in cells})
+    lines = [
+        ", ".join(f"{name} {number}" for name, number in run.get("versions", {}).items()),
+        f"{run.get('machine', 'an unknown machine')}; seed {run.get('seed')}; "
+        f"encoder {run.get('embedder')}; package files {', '.join(codes)}",
+        *(f"{name_of(s)}: SHA-256 {digest}" for s, digest in run.get("files", {}).items()),
+    ]
+    return "\n".join(f"- {line}" for line in lines if line)
+
+
+def _mean(summary: Summary, name: str) -> float:
+    values = [getattr(row, name) for row in summary.asked]
+    return float(sum(values) / len(values))
+
+
+def _mean_recall(here: Sequence[Summary], name: str) -> float:
+    found = [s.recall for s in here if s.strategy == name]
+    return sum(found) / len(found)

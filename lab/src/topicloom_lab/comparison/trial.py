@@ -1,0 +1,195 @@
+"""One conversation: a strategy hears it, is asked about it, and is timed."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from langchain_core.language_models import BaseChatModel
+
+from topicloom.context.tokens import budget_tokens
+from topicloom.index.embedder import Embedder
+from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
+from topicloom.state.session import Language
+from topicloom_lab.comparison.config import place_of
+from topicloom_lab.comparison.measures import (
+    QuestionResult,
+    answer_stands_in,
+    evidence_in,
+    exact_match,
+    f1_score,
+    judge,
+    reply_to,
+)
+from topicloom_lab.comparison.results import Cell
+from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions, line_of
+from topicloom_lab.strategies.catalogue import StrategyEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What strategies are measured with."""
+
+    embedder: Embedder
+    """The same for all of them; it should remember what it embedded."""
+    code: str
+    """Version of this package, for the results."""
+    chat: BaseChatModel | None = None
+    """Writes summaries; None for extracts."""
+    reader: BaseChatModel | None = None
+    """Answers from contexts; None for the oracle."""
+    judge: BaseChatModel | None = None
+    """Judges answers."""
+
+
+class Stopwatch:
+    """Wall and CPU time of the process, in seconds, over all stretches that it runs."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.cpu_seconds = 0.0
+        self._began = 0.0, 0.0
+
+    def __enter__(self) -> Stopwatch:
+        """Start."""
+        self._began = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop."""
+        self.seconds += time.perf_counter() - self._began[0]
+        self.cpu_seconds += time.process_time() - self._began[1]
+
+    @property
+    def times(self) -> dict[str, float]:
+        """Both times, as results have them."""
+        return {"seconds": round(self.seconds, 6), "cpu_seconds": round(self.cpu_seconds, 6)}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One conversation and its questions."""
+
+    source: str
+    """The file or generator that it is from."""
+    conversation: Conversation
+    questions: Sequence[Question]
+    """Questions to ask, in order."""
+    bench: Bench
+
+    def run(self, recipe: StrategyEntry, budgets: Sequence[int]) -> list[Cell]:
+        """Have one strategy hear the conversation, and ask it under some budgets.
+
+        A strategy is somebody else's code: what it raises costs its cells, not the run.
+        """
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                return self._measured(recipe, budgets, Path(folder))
+        except Exception as error:  # noqa: BLE001 - see above; the report names it
+            failure = f"{type(error).__name__}: {error}"
+            return [self._cell(recipe, b, {"failure": failure}) for b in budgets]
+
+    def warm_up(self) -> None:
+        """Make the vectors of messages and questions before anybody's time is taken.
+
+        They are remembered: without this the first strategy would pay for all others.
+        """
+        asked = [question.question for question in self.questions]
+        self.bench.embedder.embed([*map(line_of, self._spoken), *asked])
+
+    def _measured(self, recipe: StrategyEntry, budgets: Sequence[int], folder: Path) -> list[Cell]:
+        bench = self.bench
+        desk = StrategyOptions(bench.embedder, folder, max(budgets), self._language, bench.chat)
+        strategy = recipe.make(desk)
+        listening, calls = Stopwatch(), Counter[str]()
+        asked: dict[int, list[QuestionResult]] = {budget: [] for budget in budgets}
+        try:
+            for chunk, due in self._chunks():
+                with listening:
+                    calls += Counter(strategy.feed(chunk))
+                for budget, rows in asked.items():
+                    rows += [self._ask(strategy, question, budget) for question in due]
+        finally:
+            strategy.close()
+        written = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        heard = {"calls": calls, "written": written, **listening.times}
+        return [self._cell(recipe, b, {"asked": rows, **heard}) for b, rows in asked.items()]
+
+    def _ask(self, strategy: Strategy, question: Question, budget: int) -> QuestionResult:
+        with Stopwatch() as watch:
+            context = strategy.context(question.question, budget)
+        text = context.text
+        return QuestionResult.model_validate(
+            {
+                "question": question.id,
+                "category": question.category,
+                "evidence": tuple(dict.fromkeys(question.evidence)),
+                "found": evidence_in(question.evidence, context.sources, self._texts, text),
+                "answer_in": answer_stands_in(text, question.answer),
+                "tokens": context.tokens,
+                "messages": len(context.messages),
+                "originals": len(context.sources),
+                "calls": context.calls,
+                **watch.times,
+                **self._answered(context, question),
+            }
+        )
+
+    def _answered(self, context: Context, question: Question) -> Mapping[str, object]:
+        """What the reading model makes of a context, and the judging model of that."""
+        reader, judging = self.bench.reader, self.bench.judge
+        if reader is None:
+            return {}
+        reply = reply_to(reader, context, question.question, self._language)
+        return {
+            "reply": reply,
+            "exact": exact_match(reply, question.answer),
+            "f1": f1_score(reply, question.answer),
+            "judged": judge(judging, question, reply, self._language) if judging else None,
+        }
+
+    def _chunks(self) -> Iterator[tuple[Sequence[RecordedMessage], Sequence[Question]]]:
+        """Stretches of the conversation, each with the questions that are asked after it."""
+        said = self.conversation.messages
+        due: dict[int, list[Question]] = {}
+        for question in self.questions:
+            due.setdefault(place_of(question, said), []).append(question)
+        begin = 0
+        for place in sorted(due):
+            yield [m for m in said[begin:place] if m.text.strip()], due[place]
+            begin = place
+
+    def _cell(self, recipe: StrategyEntry, budget: int, more: Mapping[str, object]) -> Cell:
+        return Cell.model_validate(
+            {
+                "source": self.source,
+                "conversation": self.conversation.id,
+                "strategy": recipe.name,
+                "budget": budget,
+                "code": self.bench.code,
+                "heard": len(self._spoken),
+                "history": self._history,
+                **more,
+            }
+        )
+
+    @cached_property
+    def _language(self) -> Language:
+        return "zh" if self.conversation.lang.startswith("zh") else "en"
+
+    @cached_property
+    def _spoken(self) -> list[RecordedMessage]:
+        return [m for m in self.conversation.messages if m.text.strip()]
+
+    @cached_property
+    def _history(self) -> int:
+        return sum(budget_tokens(f"{line_of(m)}\n") for m in self._spoken)
+
+    @cached_property
+    def _texts(self) -> Mapping[str, str]:
+        return {m.id: m.text for m in self.conversation.messages}

@@ -1,0 +1,135 @@
+"""HotpotQA (Yang et al., 2018) as a long chat: paragraphs are told, then asked about."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, validate_call
+
+from topicloom.errors import NotAConversationError
+from topicloom.recordings.conversations import Conversation, Question
+from topicloom_lab.generators.spec import told
+
+
+class Paragraph(BaseModel):
+    """A paragraph of the corpus."""
+
+    model_config = ConfigDict(frozen=True)
+
+    title: str = Field(min_length=1)
+    """What it is about; no other paragraph has it."""
+    text: str = Field(min_length=1)
+    """What it says."""
+
+
+class HotpotQuestion(BaseModel):
+    """A question over some paragraphs."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str
+    type: str = ""
+    """`bridge` or `comparison`."""
+    question: str
+    answer: str
+    gold_titles: tuple[str, ...] = Field(min_length=1)
+    """Titles of the paragraphs that the answer rests on."""
+
+
+Row = TypeVar("Row", bound=BaseModel)
+
+
+def load_corpus(path: Path) -> list[Paragraph]:
+    """Read a file of paragraphs, one JSON a line.
+
+    Raises:
+        NotAConversationError: If the file cannot be read or a line holds something else; the
+            message names file and line.
+    """
+    return _rows(path, Paragraph, '{"title", "text"}')
+
+
+def load_questions(path: Path) -> list[HotpotQuestion]:
+    """Read a file of questions, one JSON a line; raises what `load_corpus` raises."""
+    return _rows(path, HotpotQuestion, '{"id", "question", "answer", "gold_titles"}')
+
+
+@validate_call
+def hotpotqa(
+    *,
+    folder: Path,
+    message: Annotated[int, Field(ge=1)] = 1,
+    seed: int = 0,
+) -> Iterator[Conversation]:
+    """HotpotQA: its paragraphs told one after the other, then all its questions.
+
+    Args:
+        folder: Where `hotpotqa_*_corpus.jsonl` and `hotpotqa_*_questions.jsonl` are.
+        message: Paragraphs in a message.
+        seed: Where chance begins: the order of the paragraphs.
+
+    Yields:
+        One conversation for each corpus; the messages with the gold paragraphs are evidence.
+
+    Raises:
+        NotAConversationError: If a file is missing or holds something else.
+    """
+    found = sorted(folder.glob("hotpotqa_*_corpus.jsonl"))
+    if not found:
+        raise NotAConversationError(f"{folder} has no hotpotqa_*_corpus.jsonl")
+    return (_conversation(path, message, seed) for path in found)
+
+
+def _conversation(corpus: Path, message: int, seed: int) -> Conversation:
+    paragraphs = load_corpus(corpus)
+    name = corpus.name.removesuffix("_corpus.jsonl")
+    questions = load_questions(corpus.with_name(f"{name}_questions.jsonl"))
+    random.Random(f"hotpotqa-{seed}").shuffle(paragraphs)
+    places = {p.title: f"u{i // message + 1}" for i, p in enumerate(paragraphs)}
+    texts = [f"{p.title}: {p.text}" for p in paragraphs]
+    groups = (texts[i : i + message] for i in range(0, len(texts), message))
+    return Conversation(
+        id=f"{name}-{seed}",
+        messages=tuple(told("\n\n".join(group) for group in groups)),
+        questions=tuple(_question(q, places, corpus) for q in questions),
+    )
+
+
+def _question(question: HotpotQuestion, places: dict[str, str], corpus: Path) -> Question:
+    missing = [title for title in question.gold_titles if title not in places]
+    if missing:
+        raise NotAConversationError(
+            f"{corpus}: question {question.id!r} rests on {missing[0]!r}, which is not in it"
+        )
+    return Question(
+        id=question.id,
+        category=question.type,
+        question=question.question,
+        answer=question.answer,
+        evidence=tuple(dict.fromkeys(places[title] for title in question.gold_titles)),
+    )
+
+
+def _rows(path: Path, kind: type[Row], wanted: str) -> list[Row]:
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotAConversationError(f"{path} cannot be read: {error}") from error
+    found = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            found.append(kind.model_validate(json.loads(line)))
+        except ValueError as error:
+            detail = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+            raise NotAConversationError(
+                f"{path}, line {number}: {detail}. Wanted: {wanted}"
+            ) from error
+    if not found:
+        raise NotAConversationError(f"{path} is empty")
+    return found

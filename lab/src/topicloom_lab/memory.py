@@ -1,0 +1,204 @@
+"""Evidence recall: does the context that a question gets hold the messages it rests on?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+
+from topicloom.context.tokens import budget_tokens
+from topicloom.graph.review import build_review_graph
+from topicloom.graph.session import build_session_graph
+from topicloom.index.encoders import default_embedder
+from topicloom.recordings.conversations import Conversation, Question
+from topicloom.recordings.replay import exchanges, feed, session_of
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.responder import RESPONDER, RecordedResponder
+from topicloom.settings import Settings
+from topicloom.state.records import Record, text_of
+from topicloom.state.review_channels import ReviewReport
+from topicloom.state.session import Language, Session
+from topicloom.state.topics import Topic
+from topicloom.storage.files import FileStorage
+from topicloom.storage.sessions import SessionStore
+from topicloom_lab.asking import BudgetCounter, Oracle, Questioner
+from topicloom_lab.invariants import check_session
+from topicloom_lab.recorded_time import DailyReviews, RecordedClock
+
+Reviews = Literal["none", "daily"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRow:
+    """What one question got."""
+
+    conversation: str
+    question: str
+    """Id of the question."""
+    category: str
+    budget: int
+    message_ids: tuple[str, ...]
+    """Ids, in the recording, of the originals whose whole text stands in the context."""
+    tokens: int
+    """Tokens of the context without system prompt and question, by `budget_tokens`."""
+    calls: dict[str, int]
+    """Calls by role."""
+    evidence: tuple[str, ...]
+    """Ids of the gold messages."""
+
+    @property
+    def recall(self) -> float:
+        """Share of the evidence in the context; 1 if there is none to find."""
+        if not self.evidence:
+            return 1.0
+        return len(set(self.evidence) & set(self.message_ids)) / len(set(self.evidence))
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as the results file has it."""
+        return {
+            "conversation": self.conversation,
+            "question": self.question,
+            "category": self.category,
+            "budget": self.budget,
+            "message_ids": list(self.message_ids),
+            "tokens": self.tokens,
+            "calls": self.calls,
+            "recall": round(self.recall, 4),
+            "evidence": list(self.evidence),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEvaluation:
+    """One run over a conversation: replay it, then ask about it."""
+
+    budget: int
+    """Tokens of recalled context."""
+    recent: int = 0
+    """Newest messages that stay in view anyway."""
+    window: int = 8_000
+    """Main window while the conversation is replayed."""
+    topic_window: int = 64_000
+    """Window of a topic."""
+    reviews: Reviews = "none"
+    """Whether the session is reviewed at every midnight that the recording passes."""
+    settings: Settings = field(default_factory=Settings)
+    """Everything else."""
+
+    def run(
+        self, conversation: Conversation, folder: Path
+    ) -> Iterator[MemoryRow | ReviewReport | int]:
+        """Replay and ask; yields rows, and between them reviews and how many messages were fed.
+
+        Each question starts from the state at its place in the conversation (the end, or
+        `asked_at`) and does not become part of it. Last come questions of our own for what was
+        archived; their category is `BY_DATE`.
+
+        Raises:
+            BrokenInvariantError: If at the end a message is lost, twice, or not what was said.
+        """
+        oracle = Oracle()
+        recorded = RecordedResponder(oracle)
+        storage = FileStorage(folder, fsync=False)
+        clock = RecordedClock.of(conversation.messages, lambda: datetime.now().astimezone())
+        options = self._options(recorded, storage, clock)
+        graph = build_session_graph(**options, counter=BudgetCounter()).compile(
+            checkpointer=InMemorySaver()
+        )
+        config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
+        daily = DailyReviews(build_review_graph(graph, **options).compile(), clock, conversation.id)
+        questioner = Questioner(graph, config, storage, oracle, self.recent)
+        due = _by_place(conversation)
+        for exchange in exchanges(conversation):
+            moment = clock.after(exchange.said)
+            if self.reviews == "daily":
+                yield from daily.until(moment)
+            clock.now = moment
+            for message_id in exchange.ids:
+                for question in due.pop(message_id, ()):
+                    yield self._ask(questioner, conversation, question)
+            feed(graph, recorded, exchange, config)
+            yield len(exchange)
+        for question in (q for questions in due.values() for q in questions):
+            yield self._ask(questioner, conversation, question)
+        session = session_of(graph, config)
+        store = SessionStore(FileStorage(folder).open(session.id))
+        check_session(store, session, [m for m in conversation.messages if m.text.strip()])
+        for question in questions_by_date(store, session):
+            yield self._ask(questioner, conversation, question)
+
+    def _options(
+        self, recorded: RecordedResponder, storage: FileStorage, clock: RecordedClock
+    ) -> dict[str, Any]:
+        """What session graph and review graph are built with."""
+        settings = self.settings.model_copy(
+            update={
+                "window": self.window,
+                "topic_window": self.topic_window,
+                "recall_tokens": self.budget,
+            }
+        )
+        roles = embedded_roles(default_embedder()).replace(RESPONDER, recorded)
+        return {"settings": settings, "roles": roles, "storage": storage, "clock": clock}
+
+    def _ask(
+        self, questioner: Questioner, conversation: Conversation, question: Question
+    ) -> MemoryRow:
+        shown = questioner.ask(question.question)
+        context = "\n".join(map(text_of, shown.prompt))
+        return MemoryRow(
+            conversation=conversation.id,
+            question=question.id,
+            category=question.category,
+            budget=self.budget,
+            message_ids=tuple(r.source for r in shown.originals if r.source and r.text in context),
+            tokens=budget_tokens(context),
+            calls=dict(shown.calls),
+            evidence=question.evidence,
+        )
+
+
+def _by_place(conversation: Conversation) -> dict[str | None, list[Question]]:
+    due: dict[str | None, list[Question]] = {}
+    for question in conversation.questions:
+        due.setdefault(question.asked_at, []).append(question)
+    return due
+
+
+BY_DATE = "archived, by date"
+"""Category of these questions."""
+
+
+def questions_by_date(store: SessionStore, session: Session) -> list[Question]:
+    """One question for each archived topic, for what was said in it on its newest day.
+
+    The evidence is all that was said in it on that day, which may be more than fits a budget.
+    """
+    found = []
+    for topic in store.roster(session).archived():
+        records = store.topic_records(topic)
+        said = [r for r in records if r.day == records[-1].day]
+        if (day := _date(said)) is not None:
+            found.append(_question(topic, day, said, session.language))
+    return found
+
+
+def _question(topic: Topic, day: date, said: Sequence[Record], language: Language) -> Question:
+    text = f"What did we talk about on {day.day} {day:%B} {day.year}: {topic.name}?"
+    if language == "zh":
+        text = f"{day.year}年{day.month}月{day.day}日我们聊了什么：{topic.name}？"
+    evidence = tuple(r.source for r in said if r.source)
+    return Question(id=f"archived:{topic.id}", category=BY_DATE, question=text, evidence=evidence)
+
+
+def _date(said: Sequence[Record]) -> date | None:
+    """The day that messages were said on; None if there are none, or nobody knows."""
+    try:
+        return date.fromisoformat(said[0].day)
+    except (IndexError, ValueError):
+        return None

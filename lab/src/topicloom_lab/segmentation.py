@@ -1,0 +1,285 @@
+"""Topic boundaries against dialogues whose segments are known: Pk, WindowDiff, F1."""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from nltk.metrics.segmentation import pk, windowdiff
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from sklearn.metrics import f1_score
+
+from topicloom.boundary.cues import Utterance
+from topicloom.boundary.model import BoundaryModel
+from topicloom.boundary.policy import Granularity
+from topicloom.errors import NotAConversationError
+from topicloom.index.embedder import Embedder
+
+Mode = Literal["online", "retrospective"]
+Flags = NDArray[np.bool_]
+"""Whether a topic begins at each message [n]."""
+
+_ROLES = {"user": "user", "agent": "assistant", "assistant": "assistant", "system": "assistant"}
+"""Roles of segmentation files, as ours; any other role names a speaker."""
+DEPENDENT = "不独立多领域"
+"""`type` of dialogues whose sub-goals build on one another: a reader sees one topic."""
+
+
+class MarkedUtterance(BaseModel):
+    """One message of a segmented dialogue."""
+
+    model_config = ConfigDict(frozen=True)
+
+    role: str | None = None
+    """Who spoke, by role or by a letter; None where the data does not say."""
+    text: str
+    """What was said."""
+
+
+class SegmentedDialogue(BaseModel):
+    """A dialogue with the lengths of its segments."""
+
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+
+    id: str
+    lang: str = "en"
+    type: str | None = None
+    """A kind of dialogue, where the data tells kinds apart."""
+    utterances: tuple[MarkedUtterance, ...] = Field(min_length=1)
+    segments: tuple[int, ...] = Field(min_length=1)
+    """Utterances in each segment; they add up to all utterances."""
+
+    @model_validator(mode="after")
+    def _segments_cover(self) -> SegmentedDialogue:
+        if min(self.segments) < 1 or sum(self.segments) != len(self.utterances):
+            raise ValueError(
+                f"segments {list(self.segments)} do not cover {len(self.utterances)} utterances"
+            )
+        return self
+
+    @property
+    def said(self) -> list[Utterance]:
+        """The messages as the boundary model takes them."""
+        return [_said(utterance) for utterance in self.utterances]
+
+    @property
+    def begins(self) -> Flags:
+        """Whether a segment begins at each message [n]; the first always does."""
+        begins = np.zeros(len(self.utterances), dtype=np.bool_)
+        begins[np.cumsum((0, *self.segments[:-1]))] = True
+        return begins
+
+
+def _said(utterance: MarkedUtterance) -> Utterance:
+    role = _ROLES.get(utterance.role or "")
+    return Utterance(role, None if role else utterance.role, utterance.text, None)
+
+
+def load_dialogues(path: Path) -> list[SegmentedDialogue]:
+    """Read a file of segmented dialogues, one JSON a line; `.xz` is unpacked.
+
+    Raises:
+        NotAConversationError: If the file cannot be read or a line holds something else; the
+            message names file and line.
+    """
+    try:
+        data = path.read_bytes()
+        text = (lzma.decompress(data) if path.suffix == ".xz" else data).decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError) as error:
+        raise NotAConversationError(f"{path} cannot be read: {error}") from error
+    lines = enumerate(text.split("\n"), start=1)
+    found = [_dialogue(path, number, line) for number, line in lines if line.strip()]
+    if not found:
+        raise NotAConversationError(f"{path} is empty: it holds no dialogue")
+    return found
+
+
+def _dialogue(path: Path, number: int, line: str) -> SegmentedDialogue:
+    try:
+        return SegmentedDialogue.model_validate_json(line)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(map(str, problem["loc"])) or "it"
+        raise NotAConversationError(
+            f"{path}, line {number} is no segmented dialogue: {place}: {problem['msg']}. Wanted: "
+            '{"id", "utterances": [{"role", "text"}], "segments": [length, ...]}'
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """How found boundaries compare with the true ones, averaged over dialogues."""
+
+    dialogues: int
+    pk: float
+    """Chance that two messages some way apart are wrongly put together or apart; 0 is best."""
+    window_diff: float
+    """Chance that a window holds a wrong number of boundaries; 0 is best."""
+    f1: float
+    """F1 of exact boundaries; 0 for a dialogue without any."""
+    ratio: float
+    """Found boundaries per true one, over all dialogues; `inf` if there is no true one."""
+
+    @property
+    def score(self) -> float:
+        """One figure for all three (SuperDialseg, Jiang et al. 2023); see `score`."""
+        return float(score(np.array([self.pk, self.window_diff, self.f1])))
+
+    def as_json(self) -> dict[str, float]:
+        """Rounded, with the score."""
+        return {
+            "dialogues": self.dialogues,
+            "score": round(self.score, 4),
+            "pk": round(self.pk, 4),
+            "window_diff": round(self.window_diff, 4),
+            "f1": round(self.f1, 4),
+            "ratio": round(self.ratio, 3),
+        }
+
+
+def measure(dialogues: Sequence[SegmentedDialogue], begins: Sequence[Flags]) -> Measures:
+    """Compare.
+
+    Args:
+        dialogues: What is true; not empty.
+        begins: For each dialogue, whether a topic was found to begin at each message.
+    """
+    pk, window_diff, f1 = measures_of_each(dialogues, begins).mean(axis=0)
+    found = sum(sum(closing_labels(flags)) for flags in begins)
+    true = sum(len(dialogue.segments) - 1 for dialogue in dialogues)
+    ratio = found / true if true else float("inf")
+    return Measures(len(dialogues), float(pk), float(window_diff), float(f1), ratio)
+
+
+def measures_of_each(
+    dialogues: Sequence[SegmentedDialogue], begins: Sequence[Flags]
+) -> NDArray[np.float64]:
+    """Pk, WindowDiff and F1 of every dialogue [dialogues, 3]; arguments as of `measure`.
+
+    A dialogue of N utterances in S segments is read through windows of
+    `max(2, round(N / S / 2))` utterances.
+    """
+    longest = max(len(dialogue.utterances) for dialogue in dialogues)
+    # One call for all: a column a dialogue, and an empty one, since a single column is read as
+    # plain labels. Rows past a dialogue's end are 0 in both and do not count.
+    labels = np.zeros((2, longest, len(dialogues) + 1), dtype=np.int8)
+    rows = []
+    for column, (dialogue, flags) in enumerate(zip(dialogues, begins, strict=True)):
+        pair = closing_labels(dialogue.begins), closing_labels(flags)
+        count = len(pair[0])
+        labels[:, :count, column] = pair
+        gold, found = ("".join(map(str, each)) for each in pair)
+        window = min(max(2, round(count / len(dialogue.segments) / 2)), count)
+        rows.append(
+            (
+                pk(gold, found, k=window),
+                windowdiff(gold, found, window),
+            )
+        )
+    f1 = f1_score(*labels, average=None, zero_division=0)[:-1]
+    return np.column_stack([np.array(rows), f1])
+
+
+def score(measures: NDArray[np.float64]) -> NDArray[np.float64]:
+    """F1 / 2 + (1 - Pk) / 4 + (1 - WindowDiff) / 4 of Pk, WindowDiff and F1 [..., 3]."""
+    pk, window_diff, f1 = measures[..., 0], measures[..., 1], measures[..., 2]
+    return np.asarray(f1 / 2 + (1 - pk) / 4 + (1 - window_diff) / 4, dtype=np.float64)
+
+
+def closing_labels(begins: Flags) -> list[int]:
+    """1 for the last utterance of each segment but the final one, else 0 [n]."""
+    return [*map(int, begins[1:]), 0]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentationRow:
+    """What was found in one dialogue."""
+
+    id: str
+    boundaries: tuple[int, ...]
+    """1 on the last utterance of a found segment, else 0; 0 on the final one."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as the results file has it."""
+        return {"id": self.id, "boundaries": list(self.boundaries)}
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentationSummary:
+    """A whole file."""
+
+    all: Measures
+    dependent: Measures | None
+    """Of dialogues whose sub-goals build on one another, where the data tells them apart."""
+    false_splits: float | None
+    """Boundaries per such dialogue that stand where no segment begins."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The summary as it is printed and kept."""
+        found: dict[str, Any] = self.all.as_json()
+        if self.dependent is not None and self.false_splits is not None:
+            found["dependent"] = {
+                **self.dependent.as_json(),
+                "false_splits": round(self.false_splits, 3),
+            }
+        return found
+
+
+def evaluate_segmentation(
+    dialogues: Iterable[SegmentedDialogue],
+    model: BoundaryModel,
+    embedder: Embedder,
+    *,
+    mode: Mode = "online",
+    granularity: Granularity = "auto",
+    progress: Callable[[int], None] | None = None,
+) -> tuple[list[SegmentationRow], SegmentationSummary]:
+    """Find boundaries in every dialogue and compare them with the true ones.
+
+    Args:
+        dialogues: The dialogues; at least one.
+        model: The boundary model.
+        embedder: The embedder it was trained with.
+        mode: `online` decides at each message with what was said until then, for good;
+            `retrospective` knows the whole dialogue.
+        granularity: How fine topics are.
+        progress: Called with the number of dialogues done.
+    """
+    given = list(dialogues)
+    begins = []
+    for number, dialogue in enumerate(given, start=1):
+        said = dialogue.said
+        vectors = embedder.embed([s.text for s in said])
+        begins.append(model.begins(said, vectors, mode=mode, granularity=granularity))
+        if progress is not None:
+            progress(number)
+    return list(_rows(given, begins)), summarize(given, begins)
+
+
+def summarize(
+    dialogues: Sequence[SegmentedDialogue], begins: Sequence[Flags]
+) -> SegmentationSummary:
+    """Measures of all dialogues, and of the dependent ones apart; arguments as of `measure`."""
+    pairs = [
+        (d, b)
+        for d, b in zip(dialogues, begins, strict=True)
+        if d.type is not None and d.type.startswith(DEPENDENT)
+    ]
+    everything = measure(dialogues, begins)
+    if not pairs:
+        return SegmentationSummary(everything, None, None)
+    false = sum(int((found[1:] & ~d.begins[1:]).sum()) for d, found in pairs)
+    apart = measure([d for d, _ in pairs], [found for _, found in pairs])
+    return SegmentationSummary(everything, apart, false / len(pairs))
+
+
+def _rows(
+    dialogues: Sequence[SegmentedDialogue], begins: Sequence[Flags]
+) -> Iterator[SegmentationRow]:
+    for dialogue, found in zip(dialogues, begins, strict=True):
+        yield SegmentationRow(dialogue.id, tuple(closing_labels(found)))

@@ -1,0 +1,116 @@
+"""What a context strategy is: it hears a conversation and lays out the prompt of a question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+
+from topicloom.context.tokens import budget_tokens
+from topicloom.index.embedder import Embedder
+from topicloom.recordings.conversations import RecordedMessage
+from topicloom.state.records import text_of
+from topicloom.state.session import Language
+from topicloom_lab.asking import BudgetCounter
+
+COUNTER = BudgetCounter()
+"""Counts what a context costs; the same for all strategies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a question is answered from: everything of the prompt but instructions and question."""
+
+    messages: tuple[BaseMessage, ...]
+    """The prompt's messages; what is no turn of the conversation stands in system messages."""
+    sources: tuple[str, ...]
+    """Ids, in the recording, of the originals whose whole text is meant to stand in it."""
+    calls: Mapping[str, int] = field(default_factory=dict)
+    """Calls of models by role, for this question."""
+
+    @property
+    def text(self) -> str:
+        """All of it, as one text."""
+        return "\n".join(map(shown, self.messages))
+
+    @property
+    def tokens(self) -> int:
+        """Tokens: a CJK character or four others is one; a turn counts as `speaker: text`."""
+        return budget_tokens(self.text)
+
+
+class Strategy(Protocol):
+    """One conversation under one strategy. It is made, fed in order, and asked at any place."""
+
+    def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:
+        """Hear the next messages; none of them is without text.
+
+        Returns:
+            Calls of models by role.
+        """
+        ...
+
+    def context(self, question: str, budget: int) -> Context:
+        """The context of a question that is asked now and does not become part of anything.
+
+        Args:
+            question: What is asked.
+            budget: Tokens that the context may have.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of files."""
+        ...
+
+
+class Listener:
+    """Base of strategies: remembers what was said."""
+
+    def __init__(self) -> None:
+        self._messages: list[RecordedMessage] = []
+
+    def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:
+        """See `Strategy.feed`; no model is called."""
+        self._messages += messages
+        return {}
+
+    def close(self) -> None:
+        """See `Strategy.close`; there are no files."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyOptions:
+    """What a strategy is made with."""
+
+    embedder: Embedder
+    """Makes vectors; the same for all strategies."""
+    folder: Path
+    """Where it may write; empty."""
+    budget: int
+    """Tokens that it will be asked for, at most: what it sums up has to fit into that."""
+    language: Language = "en"
+    """Of the conversation."""
+    chat: BaseChatModel | None = None
+    """Writes summaries; None for extracts, made with the embedder."""
+
+
+def line_of(message: RecordedMessage) -> str:
+    """`speaker: text`, which is what is searched, shown and counted."""
+    return f"{message.speaker or message.role}: {message.text}"
+
+
+def shown(message: BaseMessage) -> str:
+    """A message of a prompt as text: `speaker: text`, or the text where nobody says it."""
+    text = text_of(message)
+    return text if message.type == "system" else f"{message.name or message.type}: {text}"
+
+
+def quoted_in(text: str, messages: Sequence[RecordedMessage]) -> tuple[str, ...]:
+    """Ids of messages that stand in a text as whole lines."""
+    framed = f"\n{text}\n"
+    return tuple(m.id for m in messages if f"\n{line_of(m)}\n" in framed)

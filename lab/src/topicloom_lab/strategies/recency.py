@@ -1,0 +1,86 @@
+"""Strategies that go by place alone: everything, the newest, the first and the newest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from topicloom.context.segments import ContextWindowPolicy
+from topicloom.context.tokens import budget_tokens
+from topicloom.recordings.conversations import RecordedMessage
+from topicloom.recordings.replay import as_message
+from topicloom.state.blocks import LogicalBlock, blocks_of
+from topicloom.state.records import record_of
+from topicloom_lab.strategies.base import Context, Listener, line_of
+
+
+class KeepEverything(Listener):
+    """The whole conversation, whatever it costs: what a question would get without a limit."""
+
+    def context(self, question: str, budget: int) -> Context:
+        """All messages; the budget is ignored."""
+        return in_view(self._messages)
+
+
+class LastTokens(Listener):
+    """The newest messages that fit."""
+
+    def context(self, question: str, budget: int) -> Context:
+        """See `Strategy.context`."""
+        return in_view(newest(self._messages, budget))
+
+
+class FirstAndLast(Listener):
+    """The first round and the newest ones: the baseline of spec 003, 1.3.
+
+    Of rounds that don't fit together the oldest go, the first one last.
+    """
+
+    def __init__(self, policy: ContextWindowPolicy | None = None) -> None:
+        """Args:
+        policy: How many rounds.
+        """
+        super().__init__()
+        self._policy = policy or ContextWindowPolicy()
+
+    def context(self, question: str, budget: int) -> Context:
+        """See `Strategy.context`."""
+        rounds = rounds_of(self._messages)
+        first, _, last = self._policy.select(rounds)
+        by_id = {m.id: m for m in self._messages}
+        kept: list[RecordedMessage] = []
+        for block in [*reversed(last[-1:]), *first, *reversed(last[:-1])]:
+            said = [by_id[r.source] for r in block.records if r.source]
+            if size(kept) + size(said) > budget:
+                break
+            kept += said
+        order = {m.id: place for place, m in enumerate(self._messages)}
+        return in_view(sorted(kept, key=lambda m: order[m.id]))
+
+
+def newest(messages: Sequence[RecordedMessage], budget: int) -> Sequence[RecordedMessage]:
+    """The newest messages that fit a budget in tokens."""
+    begin = len(messages)
+    while begin and (budget := budget - budget_tokens(f"{line_of(messages[begin - 1])}\n")) >= 0:
+        begin -= 1
+    return messages[begin:]
+
+
+def rounds_of(messages: Sequence[RecordedMessage]) -> list[LogicalBlock]:
+    """Rounds of a recording; records are numbered from 1 and have its ids as sources."""
+    records = [record_of(as_message(m), seq=n, time="") for n, m in enumerate(messages, start=1)]
+    return blocks_of(records)
+
+
+def size(messages: Sequence[RecordedMessage]) -> int:
+    """Tokens of messages in view."""
+    return sum(budget_tokens(f"{line_of(m)}\n") for m in messages)
+
+
+def in_view(messages: Sequence[RecordedMessage]) -> Context:
+    """A context of messages as they were said, in the order given."""
+    turns = [as_message(m) for m in messages]
+    named = [
+        t if t.name else t.model_copy(update={"name": m.role})
+        for t, m in zip(turns, messages, strict=True)
+    ]
+    return Context(tuple(named), tuple(m.id for m in messages))

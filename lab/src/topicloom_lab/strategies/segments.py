@@ -1,0 +1,63 @@
+"""The deterministic layout of spec 003: first round, segment summaries, newest rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from topicloom.context.prefix import PrefixMeter
+from topicloom.context.segments import SegmentLayout, Summarize, SummaryManager
+from topicloom.recordings.conversations import RecordedMessage
+from topicloom.recordings.replay import as_message
+from topicloom.roles.brief import ChatBriefWriter, summarize_by_briefs, summarize_by_extracts
+from topicloom.roles.chat import Chat
+from topicloom.state.records import Record, record_of
+from topicloom_lab.strategies.base import COUNTER, Context, Listener, StrategyOptions, quoted_in
+
+SUMMARY_TOKENS = 200
+"""Tokens of an extract that stands for a segment of five to eight rounds."""
+
+
+class SegmentSummaries(Listener):
+    """Summaries of segments, each from its originals, beside the first and the newest rounds."""
+
+    def __init__(self, desk: StrategyOptions) -> None:
+        """Args:
+        desk: Its chat model writes the summaries; extracts without one.
+        """
+        super().__init__()
+        self._language = desk.language
+        self._summarize = self._summarizer(desk)
+        self._layout = SegmentLayout(COUNTER, SummaryManager(self._counted))
+        self._records: list[Record] = []
+        self._calls = 0
+
+    def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:
+        """See `Strategy.feed`; segments that became whole are summed up."""
+        super().feed(messages)
+        for number, message in enumerate(messages, start=len(self._records) + 1):
+            self._records.append(record_of(as_message(message), seq=number, time=""))
+        self._layout.parts(self._records)
+        calls, self._calls = self._calls, 0
+        return {"brief": calls} if calls else {}
+
+    def context(self, question: str, budget: int) -> Context:
+        """See `Strategy.context`."""
+        prompt = self._layout.prompt("", self._records, budget, self._language)
+        told = "\n".join(s.text for s in prompt.segments)
+        whole = {r.source for r in prompt.records} | set(quoted_in(told, self._messages))
+        return Context(
+            tuple(prompt.messages),
+            tuple(m.id for m in self._messages if m.id in whole),
+        )
+
+    def _counted(self, records: Sequence[Record]) -> str:
+        self._calls += 1
+        return self._summarize(records)
+
+    @staticmethod
+    def _summarizer(desk: StrategyOptions) -> Summarize:
+        if desk.chat is None:
+            return summarize_by_extracts(desk.embedder, COUNTER.text, SUMMARY_TOKENS)
+        return summarize_by_briefs(
+            ChatBriefWriter(Chat.of(desk.chat, PrefixMeter())), desk.language
+        )

@@ -1,0 +1,319 @@
+"""Topics that the session graph gives to interleaved talk, against those known.
+
+A conversation is fed message by message, as `topicloom eval memory` feeds it. Its topics are told
+twice: as messages come, when all that the graph knows is where one begins, so that what returns
+counts as new; and after the splits moved them, by the topic that each message is in at the end. A
+part of a topic that was divided for its size counts as that topic.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import accumulate
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import adjusted_rand_score, mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
+
+from topicloom.context.options import TurnOptions
+from topicloom.errors import NotAConversationError
+from topicloom.graph.session import build_session_graph
+from topicloom.index.encoders import default_embedder
+from topicloom.recordings.conversations import RecordedMessage
+from topicloom.recordings.replay import Graph, as_message, session_of
+from topicloom.roles.choice import embedded_roles
+from topicloom.settings import Settings
+from topicloom.state.hierarchy import path_of
+from topicloom.state.session import Session
+from topicloom.storage.files import FileStorage
+from topicloom.storage.sessions import SessionStore
+from topicloom_lab.recorded_time import RecordedClock
+
+WINDOW = 8_000
+"""Tokens of the main window, as of `topicloom eval memory`."""
+_DEED = re.compile(
+    r"=== ([^\s\[\]]+) (?!.*\[\S+@)(?!(?:has (?:joined|left|quit)|is now known as|is away)\b)\S"
+)
+"""What a speaker of a channel does ("=== anna shrugs"); joining and leaving are no deeds."""
+_CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
+_CLOSING = "…"
+"""Text of the message before which everything moves into topics."""
+
+
+class ThreadMessage(BaseModel):
+    """One message of an interleaved conversation."""
+
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+
+    id: str
+    time: float | str | None = Field(None, union_mode="left_to_right")
+    """Seconds since an epoch, a clock ("03:21") or an ISO date."""
+    speaker: str | None = None
+    """Name or role of who said it."""
+    text: str
+    thread: str | None = None
+    """The topic it is in; None where nobody labelled it."""
+    system: bool = False
+    """Whether the channel wrote it: a notice, or what a speaker does."""
+
+    @property
+    def voice(self) -> str | None:
+        """Name or role of who said it, or who does it; None for a notice."""
+        if self.speaker or not self.system:
+            return self.speaker
+        deed = _DEED.match(self.text)
+        return deed.group(1) if deed else None
+
+
+class ThreadedConversation(BaseModel):
+    """A conversation whose topics are known."""
+
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+
+    id: str
+    lang: str = "en"
+    messages: tuple[ThreadMessage, ...] = Field(min_length=1)
+
+    def recorded(self) -> list[RecordedMessage]:
+        """Its messages as a recording has them, each under its place.
+
+        Who is no assistant is a user, under a name of their own. A clock that jumps back is past
+        midnight; of a clock alone the day is the first of all days.
+        """
+        found: list[RecordedMessage] = []
+        days = 0
+        before: float | None = None
+        for place, message in enumerate(self.messages):
+            hours = _hours(message.time)
+            if hours is not None and isinstance(message.time, str):
+                days += before is not None and hours < before - 12
+                before = hours
+                hours += 24 * days
+            found.append(
+                RecordedMessage(
+                    id=str(place),
+                    role="assistant" if message.voice == "assistant" else "user",
+                    speaker=message.voice,
+                    text=message.text,
+                    time=None if hours is None else _iso(hours),
+                )
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadScores:
+    """How well topics agree with the known ones: 1 is best."""
+
+    ari: float
+    """Adjusted Rand index."""
+    one_to_one: float
+    """Share of messages in the best matching of topics, one to one."""
+    vi: float
+    """1 - variation of information / log2 n."""
+    exact: float
+    """F1 of topics of two messages or more that are found exactly."""
+    messages: int
+    """Labelled messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRow:
+    """What came of one conversation."""
+
+    id: str
+    segments: tuple[int, ...]
+    """Number of the segment of each message, as it came."""
+    topics: tuple[str, ...]
+    """Id of the topic of each message, after it was moved."""
+    as_they_come: ThreadScores | None
+    """How well the segments agree; None where fewer than two messages are labelled."""
+    moved: ThreadScores | None
+    """How well the topics agree."""
+
+    def line(self) -> str:
+        """The row of a results file."""
+        told = {"segments": list(self.segments), "threads": list(self.topics)}
+        return json.dumps({"id": self.id, **told}, ensure_ascii=False)
+
+
+def load_threads(path: Path) -> Iterator[ThreadedConversation]:
+    """Read a file of interleaved conversations, one at a time.
+
+    Args:
+        path: `.jsonl` with a conversation a line, or that as `.xz`.
+
+    Raises:
+        NotAConversationError: If the file cannot be read or holds something else; the message
+            names the line.
+    """
+    number = 0
+    try:
+        with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):  # noqa: B007
+                if line.strip():
+                    yield ThreadedConversation.model_validate_json(line)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise NotAConversationError(
+            f"{path}, line {number}: no interleaved conversation: {problem['loc']}: "
+            f"{problem['msg']}"
+        ) from error
+    except (OSError, UnicodeDecodeError, lzma.LZMAError, EOFError) as error:
+        raise NotAConversationError(f"{path} cannot be read: {error}") from error
+
+
+def evaluate_threads(
+    conversations: Iterable[ThreadedConversation], *, window: int = WINDOW
+) -> Iterator[ThreadRow]:
+    """Feed conversations to a session each, with the embedded roles, and judge their topics.
+
+    Args:
+        conversations: What to run; one at a time is in memory.
+        window: Tokens of the main window: a smaller one is split earlier.
+    """
+    for conversation in conversations:
+        with TemporaryDirectory() as folder:
+            labels = _feed(conversation.recorded(), Path(folder), window)
+        segments = tuple(label.segment for label in labels)
+        topics = tuple(label.topic for label in labels)
+        gold = [message.thread for message in conversation.messages]
+        came, moved = _score(gold, segments), _score(gold, topics)
+        yield ThreadRow(conversation.id, segments, topics, came, moved)
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """What the graph took a message to belong to."""
+
+    segment: int
+    """Number of the segment, as the message came."""
+    topic: str
+    """Id of the topic at the end; of the whole one, where it was divided."""
+
+
+def _feed(messages: Sequence[RecordedMessage], folder: Path, window: int) -> list[_Label]:
+    """Feed a session; returns a label for each message, without text that of the one before it."""
+    storage = FileStorage(folder, fsync=False)
+    clock = RecordedClock.of(messages, lambda: datetime.now().astimezone())
+    graph: Graph = build_session_graph(
+        settings=Settings(window=window),
+        roles=embedded_roles(default_embedder()),
+        storage=storage,
+        clock=clock,
+    ).compile(checkpointer=InMemorySaver())
+    config: RunnableConfig = {"configurable": {"thread_id": "conversation"}}
+    for message in (m for m in messages if m.text.strip()):
+        clock.now = clock.after([message])
+        _record(graph, config, as_message(message), TurnOptions(answer=False))
+    _record(graph, config, HumanMessage(_CLOSING), TurnOptions(answer=False, keep_messages=0))
+    session = session_of(graph, config)
+    found = _label_moved(SessionStore(storage.open(session.id)), session)
+    labels: list[_Label] = []
+    for message in messages:
+        silent = labels[-1] if labels else _Label(0, "")
+        labels.append(found[message.id] if message.text.strip() else silent)
+    return labels
+
+
+def _record(
+    graph: Graph, config: RunnableConfig, message: BaseMessage, options: TurnOptions
+) -> None:
+    graph.invoke({"messages": [message]}, config, context=options, durability="exit")
+
+
+def _label_moved(store: SessionStore, session: Session) -> dict[str | None, _Label]:
+    """The labels of all messages that are in topics, by the ids that they came with."""
+    records, topics = store.records(session), store.roster(session).topics
+    numbers = accumulate(int(record.opens) for record in records)
+    segments = {record.seq: number for record, number in zip(records, numbers, strict=True)}
+    return {
+        record.source: _Label(segments[record.seq], path_of(topic, topics)[0].id)
+        for topic in topics.values()
+        for record in store.topic_records(topic)
+    }
+
+
+def _score(gold: Sequence[str | None], told: Sequence[Hashable]) -> ThreadScores | None:
+    """The scores over what is labelled; None where that is less than two messages."""
+    pairs = [pair for pair in zip(gold, told, strict=True) if pair[0] is not None]
+    return thread_scores(*zip(*pairs, strict=True)) if len(pairs) > 1 else None
+
+
+def thread_scores(gold: Sequence[Hashable], told: Sequence[Hashable]) -> ThreadScores:
+    """Judge the topics of labelled messages [n], n of at least two."""
+    known, found = _numbered(gold), _numbered(told)
+    table = contingency_matrix(known, found)
+    rows, columns = linear_sum_assignment(-table)
+    shared = float(mutual_info_score(known, found))
+    varied = _entropy(table.sum(axis=1)) + _entropy(table.sum(axis=0)) - 2 * shared
+    return ThreadScores(
+        ari=float(adjusted_rand_score(known, found)),
+        one_to_one=float(table[rows, columns].sum() / len(known)),
+        vi=1 - max(0.0, varied) / float(np.log(len(known))),
+        exact=_exact(known, found),
+        messages=len(known),
+    )
+
+
+def summary(scores: Iterable[ThreadScores | None]) -> dict[str, float]:
+    """Means over the conversations that were judged, and how many they are."""
+    judged = [found for found in scores if found is not None]
+    names = ("ari", "one_to_one", "vi", "exact")
+    means = {n: float(np.mean([getattr(s, n) for s in judged])) if judged else 0.0 for n in names}
+    return means | {"conversations": float(len(judged))}
+
+
+def _exact(known: Sequence[int], found: Sequence[int]) -> float:
+    gold, told = _sets(known), _sets(found)
+    return 2 * len(gold & told) / (len(gold) + len(told)) if gold or told else 1.0
+
+
+def _sets(labels: Sequence[int]) -> set[frozenset[int]]:
+    """Topics of two messages or more, as sets of places."""
+    members: defaultdict[int, list[int]] = defaultdict(list)
+    for place, label in enumerate(labels):
+        members[label].append(place)
+    return {frozenset(places) for places in members.values() if len(places) > 1}
+
+
+def _numbered(labels: Sequence[Hashable]) -> list[int]:
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(label, len(numbers)) for label in labels]
+
+
+def _entropy(counts: Any) -> float:
+    """Entropy in nats of a distribution by its counts [k]."""
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares * np.log(shares)).sum())
+
+
+def _hours(time: float | str | None) -> float | None:
+    if time is None:
+        return None
+    if isinstance(time, float):
+        return time / 3600
+    if clock := _CLOCK.fullmatch(time.strip()):
+        return int(clock.group(1)) + int(clock.group(2)) / 60
+    try:
+        return datetime.fromisoformat(time).timestamp() / 3600
+    except ValueError:
+        return None
+
+
+def _iso(hours: float) -> str:
+    return datetime.fromtimestamp(3600 * hours, UTC).isoformat()

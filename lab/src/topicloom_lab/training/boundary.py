@@ -1,0 +1,171 @@
+"""Training the boundary model: `train_boundary(folder, out)`.
+
+One pooled model serves every kind of dialogue, and no one tells it the kind. What is reported is
+out of sample: by folds over all dialogues, and with each kind of dialogue left out as a whole.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicloom.boundary.policy import GRANULARITIES, Granularity, Thresholds, boundaries
+from topicloom.boundary.weights import MODES, Weights, save_weights
+from topicloom.index.embedder import Embedder
+from topicloom.index.encoders import default_embedder
+from topicloom_lab.segmentation import SegmentationSummary, summarize
+from topicloom_lab.training.corpus import Corpus, Report, read_corpus
+from topicloom_lab.training.crossfit import CrossFit, Probabilities
+from topicloom_lab.training.nets import NetRecipe
+from topicloom_lab.training.thresholds import Trials
+
+FOLDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """How well one mode did on one file that it was not fitted on."""
+
+    split: str
+    """`folds`: fitted on four fifths of all files; `kind`: fitted on the other kinds."""
+    mode: str
+    granularity: Granularity
+    file: str
+    summary: SegmentationSummary
+
+    def as_json(self) -> dict[str, Any]:
+        """As it stands beside the weights."""
+        head = {"split": self.split, "mode": self.mode, "granularity": self.granularity}
+        return head | {"file": self.file} | self.summary.as_json()
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFigures:
+    """What a training gave."""
+
+    rows: tuple[Figure, ...]
+    """Out of sample: by folds one a mode, granularity and file, by kinds of `auto` only."""
+    thresholds: dict[str, Thresholds]
+    """By mode, from all folds."""
+
+    def find(
+        self, split: str, mode: str, file: str, granularity: Granularity = "auto"
+    ) -> SegmentationSummary:
+        """One row.
+
+        Raises:
+            KeyError: If there is none.
+        """
+        for row in self.rows:
+            if (row.split, row.mode, row.file, row.granularity) == (split, mode, file, granularity):
+                return row.summary
+        raise KeyError((split, mode, file, granularity))
+
+
+def train_boundary(
+    folder: Path,
+    out: Path,
+    *,
+    seed: int = 0,
+    report: Report,
+    embedder: Embedder | None = None,
+    recipe: NetRecipe | None = None,
+) -> TrainingFigures:
+    """Train on every segmentation file of a folder and write the weights.
+
+    Args:
+        folder: Holds `*.jsonl` files of segmented dialogues.
+        out: The `.npz` file to write; its description and figures go beside it as `.json`.
+        seed: Deals the folds and starts the nets.
+        report: Told how far it is.
+        embedder: Makes the vectors; None for the default.
+        recipe: How nets are fitted; None for the default.
+
+    Raises:
+        ConfigurationError: If there is nothing to train on, or nltk or scikit-learn is not there.
+        NotAConversationError: If a file holds something else.
+    """
+    embedder, recipe = embedder or default_embedder(), recipe or NetRecipe()
+    corpus = read_corpus(folder, embedder, folds=FOLDS, seed=seed, report=report)
+    fitting = CrossFit(corpus, recipe, seed)
+    folds = _by_folds(fitting, report)
+    report("trying thresholds")
+    trials = {m: Trials.of(corpus.samples, [p[m] for p in folds]) for m in MODES}
+    rows = list(_fold_figures(corpus, folds, trials))
+    if len(corpus.kinds) > 1:
+        rows += _kind_figures(corpus, fitting, trials, report)
+    report("fitting on everything")
+    fitted = fitting.fit(fitting.known)
+    thresholds = {mode: trials[mode].best() for mode in MODES}
+    weights = Weights(embedder.fingerprint, fitted.learned, fitted.nets, thresholds)
+    save_weights(out, weights, _description(corpus, recipe, seed, rows))
+    return TrainingFigures(tuple(rows), thresholds)
+
+
+def _by_folds(fitting: CrossFit, report: Report) -> list[Probabilities]:
+    """Probabilities of every dialogue by a model fitted on the other folds."""
+    found: dict[int, Probabilities] = {}
+    for fold in range(FOLDS):
+        report(f"fold {fold + 1} of {FOLDS}")
+        test = {i: k for i, k in enumerate(fitting.known) if k.sample.fold == fold}
+        train = [k for k in fitting.known if k.sample.fold != fold]
+        fitted = fitting.fit(train, list(test.values()))
+        found |= {i: fitted.probabilities(known) for i, known in test.items()}
+    return [found[i] for i in range(len(fitting.known))]
+
+
+def _fold_figures(
+    corpus: Corpus, folds: Sequence[Probabilities], trials: Mapping[str, Trials]
+) -> Iterator[Figure]:
+    """Each fold with the thresholds of the other folds."""
+    fold_of = np.array([sample.fold for sample in corpus.samples])
+    for mode in MODES:
+        thresholds = [trials[mode].best(fold_of != fold) for fold in range(FOLDS)]
+        for granularity, file in product(GRANULARITIES, corpus.files):
+            own = [i for i, sample in enumerate(corpus.samples) if sample.file == file]
+            begins = [
+                boundaries(folds[i][mode], thresholds[fold_of[i]].of(granularity)) for i in own
+            ]
+            summary = summarize([corpus.samples[i].dialogue for i in own], begins)
+            yield Figure("folds", mode, granularity, file, summary)
+
+
+def _kind_figures(
+    corpus: Corpus, fitting: CrossFit, trials: Mapping[str, Trials], report: Report
+) -> Iterator[Figure]:
+    """Each kind by a model and a threshold of the other kinds."""
+    for kind in corpus.kinds:
+        report(f"without {kind}")
+        test = [known for known in fitting.known if known.sample.kind == kind]
+        fitted = fitting.fit([k for k in fitting.known if k.sample.kind != kind], test)
+        probabilities = [fitted.probabilities(known) for known in test]
+        others = np.array([sample.kind != kind for sample in corpus.samples])
+        for mode, file in product(MODES, sorted({known.sample.file for known in test})):
+            threshold = trials[mode].best(others).auto
+            own = [i for i, known in enumerate(test) if known.sample.file == file]
+            begins = [boundaries(probabilities[i][mode], threshold) for i in own]
+            summary = summarize([test[i].sample.dialogue for i in own], begins)
+            yield Figure("kind", mode, "auto", file, summary)
+
+
+def _description(
+    corpus: Corpus, recipe: NetRecipe, seed: int, rows: Sequence[Figure]
+) -> dict[str, Any]:
+    packages = ("numpy", "scipy", "scikit-learn", "nltk", "onnxruntime")
+    return {
+        "seed": seed,
+        "recipe": asdict(recipe),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in packages},
+        },
+        "data": corpus.hashes,
+        "figures": [row.as_json() for row in rows],
+    }

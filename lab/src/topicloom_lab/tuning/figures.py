@@ -1,0 +1,181 @@
+"""The questions of spec 000, sections 16.1 and 16.2, answered in figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import mean, median
+
+from topicloom.state.activation import ActivationPolicy
+from topicloom.state.receipt import Receipt
+from topicloom_lab.tuning.prompts import large_share, note_share
+from topicloom_lab.tuning.replaying import FLAP
+from topicloom_lab.tuning.turnlog import (
+    quoted_in,
+    ranking,
+    searched_for_cue,
+    sought_in,
+    with_readings,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Amnesia:
+    """How often the user met amnesia."""
+
+    cues: int
+    """Turns in which the user said that something was forgotten."""
+    asked: int
+    """Searches that the main model asked for."""
+    empty: int
+    """Turns that searched and woke nothing."""
+    slept: int
+    """Turns in which a search found a sleeping topic that was then quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """How many topics are active, and whether they should be."""
+
+    usual: float
+    """Active topics of a turn, on average."""
+    most: int
+    """The most that there were."""
+    full: int
+    """Turns that ended with as many as there may be."""
+    reads: int
+    """Readings of topics."""
+    quoting: int
+    """Readings of which something was quoted."""
+    under: int
+    """Readings of topics that scored less than waking asks for in their place, and stayed."""
+    stretch: float
+    """Turns in a row that a topic did so, on average."""
+    longest: int
+    """The most turns in a row."""
+    woken: int
+    """Topics that the index or a search woke."""
+    flaps: int
+    """Those that had fallen asleep at most `FLAP` turns before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quotes:
+    """What readers hand over."""
+
+    originals: float
+    """Originals quoted in a turn, on average."""
+    topics: float
+    """Topics quoted in a turn, on average."""
+    most: int
+    """The most originals in a turn."""
+    none: int
+    """Turns that quoted nothing."""
+    notes: float
+    """Share of the prompt that recall takes, in the median turn."""
+    large: float
+    """Share of the turns in which it takes more than two fifths."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogFigures:
+    """A log in figures."""
+
+    turns: int
+    """Turns in the log."""
+    read: int
+    """Turns in which topics were read: the rest is about these."""
+    amnesia: Amnesia
+    """Whether thresholds are too high."""
+    crowd: Crowd
+    """Whether they are too low, or the ceiling is."""
+    quotes: Quotes
+    """Whether too much or too little is quoted."""
+
+
+def figures_of(receipts: Sequence[Receipt], in_force: ActivationPolicy) -> LogFigures:
+    """Draw up the figures of a log.
+
+    Args:
+        receipts: Of consecutive turns, in order.
+        in_force: The settings that the log was made with.
+    """
+    read = with_readings(receipts)
+    return LogFigures(
+        turns=len(receipts),
+        read=len(read),
+        amnesia=_amnesia(receipts, in_force),
+        crowd=_crowd(receipts, read, in_force),
+        quotes=_quotes(read),
+    )
+
+
+def _amnesia(receipts: Sequence[Receipt], in_force: ActivationPolicy) -> Amnesia:
+    searching = [r for r in receipts if r.searches]
+    cues = sum(map(searched_for_cue, searching))
+    return Amnesia(
+        cues=cues,
+        asked=sum(len(r.searches) for r in searching) - cues,
+        empty=sum(not any(s.found for s in r.searches) for r in searching),
+        slept=sum(not sought_in(r, in_force).isdisjoint(quoted_in(r)) for r in searching),
+    )
+
+
+def _crowd(
+    receipts: Sequence[Receipt], read: Sequence[Receipt], in_force: ActivationPolicy
+) -> Crowd:
+    counts = [len(r.active) for r in read]
+    stretches = _stretches(read, in_force)
+    woken, flaps = _wakings(receipts)
+    return Crowd(
+        usual=mean(counts or [0]),
+        most=max(counts, default=0),
+        full=sum(count >= in_force.ceiling for count in counts),
+        reads=sum(len(r.scores) for r in read),
+        quoting=sum(len(quoted_in(r).keys() & r.scores.keys()) for r in read),
+        under=sum(stretches),
+        stretch=mean(stretches or [0]),
+        longest=max(stretches, default=0),
+        woken=woken,
+        flaps=flaps,
+    )
+
+
+def _stretches(read: Sequence[Receipt], in_force: ActivationPolicy) -> list[int]:
+    """For how many turns in a row topics stayed active under their threshold."""
+    ended: list[int] = []
+    running: dict[str, int] = {}
+    for receipt in read:
+        under = {
+            topic
+            for topic, place in ranking(receipt.scores).items()
+            if topic in receipt.active and receipt.scores[topic] < in_force.threshold(place)
+        }
+        ended += [turns for topic, turns in running.items() if topic not in under]
+        running = {topic: running.get(topic, 0) + 1 for topic in under}
+    return [*ended, *running.values()]
+
+
+def _wakings(receipts: Sequence[Receipt]) -> tuple[int, int]:
+    """How many topics woke other than by a split, and how many of them too soon."""
+    woken = flaps = 0
+    slept: dict[str, int] = {}
+    for receipt in receipts:
+        awoke = set(receipt.woken).difference(receipt.split)
+        woken += len(awoke)
+        flaps += sum(receipt.turn - slept[topic] <= FLAP for topic in awoke if topic in slept)
+        slept |= dict.fromkeys(receipt.slept, receipt.turn)
+    return woken, flaps
+
+
+def _quotes(read: Sequence[Receipt]) -> Quotes:
+    quoted = [quoted_in(receipt) for receipt in read]
+    counts = [sum(found.values()) for found in quoted]
+    return Quotes(
+        originals=mean(counts or [0]),
+        topics=mean([len(found) for found in quoted] or [0]),
+        most=max(counts, default=0),
+        none=sum(not count for count in counts),
+        notes=median([note_share(r.sections) for r in read if r.sections] or [0.0]),
+        large=large_share(read),
+    )

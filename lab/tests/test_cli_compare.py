@@ -1,0 +1,67 @@
+"""`topicloom eval run`, `report` and `misses`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import Run, assert_one_line
+from talks import talk, talk_file, toml_file
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A small comparison of two strategies."""
+    talk_file(tmp_path / "talks.jsonl", talk(12))
+    values = {"files": ["talks.jsonl"], "strategies": ["last", "bm25", "mem0"], "budgets": [60]}
+    return toml_file(tmp_path / "small.toml", {**values, "out": tmp_path / "out"})
+
+
+def test_a_run_writes_a_report_and_goes_on(run: Run, config: Path, tmp_path: Path) -> None:
+    first = run("eval", "run", str(config))
+    assert first.code == 0
+    assert "talks: evidence recall at 60 tokens" in first.out
+    assert (tmp_path / "out" / "report.md").exists()
+    cells = (tmp_path / "out" / "cells.jsonl").read_text()
+    assert run("eval", "run", str(config)).code == 0
+    assert (tmp_path / "out" / "cells.jsonl").read_text() == cells
+    again = run("eval", "run", str(config), "--again", "last")
+    assert again.code == 0
+    assert len((tmp_path / "out" / "cells.jsonl").read_text()) > len(cells)
+
+
+def test_a_report_can_be_written_again(run: Run, config: Path, tmp_path: Path) -> None:
+    run("eval", "run", str(config))
+    (tmp_path / "out" / "report.md").unlink()
+    assert run("eval", "report", str(tmp_path / "out")).code == 0
+    assert (tmp_path / "out" / "report.md").exists()
+
+
+def test_misses_are_shown_with_what_was_said(run: Run, config: Path, tmp_path: Path) -> None:
+    run("eval", "run", str(config))
+    out = str(tmp_path / "out")
+    shown = run("eval", "misses", out, "--strategy", "last")
+    assert shown.code == 0
+    assert "3 of 3 questions with something missed" in shown.out
+    assert "What did the marathon of visit 1 come to?" in shown.out
+    assert "[u1] Yue: The marathon of visit 1" in shown.out
+    ours = run("eval", "misses", out, "--strategy", "bm25", "--against", "last")
+    assert "0 of 3 questions" in ours.out
+    assert "of 3" in run("eval", "misses", out, "--strategy", "last", "--budget", "60").out
+
+
+def test_the_example_is_printed(run: Run) -> None:
+    shown = run("eval", "run", "--example")
+    assert shown.code == 0
+    assert 'files = ["sample"]' in shown.out
+
+
+def test_mistakes_are_said_in_one_line(run: Run, config: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    assert_one_line(run("eval", "run", str(tmp_path / "none.toml")), "none.toml cannot be read")
+    assert_one_line(run("eval", "report", out), "holds no results")
+    assert_one_line(run("eval", "run", str(config), "--again", "dense"), "no such strategy")
+    run("eval", "run", str(config))
+    assert_one_line(run("eval", "misses", out), "holds no results of 'topicloom'")
+    talk_file(tmp_path / "talks.jsonl", talk(13))
+    assert_one_line(run("eval", "run", str(config)), "another files", "choose another folder")

@@ -1,0 +1,194 @@
+"""Asking about a session without becoming part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from rich.table import Table
+from rich.text import Text
+
+from topicloom.cli._excerpts import counted, excerpt, shortened
+from topicloom.cli.console import one_line
+from topicloom.cli.context import thread
+from topicloom.errors import InputError
+from topicloom.graph.session import SessionGraph
+from topicloom.recordings.conversations import Question
+from topicloom.state.recall import number_of
+from topicloom.state.receipt import Receipt
+from topicloom.state.records import Record, text_of
+from topicloom.state.session import Session
+from topicloom.storage.sessions import SessionStore
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A message that an answer rests on."""
+
+    record: Record
+    """The original."""
+    topic: str = ""
+    """Name of the topic that it was quoted from."""
+    in_view: bool = False
+    """Whether it stood in the main window anyway, in no topic yet."""
+
+    @property
+    def found(self) -> bool:
+        """Whether the main model was shown it."""
+        return self.in_view or bool(self.topic)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """What became of a question."""
+
+    question: Question
+    reply: str
+    receipt: Receipt
+    evidence: tuple[Evidence, ...]
+    """Those messages that its answer rests on, of the ones the session has heard."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of them were found."""
+        return all(e.found for e in self.evidence)
+
+
+class Asker:
+    """Asks each question on a fork of its own, from the checkpoint at its place."""
+
+    def __init__(
+        self, builder: SessionGraph, saver: SqliteSaver, store: SessionStore, session: Session
+    ) -> None:
+        """Args:
+        builder: The graph.
+        saver: Checkpoints of the session; the forks are kept elsewhere, in memory.
+        store: Storage of the session.
+        session: The session.
+        """
+        self._forks = InMemorySaver()
+        self._graph = builder.compile(checkpointer=self._forks)
+        self._numbers = count(1)
+        self._saver = saver
+        self._store = store
+        self._session = session
+        self._by_source = {r.source: r for r in store.records(session)}
+
+    def ask(self, question: Question, place: int | None = None) -> AskedQuestion:
+        """Ask a question.
+
+        Args:
+            question: The question.
+            place: After how many messages it is asked; None for the end.
+        """
+        fork = self._fork(self._checkpoint(place))
+        state = self._graph.invoke(
+            {"messages": [HumanMessage(question.question)]}, thread(fork), durability="exit"
+        )
+        session = Session.model_validate(state["session"])
+        (receipt,) = self._store.receipts(session, newest=1)
+        shown = self._shown(session)
+        view = range(session.view, number_of(receipt.user))
+        records = [self._by_source[i] for i in question.evidence if i in self._by_source]
+        evidence = tuple(Evidence(r, shown.get(r.seq, ""), r.seq in view) for r in records)
+        return AskedQuestion(question, text_of(state["messages"][-1]), receipt, evidence)
+
+    def _shown(self, session: Session) -> dict[int, str]:
+        """Topic names by the numbers of the messages that the prompt quoted."""
+        notes = [topic for note in self._store.notes(session) for topic in note.topics]
+        return {number_of(i): topic.name for topic in notes for i in topic.quotes}
+
+    def _checkpoint(self, place: int | None) -> CheckpointTuple:
+        for found in self._saver.list(thread(self._session.id)):
+            session = found.checkpoint["channel_values"].get("session")
+            heard = session.get("count", 0) if session else 0
+            if heard and (place is None or heard <= place):
+                return found
+        raise InputError(f"nothing of session {self._session.id!r} was said before the question")
+
+    def _fork(self, base: CheckpointTuple) -> str:
+        """Put a checkpoint under a thread of its own; returns the thread."""
+        name = f"question-{next(self._numbers)}"
+        config = thread(name)
+        config["configurable"]["checkpoint_ns"] = ""
+        checkpoint = base.checkpoint
+        self._forks.put(config, checkpoint, base.metadata, checkpoint["channel_versions"])
+        return name
+
+
+_SHOWN = 2
+"""Messages of a question's evidence that are shown with their words."""
+_BESIDE = 12
+
+
+def question_view(asked: AskedQuestion, width: int, *, composed: bool) -> Table:
+    """A question with what was found for it.
+
+    Args:
+        asked: The question.
+        width: Columns of the terminal.
+        composed: Whether a model wrote the reply; a reply that only quotes is not shown twice.
+    """
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True, justify="right", width=8)
+    table.add_column(no_wrap=True)
+    room = width - _BESIDE
+    mark = ("✓", "bold green") if asked.complete else ("✗", "bold yellow")
+    table.add_row(Text(*mark), Text(shortened(asked.question.question, room), style="bold"))
+    if composed:
+        table.add_row(Text("reply", style="dim"), Text(shortened(asked.reply, room)))
+    if asked.question.answer:
+        answer = Text(shortened(asked.question.answer, room), style="dim")
+        table.add_row(Text("expected", style="dim"), answer)
+    for label, line in _evidence(asked, room):
+        table.add_row(Text(label, style="dim"), line)
+    return table
+
+
+def brief_view(asked: AskedQuestion, width: int) -> Text:
+    """A question on one line, for recordings with many."""
+    found = sum(e.found for e in asked.evidence)
+    return Text.assemble(
+        ("✓ ", "bold green") if asked.complete else ("✗ ", "bold yellow"),
+        (f"{found}/{len(asked.evidence)} ", "dim"),
+        shortened(asked.question.question, width - 8),
+    )
+
+
+def score_view(asked: Sequence[AskedQuestion]) -> Text:
+    """How many questions had all of their evidence."""
+    complete = sum(a.complete for a in asked)
+    found = sum(e.found for a in asked for e in a.evidence)
+    wanted = sum(len(a.evidence) for a in asked)
+    return Text.assemble(
+        (f"{complete} of {len(asked)} questions", "bold"),
+        f" had all they rest on in front of the model, {found} of {wanted} messages in all.",
+    )
+
+
+def _evidence(asked: AskedQuestion, room: int) -> Iterator[tuple[str, Text]]:
+    found = [e for e in asked.evidence if e.found]
+    for evidence in found[:_SHOWN]:
+        yield "in view" if evidence.in_view else "quoted", _line(evidence, asked, room)
+    if found[_SHOWN:]:
+        names = ", ".join(f"{e.record.id} from {one_line(e.topic)}" for e in found[_SHOWN:])
+        yield "and", Text(shortened(names, room), style="green")
+    missing = [e.record.id for e in asked.evidence if not e.found]
+    if missing:
+        names = ", ".join(missing)
+        yield (
+            "missing",
+            Text(shortened(f"{names}; quoted {counted(asked.receipt.quoted)}", room), "yellow"),
+        )
+
+
+def _line(evidence: Evidence, asked: AskedQuestion, room: int) -> Text:
+    record, topic = evidence.record, shortened(evidence.topic, 26)
+    head = f"{record.id}, {record.day}" + (f", from {topic}" if topic else "")
+    rest = excerpt(record.text, asked.question.answer, max(20, room - Text(head).cell_len - 4))
+    return Text.assemble((head, "green"), f" “{rest}”")

@@ -1,0 +1,1 @@
+"""Recorded conversations: reading them, and feeding them to a session graph."""

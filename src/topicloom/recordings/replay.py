@@ -1,0 +1,208 @@
+"""A recording, turn by turn: cut into exchanges, and fed to a session graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+
+from topicloom.context.options import TurnOptions
+from topicloom.errors import InputError
+from topicloom.recordings.conversations import (
+    Conversation,
+    Question,
+    RecordedMessage,
+    load_conversations,
+)
+from topicloom.roles.responder import RecordedResponder
+from topicloom.state.session import Session
+
+Graph = CompiledStateGraph[Any, TurnOptions, Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Messages that go in together, and the recorded reply."""
+
+    said: tuple[RecordedMessage, ...]
+    """New messages, the one to answer last."""
+    reply: RecordedMessage | None
+    """The recorded reply; None for messages that nobody answered."""
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of all its messages, in order."""
+        return [m.id for m in (*self.said, *([self.reply] if self.reply else []))]
+
+    def __len__(self) -> int:
+        return len(self.said) + (self.reply is not None)
+
+
+def exchanges(conversation: Conversation) -> list[Exchange]:
+    """Cut a recording into turns. Messages without text are left out: nobody said anything."""
+    found: list[Exchange] = []
+    waiting: list[RecordedMessage] = []
+    for message in (m for m in conversation.messages if m.text.strip()):
+        answered = bool(waiting) and waiting[-1].role == "user"
+        if message.role == "assistant" and answered:
+            found.append(Exchange(tuple(waiting), message))
+            waiting = []
+            continue
+        if answered:
+            found.append(Exchange(tuple(waiting), None))
+            waiting = []
+        waiting.append(message)
+    if waiting:
+        found.append(Exchange(tuple(waiting), None))
+    return found
+
+
+def replay(
+    graph: Graph, recorded: RecordedResponder, conversation: Conversation, config: RunnableConfig
+) -> Iterator[tuple[Exchange, dict[str, Any]]]:
+    """Feed what the session has not heard yet, one turn at a time.
+
+    A replay that was interrupted goes on where it stopped: the position is the number of
+    messages in the session.
+
+    Args:
+        graph: A compiled session graph whose responder is `recorded`.
+        recorded: Gives the recorded replies.
+        conversation: The recording.
+        config: Names the thread.
+
+    Yields:
+        Each exchange with the graph's state after it.
+    """
+    heard = session_of(graph, config).count
+    for exchange in exchanges(conversation):
+        # A turn that was cut off has its message in the session, but not its reply: it is fed
+        # again, and the session knows that it has heard the message.
+        if heard >= len(exchange):
+            heard -= len(exchange)
+            continue
+        heard = 0
+        yield exchange, feed(graph, recorded, exchange, config)
+
+
+def feed(
+    graph: Graph, recorded: RecordedResponder, exchange: Exchange, config: RunnableConfig
+) -> dict[str, Any]:
+    """Run one turn with its recorded reply; returns the state after it."""
+    thread = config["configurable"]["thread_id"]
+    reply = as_message(exchange.reply) if exchange.reply else None
+    recorded.expect(thread, reply if isinstance(reply, AIMessage) else None)
+    state: dict[str, Any] = graph.invoke(
+        {"messages": [as_message(m) for m in exchange.said]},
+        config,
+        context=TurnOptions(answer=reply is not None),
+        durability="exit",
+    )
+    recorded.expect(thread, None)
+    return state
+
+
+def session_of(graph: Graph, config: RunnableConfig) -> Session:
+    """The session that a thread's newest checkpoint holds."""
+    values = graph.get_state(config).values
+    return Session.model_validate(
+        values.get("session") or {"id": config["configurable"]["thread_id"]}
+    )
+
+
+def as_message(message: RecordedMessage) -> BaseMessage:
+    """A recorded message as LangChain has it, with its own id and time."""
+    kind = AIMessage if message.role == "assistant" else HumanMessage
+    extra = {"time": iso_time(message.time)} if message.time else {}
+    speaker = message.speaker if message.speaker != message.role else None
+    return kind(content=message.text, name=speaker, id=message.id, additional_kwargs=extra)
+
+
+@lru_cache(1_000)
+def iso_time(text: str) -> str:
+    """A recorded time in ISO 8601, UTC where it has no zone; as it is where nobody can read it."""
+    found = _parsed(text)
+    return found.replace(tzinfo=found.tzinfo or UTC).isoformat() if found else text
+
+
+def _parsed(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        from dateparser import parse  # takes a third of a second to import
+
+        found: datetime | None = parse(text, languages=["en", "zh"])
+        return found
+
+
+def sample() -> Path:
+    """The recording that ships with the package."""
+    return min(Path(str(files("topicloom"))).joinpath("samples").glob("*.jsonl"))
+
+
+def first_conversation(path: Path, limit: int | None) -> Conversation:
+    """The first conversation of a file.
+
+    Args:
+        path: The file.
+        limit: Messages at most; questions about the rest are left out.
+
+    Raises:
+        NotAConversationError: The file holds no conversation.
+        InputError: No message of it has a text.
+    """
+    conversation = next(load_conversations(path))
+    if limit is not None:
+        conversation = _beginning(conversation, limit)
+    if not exchanges(conversation):
+        raise InputError(f"{path}: no message of conversation {conversation.id!r} has a text")
+    return conversation
+
+
+def place_of(question: Question, conversation: Conversation) -> int | None:
+    """After how many messages a question is asked: by a message's id, or by a time.
+
+    Returns:
+        The number of messages heard before; None for the end.
+    """
+    if question.asked_at is None:
+        return None
+    by_id = question.asked_at in {message.id for message in conversation.messages}
+    asked = None if by_id else moment_of(question.asked_at)
+    heard = 0
+    for exchange in exchanges(conversation):
+        said = moment_of(exchange.said[0].time)
+        later = asked is not None and said is not None and said > asked
+        if later or question.asked_at in {message.id for message in exchange.said}:
+            return heard
+        heard += len(exchange)
+    return None
+
+
+def moment_of(text: str | None) -> datetime | None:
+    """The moment that a recorded time means, UTC where it has no zone; None if nobody knows."""
+    try:
+        found = datetime.fromisoformat(iso_time(text)) if text else None
+    except ValueError:
+        return None
+    return found.replace(tzinfo=found.tzinfo or UTC) if found else None
+
+
+def _beginning(conversation: Conversation, limit: int) -> Conversation:
+    messages = conversation.messages[:limit]
+    known = {message.id for message in messages}
+    all_ids = {message.id for message in conversation.messages}
+    questions = tuple(
+        question
+        for question in conversation.questions
+        if known.issuperset(question.evidence) and question.asked_at not in all_ids - known
+    )
+    return conversation.model_copy(update={"messages": messages, "questions": questions})
