@@ -13,12 +13,12 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
 from topicloom.errors import StorageUnavailableError
 from topicloom.state.activation import ActivationPolicy
-from topicloom.state.curation import FAINT
 from topicloom.state.receipt import Receipt
 from topicloom_lab.tuning.pictures.lanes import draw_lanes
 from topicloom_lab.tuning.pictures.style import (
     ACCENT,
     DARK,
+    FAINT,
     LIGHT,
     MIDDLE,
     mark,
@@ -92,7 +92,7 @@ def _thresholds(axes: Axes, in_force: ActivationPolicy, last: int) -> None:
         mark(axes, f"{name}\n{share * waking[-1]:.2f} at {last}", min(1.0, share * waking[-1]))
 
 
-_SECTIONS: tuple[tuple[str, str], ...] = (
+_SECTIONS = (
     ("system", DARK),
     ("tools", MIDDLE),
     ("tail", FAINT),
