@@ -25,13 +25,13 @@ from typing import Any
 from langchain_core.documents import Document
 from langgraph.checkpoint.memory import InMemorySaver
 
-from topicloom.context.domain import Domain
+from topicloom.domain.domain import Domain
+from topicloom.domain.lore import LoreSource
+from topicloom.domain.lore_stores import DocumentShelf
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector, Selection, SelectRequest
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.perception.sources.lore import LoreSource
-from topicloom.perception.sources.shelves import DocumentShelf
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER

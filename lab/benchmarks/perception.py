@@ -19,8 +19,8 @@ from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.graph.deps import open_adsorber
 from topicloom.index.centroids import NearestRows
 from topicloom.index.encoders import default_embedder
-from topicloom.state.blocks import blocks_of
-from topicloom.state.records import Record
+from topicloom.state.rounds import blocks_of
+from topicloom.state.stored_message import Record
 from topicloom_lab.talk import said
 
 BLOCKS = 400

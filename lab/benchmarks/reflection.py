@@ -19,14 +19,15 @@ from typing import Any
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.memory import InMemoryStore
 
-from topicloom.context.options import TurnOptions
 from topicloom.graph.session import build_session_graph
 from topicloom.index.hashing import HashingEmbedder
+from topicloom.reflection.beside import reflect_beside
+from topicloom.reflection.due import ReflectionPolicy
+from topicloom.reflection.scheduler import ReflectionScheduler
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER
-from topicloom.scheduling import ReflectionScheduler, reflect_beside
 from topicloom.settings import Settings
-from topicloom.state.reflection import ReflectionPolicy
+from topicloom.state.channels import TurnOptions
 from topicloom.storage.files import FileStorage
 from topicloom_lab.talk import Echo, said
 

@@ -13,13 +13,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from topicloom.context.domain import Domain
-from topicloom.context.skeleton import Skeletons
+from topicloom.domain.document import Document, taken
+from topicloom.domain.domain import Domain
+from topicloom.domain.edits import apply_edits
+from topicloom.domain.events import events_of, is_active
 from topicloom.domain.planner import EmbeddedPlanner, PlanRequest
-from topicloom.state.document import Document, taken
-from topicloom.state.edits import apply_edits
-from topicloom.state.events import events_of, is_active
-from topicloom.state.layers import skeleton_layer
+from topicloom.domain.skeleton import Skeletons, skeleton_layer
 from topicloom.state.plan import Plan
 
 ENTITIES, EVENTS, RUNS = 1_000, 20, 50

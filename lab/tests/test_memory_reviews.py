@@ -9,8 +9,8 @@ import pytest
 
 from topicloom.errors import StorageError
 from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
+from topicloom.review.channels import ReviewReport
 from topicloom.settings import Settings
-from topicloom.state.review_channels import ReviewReport
 from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow, Reviews
 
 _ASKED = "什么是明前茶？它和雨前茶有什么不同？"

@@ -9,9 +9,9 @@ import pytest
 
 from topicloom.errors import BrokenInvariantError
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.state.blocks import blocks_of
-from topicloom.state.records import Record, Role
+from topicloom.state.rounds import blocks_of
 from topicloom.state.session import Session
+from topicloom.state.stored_message import Record, Role
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore

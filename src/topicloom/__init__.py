@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from topicloom.context.domain import Domain
-    from topicloom.context.options import TurnOptions
+    from topicloom.domain.domain import Domain
     from topicloom.errors import TopicLoomError
     from topicloom.graph.session import build_session_graph
     from topicloom.settings import Settings
+    from topicloom.state.channels import TurnOptions
 
 __all__ = ["Domain", "Settings", "TopicLoomError", "TurnOptions", "build_session_graph"]
 __version__ = "0.1.0"

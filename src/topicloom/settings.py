@@ -10,10 +10,10 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.prompts.loader import Prompts
+from topicloom.reflection.due import ReflectionPolicy
+from topicloom.review.decisions import ReviewPolicy
 from topicloom.roles.registry import check_names
 from topicloom.state.activation import ActivationPolicy
-from topicloom.state.reflection import ReflectionPolicy
-from topicloom.state.review import ReviewPolicy
 from topicloom.state.splitting import SplitPolicy
 
 

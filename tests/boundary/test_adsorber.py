@@ -15,8 +15,8 @@ from topicloom.boundary.adsorber import SemanticAdsorber
 from topicloom.boundary.detector import Rating
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.prompts.loader import cue_list
-from topicloom.state.blocks import LogicalBlock, Ruling, blocks_of
-from topicloom.state.records import Record
+from topicloom.state.rounds import LogicalBlock, Ruling, blocks_of
+from topicloom.state.stored_message import Record
 
 TEA = ["green tea and black tea", "how hot should the tea be", "a pot for the tea"]
 

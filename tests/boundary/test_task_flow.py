@@ -13,9 +13,9 @@ from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.graph.deps import open_adsorber
 from topicloom.index.embedder import unit_rows
 from topicloom.index.encoders import default_embedder
-from topicloom.state.blocks import LogicalBlock
-from topicloom.state.records import Record
+from topicloom.state.rounds import LogicalBlock
 from topicloom.state.script import cjk_share
+from topicloom.state.stored_message import Record
 
 CASES = task_flow_cases()
 

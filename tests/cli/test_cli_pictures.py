@@ -14,8 +14,8 @@ from topicloom.cli._views import written
 from topicloom.cli.console import clean, one_line
 from topicloom.state.recall import TopicNote
 from topicloom.state.receipt import Receipt
-from topicloom.state.records import Record
 from topicloom.state.session import Search
+from topicloom.state.stored_message import Record
 
 
 def record(seq: int, day: str, text: str = "") -> Record:

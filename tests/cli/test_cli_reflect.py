@@ -10,9 +10,9 @@ import pytest
 from command_line import Run, assert_one_line
 
 from topicloom.cli.context import context_in
+from topicloom.reflection.due import ReflectionPolicy
+from topicloom.reflection.store import ReflectionStore
 from topicloom.settings import Settings
-from topicloom.state.reflection import ReflectionPolicy
-from topicloom.storage.reflections import ReflectionStore
 
 NUTS = "I'm allergic to nuts."
 

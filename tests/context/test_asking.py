@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.token_estimate import EstimatingCounter
+from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow
 from topicloom.prompts.loader import prompt
 from topicloom.roles.rewriter import RewriteRequest, rewriter_messages
 from topicloom.roles.router import RouteRequest, router_messages
 from topicloom.roles.splitter import SplitRequest, splitter_messages
-from topicloom.state.blocks import blocks_of
-from topicloom.state.records import Record
+from topicloom.state.rounds import blocks_of
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Topic
 
 COUNTER = EstimatingCounter("o200k")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.context.excerpt import excerpt
-from topicloom.context.token_estimate import EstimatingCounter
+from topicloom.context.token_count import EstimatingCounter
+from topicloom.context.transcript import excerpt
 from topicloom.state.session import Language
 
 COUNT = EstimatingCounter("o200k").text

@@ -15,9 +15,9 @@ from sessions import chatter, last_receipt, open_graph, tell, thread
 
 from roles import ScriptedResponder, fake_roles
 from topicloom.context.layout import Layout, LayoutName, MainPrompt
-from topicloom.context.token_estimate import EstimatingCounter
+from topicloom.context.token_count import EstimatingCounter
 from topicloom.state.recall import Note, TopicNote
-from topicloom.state.records import Record, record_of
+from topicloom.state.stored_message import Record, record_of
 
 COUNTER = EstimatingCounter("o200k")
 TIME = "2026-03-02T09:00:00+08:00"

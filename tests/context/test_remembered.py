@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from topicloom.context.remembered import RememberedCounts
-from topicloom.context.token_estimate import EstimatingCounter
-from topicloom.context.tokens import TokenCounter
+from topicloom.context.token_count import EstimatingCounter
+from topicloom.context.tokens import RememberedCounts, TokenCounter
 
 O200K = EstimatingCounter("o200k")
 COUNTER: TokenCounter = RememberedCounts(O200K)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from domains import the_document
 
-from topicloom.context.schema import admitted, checker
+from topicloom.domain.schema import admitted, checker
 from topicloom.errors import ConfigurationError, InputError
 
 

@@ -16,10 +16,10 @@ from topicloom.context.segments import (
     SummaryManager,
     newest_that_fit,
 )
-from topicloom.context.token_estimate import EstimatingCounter
+from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.tokens import budget_tokens
-from topicloom.state.blocks import blocks_of
-from topicloom.state.records import Record, text_of
+from topicloom.state.rounds import blocks_of
+from topicloom.state.stored_message import Record, text_of
 
 
 class BudgetCounter(EstimatingCounter):

@@ -12,12 +12,11 @@ from domains import the_document
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.context.domain import Domain
-from topicloom.context.skeleton import Skeletons
-from topicloom.context.yaml_text import yaml_text
+from topicloom.domain.document import made_anchors
+from topicloom.domain.domain import Domain
+from topicloom.domain.skeleton import Skeletons, elements_of
+from topicloom.domain.yaml_text import yaml_text
 from topicloom.errors import ConfigurationError
-from topicloom.state.document import made_anchors
-from topicloom.state.layers import elements_of
 from topicloom.state.plan import Plan
 
 yaml: Any = pytest.importorskip("yaml")

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import HumanMessage
 
-from topicloom.context.token_estimate import EstimatingCounter
-from topicloom.context.token_messages import MESSAGE_TOKENS
+from topicloom.context.token_count import MESSAGE_TOKENS, EstimatingCounter
 from topicloom.context.token_ranks import RANK_FILES, RankFile, TiktokenCounter
 from topicloom.context.tokens import counter_for
 

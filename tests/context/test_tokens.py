@@ -19,18 +19,19 @@ from langchain_core.messages import (
 )
 from langchain_core.tools import tool
 
-from topicloom.context.token_estimate import EncodingName, EstimatingCounter
-from topicloom.context.token_messages import (
+from topicloom.context.token_count import (
     IMAGE_TOKENS,
     LOW_DETAIL_IMAGE_TOKENS,
     MESSAGE_TOKENS,
     NAME_TOKENS,
     TOOL_CALL_TOKENS,
     TOOL_RESULT_TOKENS,
+    EncodingName,
+    EstimatingCounter,
 )
 from topicloom.context.tokens import TokenCounter, budget_tokens, encoding_for
 from topicloom.errors import ConfigurationError
-from topicloom.state.correction import Correction
+from topicloom.state.calibration import Correction
 
 O200K: TokenCounter = EstimatingCounter("o200k")
 TEXTS = st.text(st.sampled_from("ab Z19'.,(){}\t\n\r今天はé。…Ж\x00😀") | st.characters())

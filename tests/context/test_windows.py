@@ -12,16 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from topicloom.context.opening import Opening, Openings, opening
-from topicloom.context.token_estimate import EstimatingCounter
+from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.transcript import spoken
-from topicloom.context.windows import PromptWindow, is_cache_point
+from topicloom.context.windows import Opening, Openings, PromptWindow, is_cache_point, opening
 from topicloom.prompts.loader import prompt
 from topicloom.prompts.wording import wording
 from topicloom.roles.brief import BriefRequest, brief_messages
 from topicloom.roles.reader import ReadRequest, reader_messages
-from topicloom.state.records import Record, Role, record_of
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record, Role, record_of
 from topicloom.state.topics import Topic
 
 COUNTER = EstimatingCounter("o200k")

@@ -19,21 +19,27 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from topicloom.context.tokens import budget_tokens
+from topicloom.domain.curation import PREVIEW_TOKENS, one_line
+from topicloom.domain.events import EventSource
+from topicloom.domain.lore import LoreSource
+from topicloom.domain.lore_stores import DocumentShelf, StoreShelf
 from topicloom.domain.selector import EmbeddedSelector, SelectRequest
+from topicloom.domain.sources import (
+    NarrativeSource,
+    Source,
+    TopicSource,
+    begun,
+    preview_of,
+    scaled,
+    with_keywords,
+)
 from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Vectors
 from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import Hits
-from topicloom.perception.sources.base import Source, begun, preview_of, scaled, with_keywords
-from topicloom.perception.sources.events import EventSource
-from topicloom.perception.sources.lore import LoreSource
-from topicloom.perception.sources.narrative import NarrativeSource
-from topicloom.perception.sources.shelves import DocumentShelf, StoreShelf
-from topicloom.perception.sources.topics import TopicSource
-from topicloom.state.curation import PREVIEW_TOKENS, one_line
 from topicloom.state.plan import Plan, SearchIntent
-from topicloom.state.records import Record
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Topic
 from topicloom.storage.file_rows import vectors_in
 

@@ -15,13 +15,12 @@ import pytest
 from curations import PATIENCE, Texts, Waiting, lore, ready, ref, refs, work
 
 from roles import Raising, Rubbish
+from topicloom.domain.curation import Curation, CurationPolicy, Interest, Place
+from topicloom.domain.curator import Curator, Done
 from topicloom.domain.selector import Selection, SelectRequest
-from topicloom.nodes.curation import Done
-from topicloom.nodes.curator import Curator
 from topicloom.roles.base import Answer, Local
-from topicloom.state.curation import Curation, CurationPolicy, Entry
+from topicloom.state.layers import Entry
 from topicloom.state.plan import DomainWeights, Plan, SearchIntent
-from topicloom.state.prefetch import Interest, Place
 from topicloom.state.receipt import Call
 
 POLICY = CurationPolicy(deadline=0.05, age=3, kept=2, running=2)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from topicloom.export.archive_index import OfSession
-from topicloom.export.documents import Shelf, differing
+from topicloom.review.archive_index import Shelf, differing
+from topicloom.roles.archive_search import OfSession
 
 IDS = st.sampled_from([f"d{n}" for n in range(6)])
 TEXTS = st.sampled_from(["one", "two"])

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from reviewed import CONFIG, World
 from sessions import tell
 
+from topicloom.cli.memory_files import MemoryFiles, MemoryReport, file_name
+from topicloom.cli.memory_pages import pages_of, stamp_of, text_of
 from topicloom.errors import StorageUnavailableError
-from topicloom.export.markdown import pages_of, stamp_of, text_of
-from topicloom.export.memory_files import MemoryFiles, MemoryReport, file_name
-from topicloom.state.blocks import blocks_of
 from topicloom.state.lifecycle import archived, divided
-from topicloom.state.records import Record
+from topicloom.state.rounds import blocks_of
 from topicloom.state.session import Session
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Roster, Topic
 from topicloom.storage.files import FileStorage
 from topicloom.storage.references import merge_topics

@@ -11,13 +11,13 @@ from langchain_core.messages import HumanMessage
 from sessions import check_kept, kept, open_graph, tell, thread
 
 from roles import ScriptedResponder, TaggedSplitter, fake_roles
+from topicloom.boundary.policy import BoundaryQuestion
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.replay import session_of
 from topicloom.roles.arbiter import ARBITER
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import EmbeddedSplitter, Splitter
-from topicloom.state.boundary import BoundaryQuestion
 from topicloom.state.session import Session
 from topicloom.storage.sessions import SessionStore
 

@@ -20,11 +20,10 @@ from reviewed import CONFIG, World
 from sessions import last_receipt, record, tell, thread
 
 from roles import NamedRouter, searching
-from topicloom.export.archive_index import forget_topics
-from topicloom.export.documents import shelf_of
 from topicloom.graph.review import areview, review
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.recordings.replay import session_of
+from topicloom.review.archive_index import forget_topics, shelf_of
 from topicloom.review.reviewer import REVIEWER
 from topicloom.state.receipt import Receipt
 

@@ -44,7 +44,7 @@ from topicloom.errors import (
 from topicloom.graph.session import build_session_graph
 from topicloom.recordings.replay import Graph, session_of
 from topicloom.settings import Settings
-from topicloom.state.records import Record
+from topicloom.state.stored_message import Record
 from topicloom.storage.files import FileStorage
 
 CONFIG = thread()

@@ -31,7 +31,7 @@ from sessions import (
 )
 
 from roles import ScriptedResponder, fake_roles
-from topicloom.context.domain import Domain
+from topicloom.domain.domain import Domain
 from topicloom.domain.selector import SELECTOR
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
@@ -42,7 +42,7 @@ from topicloom.roles.models import open_model
 from topicloom.settings import Settings
 from topicloom.state.plan import Plan, SearchIntent
 from topicloom.state.receipt import Call
-from topicloom.state.records import text_of
+from topicloom.state.stored_message import text_of
 
 LORE = [
     Document("The jade key opens the temple. The elder keeps it.", metadata={"title": "Jade Key"}),

@@ -22,12 +22,12 @@ from sessions import (
 )
 
 from roles import Raising, Rubbish, ScriptedResponder, SteadyReader, fake_roles
-from topicloom.context.domain import Domain
+from topicloom.domain.document import Document
+from topicloom.domain.domain import Domain
 from topicloom.errors import ConfigurationError
 from topicloom.recordings.replay import session_of
-from topicloom.state.document import Document
 from topicloom.state.plan import Plan
-from topicloom.state.records import text_of
+from topicloom.state.stored_message import text_of
 
 OPENING, CLOSING = '<context_layer type="deterministic"', "</context_layer>"
 

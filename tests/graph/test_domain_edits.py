@@ -38,9 +38,9 @@ from roles import (
     calling,
     fake_roles,
 )
-from topicloom.context.domain import Domain
+from topicloom.domain.domain import Domain
 from topicloom.recordings.replay import Graph, session_of
-from topicloom.state.journal import JournalEntry
+from topicloom.state.receipt import JournalEntry
 
 WRONG = ("SET", "item_swrd_01.count", 3)
 

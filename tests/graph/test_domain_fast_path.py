@@ -36,10 +36,10 @@ from roles import (
     TaggedSplitter,
     fake_roles,
 )
-from topicloom.context.domain import Domain
+from topicloom.domain.domain import Domain
 from topicloom.domain.planner import PLANNER
+from topicloom.domain.wiring import DomainRuntime
 from topicloom.graph.deps import make_deps
-from topicloom.graph.domain import DomainRuntime
 from topicloom.graph.session import build_session_graph, wired
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import Hits, SessionIndex

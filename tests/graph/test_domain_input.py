@@ -17,11 +17,11 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from sessions import check_kept, kept, transcript_of
 
 from roles import ScriptedResponder, calling, fake_roles
-from topicloom.context.domain import Domain
+from topicloom.domain.document import Document
+from topicloom.domain.domain import Domain
 from topicloom.errors import ConfigurationError, InputError, ReplyError
 from topicloom.graph.session import build_session_graph
 from topicloom.recordings.replay import session_of
-from topicloom.state.document import Document
 from topicloom.storage.files import FileStorage
 
 REPLY = "All right, noted."

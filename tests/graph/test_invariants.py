@@ -38,7 +38,6 @@ from roles import (
     fake_roles,
     searching,
 )
-from topicloom.context.options import TurnOptions
 from topicloom.errors import ReplyError
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.prompts.loader import prompt
@@ -51,9 +50,10 @@ from topicloom.roles.registry import Roles
 from topicloom.roles.responder import RESPONDER, Responder
 from topicloom.roles.router import ROUTER
 from topicloom.roles.splitter import SPLITTER
+from topicloom.state.channels import TurnOptions
 from topicloom.state.recall import Note
-from topicloom.state.records import Record, text_of
 from topicloom.state.session import Session
+from topicloom.state.stored_message import Record, text_of
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
 

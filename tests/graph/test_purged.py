@@ -8,7 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from sessions import chatter, check_kept, kept, open_graph, tell, thread
 
 from topicloom.recordings.replay import session_of
-from topicloom.state.records import REMOVED
+from topicloom.state.stored_message import REMOVED
 
 
 def test_a_purged_message_is_not_recorded_again(tmp_path: Path) -> None:

@@ -14,14 +14,14 @@ from reviewed import AWAKE, CONFIG, Merger, Reviewer, World
 from sessions import last_receipt, past, record, tell, thread
 
 from roles import Clock, Raising, fake_roles, searching
-from topicloom.context.options import TurnOptions
 from topicloom.errors import MissingThreadError, NoNewMessageError
 from topicloom.graph.review import ReviewOptions, areview, build_review_graph, review
 from topicloom.graph.session import build_session_graph
+from topicloom.review.channels import report_of
 from topicloom.review.merger import MERGER
 from topicloom.review.reviewer import REVIEWER
 from topicloom.settings import Settings
-from topicloom.state.review_channels import report_of
+from topicloom.state.channels import TurnOptions
 from topicloom.storage.files import FileStorage
 
 ALIKE = {"review": {"alike": -1.0}}

@@ -33,10 +33,10 @@ from roles import (
     fake_roles,
     searching,
 )
-from topicloom.context.options import TurnOptions
 from topicloom.recordings.replay import Graph, session_of
 from topicloom.roles.registry import Roles
-from topicloom.state.records import text_of
+from topicloom.state.channels import TurnOptions
+from topicloom.state.stored_message import text_of
 
 CONFIG = thread()
 ASLEEP = {"floor": 0, "base": 0.9, "step": 0.0}

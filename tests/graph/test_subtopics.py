@@ -24,10 +24,8 @@ from sessions import (
 )
 
 from roles import NamedRouter, Raising, SteadyReader, TaggedSplitter, fake_roles, tag_of
-from topicloom.context.opening import Openings
-from topicloom.context.options import TurnOptions
-from topicloom.context.token_estimate import EstimatingCounter
-from topicloom.context.windows import PromptWindow
+from topicloom.context.token_count import EstimatingCounter
+from topicloom.context.windows import Openings, PromptWindow
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.workspace import TranscriptSizes, Workspace
@@ -36,12 +34,13 @@ from topicloom.roles.base import Answer, Local
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.reader import ReadRequest, reader_messages
 from topicloom.roles.splitter import SPLITTER, SplitRequest
-from topicloom.state.blocks import blocks_of
+from topicloom.state.channels import TurnOptions
 from topicloom.state.hierarchy import base_of, heirs
 from topicloom.state.lifecycle import divided
-from topicloom.state.records import Record
+from topicloom.state.rounds import blocks_of
 from topicloom.state.session import Session
 from topicloom.state.splitting import Assignment
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Roster, Topic
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore

@@ -29,11 +29,11 @@ from roles import (
     calling,
     fake_roles,
 )
-from topicloom.context.options import TurnOptions
 from topicloom.prompts.loader import prompt
 from topicloom.recordings.replay import session_of
-from topicloom.state.records import text_of
+from topicloom.state.channels import TurnOptions
 from topicloom.state.session import Session
+from topicloom.state.stored_message import text_of
 
 CONFIG = thread()
 

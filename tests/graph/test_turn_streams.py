@@ -31,7 +31,7 @@ from roles import (
     searching,
 )
 from topicloom.recordings.replay import Graph, session_of
-from topicloom.state.records import text_of
+from topicloom.state.stored_message import text_of
 
 CONFIG = thread()
 

@@ -18,10 +18,10 @@ from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.index.time_expressions import Days
 from topicloom.index.vectors import block_vectors
-from topicloom.state.blocks import blocks_of
 from topicloom.state.lifecycle import archived, divided
-from topicloom.state.records import Record
+from topicloom.state.rounds import blocks_of
 from topicloom.state.session import Session
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Topic
 from topicloom.storage.references import merge_topics
 from topicloom.storage.sessions import SessionStore

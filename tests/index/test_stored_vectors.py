@@ -14,11 +14,11 @@ from topicloom.index.embedder import Vectors
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.index.vectors import StoredVectors
-from topicloom.nodes.review.likeness import TopicSums, kernels_of
-from topicloom.state.blocks import blocks_of
+from topicloom.review.likeness import TopicSums, kernels_of
 from topicloom.state.lifecycle import archived, divided
-from topicloom.state.records import Record
+from topicloom.state.rounds import blocks_of
 from topicloom.state.session import Session
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Topic
 from topicloom.storage.base import Storage
 from topicloom.storage.files import FileStorage

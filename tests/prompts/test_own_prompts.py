@@ -9,10 +9,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from openai_server import OpenAIServer, Reply
 from sessions import past, record, tell, thread
 
-from topicloom import Settings, build_session_graph
 from topicloom.errors import ConfigurationError
+from topicloom.graph.session import build_session_graph
 from topicloom.prompts.loader import Prompts, prompt
 from topicloom.roles.models import open_model
+from topicloom.settings import Settings
 
 
 def folder_of(root: Path, **texts: str) -> Path:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.domain.edit_parser import parse_edits
+from topicloom.domain.edit_text import parse_edits
 from topicloom.domain.planner import parse_plan
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import prompt

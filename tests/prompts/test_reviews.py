@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import prompt
 from topicloom.prompts.wording import wording
+from topicloom.review.decisions import Assessment
 from topicloom.review.reviewer import parse_review
-from topicloom.state.review import Assessment
 from topicloom.state.session import Language
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)

@@ -11,11 +11,11 @@ import pytest
 from openai_server import OpenAIServer, Reply
 from tiny_models import tiny_cross_encoder
 
+from topicloom.boundary.policy import BoundaryQuestion
 from topicloom.context.prefix import PrefixMeter
 from topicloom.roles.arbiter import Arbiter, ChatArbiter, CrossEncoderArbiter
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.state.boundary import BoundaryQuestion
 
 QUESTION = BoundaryQuestion(
     summary="Context: the game is finished\nQuery: write a snake game",

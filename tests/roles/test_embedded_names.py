@@ -9,8 +9,8 @@ import pytest
 from topicloom.index.encoders import default_embedder
 from topicloom.index.phrases import phrases
 from topicloom.roles.brief import BriefRequest, EmbeddedBriefWriter
-from topicloom.state.records import Record
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Topic
 
 

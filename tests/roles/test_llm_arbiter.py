@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage
 from openai_server import Behaviour, CutStream, Empty, Garbage, Hang, OpenAIServer, Reply, Status
 from openai_server import Usage as Reported
 
+from topicloom.boundary.policy import BoundaryQuestion
 from topicloom.context.prefix import PrefixMeter
 from topicloom.effects import arun, run
 from topicloom.prompts.loader import prompt
@@ -19,7 +20,6 @@ from topicloom.roles.arbiter import ChatArbiter
 from topicloom.roles.calls import ask
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.state.boundary import BoundaryQuestion
 from topicloom.state.receipt import Call
 from topicloom.state.session import Language
 

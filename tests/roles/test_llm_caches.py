@@ -24,7 +24,7 @@ from topicloom.roles.chat import Chat
 from topicloom.roles.reader import ChatReader, ReadRequest
 from topicloom.roles.responder import ChatResponder, ReplyRequest
 from topicloom.roles.rewriter import ChatRewriter, RewriteRequest
-from topicloom.state.records import Record
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Topic
 
 MARK = {"cache_control": {"type": "ephemeral"}}

@@ -20,8 +20,8 @@ from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.plan import Plan, SearchIntent
 from topicloom.state.receipt import Call
-from topicloom.state.records import Record
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record
 
 REQUEST = PlanRequest(
     session="s",

@@ -38,11 +38,11 @@ from topicloom.roles.reader import ChatReader, Reader, ReadRequest
 from topicloom.roles.rewriter import ChatRewriter, Rewriter, RewriteRequest
 from topicloom.roles.router import ChatRouter, Route, Router, RouteRequest
 from topicloom.roles.splitter import ChatSplitter, SplitRequest, Splitter
-from topicloom.state.blocks import blocks_of
 from topicloom.state.recall import Quote, Reading
-from topicloom.state.records import Record
+from topicloom.state.rounds import blocks_of
 from topicloom.state.session import Language
 from topicloom.state.splitting import Assignment
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Topic
 
 OAK = Topic(id="t1", name="Oak table", brief="A table of oak.")

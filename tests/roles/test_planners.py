@@ -9,9 +9,9 @@ from domains import the_document
 from hypothesis import given
 from hypothesis import strategies as st
 
+from topicloom.domain.edits import apply_edits
+from topicloom.domain.events import events_of, is_active
 from topicloom.domain.planner import EmbeddedPlanner, PlanRequest
-from topicloom.state.edits import apply_edits
-from topicloom.state.events import events_of, is_active
 from topicloom.state.plan import Plan
 
 MORE: dict[str, Any] = {

@@ -15,6 +15,7 @@ from topicloom.context.tokens import counter_for
 from topicloom.context.windows import PromptWindow
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import wording
+from topicloom.reflection.facts import Claim, Fact
 from topicloom.reflection.reflector import (
     ChatReflector,
     EmbeddedReflector,
@@ -25,9 +26,8 @@ from topicloom.reflection.statements import frame_of, statements_in
 from topicloom.roles.base import Answer
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.state.facts import Claim, Fact
-from topicloom.state.records import Record, Role, text_of
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record, Role, text_of
 
 TEA = Fact("Likes tea", ("m1",), "2026-03-01T09:00:00+00:00")
 LEEDS = Fact("Lives in Leeds", ("m2",), "2026-03-01T09:00:00+00:00")

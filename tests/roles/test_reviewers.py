@@ -12,13 +12,13 @@ from topicloom.context.prefix import PrefixMeter
 from topicloom.errors import UnusableAnswerError
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.prompts.wording import wording
+from topicloom.review.decisions import Assessment, ReviewPolicy
 from topicloom.review.merger import SAME_TOPIC, ChatMerger, EmbeddedMerger, MergeRequest
 from topicloom.review.reviewer import ChatReviewer, EmbeddedReviewer, ReviewRequest, importance_of
 from topicloom.roles.base import Answer
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.state.records import Record, Role
-from topicloom.state.review import Assessment, ReviewPolicy
+from topicloom.state.stored_message import Record, Role
 from topicloom.state.topics import Topic
 
 

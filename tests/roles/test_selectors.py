@@ -14,8 +14,9 @@ from langchain_core.messages import BaseMessage
 from openai_server import Empty, OpenAIServer, Reply, Status, Usage
 
 from topicloom.context.prefix import PrefixMeter
-from topicloom.context.token_estimate import EstimatingCounter
+from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow
+from topicloom.domain.curation import FAINT, Candidate
 from topicloom.domain.selector import (
     ChatSelector,
     EmbeddedSelector,
@@ -31,11 +32,9 @@ from topicloom.roles.base import Answer
 from topicloom.roles.calls import ask
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.state.candidates import Candidate
-from topicloom.state.curation import FAINT
 from topicloom.state.plan import Plan, SearchIntent
-from topicloom.state.records import Record, text_of
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record, text_of
 
 COUNTER = EstimatingCounter("o200k")
 FILM = Candidate(

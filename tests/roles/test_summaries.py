@@ -10,7 +10,7 @@ from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.brief import ChatBriefWriter, summarize_by_briefs, summarize_by_extracts
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.state.records import Record
+from topicloom.state.stored_message import Record
 
 EMBEDDER = HashingEmbedder(256)
 

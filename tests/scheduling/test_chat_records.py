@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.scheduling.records import chat_records, epoch_of, native_records
-from topicloom.state.records import Record, Role
-from topicloom.state.reflection import ReflectionPolicy
+from topicloom.reflection.chat_records import chat_records, epoch_of, native_records
+from topicloom.reflection.due import ReflectionPolicy
+from topicloom.state.stored_message import Record, Role
 
 POLICY = ReflectionPolicy()
 NOON = 1_772_000_000.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from topicloom.scheduling.grounding import flaw_in, grounded
-from topicloom.state.facts import Claim
-from topicloom.state.records import Record, Role
+from topicloom.reflection.facts import Claim
+from topicloom.reflection.reflect import flaw_in, grounded
+from topicloom.state.stored_message import Record, Role
 
 
 def record(seq: int, role: Role, text: str, speaker: str | None = None) -> Record:

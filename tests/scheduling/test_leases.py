@@ -11,10 +11,10 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
+from topicloom.reflection.due import Mark, Progress, ReflectionPolicy
+from topicloom.reflection.facts import Changes, Fact
+from topicloom.reflection.store import ReflectionStore
 from topicloom.state.briefs import BriefUpdate
-from topicloom.state.facts import Changes, Fact
-from topicloom.state.reflection import Mark, Progress, ReflectionPolicy
-from topicloom.storage.reflections import ReflectionStore
 from topicloom.storage.stores import StoreStorage
 
 POLICY = ReflectionPolicy()

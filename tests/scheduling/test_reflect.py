@@ -17,16 +17,18 @@ from sessions import chatter, open_graph, past, record, tell, thread
 from roles import Clock, PlainBriefs, Raising, ScriptedResponder, fake_roles
 from topicloom.errors import UnusableAnswerError
 from topicloom.recordings.replay import Graph, session_of
+from topicloom.reflection.beside import reflect_beside
+from topicloom.reflection.due import ReflectionPolicy, due
+from topicloom.reflection.facts import Claim
+from topicloom.reflection.reflect import Reflecting
 from topicloom.reflection.reflector import REFLECTOR, EmbeddedReflector, ReflectRequest
+from topicloom.reflection.sessions import StoredSessions
+from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest
-from topicloom.scheduling import Reflecting, StoredSessions, reflect_beside
 from topicloom.state.briefs import updated
-from topicloom.state.facts import Claim
-from topicloom.state.records import text_of
-from topicloom.state.reflection import ReflectionPolicy, due
+from topicloom.state.stored_message import text_of
 from topicloom.storage.files import FileStorage
-from topicloom.storage.reflections import ReflectionStore
 
 POLICY = ReflectionPolicy()
 

@@ -16,13 +16,14 @@ from sessions import open_graph, tell, thread
 from roles import Clock, Raising, fake_roles
 from topicloom.errors import SessionBusyError, UnusableAnswerError
 from topicloom.recordings.replay import Graph
+from topicloom.reflection.beside import Once, reflect_beside, reflect_once
+from topicloom.reflection.due import ReflectionPolicy
+from topicloom.reflection.facts import Changes, Fact
 from topicloom.reflection.reflector import REFLECTOR
-from topicloom.scheduling import Once, in_background, reflect_beside, reflect_once
+from topicloom.reflection.scheduler import in_background
+from topicloom.reflection.store import ReflectionStore
 from topicloom.state.briefs import BriefUpdate
-from topicloom.state.facts import Changes, Fact
-from topicloom.state.reflection import ReflectionPolicy
 from topicloom.storage.files import FileStorage
-from topicloom.storage.reflections import ReflectionStore
 
 POLICY = ReflectionPolicy()
 

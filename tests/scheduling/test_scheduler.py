@@ -13,9 +13,9 @@ from functools import partial
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from topicloom.scheduling import ReflectionScheduler
-from topicloom.state.reflection import Mark, ReflectionPolicy, Standing, done
-from topicloom.storage.reflections import ReflectionStore
+from topicloom.reflection.due import Mark, ReflectionPolicy, Standing, done
+from topicloom.reflection.scheduler import ReflectionScheduler
+from topicloom.reflection.store import ReflectionStore
 
 POLICY = ReflectionPolicy(tick_seconds=3_600)
 BEGAN = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)

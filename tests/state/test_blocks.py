@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.state.blocks import LogicalBlock, blocks_of
-from topicloom.state.records import Record, Role
+from topicloom.state.rounds import LogicalBlock, blocks_of
+from topicloom.state.stored_message import Record, Role
 
 ROLES: list[Role] = ["user", "assistant", "tool", "system"]
 

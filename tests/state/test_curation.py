@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from topicloom.state.candidates import Candidate, SourceKind
-from topicloom.state.curation import (
+from topicloom.domain.curation import (
     FAINT,
     STAND_IN,
+    Candidate,
     CurationPolicy,
-    Entry,
     merged,
     one_line,
     picked,
@@ -22,6 +21,7 @@ from topicloom.state.curation import (
     unseen,
     weights_of,
 )
+from topicloom.state.layers import Entry, SourceKind
 from topicloom.state.plan import DomainWeights, SearchIntent
 
 KINDS: tuple[SourceKind, ...] = get_args(SourceKind)

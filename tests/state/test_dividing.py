@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.state.blocks import LogicalBlock
 from topicloom.state.dividing import (
     Part,
     cut,
@@ -17,7 +16,8 @@ from topicloom.state.dividing import (
     parts_of,
     without_crumbs,
 )
-from topicloom.state.records import Record
+from topicloom.state.rounds import LogicalBlock
+from topicloom.state.stored_message import Record
 
 
 def block(seq: int, tokens: int) -> LogicalBlock:

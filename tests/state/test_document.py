@@ -10,8 +10,7 @@ from domains import the_document
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.errors import InputError
-from topicloom.state.document import (
+from topicloom.domain.document import (
     copied,
     digest_of,
     holds_anchors,
@@ -20,7 +19,8 @@ from topicloom.state.document import (
     places_of,
     taken,
 )
-from topicloom.state.events import events_of, is_active
+from topicloom.domain.events import events_of, is_active
+from topicloom.errors import InputError
 
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False)
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0/"), max_size=12)

@@ -17,9 +17,9 @@ from domains import the_document
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from topicloom.context.schema import checker
-from topicloom.state.document import Document, digest_of, places_of, taken
-from topicloom.state.edits import apply_edits
+from topicloom.domain.document import Document, digest_of, places_of, taken
+from topicloom.domain.edits import apply_edits
+from topicloom.domain.schema import checker
 
 EXAMPLES = int(os.environ.get("TOPICLOOM_EDITS", "300"))
 SCHEMA = {

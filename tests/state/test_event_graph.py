@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.state.event_graph import around
+from topicloom.domain.events import around
 
 
 def event(name: str, **links: Any) -> dict[str, Any]:

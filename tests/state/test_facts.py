@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.state.facts import Changes, Fact, changes
+from topicloom.reflection.facts import Changes, Fact, changes
 
 
 def fact(text: str, day: int = 1, message: str = "m1", *replaces: str) -> Fact:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from topicloom.errors import TransitionError
 from topicloom.state.activation import handed_on
-from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.dividing import Part, parts_of
 from topicloom.state.hierarchy import continued_in, heirs, path_of
 from topicloom.state.lifecycle import (
@@ -26,7 +25,8 @@ from topicloom.state.lifecycle import (
     woken,
 )
 from topicloom.state.merging import in_order, merge
-from topicloom.state.records import Record
+from topicloom.state.rounds import LogicalBlock, blocks_of
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Topic
 
 LIMIT = 60

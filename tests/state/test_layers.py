@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.context.layers import layer_text
-from topicloom.state.curation import Curation, Entry
-from topicloom.state.layers import Layer, curated_layer, elements_of, skeleton_layer
+from topicloom.context.notes import layer_text
+from topicloom.domain.curation import Curation, curated_layer
+from topicloom.domain.skeleton import elements_of, skeleton_layer
+from topicloom.state.layers import Entry, Layer
 
 A, B, C = ("<a>\n1\n</a>", "<b>\n2\n</b>", '<c kind="x">\n3\n</c>')
 

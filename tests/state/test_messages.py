@@ -16,8 +16,8 @@ from topicloom.state.messages import (
     unheard,
     words_of,
 )
-from topicloom.state.records import REMOVED, Record, record_of
 from topicloom.state.session import SearchRequest
+from topicloom.state.stored_message import REMOVED, Record, record_of
 
 HELLO = HumanMessage("Hello", id="u1")
 REPLY = AIMessage("Good day", id="a1")

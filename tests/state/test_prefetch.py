@@ -5,8 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.state.curation import Curation, CurationPolicy, Entry
-from topicloom.state.prefetch import Interest, Place, Result, kept, serving
+from topicloom.domain.curation import (
+    Curation,
+    CurationPolicy,
+    Interest,
+    Place,
+    Result,
+    kept,
+    serving,
+)
+from topicloom.state.layers import Entry
 
 KEY = Entry(id="lore_1", kind="lore", text="A key of jade.")
 DOOR = Entry(id="lore_2", kind="lore", text="A door of oak.")

@@ -22,7 +22,7 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.tool import ToolCall
 
-from topicloom.state.records import Record, message_type, record_of, text_of, transcript_text
+from topicloom.state.stored_message import Record, message_type, record_of, text_of, transcript_text
 
 TIME = "2026-03-02T09:00:00+08:00"
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}

@@ -7,8 +7,6 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.state.blocks import LogicalBlock, blocks_of
-from topicloom.state.records import Record
 from topicloom.state.references import (
     SHOWN,
     Reference,
@@ -17,7 +15,9 @@ from topicloom.state.references import (
     shown,
     window_of,
 )
+from topicloom.state.rounds import LogicalBlock, blocks_of
 from topicloom.state.splitting import Portion
+from topicloom.state.stored_message import Record
 
 
 def record(seq: int, text: str = "x") -> Record:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from pydantic import ValidationError
 
-from topicloom.state.reflection import (
+from topicloom.reflection.due import (
     Mark,
     Progress,
     ReflectionPolicy,
@@ -19,8 +19,8 @@ from topicloom.state.reflection import (
     done,
     due,
     failed,
-    seconds_of,
 )
+from topicloom.state.stored_message import seconds_of
 
 POLICY = ReflectionPolicy()
 times = st.floats(-1e12, 1e12)

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.state.changes import TopicChange, mark_of, put_away, refusal, rewritten, told
-from topicloom.state.lifecycle import divided, lived
-from topicloom.state.review import (
+from topicloom.review.decisions import (
     Assessment,
     Findings,
     Look,
@@ -24,6 +22,8 @@ from topicloom.state.review import (
     matched,
     paired,
 )
+from topicloom.state.changes import TopicChange, mark_of, put_away, refusal, rewritten, told
+from topicloom.state.lifecycle import divided, lived
 from topicloom.state.topics import Roster, Topic
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.state.blocks import LogicalBlock, blocks_of
-from topicloom.state.records import Record
+from topicloom.state.rounds import LogicalBlock, blocks_of
 from topicloom.state.splitting import (
     Assignment,
     Portion,
@@ -19,6 +18,7 @@ from topicloom.state.splitting import (
     keep_newest,
     plan_split,
 )
+from topicloom.state.stored_message import Record
 
 POLICY = SplitPolicy(target=0.6, keep_messages=20, keep_share=0.8)
 TOPICS = {"t1": None, "t2": None}

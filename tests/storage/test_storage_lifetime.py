@@ -20,11 +20,11 @@ from langchain_core.messages import (
 from langgraph.store.memory import InMemoryStore
 
 from topicloom.errors import StorageError
-from topicloom.state.blocks import blocks_of
 from topicloom.state.recall import Note, TopicNote
 from topicloom.state.receipt import Receipt
-from topicloom.state.records import REMOVED, Record, record_of
+from topicloom.state.rounds import blocks_of
 from topicloom.state.session import Search, Session
+from topicloom.state.stored_message import REMOVED, Record, record_of
 from topicloom.state.topics import Topic
 from topicloom.storage import FileStorage, Storage, StoreStorage
 from topicloom.storage.sessions import SessionStore

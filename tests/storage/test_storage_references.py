@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from topicloom.errors import TransitionError
-from topicloom.state.blocks import blocks_of
-from topicloom.state.records import Record
 from topicloom.state.references import Reference
+from topicloom.state.rounds import blocks_of
 from topicloom.state.session import Session
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
 from topicloom.storage.references import merge_topics, refer, references, topic_window

@@ -19,10 +19,10 @@ from sessions import check_kept, open_graph, tell, thread
 
 from roles import fake_roles
 from topicloom.recordings.replay import session_of
+from topicloom.reflection.store import ReflectionStore
 from topicloom.state.session import Session
 from topicloom.storage import FileStorage, Storage, StoreStorage
 from topicloom.storage.references import references
-from topicloom.storage.reflections import ReflectionStore
 from topicloom.storage.sessions import SessionStore
 
 FIXTURES = Path(__file__).parent / "fixtures" / "v0_1_0"

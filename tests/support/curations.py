@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 
+from topicloom.domain.curation import Candidate, Interest, Place
+from topicloom.domain.curator import Work
 from topicloom.domain.selector import Selection, SelectRequest
-from topicloom.nodes.curation import Work
-from topicloom.perception.sources.base import Source
+from topicloom.domain.sources import Source
 from topicloom.roles.base import Answer, Local
-from topicloom.state.candidates import Candidate, SourceKind
-from topicloom.state.curation import Entry
+from topicloom.state.layers import Entry, SourceKind
 from topicloom.state.plan import Plan, SearchIntent
-from topicloom.state.prefetch import Interest, Place
 
 PATIENCE = 20.0
 """Seconds after which a test that waits is broken."""

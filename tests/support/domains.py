@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from sessions import thread
 
 from roles import Clock, calling, fake_roles
-from topicloom.context.domain import Domain
+from topicloom.domain.domain import Domain
 from topicloom.domain.planner import PLANNER, PlanRequest
 from topicloom.graph.session import build_session_graph
 from topicloom.recordings.replay import Graph

@@ -15,15 +15,15 @@ from roles import Clock, NamedRouter, ScriptedResponder, fake_roles
 from topicloom.graph.review import ReviewOptions, review
 from topicloom.graph.session import build_session_graph
 from topicloom.recordings.replay import Graph, session_of
+from topicloom.review.channels import ReviewReport
+from topicloom.review.decisions import Assessment
 from topicloom.review.merger import MERGER, MergeRequest
 from topicloom.review.reviewer import REVIEWER, ReviewRequest
 from topicloom.roles.base import Answer, Local
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
-from topicloom.state.records import Record
-from topicloom.state.review import Assessment
-from topicloom.state.review_channels import ReviewReport
 from topicloom.state.session import Session
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Roster
 from topicloom.storage.sessions import SessionStore
 

@@ -23,8 +23,8 @@ from topicloom.roles.responder import RESPONDER, ReplyRequest, Responder
 from topicloom.roles.rewriter import REWRITER, Rewriter
 from topicloom.roles.router import ROUTER, Route, Router, RouteRequest
 from topicloom.roles.splitter import SPLITTER, SplitRequest, Splitter
-from topicloom.state.blocks import LogicalBlock
 from topicloom.state.recall import Quote, Reading
+from topicloom.state.rounds import LogicalBlock
 from topicloom.state.splitting import Assignment
 
 Said = str | Sequence[AIMessageChunk | Exception] | Exception

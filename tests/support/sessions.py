@@ -14,16 +14,16 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
 from roles import Clock, fake_roles
-from topicloom.context.options import TurnOptions
 from topicloom.graph.session import build_session_graph
 from topicloom.recordings.replay import Graph, session_of
 from topicloom.roles.registry import Roles
 from topicloom.roles.responder import ReplyRequest
 from topicloom.settings import Settings
-from topicloom.state.blocks import blocks_of
+from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
-from topicloom.state.records import Record, text_of
+from topicloom.state.rounds import blocks_of
 from topicloom.state.session import Session
+from topicloom.state.stored_message import Record, text_of
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from topicloom.state.blocks import LogicalBlock, blocks_of
-from topicloom.state.records import Record
+from topicloom.state.rounds import LogicalBlock, blocks_of
+from topicloom.state.stored_message import Record
 
 _FILE = Path(__file__).parents[1] / "boundary" / "cases" / "task_flow.jsonl"
 

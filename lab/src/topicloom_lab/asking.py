@@ -11,14 +11,14 @@ from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage, S
 from langchain_core.runnables import RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from topicloom.context.options import TurnOptions
-from topicloom.context.token_messages import ToolLike
+from topicloom.context.token_count import ToolLike
 from topicloom.context.tokens import budget_tokens
 from topicloom.recordings.replay import Graph, session_of
 from topicloom.roles.responder import ReplyRequest
+from topicloom.state.channels import TurnOptions
 from topicloom.state.recall import number_of
 from topicloom.state.receipt import Receipt
-from topicloom.state.records import Record, text_of
+from topicloom.state.stored_message import Record, text_of
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 

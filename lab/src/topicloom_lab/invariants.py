@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from topicloom.errors import BrokenInvariantError
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.state.blocks import blocks_of
-from topicloom.state.records import Record
+from topicloom.state.rounds import blocks_of
 from topicloom.state.session import Session
+from topicloom.state.stored_message import Record
 from topicloom.storage.sessions import SessionStore
 
 

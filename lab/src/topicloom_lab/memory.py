@@ -17,12 +17,12 @@ from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import Conversation, Question
 from topicloom.recordings.replay import exchanges, feed, session_of
+from topicloom.review.channels import ReviewReport
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
-from topicloom.state.records import Record, text_of
-from topicloom.state.review_channels import ReviewReport
 from topicloom.state.session import Language, Session
+from topicloom.state.stored_message import Record, text_of
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore

@@ -11,7 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import moment_of
-from topicloom.state.review_channels import ReviewInput, ReviewReport, ReviewState, report_of
+from topicloom.review.channels import ReviewInput, ReviewReport, ReviewState, report_of
 
 ReviewApp = CompiledStateGraph[ReviewState, None, ReviewInput, ReviewState]
 

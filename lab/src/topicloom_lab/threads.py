@@ -29,7 +29,6 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
-from topicloom.context.options import TurnOptions
 from topicloom.errors import NotAConversationError
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
@@ -37,6 +36,7 @@ from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import Graph, as_message, session_of
 from topicloom.roles.choice import embedded_roles
 from topicloom.settings import Settings
+from topicloom.state.channels import TurnOptions
 from topicloom.state.hierarchy import path_of
 from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage

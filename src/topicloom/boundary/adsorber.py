@@ -14,12 +14,11 @@ from itertools import accumulate
 from typing import Literal, Protocol
 
 from topicloom.boundary.detector import BoundaryDetector, Rating
-from topicloom.boundary.policy import AdsorberPolicy
-from topicloom.state.blocks import LogicalBlock
-from topicloom.state.boundary import BoundaryQuestion
+from topicloom.boundary.policy import AdsorberPolicy, BoundaryQuestion
 from topicloom.state.cues import Cues
-from topicloom.state.records import Record
+from topicloom.state.rounds import LogicalBlock
 from topicloom.state.script import CJK_RUN, cjk_share
+from topicloom.state.stored_message import Record
 
 LOOK_BACK = 24
 """Messages before a message that it is judged by."""

@@ -12,8 +12,8 @@ from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.index.embedder import Embedder, Vectors, unit_rows
 from topicloom.index.vectors import vectors_of
-from topicloom.state.blocks import LogicalBlock
-from topicloom.state.records import Record, hours_between
+from topicloom.state.rounds import LogicalBlock
+from topicloom.state.stored_message import Record, hours_between
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from topicloom.state.session import Language
+
 _SPEC: dict[str, Any] = {
     "screening": "cosine",
     "low": 0.40,
@@ -92,3 +94,23 @@ class Thresholds:
 def boundaries(probabilities: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
     """True where topics begin [n], each by itself: what is decided online is never revised."""
     return np.asarray(probabilities >= threshold, dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundaryQuestion:
+    """Does a message go on with the task that is open?
+
+    It does when it is part of it: as its cause, its next step or by referring to it, in whatever
+    words (spec 001, section 3, step 3).
+    """
+
+    summary: str
+    """What went before: the newest queries of the open topic."""
+    request: str
+    """The new message, its references resolved."""
+    anchor: str
+    """The new message behind its context bridge, `Context: ...` and `Query: ...` on two lines."""
+    prior: float
+    """Probability by the screening that the message continues the topic, 0 to 1."""
+    language: Language
+    """Language of the conversation, for prompts."""

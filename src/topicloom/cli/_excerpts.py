@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from topicloom.cli.console import one_line
 from topicloom.state.recall import TopicNote, number_of
-from topicloom.state.records import Record
+from topicloom.state.stored_message import Record
 
 _TERM = re.compile(r"\d[\d.,]*|[^\W\d_]{4,}")
 _HAN = re.compile(r"[\u3400-\u9fff]+")

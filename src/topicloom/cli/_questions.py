@@ -21,8 +21,8 @@ from topicloom.graph.session import SessionGraph
 from topicloom.recordings.conversations import Question
 from topicloom.state.recall import number_of
 from topicloom.state.receipt import Receipt
-from topicloom.state.records import Record, text_of
 from topicloom.state.session import Session
+from topicloom.state.stored_message import Record, text_of
 from topicloom.storage.sessions import SessionStore
 
 

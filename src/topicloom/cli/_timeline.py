@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from topicloom.state.records import Record
+from topicloom.state.stored_message import Record
 
 _BLOCKS = "▁▃▅█"
 _FEW_DAYS = 5

@@ -15,8 +15,8 @@ from topicloom.cli._excerpts import runs, shortened
 from topicloom.cli._timeline import Axis, axis_of, fullest, picture
 from topicloom.cli.console import clean, one_line
 from topicloom.state.receipt import Call, Receipt
-from topicloom.state.records import Record
 from topicloom.state.session import Session
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Roster, Topic
 from topicloom.storage.sessions import SessionStore
 

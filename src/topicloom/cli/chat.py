@@ -20,10 +20,11 @@ from topicloom.cli.reflect import reflection_options
 from topicloom.errors import InputError, ReplyError
 from topicloom.graph.session import build_session_graph
 from topicloom.recordings.replay import Graph, session_of
-from topicloom.scheduling import in_background, reflect_beside
+from topicloom.reflection.beside import reflect_beside
+from topicloom.reflection.scheduler import in_background
 from topicloom.state.receipt import Receipt
-from topicloom.state.records import text_of
 from topicloom.state.session import Session
+from topicloom.state.stored_message import text_of
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
 

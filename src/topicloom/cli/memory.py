@@ -8,7 +8,7 @@ from rich.text import Text
 
 from topicloom.cli.console import CliOptions, dim, one_line, open_console
 from topicloom.cli.context import open_context
-from topicloom.export.memory_files import MemoryFiles
+from topicloom.cli.memory_files import MemoryFiles
 
 
 def run_memory(given: CliOptions, name: str, out: Path, *, force: bool) -> None:

@@ -19,11 +19,11 @@ from topicloom.cli.reflect import facts_view
 from topicloom.errors import InputError
 from topicloom.graph.session import build_session_graph
 from topicloom.nodes.step import dump
+from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.values import message_ids
 from topicloom.state.recall import number_of
 from topicloom.state.session import Session, Turn
 from topicloom.storage.purging import PurgePlan
-from topicloom.storage.reflections import ReflectionStore
 from topicloom.storage.sessions import SessionStore
 
 _NAMED = 12

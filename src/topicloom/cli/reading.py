@@ -13,8 +13,8 @@ from topicloom.cli._views import day_of, print_records, receipt_view, topic_view
 from topicloom.cli.console import CliOptions, dim, one_line, open_console
 from topicloom.cli.context import CliContext, open_context
 from topicloom.errors import InputError
-from topicloom.state.records import Record
 from topicloom.state.session import Session
+from topicloom.state.stored_message import Record
 from topicloom.storage.sessions import SessionStore
 
 

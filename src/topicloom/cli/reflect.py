@@ -15,11 +15,11 @@ from rich.text import Text
 
 from topicloom.cli.console import CliOptions, dim, one_line, open_console
 from topicloom.cli.context import CliContext, open_context, roles_for
-from topicloom.scheduling import Once, Reflection, reflect_once
-from topicloom.scheduling.beside import ReflectionOptions
-from topicloom.state.facts import Fact
-from topicloom.state.reflection import ReflectionPolicy
-from topicloom.storage.reflections import ReflectionStore
+from topicloom.reflection.beside import Once, ReflectionOptions, reflect_once
+from topicloom.reflection.due import ReflectionPolicy
+from topicloom.reflection.facts import Fact
+from topicloom.reflection.reflect import Reflection
+from topicloom.reflection.store import ReflectionStore
 
 _NAMED = 6
 """Topics with new briefs that are named."""

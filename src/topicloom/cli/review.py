@@ -11,7 +11,7 @@ from topicloom.cli.console import CliOptions, dim, one_line, open_console
 from topicloom.cli.context import open_context, thread
 from topicloom.graph.review import review
 from topicloom.graph.session import build_session_graph
-from topicloom.state.review_channels import ReviewReport
+from topicloom.review.channels import ReviewReport
 
 
 def run_review(given: CliOptions, name: str, *, dry_run: bool) -> None:

@@ -21,14 +21,13 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from topicloom.context.excerpt import excerpt
-from topicloom.context.layers import layer_text
-from topicloom.context.notes import render_note
+from topicloom.context.notes import layer_text, render_note
 from topicloom.context.tokens import TokenCounter
+from topicloom.context.transcript import excerpt
 from topicloom.prompts.wording import wording
 from topicloom.state.recall import Note, number_of
-from topicloom.state.records import Record, text_of
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record, text_of
 
 _MOST_A_CHARACTER = 2
 """Tokens that a character costs at most, about."""

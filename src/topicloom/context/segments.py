@@ -18,9 +18,9 @@ from langchain_core.messages import BaseMessage, SystemMessage
 
 from topicloom.context.tokens import TokenCounter
 from topicloom.prompts.wording import wording
-from topicloom.state.blocks import LogicalBlock, blocks_of
-from topicloom.state.records import Record
+from topicloom.state.rounds import LogicalBlock, blocks_of
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record
 
 _REMEMBERED = 10_000
 """Summaries that are kept in memory: those of some hundred conversations."""

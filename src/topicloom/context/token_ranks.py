@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.token_messages import ToolLike, message_tokens, tools_tokens
+from topicloom.context.token_count import ToolLike, message_tokens, tools_tokens
 
 if TYPE_CHECKING:
     from tiktoken import Encoding

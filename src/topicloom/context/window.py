@@ -13,10 +13,10 @@ from topicloom.context.layout import Layout, MainPrompt
 from topicloom.context.segments import SegmentLayout
 from topicloom.context.tokens import TokenCounter
 from topicloom.prompts.loader import Prompts
-from topicloom.state.correction import SAFETY_MARGIN
+from topicloom.state.calibration import SAFETY_MARGIN
 from topicloom.state.recall import Note
-from topicloom.state.records import Record
 from topicloom.state.session import Language, Session
+from topicloom.state.stored_message import Record
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from topicloom.domain.document import Document, label_field
+from topicloom.domain.edits import Edit, apply_edits
+from topicloom.domain.paths import Target, kind_of
 from topicloom.domain.things import Things, find_word, fold
-from topicloom.state.document import Document, label_field
-from topicloom.state.edits import Edit, apply_edits
-from topicloom.state.paths import Target, kind_of
 
 _LEAD = re.compile(
     r"^(?:(?:please|ok|okay|now|also|hey|请|麻烦|麻烦你|帮我|请帮我|帮忙|好的|那就)[,，\s]*)*"

@@ -10,12 +10,14 @@ from typing import Any, Literal, Protocol
 
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.excerpt import excerpt
+from topicloom.context.transcript import excerpt
 from topicloom.context.windows import PromptWindow, recent_text
-from topicloom.context.yaml_text import yaml_text
+from topicloom.domain.document import anchor_of, label_of, made_anchors
 from topicloom.domain.edit_forms import Forms
-from topicloom.domain.edit_parser import parse_edits
+from topicloom.domain.edit_text import parse_edits
+from topicloom.domain.events import Event
 from topicloom.domain.things import Things
+from topicloom.domain.yaml_text import yaml_text
 from topicloom.effects import Step
 from topicloom.index.phrases import keywords
 from topicloom.index.words import words_of
@@ -26,11 +28,9 @@ from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import child, elements, first_of, json_values, plain
 from topicloom.roles.values import note_repairs, score_in
 from topicloom.state.cues import Cues
-from topicloom.state.document import anchor_of, label_of, made_anchors
-from topicloom.state.events import Event
 from topicloom.state.plan import DomainWeights, Plan, SearchIntent, TurnKind
-from topicloom.state.records import Record
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record
 
 When = Literal["now", "past", "future"]
 

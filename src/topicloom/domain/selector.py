@@ -13,6 +13,7 @@ from langchain_core.messages import BaseMessage
 from topicloom.context.tokens import TokenCounter
 from topicloom.context.transcript import Transcript
 from topicloom.context.windows import PromptWindow
+from topicloom.domain.curation import FAINT, Candidate, one_line
 from topicloom.effects import Step
 from topicloom.errors import UnusableAnswerError
 from topicloom.index.words import NameFinder
@@ -21,11 +22,9 @@ from topicloom.roles.base import Answer, Local, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import child, elements, first_of, has_tag, json_values, strings
 from topicloom.roles.values import clip, note_repairs
-from topicloom.state.candidates import Candidate
-from topicloom.state.curation import FAINT, one_line
 from topicloom.state.plan import Plan
-from topicloom.state.records import Record
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record
 
 _RATIONALE = 300
 """Characters of a rationale."""

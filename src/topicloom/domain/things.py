@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from topicloom.state.document import Document, Place, label_of, places_of
-from topicloom.state.paths import Refusal, Target, find
+from topicloom.domain.document import Document, Place, label_of, places_of
+from topicloom.domain.paths import Refusal, Target, find
 
 _LATIN = re.compile(r"[a-z0-9_/-]+")
 _FILLERS = frozenset(

@@ -20,19 +20,19 @@ from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.context.layout import Layout
 from topicloom.context.prefix import PrefixMeter
-from topicloom.context.remembered import RememberedCounts
 from topicloom.context.segments import SegmentLayout, SummaryManager
-from topicloom.context.tokens import TokenCounter, counter_for
+from topicloom.context.tokens import RememberedCounts, TokenCounter, counter_for
 from topicloom.context.window import MainWindow
+from topicloom.domain.edit import EDIT_STATE, edit_tool
 from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder, open_embedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, activate_tool
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.edit import EDIT_STATE, edit_tool
 from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Prompts, cue_list
+from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.base import RoleName
 from topicloom.roles.brief import summarize_by_extracts
 from topicloom.roles.choice import ChatOptions, Model, Models, choose_roles, embedded_roles
@@ -107,6 +107,7 @@ def make_deps(
         adsorber=open_adsorber(settings.adsorber, embedder),
         amnesia=cue_list("amnesia_en", "amnesia_zh", more=settings.amnesia_cues),
         meter=meter,
+        new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
         clock=clock or _system_clock,
     )
 

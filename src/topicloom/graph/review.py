@@ -16,30 +16,20 @@ from langgraph.types import RetryPolicy, Send
 
 from topicloom.effects import Step, arun, either, run
 from topicloom.errors import MissingThreadError
-from topicloom.export.archive_index import ArchiveKeeper
 from topicloom.graph.deps import make_deps, models_of
 from topicloom.index.embedder import Embedder
-from topicloom.nodes.review.apply import apply
-from topicloom.nodes.review.assess import assess
-from topicloom.nodes.review.desk import ReviewDesk
-from topicloom.nodes.review.door import SessionApp, SessionDoor, free
-from topicloom.nodes.review.file import file
-from topicloom.nodes.review.hand_over import hand_over
-from topicloom.nodes.review.judge import judge
-from topicloom.nodes.review.match import match
-from topicloom.nodes.review.survey import survey
+from topicloom.review.archive_index import ArchiveKeeper
+from topicloom.review.channels import AssessTask, ReviewInput, ReviewReport, ReviewState, report_of
+from topicloom.review.decisions import Look
+from topicloom.review.file import file, hand_over
+from topicloom.review.judge import apply, judge
+from topicloom.review.match import match
+from topicloom.review.session_client import ReviewDesk, SessionApp, SessionDoor, free
+from topicloom.review.survey import assess, survey
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import Model
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
-from topicloom.state.review import Look
-from topicloom.state.review_channels import (
-    AssessTask,
-    ReviewInput,
-    ReviewReport,
-    ReviewState,
-    report_of,
-)
 from topicloom.storage.base import Storage
 
 ReviewGraph = StateGraph[ReviewState, None, ReviewInput, ReviewState]

@@ -13,9 +13,9 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Send
 
+from topicloom.domain.edit import EDIT_STATE
+from topicloom.domain.validate_document import is_refused
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
-from topicloom.nodes.admit import is_refused
-from topicloom.nodes.edit import EDIT_STATE
 from topicloom.nodes.step import turn_options
 from topicloom.state.channels import DomainState, ReadTask, SessionState
 from topicloom.state.messages import calls_of, other_calls

@@ -14,11 +14,9 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import RetryPolicy
 
-from topicloom.context.domain import Domain
-from topicloom.context.options import TurnOptions
 from topicloom.context.tokens import TokenCounter
+from topicloom.domain.domain import Domain
 from topicloom.errors import ReplyError
-from topicloom.export.archive_index import ArchiveSearch
 from topicloom.graph.deps import make_deps, models_of
 from topicloom.graph.routes import MESSAGE, UNUSABLE, Routes
 from topicloom.index.embedder import Embedder
@@ -35,15 +33,16 @@ from topicloom.nodes.read_topic import read_topic
 from topicloom.nodes.retrieve import retrieve
 from topicloom.nodes.search import TopicSearch
 from topicloom.nodes.split import split
+from topicloom.roles.archive_search import ArchiveSearch
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import Model
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
-from topicloom.state.channels import ReadTask, SessionInput, SessionState
+from topicloom.state.channels import ReadTask, SessionInput, SessionState, TurnOptions
 from topicloom.storage.base import Storage
 
 if TYPE_CHECKING:
-    from topicloom.graph.domain import DomainRuntime
+    from topicloom.domain.wiring import DomainRuntime
 
 SessionGraph = StateGraph[SessionState, TurnOptions, SessionInput, SessionState]
 
@@ -124,7 +123,7 @@ def wired(
 
 def _runtime(domain: Domain, deps: Deps) -> DomainRuntime:
     # Templates and schemas load libraries: only those who have a domain wait for them.
-    from topicloom.graph.domain import DomainRuntime
+    from topicloom.domain.wiring import DomainRuntime
 
     return DomainRuntime.of(domain, deps)
 

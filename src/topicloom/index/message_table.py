@@ -14,7 +14,7 @@ from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Vectors
 from topicloom.index.ranking import Messages, words_of_day
 from topicloom.index.vectors import GrowingRows, StoredVectors
-from topicloom.state.records import Record
+from topicloom.state.stored_message import Record
 
 _ROW = np.dtype(
     [

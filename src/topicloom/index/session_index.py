@@ -16,9 +16,9 @@ from topicloom.index.message_table import MessageTable
 from topicloom.index.ranking import asked_first, rank
 from topicloom.index.time_expressions import Days
 from topicloom.index.vectors import StoredVectors, block_vectors
-from topicloom.state.blocks import LogicalBlock
 from topicloom.state.hierarchy import holders, recognised_by
-from topicloom.state.records import Record
+from topicloom.state.rounds import LogicalBlock
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Roster, Topic
 from topicloom.storage.log import SessionLog
 

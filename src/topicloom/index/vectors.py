@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from topicloom.index.embedder import Embedder, Vectors, unit_rows
-from topicloom.state.blocks import LogicalBlock
-from topicloom.state.records import Record
+from topicloom.state.rounds import LogicalBlock
+from topicloom.state.stored_message import Record
 from topicloom.storage.chain import link
 from topicloom.storage.log import SessionLog
 from topicloom.storage.records import row_of

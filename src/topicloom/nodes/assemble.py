@@ -17,8 +17,8 @@ from topicloom.roles.reader import READER, read_by_worth
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
 from topicloom.state.recall import Costs, Note, Reading, compose_note, number_of
-from topicloom.state.records import Record
 from topicloom.state.session import Search, Session, Turn
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Roster
 from topicloom.storage.sessions import SessionStore
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+
+from langgraph.store.base import BaseStore
 
 from topicloom.boundary.adsorber import Adsorber
 from topicloom.context.prefix import PrefixMeter
@@ -13,9 +15,10 @@ from topicloom.index.embedder import Embedder
 from topicloom.nodes.workspace import Workspaces
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
+from topicloom.state.briefs import BriefUpdate
 from topicloom.state.cues import Cues
-from topicloom.state.records import Record
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class Deps:
     """Phrases by which the user says that something was forgotten."""
     meter: PrefixMeter
     """Compares prompts."""
+    new_briefs: Callable[[BaseStore, str], Iterable[BriefUpdate]]
+    """Briefs of a session that were written beside the graph and left in its store."""
     clock: Callable[[], datetime]
     """Now, in the session's time zone; dates what carries no time of its own."""
 

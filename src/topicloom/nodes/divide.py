@@ -10,9 +10,9 @@ from topicloom.effects import Step
 from topicloom.nodes.split_draft import SplitDraft, sort_blocks
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SplitRequest
-from topicloom.state.blocks import LogicalBlock, blocks_of
 from topicloom.state.dividing import Part, parts_of
 from topicloom.state.references import dealt
+from topicloom.state.rounds import LogicalBlock, blocks_of
 from topicloom.state.splitting import Portion, joined, runs
 from topicloom.state.topics import Topic
 from topicloom.storage.references import refer, references

@@ -17,8 +17,8 @@ from topicloom.nodes.step import (
     open_workspace,
     turn_options,
 )
-from topicloom.state.blocks import blocks_of
 from topicloom.state.channels import SessionState
+from topicloom.state.rounds import blocks_of
 from topicloom.state.session import Session, Turn
 from topicloom.state.splitting import SplitPlan, decide_split, keep_newest
 from topicloom.storage.sessions import SessionStore

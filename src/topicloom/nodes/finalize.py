@@ -24,9 +24,8 @@ from topicloom.state.channels import SessionState
 from topicloom.state.messages import removals, unheard
 from topicloom.state.recall import Reading, TopicNote
 from topicloom.state.receipt import Call, Receipt
-from topicloom.state.records import record_of
 from topicloom.state.session import Session, Turn
-from topicloom.storage.reflections import ReflectionStore
+from topicloom.state.stored_message import record_of
 from topicloom.storage.sessions import SessionStore
 
 
@@ -50,7 +49,7 @@ def finalize(deps: Deps) -> Runnable[SessionState, Update]:
         scores = {r.topic: r.score for r in readings if not r.failed}
         result = settle(session.active, scores, deps.settings.activation)
         session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
-        session = _with_new_briefs(store, session)
+        session = _with_new_briefs(deps, store, session)
         turn = turn.model_copy(update={"slept": (*turn.slept, *result.slept)})
         calls = tuple(Call.model_validate(c) for c in state.get("calls") or ())
         receipt = _receipt(store, session, turn, scores, calls, now, deps.window.size)
@@ -68,12 +67,12 @@ def finalize(deps: Deps) -> Runnable[SessionState, Update]:
     return node(step, "finalize")
 
 
-def _with_new_briefs(store: SessionStore, session: Session) -> Session:
+def _with_new_briefs(deps: Deps, store: SessionStore, session: Session) -> Session:
     """The session with the briefs that reflection left in the graph's store, if it has one."""
-    kept = get_runtime().store
-    if kept is None or not session.topics:
+    beside = get_runtime().store
+    if beside is None or not session.topics:
         return session
-    topics = updated(store.roster(session), ReflectionStore(kept).briefs(session.id))
+    topics = updated(store.roster(session), deps.new_briefs(beside, session.id))
     return store.save_topics(session, topics) if topics else session
 
 

@@ -21,12 +21,12 @@ from topicloom.nodes.step import (
 )
 from topicloom.roles.calls import ask
 from topicloom.roles.rewriter import REWRITER, RewriteRequest
-from topicloom.state.blocks import blocks_of
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import language_of, new_messages
 from topicloom.state.receipt import Call
-from topicloom.state.records import Record, record_of, text_of
+from topicloom.state.rounds import blocks_of
 from topicloom.state.session import Turn
+from topicloom.state.stored_message import Record, record_of, text_of
 
 
 def ingest(deps: Deps) -> Runnable[SessionState, Update]:

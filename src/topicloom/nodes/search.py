@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from topicloom.effects import Step
-from topicloom.export.archive_index import ArchiveQuery
 from topicloom.index.time_expressions import Days, parse_when
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import dumped
 from topicloom.nodes.workspace import Workspace
+from topicloom.roles.archive_search import ArchiveQuery
 from topicloom.roles.base import Role
 from topicloom.roles.calls import ask, ask_either
 from topicloom.roles.router import ROUTER, Route, RouteRequest

@@ -29,12 +29,12 @@ from topicloom.roles.calls import ask_each, ask_either
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SplitRequest
 from topicloom.state.activation import FRESH, ActivationPolicy, admit, handed_on
-from topicloom.state.blocks import LogicalBlock, Ruling, blocks_of
 from topicloom.state.channels import SessionState
 from topicloom.state.hierarchy import named_in_full
 from topicloom.state.lifecycle import woken
 from topicloom.state.messages import language_of
 from topicloom.state.receipt import Call
+from topicloom.state.rounds import LogicalBlock, Ruling, blocks_of
 from topicloom.state.session import Session, Turn
 from topicloom.state.splitting import SplitPlan, runs
 from topicloom.state.topics import Roster, Topic, shown_of

@@ -9,14 +9,14 @@ from topicloom.effects import Step
 from topicloom.roles.calls import ask
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SPLITTER, SplitRequest
-from topicloom.state.blocks import LogicalBlock
 from topicloom.state.hierarchy import base_of, continued_in, heirs
 from topicloom.state.lifecycle import divided
 from topicloom.state.receipt import Call
-from topicloom.state.records import Record
 from topicloom.state.references import SHARE, references_of
+from topicloom.state.rounds import LogicalBlock
 from topicloom.state.session import Session
 from topicloom.state.splitting import Portion, gather, joined
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Topic
 from topicloom.storage.references import refer
 from topicloom.storage.sessions import SessionStore

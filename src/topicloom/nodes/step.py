@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from langchain_core.runnables import Runnable, RunnableLambda
 from langgraph.runtime import get_runtime
 
-from topicloom.context.options import TurnOptions
 from topicloom.effects import Step, arun, run
 from topicloom.errors import MissingThreadError
 from topicloom.nodes.workspace import Workspace, Workspaces
+from topicloom.state.channels import TurnOptions
 from topicloom.state.plan import Plan
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn

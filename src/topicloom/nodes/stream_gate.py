@@ -25,7 +25,7 @@ from pydantic import ConfigDict
 
 from topicloom.effects import Step, either, perform
 from topicloom.roles.responder import ReplyRequest, Responder
-from topicloom.state.records import text_of
+from topicloom.state.stored_message import text_of
 
 
 @dataclass(frozen=True, slots=True)

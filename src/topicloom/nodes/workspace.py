@@ -14,8 +14,8 @@ from langgraph.store.base import BaseStore
 from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.errors import StorageUnavailableError
 from topicloom.index.session_index import SessionIndex
-from topicloom.state.records import Record
 from topicloom.state.session import Session
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Roster
 from topicloom.storage.base import Storage
 from topicloom.storage.log import SessionLog

@@ -14,7 +14,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
-from topicloom.context.options import TurnOptions
 from topicloom.errors import InputError
 from topicloom.recordings.conversations import (
     Conversation,
@@ -23,6 +22,7 @@ from topicloom.recordings.conversations import (
     load_conversations,
 )
 from topicloom.roles.responder import RecordedResponder
+from topicloom.state.channels import TurnOptions
 from topicloom.state.session import Session
 
 Graph = CompiledStateGraph[Any, TurnOptions, Any, Any]

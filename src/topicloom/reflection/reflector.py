@@ -14,6 +14,7 @@ from topicloom.context.transcript import Transcript
 from topicloom.context.windows import SMALLEST, PromptWindow, count_left_out, one_line
 from topicloom.effects import Step
 from topicloom.prompts.wording import wording
+from topicloom.reflection.facts import Claim, Fact
 from topicloom.reflection.statements import frame_of, statements_in
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
@@ -27,9 +28,8 @@ from topicloom.roles.markup import (
     strings,
 )
 from topicloom.roles.values import clip, message_ids, note_repairs
-from topicloom.state.facts import Claim, Fact
-from topicloom.state.records import Record
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record
 
 _FACT_LIMIT = 300
 """Characters of a fact: one sentence."""

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from topicloom.effects import Step
 from topicloom.index.embedder import Embedder
+from topicloom.review.decisions import Assessment
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
 from topicloom.roles.brief import (
     BriefRequest,
@@ -20,9 +21,8 @@ from topicloom.roles.brief import (
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.roles.values import clip, score_in
-from topicloom.state.records import Record
-from topicloom.state.review import Assessment
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Topic
 
 _SUMMARY_LIMIT = 4_000

@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 
 from langchain_core.messages import BaseMessage
 
+from topicloom.boundary.policy import BoundaryQuestion
 from topicloom.context.windows import PromptWindow
 from topicloom.effects import Step
 from topicloom.errors import UnknownModelError, UnusableAnswerError
@@ -19,8 +20,7 @@ from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.values import clip, parse_verdict
-from topicloom.state.boundary import BoundaryQuestion
-from topicloom.state.records import text_of
+from topicloom.state.stored_message import text_of
 
 _SHOWN = 4_000
 """Characters shown of what went before, and of the request; a boundary shows in far fewer."""

@@ -20,8 +20,8 @@ from topicloom.roles.base import Answer, Local, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.roles.values import clip
-from topicloom.state.records import Record
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Topic
 
 NAME_LIMIT = 80

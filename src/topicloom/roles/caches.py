@@ -24,7 +24,7 @@ from langchain_core.messages import BaseMessage
 
 from topicloom.context.windows import is_cache_point
 from topicloom.roles.models import name_of
-from topicloom.state.records import text_of
+from topicloom.state.stored_message import text_of
 
 _ANTHROPIC = {"cache_control": {"type": "ephemeral"}}
 _OPENAI = {"prompt_cache_breakpoint": {"mode": "explicit"}}

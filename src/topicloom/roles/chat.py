@@ -10,14 +10,13 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
 from topicloom.context.prefix import PrefixMeter
-from topicloom.context.remembered import RememberedCounts
-from topicloom.context.tokens import TokenCounter, counter_for
+from topicloom.context.tokens import RememberedCounts, TokenCounter, counter_for
 from topicloom.context.windows import PromptWindow
 from topicloom.prompts.loader import Prompts
 from topicloom.roles.base import Usage
 from topicloom.roles.models import name_of, window_of
-from topicloom.state.correction import SAFETY_MARGIN
-from topicloom.state.records import text_of
+from topicloom.state.calibration import SAFETY_MARGIN
+from topicloom.state.stored_message import text_of
 
 _WINDOW = 128_000
 """Tokens of the window of a model that nothing is known about."""

@@ -22,8 +22,8 @@ from topicloom.roles.base import RoleName, Usage
 from topicloom.roles.caches import with_cache_hints
 from topicloom.roles.calls import Stepwise
 from topicloom.roles.chat import Chat, sum_usage
-from topicloom.state.records import text_of
 from topicloom.state.session import Language
+from topicloom.state.stored_message import text_of
 
 Q = TypeVar("Q")
 A = TypeVar("A")

@@ -10,9 +10,15 @@ from typing import ClassVar, Protocol
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from topicloom.context.opening import Opening, Openings
 from topicloom.context.transcript import Transcript
-from topicloom.context.windows import RESERVE, PromptWindow, sizes_of, topic_messages
+from topicloom.context.windows import (
+    RESERVE,
+    Opening,
+    Openings,
+    PromptWindow,
+    sizes_of,
+    topic_messages,
+)
 from topicloom.effects import Step
 from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Local, Role, RoleSpec
@@ -21,8 +27,8 @@ from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import elements, first_of, lookups
 from topicloom.roles.values import clip, message_ids, note_repairs, score_in
 from topicloom.state.recall import Quote, Reading
-from topicloom.state.records import Record, text_of
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record, text_of
 from topicloom.state.topics import Topic
 
 _REPLY = 128

@@ -20,9 +20,9 @@ from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import with_cache_hints
 from topicloom.roles.dialogue import config_of
 from topicloom.roles.models import name_of
-from topicloom.state.records import Record
 from topicloom.state.script import cjk_share
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record
 
 _CONFIG = config_of("responder")
 _LEADS = {

@@ -14,8 +14,8 @@ from topicloom.prompts.wording import wording
 from topicloom.roles.base import Answer, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import first_of, lookups
-from topicloom.state.records import Record
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record
 
 
 @dataclass(frozen=True, slots=True)

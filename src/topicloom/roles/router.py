@@ -24,8 +24,8 @@ from topicloom.roles.markup import (
     strings,
 )
 from topicloom.roles.values import clip, note_repairs, score_in, topic_id
-from topicloom.state.records import Record
 from topicloom.state.session import Language
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Topic
 
 _REASON = 300

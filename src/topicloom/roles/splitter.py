@@ -24,8 +24,8 @@ from topicloom.roles.brief import BRIEF_LIMIT, NAME_LIMIT
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import Element, elements, first_of, json_entries
 from topicloom.roles.values import clip, message_ids, note_repairs, topic_id, topic_ids
-from topicloom.state.blocks import LogicalBlock
 from topicloom.state.hierarchy import BETWEEN
+from topicloom.state.rounds import LogicalBlock
 from topicloom.state.script import cjk_share
 from topicloom.state.session import Language
 from topicloom.state.splitting import Assignment

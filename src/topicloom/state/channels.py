@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
+
+from topicloom.state.changes import TopicChange
 
 
 def collect(
@@ -68,3 +71,16 @@ class ReadTask(TypedDict):
     """What to answer, with references resolved."""
     days: tuple[str, str] | None
     """First and last day of what the user asks for, if it was asked for by date."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOptions:
+    """Passed as `graph.invoke(..., context=TurnOptions(...))`."""
+
+    answer: bool = True
+    """Whether a new user message is answered; False only records it."""
+    keep_messages: int | None = None
+    """Before answering, move everything into topics and keep this many messages in view. None
+    to split only when the window fills."""
+    changes: tuple[TopicChange, ...] = ()
+    """Changes to topics that a review wants made. With these a turn needs no message."""

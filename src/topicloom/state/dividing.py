@@ -8,8 +8,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from topicloom.state.blocks import LogicalBlock
 from topicloom.state.hierarchy import base_of
+from topicloom.state.rounds import LogicalBlock
 
 _LARGEST = 0.8
 """Share of the whole past which the largest part is no better than the whole: every division takes

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from topicloom.errors import TransitionError
 from topicloom.state.lifecycle import lived, state_of
-from topicloom.state.records import Record
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Topic
 
 

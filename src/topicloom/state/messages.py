@@ -15,9 +15,9 @@ from langchain_core.messages import (
 )
 
 from topicloom.errors import InputError, NoNewMessageError
-from topicloom.state.records import REMOVED, Record, key_of, message_type, text_of
 from topicloom.state.script import cjk_share
 from topicloom.state.session import Language, SearchRequest
+from topicloom.state.stored_message import REMOVED, Record, key_of, message_type, text_of
 
 
 def new_messages(

@@ -86,3 +86,21 @@ class Receipt(BaseModel):
     def failures(self) -> tuple[Call, ...]:
         """Calls that contributed nothing."""
         return tuple(c for c in self.calls if c.failure)
+
+
+class JournalEntry(BaseModel):
+    """Edits that were made together."""
+
+    model_config = ConfigDict(frozen=True)
+
+    turn: int
+    """Number of the turn, from 1."""
+    message: str
+    """Short id of the user message that called for them."""
+    edits: tuple[tuple[Any, ...], ...]
+    """The edits, in order."""
+    before: str
+    """Digest of the document before them. Another one than the entry before has after: the
+    application itself changed the document in between."""
+    after: str
+    """Digest of the document after them."""

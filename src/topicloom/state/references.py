@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from topicloom.state.blocks import LogicalBlock
 from topicloom.state.dividing import nearest_before
-from topicloom.state.records import Record
+from topicloom.state.rounds import LogicalBlock
 from topicloom.state.splitting import Portion
+from topicloom.state.stored_message import Record
 
 SHOWN = 8
 """References of a topic that its reader is shown at most: the newest ones."""

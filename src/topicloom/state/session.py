@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from topicloom.state.correction import Correction
+from topicloom.state.calibration import Correction
 from topicloom.state.splitting import SplitPlan
 
 Language = Literal["en", "zh"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from topicloom.state.blocks import LogicalBlock
-from topicloom.state.records import Record
+from topicloom.state.rounds import LogicalBlock
+from topicloom.state.stored_message import Record
 
 
 class SplitPolicy(BaseModel):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from topicloom.state.records import REMOVED, Record
+from topicloom.state.stored_message import REMOVED, Record
 from topicloom.storage.base import TRANSCRIPT
 from topicloom.storage.chain import PURGED, link
 from topicloom.storage.log import SessionLog

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from topicloom.state.activation import handed_on
-from topicloom.state.blocks import blocks_of
 from topicloom.state.merging import in_order, merge
-from topicloom.state.records import Record
 from topicloom.state.references import Reference, shown, window_of
+from topicloom.state.rounds import blocks_of
 from topicloom.state.session import Session
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
 

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from topicloom.errors import StorageError
-from topicloom.state.blocks import LogicalBlock
-from topicloom.state.journal import JournalEntry
 from topicloom.state.recall import Note
-from topicloom.state.receipt import Receipt
-from topicloom.state.records import Record
+from topicloom.state.receipt import JournalEntry, Receipt
+from topicloom.state.rounds import LogicalBlock
 from topicloom.state.session import Session
+from topicloom.state.stored_message import Record
 from topicloom.state.topics import Roster, Topic
 from topicloom.storage.base import EDITS, LEDGER, ROSTER, TIMELINE, TRANSCRIPT, TURNS
 from topicloom.storage.caches import WeighedCache

@@ -22,7 +22,6 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from topicloom.context.options import TurnOptions
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.tokens import TokenCounter, counter_for
 from topicloom.graph.session import build_session_graph
@@ -36,6 +35,7 @@ from topicloom.roles.choice import embedded_roles
 from topicloom.roles.reader import READER, ChatReader, Reader, ReadRequest
 from topicloom.roles.responder import RESPONDER, ChatResponder
 from topicloom.settings import Settings
+from topicloom.state.channels import TurnOptions
 from topicloom.state.recall import Reading
 from topicloom.storage.files import FileStorage
 from topicloom_lab.caching.measure import PromptPart, SentPrompt, parts_of

@@ -17,9 +17,9 @@ from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import prompt
 from topicloom.recordings.conversations import Question
 from topicloom.roles.values import parse_verdict
-from topicloom.state.records import text_of
 from topicloom.state.script import CJK_RUN
 from topicloom.state.session import Language
+from topicloom.state.stored_message import text_of
 from topicloom_lab.strategies.base import Context
 
 _ARTICLES = frozenset({"a", "an", "the"})

@@ -21,7 +21,7 @@ from topicloom.index.embedder import Embedder
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import as_message
 from topicloom.roles.brief import summarize_by_extracts
-from topicloom.state.records import Record
+from topicloom.state.stored_message import Record
 from topicloom_lab.strategies.base import Context, StrategyOptions, quoted_in, shown
 
 

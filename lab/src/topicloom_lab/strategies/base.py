@@ -13,8 +13,8 @@ from langchain_core.messages import BaseMessage
 from topicloom.context.tokens import budget_tokens
 from topicloom.index.embedder import Embedder
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.state.records import text_of
 from topicloom.state.session import Language
+from topicloom.state.stored_message import text_of
 from topicloom_lab.asking import BudgetCounter
 
 COUNTER = BudgetCounter()

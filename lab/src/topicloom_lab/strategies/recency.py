@@ -8,8 +8,8 @@ from topicloom.context.segments import ContextWindowPolicy
 from topicloom.context.tokens import budget_tokens
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import as_message
-from topicloom.state.blocks import LogicalBlock, blocks_of
-from topicloom.state.records import record_of
+from topicloom.state.rounds import LogicalBlock, blocks_of
+from topicloom.state.stored_message import record_of
 from topicloom_lab.strategies.base import Context, Listener, line_of
 
 

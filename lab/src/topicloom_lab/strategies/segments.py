@@ -10,7 +10,7 @@ from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import as_message
 from topicloom.roles.brief import ChatBriefWriter, summarize_by_briefs, summarize_by_extracts
 from topicloom.roles.chat import Chat
-from topicloom.state.records import Record, record_of
+from topicloom.state.stored_message import Record, record_of
 from topicloom_lab.strategies.base import COUNTER, Context, Listener, StrategyOptions, quoted_in
 
 SUMMARY_TOKENS = 200

@@ -1,0 +1,189 @@
+"""What a message and a set of bound tools cost, given a way to count text.
+
+Every counter walks messages the same way and differs only in how it counts a string. The
+constants are OpenAI's where OpenAI states them (cookbook, "How to count tokens with tiktoken",
+sections 6 and 7, and the vision guide). Other providers differ by a few tokens a message, which
+`Correction` takes up.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel
+
+from topicloom.errors import ConfigurationError
+
+CountText = Callable[[str], int]
+"""Tokens of a text."""
+
+ToolLike = dict[str, Any] | type[BaseModel] | Callable[..., Any] | BaseTool
+"""Whatever `bind_tools` takes."""
+
+MESSAGE_TOKENS = 4
+"""Frame of one message: three tokens and its role."""
+
+NAME_TOKENS = 1
+"""What a `name` costs beside its own text."""
+
+TOOL_CALL_TOKENS = 6
+"""Frame of one tool call beside its name and arguments; not documented, an estimate."""
+
+TOOL_RESULT_TOKENS = 3
+"""The link from a tool's result to its call, as langchain-openai counts it."""
+
+IMAGE_TOKENS = 765
+"""An image of unknown size: 1,024 x 1,024 in high detail (85 + 4 tiles of 170)."""
+
+LOW_DETAIL_IMAGE_TOKENS = 85
+"""An image sent with `detail: low`, of any size."""
+
+_IMAGES = frozenset({"image", "image_url", "input_image"})
+_MEDIA = frozenset({"audio", "input_audio", "video", "file", "input_file", "document"})
+_CALLS = frozenset(
+    {"tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta"}
+)
+_TEXT_KEYS = ("text", "reasoning", "thinking")
+
+
+def message_tokens(message: BaseMessage, count: CountText) -> int:
+    """Count one message: frame, name, content, tool calls, link to a tool call."""
+    total = MESSAGE_TOKENS + _content_tokens(message, count)
+    if message.name:
+        total += NAME_TOKENS + count(message.name)
+    if isinstance(message, AIMessage):
+        total += _call_tokens(message, count)
+    if isinstance(message, ToolMessage):
+        total += TOOL_RESULT_TOKENS
+    return total
+
+
+def tools_tokens(tools: Sequence[ToolLike], count: CountText) -> int:
+    """Count the JSON schemas of bound tools; 0 for none.
+
+    OpenAI rewrites schemas into something shorter (67 tokens where this gives 78 for the
+    cookbook's weather tool), others send about the JSON: this is on the high side.
+    """
+    schemas = (convert_to_openai_tool(tool) for tool in tools)
+    return sum(count(_json(schema.get("function", schema))) for schema in schemas)
+
+
+def _content_tokens(message: BaseMessage, count: CountText) -> int:
+    if isinstance(message.content, str):
+        return count(message.content)
+    return sum(
+        count(block) if isinstance(block, str) else _block_tokens(block, count)
+        for block in message.content
+    )
+
+
+def _block_tokens(block: Mapping[str, Any], count: CountText) -> int:
+    """Count one content block; images and other media are a flat cost, calls are not here."""
+    kind = block.get("type")
+    if kind in _CALLS:
+        return 0  # providers repeat them in `tool_calls`, where they are counted
+    if kind in _IMAGES:
+        return LOW_DETAIL_IMAGE_TOKENS if _detail(block) == "low" else IMAGE_TOKENS
+    if kind in _MEDIA:
+        return IMAGE_TOKENS
+    texts = [block[key] for key in _TEXT_KEYS if isinstance(block.get(key), str)]
+    return sum(map(count, texts)) if texts else count(_json(block))
+
+
+def _detail(block: Mapping[str, Any]) -> object:
+    """Say how closely the model shall look: OpenAI nests it, LangChain's blocks do not."""
+    image = block.get("image_url")
+    return image.get("detail") if isinstance(image, Mapping) else block.get("detail")
+
+
+def _call_tokens(message: AIMessage, count: CountText) -> int:
+    calls = [(call["name"], _json(call["args"])) for call in message.tool_calls]
+    calls += [(call["name"] or "", call["args"] or "") for call in message.invalid_tool_calls]
+    return sum(TOOL_CALL_TOKENS + count(name) + count(args) for name, args in calls)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+EncodingName = Literal["o200k", "cl100k", "deepseek", "claude"]
+"""The tokenizers there are prices for; `claude` is that of older Claude models."""
+
+_CJK_PRICES: Mapping[str, int] = {"o200k": 80, "cl100k": 125, "deepseek": 60, "claude": 110}
+_WORD, _LETTER_BEYOND_SIX = 100, 11
+_THREE_DIGITS, _TWO_PUNCTUATION, _NEWLINES, _INDENT, _OTHER = 150, 50, 100, 80, 50
+
+_LATIN = "A-Za-z\u00c0-\u024f"
+_CJK = "\u3005-\u3007\u3040-\u30ff\u3105-\u312f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_CJK += "\U00020000-\U0003ffff"
+_PUNCTUATION = "!-/:-@\\[-`{-~"
+_RUN = re.compile(
+    f"[{_LATIN}]+(?:'[a-z]{{1,2}}(?![{_LATIN}]))?"  # "don't" and "we'll" are one word
+    f"|[{_CJK}]+|[{_PUNCTUATION}]+|[0-9]+|[\r\n]+|[ \t]{{2,}}|\t"
+    f"|[^{_LATIN}{_CJK}{_PUNCTUATION}0-9\r\n\t ]+"
+)
+"""One run; a single space is in none, because tokenizers join it to the word that follows."""
+_CJK_START = re.compile(f"[{_CJK}]")
+
+
+class EstimatingCounter:
+    """Counts tokens by the kinds of characters in a text; needs no file and no network."""
+
+    def __init__(self, encoding: EncodingName) -> None:
+        """Take the prices of `encoding`.
+
+        Raises:
+            ConfigurationError: there are no prices for `encoding`.
+        """
+        if encoding not in _CJK_PRICES:
+            known = ", ".join(_CJK_PRICES)
+            raise ConfigurationError(f"unknown encoding {encoding!r}; one of {known}")
+        self._cjk_price = _CJK_PRICES[encoding]
+
+    def text(self, text: str) -> int:
+        """Estimate the tokens of `text`, rounded to the nearest; 0 only for ""."""
+        runs = Counter(_RUN.findall(text))
+        hundredths = sum(times * self._price(run) for run, times in runs.items())
+        return max((hundredths + 50) // 100, 1 if text else 0)
+
+    def message(self, message: BaseMessage) -> int:
+        """Estimate one message with its frame, blocks and tool calls."""
+        return message_tokens(message, self.text)
+
+    def tools(self, tools: Sequence[ToolLike]) -> int:
+        """Estimate the JSON schemas of bound tools."""
+        return tools_tokens(tools, self.text)
+
+    def _price(self, run: str) -> int:
+        """Price one run, in hundredths of a token; its first character tells its kind."""
+        first, length = run[0], len(run)
+        if not first.isascii():
+            return self._price_beyond_ascii(first, length)
+        if first.isalpha():
+            return _word(length)
+        if first.isdigit():
+            return _THREE_DIGITS * -(-length // 3)
+        if first in "\r\n":
+            return _NEWLINES
+        if first in " \t":
+            return _INDENT
+        if first.isprintable():
+            return _TWO_PUNCTUATION * -(-length // 2)
+        return _OTHER * length
+
+    def _price_beyond_ascii(self, first: str, length: int) -> int:
+        """Price a run of CJK, of accented Latin, or of anything else, CJK punctuation included."""
+        if _CJK_START.match(first):
+            return self._cjk_price * length
+        return _word(length) if "\u00c0" <= first <= "\u024f" else _OTHER * length
+
+
+def _word(length: int) -> int:
+    return _WORD + _LETTER_BEYOND_SIX * max(0, length - 6)

@@ -1,0 +1,255 @@
+"""What a curation chooses from (spec 004, 6.2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from topicloom.state.layers import Entry, Layer, SourceKind
+from topicloom.state.plan import SearchIntent
+
+
+class Candidate(BaseModel):
+    """Something that may be worth knowing for the reply, by its preview."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    """Its id among the candidates: `lore_3`, `narrative_t12`."""
+    kind: SourceKind
+    """What kind of source it is from."""
+    title: str = ""
+    """What it is called, if it has a name: others may mention it by that."""
+    preview: str
+    """Its beginning, about 100 tokens, in one line."""
+    score: float
+    """How well it fits, 0 to 1, comparable between kinds."""
+    tags: tuple[str, ...] = ()
+    """What the source says of it."""
+
+
+STAND_IN = 3
+"""Best candidates that are taken where no selector answers (spec 004, 6.3.2)."""
+FAINT = 0.2
+"""Score under which nothing is taken by its score alone."""
+PREVIEW_TOKENS = 100
+"""Tokens of a preview (spec 004, 6.2.1)."""
+_PAST = 2.0
+"""Factor of what was told, when the message is about the past (spec 004, 6.2: "raised a lot")."""
+
+
+class CurationPolicy(BaseModel):
+    """How much is looked at, how long a turn waits for it, and what becomes of late results."""
+
+    model_config = ConfigDict(frozen=True)
+
+    deadline: float = Field(default=1.5, ge=0)
+    """Seconds that a turn waits at most (spec 004, 6.5); 0 never waits."""
+    candidates: int = Field(default=50, ge=1)
+    """Candidates that the selector is shown (spec 004, 6.2)."""
+    picks: int = Field(default=5, ge=1)
+    """Candidates that it may pick (spec 004, 6.3.1)."""
+    age: int = Field(default=5, ge=1)
+    """Turns after its own in which a late result may still be used."""
+    kept: int = Field(default=4, ge=1)
+    """Results kept for a session, the newest."""
+    running: int = Field(default=4, ge=1)
+    """Curations of a session that may be at work at once; a turn goes without one more."""
+
+
+class Curation(BaseModel):
+    """What a turn is given beside the conversation."""
+
+    model_config = ConfigDict(frozen=True)
+
+    turn: int
+    """Number of the turn that it was made for."""
+    entries: tuple[Entry, ...] = ()
+    """What was picked, best first."""
+    rationale: str = ""
+    """Why, in a sentence."""
+    model: str = ""
+    """Who picked; empty if nobody did."""
+    candidates: int = 0
+    """Candidates that there were."""
+    prefetched: bool = False
+    """Whether an earlier turn asked for it, which did not wait until it was done."""
+    events: tuple[str, ...] = ()
+    """What went wrong, in words."""
+
+
+def weights_of(search: SearchIntent) -> dict[SourceKind, float]:
+    """How much each kind of source counts, the strongest 1; kinds that do not count are left out.
+
+    Only the relations of the planner's weights say anything: weights of .2 all round mean the same
+    as weights of .8.
+    """
+    told = search.weights.narrative * (_PAST if search.when == "past" else 1.0)
+    given: dict[SourceKind, float] = {
+        "lore": search.weights.lore,
+        "narrative": told,
+        "event": search.weights.event,
+        "topic": told,
+    }
+    most = max(given.values())
+    return {kind: weight / most for kind, weight in given.items() if weight > 0}
+
+
+def merged(
+    found: Iterable[Sequence[Candidate]], weights: Mapping[SourceKind, float], limit: int
+) -> list[Candidate]:
+    """The candidates of all sources in one row, best first.
+
+    Args:
+        found: Candidates of each source, with scores from 0 to 1 that mean the same in all.
+        weights: How much each kind counts.
+        limit: How many stay.
+    """
+    weighed = [
+        c.model_copy(update={"score": c.score * weights.get(c.kind, 0.0)})
+        for cs in found
+        for c in cs
+    ]
+    unique = {c.id: c for c in reversed(weighed)}
+    return sorted(unique.values(), key=lambda c: (-c.score, c.id))[:limit]
+
+
+def unseen(candidates: Iterable[Candidate], seen: Collection[Entry]) -> list[Candidate]:
+    """Candidates that the prompt does not show already, as they are now.
+
+    What has the id of something shown but begins otherwise has changed since, and counts as new.
+    """
+    shown: dict[str, list[str]] = {}
+    for entry in seen:
+        shown.setdefault(entry.id, []).append(one_line(entry.text))
+    return [
+        c
+        for c in candidates
+        if not any(text.startswith(c.preview.removesuffix("…")) for text in shown.get(c.id, ()))
+    ]
+
+
+def picked(ids: Iterable[str], candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """The candidates of some ids, each once, in that order; ids of nothing are passed over."""
+    known = {c.id: c for c in candidates}
+    return [known[i] for i in dict.fromkeys(ids) if i in known][:limit]
+
+
+def stand_in(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """What is taken where no selector answers: the best by score, if they are worth anything."""
+    return [c for c in candidates if c.score >= FAINT][: min(STAND_IN, limit)]
+
+
+def one_line(text: str) -> str:
+    """A text without line breaks and runs of spaces."""
+    return " ".join(text.split())
+
+
+T = TypeVar("T")
+
+_OVERLAP = 0.5
+"""Share of the terms of whichever side has fewer, from which two turns are about the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """What a turn is about."""
+
+    focus: str | None
+    """Anchor of the event in focus."""
+    terms: frozenset[str]
+    """Words to look for."""
+
+    def fits(self, other: Interest) -> bool:
+        """Whether what was found for one is of use for the other."""
+        if self.focus is not None and self.focus == other.focus:
+            return True
+        fewer = min(len(self.terms), len(other.terms))
+        return fewer > 0 and len(self.terms & other.terms) >= _OVERLAP * fewer
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the conversation: everything up to one message."""
+
+    count: int
+    """Messages up to there."""
+    head: str | None
+    """Ref of the last of them, which stands for all."""
+
+    def on(self, refs: Sequence[str]) -> bool:
+        """Whether a conversation goes on from here.
+
+        Args:
+            refs: The refs of all of its messages, in order.
+        """
+        return 0 < self.count <= len(refs) and refs[self.count - 1] == self.head
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a curation came to."""
+
+    place: Place
+    """The message that asked for it."""
+    interest: Interest
+    """What it was about."""
+    curation: Curation
+    """What was picked."""
+
+
+def serving(
+    results: Sequence[Result],
+    *,
+    turn: int,
+    interest: Interest,
+    refs: Sequence[str],
+    seen: Sequence[Entry],
+    policy: CurationPolicy,
+) -> Curation | None:
+    """The newest result of an earlier turn that is of use to this one.
+
+    Args:
+        results: What there is, in any order.
+        turn: Number of this turn.
+        interest: What it is about.
+        refs: Refs of all messages of the conversation, in order.
+        seen: Entries that the prompt shows already; a result of nothing else is of no use.
+        policy: How old a result may be.
+    """
+    shown = {(e.id, e.text) for e in seen}
+    for result in sorted(results, key=lambda r: -r.curation.turn):
+        made = result.curation
+        young = 0 < turn - made.turn <= policy.age
+        if not (young and result.place.on(refs) and result.interest.fits(interest)):
+            continue
+        fresh = tuple(e for e in made.entries if (e.id, e.text) not in shown)
+        if fresh:
+            return made.model_copy(update={"entries": fresh, "prefetched": True})
+    return None
+
+
+def kept(
+    items: Sequence[T], turn_of: Callable[[T], int], turn: int, policy: CurationPolicy
+) -> list[T]:
+    """Those of some results that are worth keeping, the newest and not too old.
+
+    Turns of the future stay: the session went back to an old checkpoint and may return.
+    """
+    young = [i for i in items if turn - turn_of(i) <= policy.age]
+    return sorted(young, key=turn_of)[-policy.kept :]
+
+
+def curated_layer(curation: Curation) -> Layer | None:
+    """The layer of a curation; None if it found nothing."""
+    if not curation.entries:
+        return None
+    return Layer(
+        kind="probabilistic",
+        entries=curation.entries,
+        rationale=curation.rationale,
+        model=curation.model,
+    )

@@ -1,0 +1,171 @@
+"""edit: change the application's document as the planner or the main model says, or say why not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import BaseModel, Field
+
+from topicloom.domain.document import Document, digest_of, native
+from topicloom.domain.edit_text import confirmation, parse_edits, refusal, tool_result
+from topicloom.domain.edits import Check, Edited, apply_edits
+from topicloom.nodes.step import (
+    Update,
+    current_plan,
+    current_session,
+    current_turn,
+    dump,
+    node,
+    open_workspace,
+)
+from topicloom.nodes.workspace import Workspaces
+from topicloom.state.channels import DomainState
+from topicloom.state.messages import calls_of, other_calls, words_of
+from topicloom.state.plan import Plan
+from topicloom.state.receipt import JournalEntry
+from topicloom.state.session import Language, Session, Turn
+from topicloom.state.stored_message import text_of
+from topicloom.storage.sessions import SessionStore
+
+EDIT_STATE = "edit_state"
+_REPAIRS = 1
+"""How often the main model may mend edits that were refused; then the user is told."""
+
+
+class EditState(BaseModel):
+    """Change the application's data, as the user wants it.
+
+    Use the anchors (`id` or `_anchor`) that the newest `<context_layer type="deterministic">`
+    shows. A path is an anchor, a dot and one field; never anything deeper. All edits of a call are
+    made, or none. Say in words what you changed.
+    """
+
+    edits: list[list[Any]] = Field(
+        description='Edits in order: ["SET", "anchor.field", value], ["INC", "anchor.field", '
+        'number], ["PUSH", "anchor of a container, or anchor.field of a list", value], '
+        '["REMOVE", "anchor, or anchor.field"]. Example: [["SET", "item_sword_01.count", 0]]'
+    )
+
+
+def edit_tool() -> BaseTool:
+    """The tool as the main model sees it. The graph itself does what it asks for."""
+
+    def never_called(edits: list[list[Any]]) -> str:
+        raise NotImplementedError("the session graph answers edit_state itself")
+
+    return StructuredTool.from_function(
+        never_called, name=EDIT_STATE, description=EditState.__doc__, args_schema=EditState
+    )
+
+
+def edit(*, workspaces: Workspaces, check: Check | None) -> Runnable[DomainState, Update]:
+    """The node that makes edits.
+
+    Args:
+        workspaces: Of this process.
+        check: The application's JSON schema.
+    """
+
+    def step(state: DomainState) -> Update:
+        session, turn = current_session(state), current_turn(state)
+        work = _Work(
+            session=session,
+            turn=turn,
+            store=open_workspace(workspaces, session).store,
+            document=state.get("document") or {},
+            check=check,
+        )
+        message = state["messages"][-1]
+        if isinstance(message, AIMessage) and calls_of(message, EDIT_STATE):
+            return work.answer(message)
+        return work.follow(current_plan(state) or Plan())
+
+    return node(step, "edit")
+
+
+@dataclass(slots=True)
+class _Work:
+    """A turn's document while it is changed."""
+
+    session: Session
+    turn: Turn
+    store: SessionStore
+    document: Document
+    check: Check | None
+    changed: bool = False
+    """Whether the document is another one than before."""
+
+    def follow(self, plan: Plan) -> Update:
+        """Make the planner's edits. If they cannot be made, the main model is asked."""
+        made = self._make(plan.edits)
+        if made.errors:
+            return dump(turn=self._rejecting(made.errors))
+        reply = plan.reply.strip() or confirmation(made.changes, self._language)
+        return self._update([AIMessage(reply)])
+
+    def answer(self, message: AIMessage) -> Update:
+        """Make the main model's edits, those of all its calls together, and say what came of it."""
+        calls = calls_of(message, EDIT_STATE)
+        made = self._make([edit for _, args in calls for edit in parse_edits(args)])
+        if made.errors:
+            self.turn = self._rejecting(made.errors)
+            self.turn = self.turn.model_copy(update={"attempts": self.turn.attempts + 1})
+        words = [words_of(message)] if text_of(message).strip() else []
+        if not other_calls(message, EDIT_STATE):
+            if self.turn.attempts > _REPAIRS and made.errors:
+                told = AIMessage(refusal(self._language))
+                return self._update([*(words or _gone(message)), told])
+            if not made.errors and words:
+                return self._update(words)
+            if not made.errors and self.turn.fast:
+                told = AIMessage(confirmation(made.changes, self._language))
+                return self._update([*_gone(message), told])
+        text = tool_result(made.changes, made.errors, self._language)
+        status: Literal["error", "success"] = "error" if made.errors else "success"
+        return self._update(
+            [
+                ToolMessage(text, name=EDIT_STATE, tool_call_id=call, status=status)
+                for call, _ in calls
+            ]
+        )
+
+    @property
+    def _language(self) -> Language:
+        return self.session.language
+
+    def _make(self, edits: Sequence[object]) -> Edited:
+        """Make edits and enter them in the journal, if all of them can be made."""
+        made = apply_edits(self.document, edits, self.check)
+        if made.errors:
+            return made
+        done = tuple(
+            tuple(native(edit, "edit")) for edit in edits if isinstance(edit, list | tuple)
+        )
+        entry = JournalEntry(
+            turn=self.session.turn + 1,
+            message=f"m{self.turn.user}",
+            edits=done,
+            before=digest_of(self.document),
+            after=digest_of(made.document),
+        )
+        self.session = self.store.add_edits(self.session, entry)
+        self.turn = self.turn.model_copy(update={"edited": (*self.turn.edited, *done)})
+        self.document, self.changed = made.document, True
+        return made
+
+    def _rejecting(self, errors: Sequence[str]) -> Turn:
+        return self.turn.model_copy(update={"rejected": (*self.turn.rejected, *errors)})
+
+    def _update(self, messages: Sequence[BaseMessage]) -> Update:
+        update = {**dump(self.session, self.turn), "messages": list(messages)}
+        return update | ({"document": self.document} if self.changed else {})
+
+
+def _gone(message: AIMessage) -> list[BaseMessage]:
+    """The removal of a message that is only a call: what is said instead takes its place."""
+    return [RemoveMessage(id=message.id)] if message.id is not None else []

@@ -1,0 +1,153 @@
+"""Events of the application's document: tasks, quests, orders, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from topicloom.domain.curation import Candidate
+from topicloom.domain.document import Document, anchor_of, label_of
+from topicloom.domain.sources import SURE_COVER, preview_of, scaled, with_keywords, word_index
+from topicloom.state.plan import SearchIntent
+
+_OVER = frozenset(
+    """
+    done complete completed finished closed resolved cancelled canceled failed abandoned archived
+    skipped rejected expired 完成 已完成 结束 已结束 关闭 已关闭 取消 已取消 失败 已失败 放弃 已放弃
+    """.split()
+)
+"""Words for the status of an event that is over."""
+
+Event = Mapping[str, Any]
+"""An object with an `id` and mostly a `status`."""
+
+
+def events_of(document: Document, key: str) -> list[Event]:
+    """The events of a document, in its order.
+
+    Args:
+        document: The document.
+        key: Its field that the events are listed under; other things there are passed over.
+    """
+    listed = document.get(key)
+    return [e for e in listed if isinstance(e, dict)] if isinstance(listed, list) else []
+
+
+def is_active(event: Event) -> bool:
+    """Whether an event goes on: it has not ended by any word that is known for that."""
+    if event.get("done") is True or event.get("completed") is True:
+        return False
+    status = event.get("status")
+    return not (isinstance(status, str) and status.strip().lower().replace(" ", "_") in _OVER)
+
+
+Direction = Literal["before", "after"]
+"""Whether an event lies before or after another."""
+
+
+def around(events: Sequence[Event], focus: str, depth: int) -> dict[str, tuple[int, Direction]]:
+    """Events before and after one, by anchor, with how many steps away they are.
+
+    A walk keeps its direction: what else comes after a predecessor is neither.
+
+    Args:
+        events: All events; links to others lead nowhere, and rings are walked once.
+        focus: Anchor of the event to begin at; it is not among the result.
+        depth: Steps at most.
+    """
+    earlier, later = _links(events)
+    found: dict[str, tuple[int, Direction]] = {}
+    walks: tuple[tuple[dict[str, set[str]], Direction], ...] = (
+        (earlier, "before"),
+        (later, "after"),
+    )
+    for links, direction in walks:
+        reached = {focus}
+        for step in range(1, depth + 1):
+            reached = {n for i in reached for n in links.get(i, ())} - found.keys() - {focus}
+            found |= dict.fromkeys(sorted(reached), (step, direction))
+    return found
+
+
+def _links(events: Sequence[Event]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """The events right before each, and right after each."""
+    known = {anchor for e in events if (anchor := anchor_of(e))}
+    earlier: dict[str, set[str]] = {i: set() for i in known}
+    later: dict[str, set[str]] = {i: set() for i in known}
+    for event in events:
+        own = anchor_of(event) or ""
+        pairs = [(i, own) for i in _ids(event.get("after"))]
+        pairs += [(own, i) for i in _ids(event.get("before"))]
+        for first, second in pairs:
+            if first in known and second in known:
+                later[first].add(second)
+                earlier[second].add(first)
+    return earlier, later
+
+
+def _ids(value: object) -> list[str]:
+    listed = value if isinstance(value, list) else [value]
+    return [str(i) for i in listed if isinstance(i, str | int) and not isinstance(i, bool)]
+
+
+_DEPTH = 2
+"""Steps from the focus that are walked."""
+_NEAR = (1.0, 0.6)
+"""Worth of an event by its steps from the focus."""
+
+
+class EventSource:
+    """Searches events: neighbours of the focus, and others by their words (spec 004, 6.2).
+
+    Active events are in the skeleton already, and are only walked through here.
+    """
+
+    def __init__(self, events: Sequence[Event], focus: str | None) -> None:
+        """Args:
+        events: All events of the document.
+        focus: Anchor of the event that the turn is about.
+        """
+        self._all = events
+        self._focus = focus
+        over = [(anchor_of(e), e) for e in events if not is_active(e)]
+        self._events = {anchor: e for anchor, e in over if anchor and anchor != focus}
+
+    def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
+        """The events that fit best; see `Source.search`."""
+        if not self._events:
+            return []
+        near = around(self._all, self._focus, _DEPTH) if self._focus else {}
+        index = word_index(tuple((label_of(e), _text(e)) for e in self._events.values()))
+        words, cover = index.scores(with_keywords(query, intent))
+        scores = dict(zip(self._events, scaled(words, cover / SURE_COVER), strict=True))
+        for anchor, (steps, _) in near.items():
+            if anchor in scores:
+                scores[anchor] = max(scores[anchor], _NEAR[steps - 1])
+        best = sorted((a for a in scores if scores[a] > 0), key=lambda a: -scores[a])[:limit]
+        return [
+            Candidate(
+                id=f"event_{anchor}",
+                kind="event",
+                title=label_of(self._events[anchor]),
+                preview=preview_of(_text(self._events[anchor])),
+                score=float(scores[anchor]),
+                tags=(near[anchor][1],) if anchor in near else (),
+            )
+            for anchor in best
+        ]
+
+    def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
+        """Whole events, a line a field; see `Source.fetch`."""
+        return {f"event_{a}": _text(e) for a, e in self._events.items() if f"event_{a}" in ids}
+
+
+def _text(event: Event) -> str:
+    return "\n".join(f"{key}: {_said(value)}" for key, value in event.items() if key != "_anchor")
+
+
+def _said(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_said(inner)}" for key, inner in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_said, value))
+    return str(value)

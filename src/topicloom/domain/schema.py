@@ -1,0 +1,71 @@
+"""Checking the document against the application's JSON schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+import jsonschema
+import referencing
+from jsonschema.validators import validator_for
+from referencing.exceptions import Unresolvable
+
+from topicloom.domain.document import Document, anchor_of, taken
+from topicloom.domain.edits import Check
+from topicloom.errors import ConfigurationError, InputError
+
+_TOLD = 3
+"""Faults that are told at once."""
+_LONGEST = 240
+"""Characters of a fault."""
+
+
+def checker(schema: Mapping[str, Any]) -> Check:
+    """What says what a schema has against a document.
+
+    Raises:
+        ConfigurationError: If it is no JSON schema. Whoever calls the checker gets one if the
+            schema refers to something that is not in it: nothing is fetched.
+    """
+    rules = dict(schema)
+    kind = validator_for(rules, default=jsonschema.Draft202012Validator)
+    try:
+        kind.check_schema(rules)
+    except jsonschema.SchemaError as error:
+        raise ConfigurationError(f"domain.schema is no JSON schema: {error.message}") from error
+    validator = kind(rules, registry=referencing.Registry())
+
+    def check(document: Document) -> list[str]:
+        try:
+            errors = list(islice(validator.iter_errors(document), _TOLD))
+        except Unresolvable as error:
+            raise ConfigurationError(f"domain.schema refers to what it has not: {error}") from error
+        return [_told(document, e.absolute_path, e.message) for e in errors]
+
+    return check
+
+
+def admitted(value: object, check: Check | None) -> Document:
+    """A document as it came from outside, as a copy that fits the schema.
+
+    Raises:
+        InputError: If it cannot be used; names the path.
+    """
+    document = taken(value)
+    faults = check(document) if check else []
+    if faults:
+        raise InputError(f"the document does not fit the schema: {'; '.join(faults)}")
+    return document
+
+
+def _told(document: Document, path: Iterable[str | int], message: str) -> str:
+    """A fault under the flat path of where it is, as edits name it."""
+    value: Any = document
+    named: list[str] = []
+    for step in path:
+        value = value[step]
+        own = anchor_of(value) if isinstance(value, dict) else None
+        named = [own] if own else [*named, str(step)]
+    text = message if len(message) <= _LONGEST else message[:_LONGEST] + "..."
+    return f"{'.'.join(named) or 'document'}: {text}"

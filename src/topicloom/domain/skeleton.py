@@ -1,0 +1,256 @@
+"""The skeleton: the document, its active events and the goal as text (spec 004, section 5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import (
+    BaseLoader,
+    ChoiceLoader,
+    DictLoader,
+    FileSystemLoader,
+    StrictUndefined,
+    TemplateError,
+    TemplateSyntaxError,
+    pass_context,
+)
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from langchain_core.runnables import Runnable
+from markupsafe import Markup
+
+from topicloom.context.notes import layer_text
+from topicloom.context.window import MainWindow
+from topicloom.domain.document import Document, anchor_of, made_anchors
+from topicloom.domain.domain import Domain
+from topicloom.domain.events import events_of, is_active
+from topicloom.domain.yaml_text import yaml_text
+from topicloom.errors import ConfigurationError
+from topicloom.nodes.step import (
+    Update,
+    current_plan,
+    current_session,
+    current_turn,
+    dumped,
+    node,
+    open_workspace,
+)
+from topicloom.nodes.workspace import Workspaces
+from topicloom.state.channels import DomainState
+from topicloom.state.layers import Layer
+from topicloom.state.plan import Plan
+from topicloom.state.receipt import Call
+from topicloom.state.session import Session, Turn
+from topicloom.storage.sessions import SessionStore
+
+DEFAULT = "default"
+"""The template that is always there."""
+_SUFFIX = ".jinja"
+_OURS = f"topicloom/{DEFAULT}{_SUFFIX}"
+"""The template that ships, for templates that extend it."""
+_FAULTS = (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
+"""What a template may raise: it is code of the application's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A skeleton as text."""
+
+    text: str
+    """Its elements, one after another; without the frame."""
+    fault: str = ""
+    """Why the template that was asked for could not be used."""
+
+
+class Skeletons:
+    """Renders skeletons by Jinja2 templates.
+
+    A template sees `document`; `status`, which is the document without its events; `events`, the
+    active ones; `goal`, `focus` and `plan`. Values are escaped, and `yaml` writes data with its
+    anchors. Nothing in a document can get out of the element that it stands in.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        """Args:
+        domain: Says where the application's own templates are.
+
+        Raises:
+            ConfigurationError: If the folder is not there, or a template cannot be compiled.
+        """
+        self._events = domain.events
+        self._environment = ImmutableSandboxedEnvironment(
+            loader=_loader(domain.templates),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        self._environment.filters["yaml"] = _yaml
+        names = self._environment.list_templates(extensions=[_SUFFIX[1:]])
+        self.names = tuple(n.removesuffix(_SUFFIX) for n in names if n != _OURS)
+        """Names of the templates."""
+        for name in names:
+            self._compile(name)
+
+    def render(self, document: Document, plan: Plan) -> Rendered:
+        """The skeleton of a document; an empty text for an empty document without a goal.
+
+        A template of the application that fails is replaced by the one that ships.
+        """
+        if not document and not plan.goal:
+            return Rendered("")
+        values = self._values(document, plan)
+        name = plan.template if plan.template in self.names else DEFAULT
+        try:
+            return Rendered(self._filled(f"{name}{_SUFFIX}", values))
+        except _FAULTS as error:
+            fault = f"template {name!r} failed, {DEFAULT!r} was used: {error}"
+            return Rendered(self._filled(_OURS, values), fault)
+
+    def _filled(self, name: str, values: Mapping[str, Any]) -> str:
+        return self._environment.get_template(name).render(values).strip()
+
+    def _values(self, document: Document, plan: Plan) -> dict[str, Any]:
+        events = events_of(document, self._events)
+        return {
+            "document": document,
+            "status": {k: v for k, v in document.items() if k != self._events},
+            "events": [e for e in events if is_active(e)],
+            "goal": plan.goal,
+            "focus": next((e for e in events if anchor_of(e) == plan.focus), None),
+            "plan": plan.model_dump(mode="json"),
+            "anchors": made_anchors(document),
+        }
+
+    def _compile(self, name: str) -> None:
+        try:
+            self._environment.get_template(name)
+        except TemplateSyntaxError as error:
+            raise ConfigurationError(
+                f"domain.templates: {error.name}, line {error.lineno}: {error.message}"
+            ) from error
+
+
+def _loader(folder: str | Path | None) -> BaseLoader:
+    ours = (files("topicloom") / "templates" / f"{DEFAULT}{_SUFFIX}").read_text("utf-8")
+    shipped = DictLoader({f"{DEFAULT}{_SUFFIX}": ours, _OURS: ours})
+    if folder is None:
+        return shipped
+    if not Path(folder).is_dir():
+        raise ConfigurationError(f"domain.templates: there is no folder {str(folder)!r}")
+    return ChoiceLoader([FileSystemLoader(folder), shipped])
+
+
+@pass_context
+def _yaml(context: Context, value: object) -> Markup:
+    """The filter `yaml`: what it writes needs no further escaping."""
+    return Markup(yaml_text(value, context.get("anchors", {})))
+
+
+@dataclass(frozen=True, slots=True)
+class SkeletonDesk:
+    """Knows what the prompt shows of the document, and what it has to be told."""
+
+    skeletons: Skeletons
+    window: MainWindow
+
+    def rendered(self, state: Mapping[str, Any]) -> Rendered:
+        """The skeleton as it is now, whole."""
+        plan = current_plan(state) or Plan()
+        return self.skeletons.render(state.get("document") or {}, plan)
+
+    def due(self, text: str, store: SessionStore, session: Session, turn: Turn) -> Layer | None:
+        """What has to be said of a skeleton; None if the prompt shows it all."""
+        notes = store.notes(session)
+        if self.window.layout.order == "spec":
+            # That order shows the notes of the turn and no others.
+            notes = [n for n in notes if n.after == turn.user]
+        return skeleton_layer(text, [(n.after, layer) for n in notes for layer in n.layers])
+
+    def expected(
+        self, state: Mapping[str, Any], store: SessionStore, session: Session, turn: Turn
+    ) -> tuple[int, int]:
+        """Tokens that the skeleton adds to the prompt of this turn, and that it has whole."""
+        text = self.rendered(state).text
+        layer, whole = self.due(text, store, session, turn), Layer(kind="deterministic", text=text)
+        count = self.window.counter.text
+        return count(layer_text(layer)) if layer else 0, count(layer_text(whole)) if text else 0
+
+
+def skeleton(*, workspaces: Workspaces, desk: SkeletonDesk) -> Runnable[DomainState, Update]:
+    """The node that hands the skeleton in for the note of the turn."""
+
+    def step(state: DomainState) -> Update:
+        session, turn = current_session(state), current_turn(state)
+        store = open_workspace(workspaces, session).store
+        rendered = desk.rendered(state)
+        layer = desk.due(rendered.text, store, session, turn)
+        update: Update = {}
+        if layer is not None:
+            update["layers"] = [layer.model_dump(mode="json", exclude_defaults=True)]
+        if rendered.fault:
+            update["calls"] = dumped([Call(role="skeleton", failure=rendered.fault)])
+        return update
+
+    return node(step, "skeleton")
+
+
+_OPENING = re.compile(r"^<([A-Za-z_][\w-]*)(?: [^<>]*)?>$", re.MULTILINE)
+
+
+def skeleton_layer(text: str, shown: Sequence[tuple[int, Layer]]) -> Layer | None:
+    """What has to be said so that the prompt shows a skeleton; None if it does already.
+
+    Args:
+        text: The skeleton as it is now.
+        shown: The layers in view, oldest first, each with the number of the message that it stands
+            behind.
+    """
+    behind = [(after, layer) for after, layer in shown if layer.kind == "deterministic"]
+    if not behind:
+        return Layer(kind="deterministic", text=text) if text else None
+    known: dict[str, str] = {}
+    for _, layer in behind:
+        known = (known if layer.since else {}) | elements_of(layer.text)
+    now = elements_of(text)
+    changed = [element for name, element in now.items() if known.get(name) != element]
+    # An element that is not there any more is shown empty.
+    gone = [_empty(name) for name in known if name not in now and known[name] != _empty(name)]
+    if not changed and not gone:
+        return None
+    if len(changed) == len(now):
+        return Layer(kind="deterministic", text=text)
+    since = f"m{behind[-1][0]}"
+    return Layer(kind="deterministic", text="\n".join([*changed, *gone]), since=since)
+
+
+def elements_of(text: str) -> dict[str, str]:
+    """The elements of a skeleton by name, and what stands outside of them under "".
+
+    An element begins and ends with a tag that has a line to itself. No text of a document looks
+    like one, because `<` is escaped in all of them.
+    """
+    found: dict[str, str] = {}
+    outside: list[str] = []
+    at = 0
+    while (opening := _OPENING.search(text, at)) is not None:
+        name = opening[1]
+        closing = re.compile(rf"^</{re.escape(name)}>$", re.MULTILINE).search(text, opening.end())
+        end = closing.end() if closing else opening.end()
+        if closing is not None:
+            element = text[opening.start() : end]
+            found[name] = f"{found[name]}\n{element}" if name in found else element
+        outside.append(text[at : opening.start() if closing else end])
+        at = end
+    rest = "".join([*outside, text[at:]]).strip()
+    return found | ({"": rest} if rest else {})
+
+
+def _empty(name: str) -> str:
+    return f"<{name}>\n</{name}>" if name else ""

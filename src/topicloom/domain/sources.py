@@ -1,0 +1,221 @@
+"""What a source of candidates has to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from topicloom.background import uninterrupted
+from topicloom.domain.curation import PREVIEW_TOKENS, Candidate, one_line
+from topicloom.index.bm25 import LexicalIndex
+from topicloom.index.ranking import Floats
+from topicloom.index.session_index import Hits
+from topicloom.state.plan import SearchIntent
+from topicloom.state.recall import number_of
+from topicloom.state.script import CJK_RUN
+from topicloom.state.stored_message import Record
+from topicloom.state.topics import Topic
+
+SURE_COVER = 0.6
+"""Share of the query's words from which something was found for sure."""
+
+
+class Source(Protocol):
+    """Finds candidates of one kind for one turn. Safe to use from a thread of its own.
+
+    A source is a view of the session as it was when its turn began: what is said meanwhile does
+    not change what it finds. It may raise whatever its store raises, which costs the turn no more
+    than this source.
+    """
+
+    def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
+        """The best candidates, best first.
+
+        Args:
+            query: What to answer.
+            intent: What the planner wants looked for; its weights are not applied here.
+            limit: Candidates at most.
+
+        Returns:
+            Scores go from 0 to 1 and mean the same in every source: 1 is the best of a source that
+            found what was asked for, 0 is no better than anything else in it.
+        """
+        ...
+
+    def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
+        """Full texts by id, of candidates that the last search gave; others are passed over."""
+        ...
+
+
+def with_keywords(query: str, intent: SearchIntent) -> str:
+    """The query with those of the planner's keywords that it does not say itself."""
+    said = query.casefold()
+    missing = [k for k in dict.fromkeys(intent.keywords) if k.casefold() not in said]
+    return " ".join([query, *missing])
+
+
+def scaled(scores: Floats, sure: float) -> Floats:
+    """Scores [n] of one source as shares of its best, 0 to 1.
+
+    The scores of two sources have no scale in common, but the best of each is what it found, and
+    what it found is as sure as the query's words and meaning are covered by it. So 1 stands for
+    "found", and a source in which nothing fits stays low as a whole.
+
+    Args:
+        scores: At least one, the best over 0; over 0 is better than most of the source.
+        sure: How sure it is that something was found, 0 to 1.
+    """
+    sure = min(1.0, max(0.0, sure))
+    if float(np.ptp(scores)) < 1e-9:
+        # One alone, or none better than another.
+        return np.full(len(scores), sure)
+    shares: Floats = np.clip(scores / float(scores.max()), 0.0, 1.0) * sure
+    return shares
+
+
+@lru_cache(maxsize=16)
+def word_index(texts: tuple[tuple[str, str], ...]) -> LexicalIndex:
+    """A lexical index over labels and texts. The last few are kept: turn by turn they are equal."""
+    index = LexicalIndex()
+    for label, text in texts:
+        index.add(label, text)
+    return index
+
+
+def preview_of(text: str) -> str:
+    """The beginning of a text in one line, as a selector is shown it."""
+    whole = one_line(text[: 8 * PREVIEW_TOKENS])
+    preview = begun(whole, PREVIEW_TOKENS)
+    return preview if preview != whole or len(text) <= 8 * PREVIEW_TOKENS else f"{whole}…"
+
+
+def begun(text: str, tokens: int) -> str:
+    """The beginning of a text, an ellipsis at its end if there is more.
+
+    Args:
+        text: Any text.
+        tokens: Its length at most; a token is a CJK character or four others.
+    """
+    left = 4 * tokens
+    for place, character in enumerate(text):
+        left -= 4 if CJK_RUN.match(character) else 1
+        if left < 0:
+            return text[:place].rstrip() + "…"
+    return text
+
+
+_OLDEST = 0.5
+"""What the oldest is worth against the newest, all else equal."""
+
+
+class NarrativeSource:
+    """Searches summaries by recency-weighted words (spec 004, 6.2)."""
+
+    def __init__(self, topics: Sequence[Topic]) -> None:
+        """Args:
+        topics: Topics that nobody reads in this turn, archived ones among them.
+        """
+        self._topics = [t for t in topics if _told(t)]
+
+    def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
+        """The summaries that fit best; see `Source.search`."""
+        if not self._topics:
+            return []
+        index = word_index(tuple((t.name, _told(t)) for t in self._topics))
+        words, cover = index.scores(with_keywords(query, intent))
+        newest = np.array([t.newest for t in self._topics], dtype=float)
+        age = 1 - newest / max(1.0, float(newest.max()))
+        scores = scaled(words * (1 - (1 - _OLDEST) * age), cover / SURE_COVER)
+        best = np.argsort(-scores, kind="stable")[:limit]
+        return [self._candidate(int(row), float(scores[row])) for row in best if scores[row] > 0]
+
+    def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
+        """Whole summaries; see `Source.fetch`."""
+        return {_id(t): _told(t) for t in self._topics if _id(t) in ids}
+
+    def _candidate(self, row: int, score: float) -> Candidate:
+        topic = self._topics[row]
+        return Candidate(
+            id=_id(topic),
+            kind="narrative",
+            title=topic.name,
+            preview=preview_of(_told(topic)),
+            score=score,
+            tags=("archived",) if topic.status == "archived" else (),
+        )
+
+
+def _id(topic: Topic) -> str:
+    return f"narrative_{topic.id}"
+
+
+def _told(topic: Topic) -> str:
+    return topic.summary or topic.brief
+
+
+_TOPICS = 8
+"""Topics that are looked into."""
+_QUOTES = 3
+"""Messages of a topic that are shown."""
+
+
+class TopicSource:
+    """Searches topics by the index's own relevance, and quotes the messages that it is due to."""
+
+    def __init__(
+        self,
+        topics: Sequence[Topic],
+        search: Callable[[str], Hits],
+        records: Callable[[Topic], Sequence[Record]],
+        shown: Collection[str],
+    ) -> None:
+        """Args:
+        topics: Topics that nobody reads in this turn.
+        search: Asks the index.
+        records: Gives the messages of a topic.
+        shown: Short ids of messages that the prompt shows already.
+        """
+        self._topics = {t.id: t for t in topics}
+        self._search = search
+        self._records = records
+        self._shown = shown
+        self._texts: dict[str, str] = {}
+
+    def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
+        """The topics that fit best; see `Source.search`."""
+        if not self._topics:
+            return []
+        with uninterrupted():
+            hits = self._search(with_keywords(query, intent))
+        ranked = sorted(
+            (t for t in hits.topics if t in self._topics), key=lambda t: -hits.topics[t]
+        )
+        self._texts = {
+            f"topic_{t}": text
+            for t in ranked[: min(limit, _TOPICS)]
+            if (text := self._quoted(self._topics[t], hits.weights))
+        }
+        return [
+            Candidate(
+                id=name,
+                kind="topic",
+                title=self._topics[name.removeprefix("topic_")].name,
+                preview=preview_of(text),
+                score=hits.topics[name.removeprefix("topic_")],
+            )
+            for name, text in self._texts.items()
+        ]
+
+    def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
+        """The best messages of topics; see `Source.fetch`."""
+        return {i: self._texts[i] for i in ids if i in self._texts}
+
+    def _quoted(self, topic: Topic, weights: Mapping[str, float]) -> str:
+        """The best messages of a topic, in conversation order; empty if all are shown."""
+        found = [r for r in self._records(topic) if r.id in weights and r.id not in self._shown]
+        best = sorted(found, key=lambda r: -weights[r.id])[:_QUOTES]
+        best.sort(key=lambda r: number_of(r.id))
+        return "\n".join(f"[{r.id}] {r.line}" for r in best)

@@ -1,1 +1,0 @@
-"""Where a curation finds its candidates: lore, narrative, events and topics (spec 004, 6.2)."""

@@ -1,0 +1,127 @@
+"""Reflection made of the parts that a session graph has: by a scheduler beside it, or once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Required, TypedDict, Unpack
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.store.base import BaseStore
+
+from topicloom.reflection.due import Reason, ReflectionPolicy, Standing, due
+from topicloom.reflection.reflect import Reflecting, Reflection
+from topicloom.reflection.scheduler import ReflectionScheduler
+from topicloom.reflection.sessions import StoredSessions
+from topicloom.reflection.store import ReflectionStore
+from topicloom.roles.registry import Roles
+from topicloom.storage.base import Storage
+
+
+class ReflectionOptions(TypedDict, total=False):
+    """What reflection needs of a graph, and what may be told to it."""
+
+    checkpointer: Required[BaseCheckpointSaver[Any]]
+    """The one that the graph was compiled with."""
+    storage: Required[Storage]
+    """The one that the graph was built with, or another over the same place."""
+    store: Required[BaseStore]
+    """Keeps facts, marks and leases; may be shared by many processes and machines."""
+    roles: Required[Roles]
+    """Find facts and write briefs."""
+    policy: ReflectionPolicy
+    """When sessions are due; the defaults if not given."""
+    clock: Callable[[], datetime]
+    """Tells the time, with its zone; the system's if not given."""
+    external: Callable[[str], object]
+    """The application's own `chat_records` of a session, None for the transcript."""
+
+
+def reflect_beside(
+    *, only: Collection[str] | None = None, **options: Unpack[ReflectionOptions]
+) -> ReflectionScheduler:
+    """A scheduler that reflects upon the sessions of a graph; it has still to be started.
+
+    Args:
+        only: The sessions that it looks after; all of the storage if not given.
+        options: See `ReflectionOptions`.
+    """
+    sessions, reflecting = _parts(options, only)
+    return ReflectionScheduler(sessions, reflecting, _policy(options), _clock(options))
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """What came of a session that was looked at once."""
+
+    standing: Standing
+    """Where it stood before."""
+    reason: Reason | None
+    """Why it was due; None if it was not."""
+    reflections: tuple[Reflection, ...]
+    """What was done, in order: one reflection reads only so many messages."""
+
+
+def reflect_once(
+    session: str, *, force: bool = False, **options: Unpack[ReflectionOptions]
+) -> Once:
+    """Reflect upon a session in the calling thread if it is due.
+
+    Args:
+        session: The thread.
+        force: Whether to read what is pending though it is not due.
+        options: See `ReflectionOptions`.
+
+    Raises:
+        SessionBusyError: Another reflects upon it just now.
+        UnusableAnswerError: The reflector and its stand-in both failed.
+        StorageError: What is stored cannot be read.
+    """
+    policy, clock = _policy(options), _clock(options)
+    sessions, reflecting = _parts(options, [session])
+    now = clock().timestamp()
+    with sessions.kept.held(session, now, policy):
+        standing = replace(sessions.standing(session), processing=None)
+        reason = due(standing, now, policy)
+        found: list[Reflection] = []
+        while force or reason:
+            done = reflecting.run(session)
+            if not done.read:
+                break
+            found.append(done)
+        return Once(standing, reason, tuple(found))
+
+
+def _parts(
+    options: ReflectionOptions, only: Collection[str] | None
+) -> tuple[StoredSessions, Reflecting]:
+    policy, clock = _policy(options), _clock(options)
+
+    def seconds() -> float:
+        return clock().timestamp()
+
+    sessions = StoredSessions(
+        checkpointer=options["checkpointer"],
+        storage=options["storage"],
+        kept=ReflectionStore(options["store"]),
+        policy=policy,
+        clock=seconds,
+        only=only,
+    )
+    reflecting = Reflecting(
+        sessions, options["roles"], policy=policy, clock=seconds, external=options.get("external")
+    )
+    return sessions, reflecting
+
+
+def _policy(options: ReflectionOptions) -> ReflectionPolicy:
+    return options.get("policy") or ReflectionPolicy()
+
+
+def _clock(options: ReflectionOptions) -> Callable[[], datetime]:
+    return options.get("clock") or _system_clock
+
+
+def _system_clock() -> datetime:
+    return datetime.now().astimezone()

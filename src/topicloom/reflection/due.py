@@ -1,0 +1,158 @@
+"""When a session is reflected upon: a state machine whose clock is a value.
+
+All times are seconds since the epoch. A clock may be set back: a time in the future is then
+taken for as far away as one in the past, so that nothing waits longer than it should for long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Reason = Literal["count", "silence"]
+"""What made a reflection due: enough rounds, or nothing new for long enough."""
+
+_MARKS = 16
+"""Marks that are kept: so many branches of a forked session do not begin again."""
+_LONGEST_WAIT = 6
+"""Failures in a row after which the wait no longer doubles."""
+
+
+class ReflectionPolicy(BaseModel):
+    """When sessions are reflected upon (spec 002, 6)."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    turns: int = Field(6, ge=1)
+    """User rounds without reflection that trigger one at once."""
+    idle_seconds: float = Field(600.0, gt=0)
+    """Seconds of silence that trigger one if anything is pending."""
+    tick_seconds: float = Field(600.0, gt=0)
+    """Seconds between two looks at all sessions."""
+    lease_seconds: float = Field(900.0, gt=0)
+    """Seconds that a reflection may take; after that, its `processing` mark counts no more."""
+    messages: int = Field(200, ge=1)
+    """Messages that one reflection reads, in whole rounds; what is left is read by the next."""
+    at_once: int = Field(4, ge=1)
+    """Sessions that one process reflects upon at a time."""
+
+
+class Mark(BaseModel):
+    """How far a session was reflected upon."""
+
+    model_config = ConfigDict(frozen=True)
+
+    upto: int
+    """Number of the last message."""
+    ref: str
+    """Its ref in the transcript, which tells branches of a forked session apart."""
+
+
+class Progress(BaseModel):
+    """What is kept of a session's reflections."""
+
+    model_config = ConfigDict(frozen=True)
+
+    marks: tuple[Mark, ...] = ()
+    """The newest marks, newest last."""
+    failures: int = 0
+    """Reflections that failed since the last that did not."""
+    failed_at: float | None = None
+    """When the last of them failed."""
+
+    def upto(self, refs: Sequence[str]) -> int:
+        """Number of the last message that was reflected upon on this branch; 0 for none.
+
+        Args:
+            refs: Refs of the transcript, in order.
+        """
+        here = (m.upto for m in self.marks if m.upto <= len(refs) and refs[m.upto - 1] == m.ref)
+        return max(here, default=0)
+
+
+NOTHING_YET = Progress()
+"""A session that was never reflected upon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a session stands, derived from its checkpoint and what is kept of its reflections."""
+
+    session: str
+    """The thread."""
+    pending: int
+    """User rounds since the last message that was reflected upon."""
+    last_at: float | None
+    """When the newest message was said; None where nobody can tell."""
+    progress: Progress = NOTHING_YET
+    """What is kept of its reflections."""
+    processing: float | None = None
+    """When a reflection began that has not ended, be it in another process."""
+
+
+def due(standing: Standing, now: float, policy: ReflectionPolicy) -> Reason | None:
+    """Why a session is due now; None if it is not (spec 002, 6).
+
+    A session that is being processed is not due, nor is one without pending rounds, nor one
+    whose last reflection failed a short while ago.
+
+    Args:
+        standing: Where the session stands.
+        now: The time.
+        policy: Thresholds.
+    """
+    if standing.pending <= 0 or _held(standing, now, policy) or _waits(standing, now, policy):
+        return None
+    if standing.pending >= policy.turns:
+        return "count"
+    return None if _within(standing.last_at, now, policy.idle_seconds) else "silence"
+
+
+def begin(standing: Standing, now: float) -> Standing:
+    """The session with its `processing` mark."""
+    return replace(standing, processing=now)
+
+
+def done(standing: Standing, mark: Mark | None) -> Standing:
+    """The session after a reflection that reached `mark`; None if there was nothing to read."""
+    progress = standing.progress
+    marks = progress.marks
+    if mark is not None:
+        marks = (*(m for m in marks if m != mark), mark)[-_MARKS:]
+    return replace(standing, pending=0, processing=None, progress=Progress(marks=marks))
+
+
+def failed(standing: Standing, now: float) -> Standing:
+    """The session after a reflection that failed: everything is still pending."""
+    progress = standing.progress
+    again = {"failures": progress.failures + 1, "failed_at": now}
+    return replace(standing, processing=None, progress=progress.model_copy(update=again))
+
+
+def lasts(since: float | None, now: float, policy: ReflectionPolicy) -> bool:
+    """Whether a `processing` mark still counts: a crash must not block a session for ever."""
+    return _within(since, now, policy.lease_seconds)
+
+
+def _held(standing: Standing, now: float, policy: ReflectionPolicy) -> bool:
+    return lasts(standing.processing, now, policy)
+
+
+def _waits(standing: Standing, now: float, policy: ReflectionPolicy) -> bool:
+    """Whether it is too early to try again: after 1, 2, 4, ... ticks, up to 64.
+
+    Half a tick less than that, because a failure is noted after its tick began.
+    """
+    failures = min(standing.progress.failures, _LONGEST_WAIT + 1)
+    if failures <= 0:
+        return False
+    ticks = 2 ** (failures - 1) - 0.5
+    return _within(standing.progress.failed_at, now, ticks * policy.tick_seconds)
+
+
+def _within(then: float | None, now: float, seconds: float) -> bool:
+    """Whether two times are less than so many seconds apart, whichever is the earlier."""
+    return then is not None and abs(now - then) < seconds

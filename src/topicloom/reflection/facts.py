@@ -1,0 +1,118 @@
+"""Durable facts about the user, each with the messages that it rests on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from topicloom.state.stored_message import seconds_of
+
+_MESSAGES = 16
+"""Newest messages that are named of those that a fact rests on."""
+_REPLACED = 64
+"""Newest facts that are named of those that a fact took the place of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A fact as a reflector says it: nothing is checked yet."""
+
+    text: str
+    """A sentence."""
+    messages: tuple[str, ...]
+    """Short ids of the messages that it rests on."""
+    supersedes: tuple[str, ...] = ()
+    """Keys of known facts that hold no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact as it is kept."""
+
+    text: str
+    """A sentence."""
+    messages: tuple[str, ...]
+    """Ids of the messages that it rests on, in order of mention."""
+    at: str
+    """When the newest of them was said, ISO 8601."""
+    replaces: tuple[str, ...] = ()
+    """Keys of the facts that it took the place of: they may not come back with old messages."""
+
+    @property
+    def key(self) -> str:
+        """24 hex digits, the same for texts that differ in case, spaces and a full stop only."""
+        said = " ".join(self.text.casefold().split()).rstrip(".!。！ ").encode("utf-8", "replace")
+        return hashlib.sha256(said).hexdigest()[:24]
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The fact as JSON data for a store."""
+        value = {"fact": self.text, "messages": list(self.messages), "at": self.at}
+        return value | ({"replaces": list(self.replaces)} if self.replaces else {})
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Fact | None:
+        """The fact in a store's value; None if it holds none, as after an edit by hand."""
+        text, at = value.get("fact"), value.get("at")
+        messages, replaces = value.get("messages"), value.get("replaces", [])
+        lists = isinstance(messages, list) and isinstance(replaces, list)
+        if not (isinstance(text, str) and isinstance(at, str) and lists):
+            return None
+        return cls(text, tuple(map(str, messages or ())), at, tuple(map(str, replaces)))
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a reflection changes in a session's facts."""
+
+    written: tuple[Fact, ...] = ()
+    """New facts, and known ones that rest on more messages now."""
+    retired: tuple[str, ...] = ()
+    """Keys of known facts whose place others took."""
+    outdated: int = 0
+    """Facts left out because a newer one had taken their place already."""
+
+
+def changes(said: Sequence[tuple[Fact, Sequence[str]]], known: Mapping[str, Fact]) -> Changes:
+    """What becomes of the known facts.
+
+    Doing it twice changes nothing the second time: a fact that is known keeps its key, and one
+    that was replaced comes back only with a message that is newer than what replaced it.
+
+    Args:
+        said: New facts in order, each with the keys of those that it takes the place of.
+        known: Facts by key.
+    """
+    facts, outdated = dict(known), 0
+    for fact, supersedes in said:
+        if any(fact.key in f.replaces and not _later(fact, f) for f in facts.values()):
+            outdated += 1
+            continue
+        gone = [k for k in dict.fromkeys(supersedes) if _gives_way(facts.get(k), fact)]
+        before = facts.get(fact.key)
+        fact = fact if before is None else _both(before, fact)
+        # Whoever gives way leaves its own predecessors to its successor.
+        inherited = [k for key in gone for k in (*facts.pop(key).replaces, key)]
+        replaced = dict.fromkeys(k for k in (*fact.replaces, *inherited) if k != fact.key)
+        facts[fact.key] = replace(fact, replaces=tuple(replaced)[-_REPLACED:])
+    written = tuple(fact for key, fact in facts.items() if known.get(key) != fact)
+    return Changes(written, tuple(key for key in known if key not in facts), outdated)
+
+
+def _both(before: Fact, after: Fact) -> Fact:
+    """One fact that was said twice; its first words stay."""
+    messages = tuple(dict.fromkeys((*before.messages, *after.messages)))[-_MESSAGES:]
+    at = after.at if _later(after, before) else before.at
+    return replace(before, messages=messages, at=at)
+
+
+def _gives_way(old: Fact | None, new: Fact) -> bool:
+    return old is not None and old.key != new.key and not _later(old, new)
+
+
+def _later(one: Fact, other: Fact) -> bool:
+    """Whether one was said after another; False where their times cannot be compared."""
+    first, second = seconds_of(one.at), seconds_of(other.at)
+    return first is not None and second is not None and first > second

@@ -1,0 +1,222 @@
+"""What reflection keeps in a LangGraph store: facts, progress, briefs to apply, leases.
+
+    (<prefix>, <session>, facts)   key of the fact -> {"fact", "messages", "at"}
+    (<prefix>, %reflected)         session -> how far it was reflected upon
+    (<prefix>, %briefs)            session -> briefs for the graph to take in
+    (<prefix>, %reflecting)        session/owner -> since when
+
+The first is for the application to read and search; the others are our own. Stores have no
+compare-and-set, so a lease is taken by raising a flag and looking for other flags: of two who
+do so at once at least one sees the other, and gives way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import RLock
+from typing import Any
+from uuid import uuid4
+from weakref import WeakKeyDictionary
+
+from langgraph.store.base import BaseStore, PutOp
+from pydantic import ValidationError
+
+from topicloom.errors import SessionBusyError
+from topicloom.reflection.due import Progress, ReflectionPolicy, lasts
+from topicloom.reflection.facts import Changes, Fact
+from topicloom.state.briefs import BriefUpdate
+from topicloom.storage.store_items import Namespace, items_at, items_in, label, put_items
+
+_LOOKS = 3
+"""How often whoever goes first looks whether the others have given way."""
+
+_locks: WeakKeyDictionary[BaseStore, RLock] = WeakKeyDictionary()
+"""One lock a store: the memory store may not be searched while it is written to."""
+
+
+class ReflectionStore:
+    """What reflection keeps, of all sessions. Safe to use from several threads and processes."""
+
+    def __init__(
+        self,
+        store: BaseStore,
+        *,
+        prefix: Namespace = ("topicloom",),
+        pause: float = 0.02,
+    ) -> None:
+        """Args:
+        store: A store that is set up.
+        prefix: Namespace that everything is put under; `StoreStorage` may share it.
+        pause: Seconds between two looks at who else wants a lease.
+        """
+        self._store = store
+        self._prefix = prefix
+        self._pause = pause
+        self._lock = _locks.setdefault(store, RLock())
+
+    def facts_namespace(self, session: str) -> Namespace:
+        """Where the facts of a session stand: `("topicloom", <session>, "facts")`."""
+        return (*self._prefix, label(session), "facts")
+
+    def facts(self, session: str) -> dict[str, Fact]:
+        """Facts of a session by key, those that were said first in front.
+
+        Items that hold no fact, as after an edit by hand, are passed over.
+        """
+        with self._lock:
+            items = list(items_in(self._store, self.facts_namespace(session)))
+        read = {item.key: Fact.of(item.value) for item in items}
+        found = {key: fact for key, fact in read.items() if fact is not None}
+        return dict(sorted(found.items(), key=lambda pair: (pair[1].at, pair[0])))
+
+    def change_facts(self, session: str, changes: Changes) -> None:
+        """Write new facts and take away those whose place they took.
+
+        Facts are indexed for search where the store does so, and do not expire.
+        """
+        namespace = self.facts_namespace(session)
+        puts = [PutOp(namespace, f.key, _clean(f.value)) for f in changes.written]
+        self._put([*puts, *(PutOp(namespace, key, None) for key in changes.retired)])
+
+    def progress(self, sessions: Iterable[str]) -> dict[str, Progress]:
+        """What is kept of some sessions; of a damaged item, as if there were none."""
+        names = {label(session): session for session in sessions}
+        with self._lock:
+            items = items_at(self._store, (*self._prefix, "%reflected"), list(names))
+        return {names[item.key]: _progress(item.value) for item in items}
+
+    def keep_progress(self, session: str, progress: Progress) -> None:
+        """Write how far a session was reflected upon."""
+        self._put_own("%reflected", label(session), progress.model_dump(mode="json"))
+
+    def briefs(self, session: str) -> tuple[BriefUpdate, ...]:
+        """Briefs left for the graph, the ones that it has taken in among them."""
+        with self._lock:
+            items = items_at(self._store, (*self._prefix, "%briefs"), [label(session)])
+        listed = [row for item in items for row in item.value.get("briefs", ())]
+        return tuple(BriefUpdate.model_validate(row) for row in listed)
+
+    def keep_briefs(self, session: str, updates: Sequence[BriefUpdate]) -> None:
+        """Leave briefs for the graph, in place of those left before."""
+        rows = [u.model_dump(mode="json") for u in updates]
+        self._put_own("%briefs", label(session), {"briefs": rows})
+
+    def forget(
+        self, session: str, messages: Collection[str], topics: Collection[str]
+    ) -> dict[str, Fact]:
+        """Remove what rests on messages that are to be purged: facts, and briefs left behind.
+
+        A fact goes if any of the messages that it rests on does: nobody can say which of them its
+        words are from. Messages on other branches have the same short ids; what rests on those
+        goes too.
+
+        Args:
+            session: The thread.
+            messages: Short ids.
+            topics: Topics that hold any of them.
+
+        Returns:
+            The facts that were removed, by key.
+        """
+        gone = self.resting_on(session, messages)
+        stay = [f for key, f in self.facts(session).items() if key not in gone]
+        puts = [replace(f, replaces=tuple(k for k in f.replaces if k not in gone)) for f in stay]
+        changed = tuple(new for old, new in zip(stay, puts, strict=True) if new != old)
+        self.change_facts(session, Changes(changed, tuple(gone)))
+        briefs = self.briefs(session)
+        left = [update for update in briefs if update.topic not in topics]
+        if len(left) < len(briefs):
+            self.keep_briefs(session, left)
+        return gone
+
+    def resting_on(self, session: str, messages: Collection[str]) -> dict[str, Fact]:
+        """The facts that rest on any of some messages, by key."""
+        facts = self.facts(session).items()
+        return {key: fact for key, fact in facts if not set(messages).isdisjoint(fact.messages)}
+
+    def leases(self, now: float, policy: ReflectionPolicy) -> dict[str, dict[str, float]]:
+        """Leases that count: since when, by owner, by the session's label."""
+        found: dict[str, dict[str, float]] = {}
+        with self._lock:
+            items = list(items_in(self._store, (*self._prefix, "%reflecting")))
+        for item in items:
+            session, _, owner = item.key.rpartition("/")
+            since = item.value.get("since")
+            if isinstance(since, int | float) and lasts(since, now, policy):
+                found.setdefault(session, {})[owner] = float(since)
+        return found
+
+    def hold(self, session: str, owner: str, since: float, policy: ReflectionPolicy) -> bool:
+        """Take the lease of a session; False if another has it, or wants it and goes first.
+
+        Args:
+            session: The thread.
+            owner: Whoever asks; no two who may ask at once have the same name.
+            since: The time.
+            policy: Says how long a lease lasts.
+        """
+        self._put_own("%reflecting", f"{label(session)}/{owner}", {"since": since})
+        for look in range(_LOOKS):
+            others = self.leases(since, policy).get(label(session), {}).keys() - {owner}
+            if not others:
+                return True
+            if min(others) < owner:
+                break
+            time.sleep(self._pause if look + 1 < _LOOKS else 0)
+        self.release(session, owner)
+        return False
+
+    @contextmanager
+    def held(self, session: str, since: float, policy: ReflectionPolicy) -> Iterator[None]:
+        """Keep reflection away from a session for as long as something is done to it.
+
+        Args:
+            session: The thread.
+            since: The time.
+            policy: Says how long a lease lasts.
+
+        Raises:
+            SessionBusyError: It is being reflected upon.
+        """
+        owner = uuid4().hex
+        if not self.hold(session, owner, since, policy):
+            raise SessionBusyError(
+                f"session {session!r} is being reflected upon; try again when that is over"
+            )
+        try:
+            yield
+        finally:
+            self.release(session, owner)
+
+    def release(self, session: str, owner: str) -> None:
+        """Give a lease back, if it is held."""
+        key = f"{label(session)}/{owner}"
+        self._put([PutOp((*self._prefix, "%reflecting"), key, None)])
+
+    def _put(self, ops: Sequence[PutOp]) -> None:
+        if ops:
+            with self._lock:
+                self._store.batch(ops)
+
+    def _put_own(self, name: str, key: str, value: Mapping[str, Any]) -> None:
+        with self._lock:
+            put_items(self._store, (*self._prefix, name), {key: _clean(value)})
+
+
+def _progress(value: Mapping[str, Any]) -> Progress:
+    try:
+        return Progress.model_validate(value)
+    except ValidationError:
+        return Progress()
+
+
+def _clean(value: Any) -> Any:
+    """JSON data without what PostgreSQL refuses: NUL characters and lone surrogates."""
+    if isinstance(value, str):
+        return value.replace("\0", "").encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {key: _clean(v) for key, v in value.items()}
+    return [_clean(v) for v in value] if isinstance(value, list | tuple) else value

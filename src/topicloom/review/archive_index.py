@@ -1,0 +1,182 @@
+"""A topic as documents of a vector store: a document for each exchange, and one for its summary.
+
+The ids follow from the session and the refs of the topic's chain, so the same topic has the same
+ids wherever and whenever it is handed over, and they are still known once its words are gone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from uuid import NAMESPACE_URL, uuid5
+
+from langchain_core.documents import Document
+from langchain_core.vectorstores import VectorStore
+
+from topicloom.effects import Step, either
+from topicloom.roles.base import Answer, Usage
+from topicloom.roles.calls import Stepwise
+from topicloom.roles.router import Route
+from topicloom.state.rounds import LogicalBlock, blocks_of
+from topicloom.state.stored_message import REMOVED
+from topicloom.state.topics import Topic
+from topicloom.storage.sessions import SessionStore
+
+_OURS = uuid5(NAMESPACE_URL, "topicloom")
+_SUMMARY = "summary"
+"""Stands for a ref in the id of the summary's document."""
+_LONGEST = 4_000
+"""Characters of a document. Embedding models take little more, and the rest is not lost: whoever
+finds the document is led to the originals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """What a vector store should hold of a topic."""
+
+    topic: str
+    """Id of the topic."""
+    documents: Sequence[Document]
+    """Its documents, with their ids; none if the store should hold nothing of it."""
+    ids: Sequence[str]
+    """Ids of all documents that it may ever have had, in any branch of the session."""
+
+
+def shelf_of(store: SessionStore, session: str, topic: Topic) -> Shelf:
+    """What a vector store should hold of a topic: of archived ones everything, else nothing.
+
+    Args:
+        store: The session's storage.
+        session: The thread.
+        topic: As the roster has it.
+
+    Raises:
+        StorageError: A message cannot be read.
+    """
+    archived = topic.status == "archived" and topic.head is not None
+    documents = _documents(store, session, topic) if archived else []
+    return Shelf(topic.id, documents, ids_of(store, session, topic))
+
+
+def ids_of(store: SessionStore, session: str, topic: Topic) -> list[str]:
+    """Ids of all documents that a topic may ever have had."""
+    return [_id(session, topic, r) for r in (_SUMMARY, *store.log.entries(topic.chain))]
+
+
+def _documents(store: SessionStore, session: str, topic: Topic) -> list[Document]:
+    records = store.topic_records(topic)
+    refs = dict(zip((r.id for r in records), store.log.refs(topic.chain, topic.head), strict=True))
+    blocks = blocks_of(records)
+    summary = f"{topic.name}\n{topic.summary or topic.brief}"
+    parts = [(_SUMMARY, blocks, summary), *((refs[b.ids[-1]], [b], _said(b)) for b in blocks)]
+    return [
+        Document(
+            id=_id(session, topic, key),
+            page_content=text[:_LONGEST].strip(),
+            metadata=_metadata(session, topic, held, refs[held[-1].ids[-1]]),
+        )
+        for key, held, text in parts
+        if text.strip()
+    ]
+
+
+def _metadata(
+    session: str, topic: Topic, blocks: Sequence[LogicalBlock], ref: str
+) -> dict[str, str]:
+    """Where a document comes from. All of it is plain text: not every store takes more."""
+    times = sorted(r.time for b in blocks for r in b.records)
+    return {
+        "session": session,
+        "topic": topic.id,
+        "messages": f"{blocks[0].ids[0]}-{blocks[-1].ids[-1]}",
+        "first_at": times[0],
+        "last_at": times[-1],
+        "ref": ref,
+    }
+
+
+def _said(block: LogicalBlock) -> str:
+    return "\n".join(r.line for r in block.records if r.text.strip() and r.text != REMOVED)
+
+
+def _id(session: str, topic: Topic, ref: str) -> str:
+    # As JSON, which is ASCII: a name may hold what UTF-8 cannot.
+    return str(uuid5(_OURS, json.dumps([session, topic.chain, ref])))
+
+
+def differing(shelf: Shelf, there: Collection[Document]) -> tuple[list[str], list[Document]]:
+    """What has to be removed from a store and what to be added, so that it holds a shelf.
+
+    Args:
+        shelf: What it should hold.
+        there: What it holds of the shelf's ids.
+
+    Returns:
+        Ids to remove, and documents to add; one that reads otherwise is in both.
+    """
+    wanted = {d.id: d.page_content for d in shelf.documents}
+    own = set(shelf.ids)
+    held = {d.id: d.page_content for d in there if d.id is not None and d.id in own}
+    stale = [i for i, text in held.items() if wanted.get(i) != text]
+    return stale, [d for d in shelf.documents if held.get(d.id or "") != d.page_content]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveKeeper(Stepwise[Shelf, Route]):
+    """Has a store hold what it should of a topic: a `Role[Shelf, Route]`.
+
+    Done again, it adds nothing twice. The route that it answers with names the topic if anything
+    had to be changed.
+    """
+
+    store: VectorStore
+    deadline: float | None
+
+    @property
+    def model(self) -> str:
+        """Name of the store's class, for reports."""
+        return type(self.store).__name__
+
+    def step(self, request: Shelf) -> Step[Answer[Route]]:
+        """Add what is missing and remove what should not be there."""
+        store = self.store
+        try:
+            there = yield from either(
+                lambda: store.get_by_ids(request.ids), lambda: store.aget_by_ids(request.ids)
+            )
+        except NotImplementedError:
+            there = _anything(request)
+        stale, fresh = differing(request, there)
+        if stale:
+            yield from either(lambda: store.delete(stale), lambda: store.adelete(stale))
+        if fresh:
+            yield from either(
+                lambda: store.add_documents(fresh), lambda: store.aadd_documents(fresh)
+            )
+        changes = (f"{len(stale)} removed",) * bool(stale) + (f"{len(fresh)} added",) * bool(fresh)
+        relevance = {request.topic: 1.0} if changes else {}
+        return Answer(Route(relevance), Usage(self.model, 0, 0), changes)
+
+
+def forget_topics(
+    index: VectorStore, store: SessionStore, session: str, topics: Iterable[str]
+) -> None:
+    """Remove everything that was handed over of some topics, as after a purge.
+
+    The next review hands over what is left of them. What the vector store raises is passed on.
+
+    Args:
+        index: The vector store.
+        store: The session's storage.
+        session: The thread.
+        topics: Ids of the topics.
+    """
+    keeper = ArchiveKeeper(index, None)
+    for topic in topics:
+        keeper.call(Shelf(topic, (), ids_of(store, session, Topic(id=topic, name=""))))
+
+
+def _anything(shelf: Shelf) -> list[Document]:
+    """What a store that does not tell what it holds is taken to hold: all of it, outdated."""
+    return [Document(id=i, page_content="") for i in shelf.ids]

@@ -1,0 +1,270 @@
+"""What a review finds: which topics to look at, to put away and to merge (spec 000, 4.8).
+
+Pure: the clock is a value, and so is what roles and the index said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from topicloom.state.changes import TopicChange, mark_of
+from topicloom.state.stored_message import seconds_of
+from topicloom.state.topics import Roster, Topic
+
+_DAY = 86_400.0
+_ROOM = 0.5
+"""Share of what a topic may have that two may come to together: merged, they can still grow for
+some time before they are divided again."""
+_ASKED = 4
+"""Pairs that a role is asked about for each that may be merged."""
+
+
+class ReviewPolicy(BaseModel):
+    """What a review archives and merges (spec 000, 4.8 and 16.3).
+
+    A dormant topic that was not spoken of for `dormant_days` is archived if it was asked once and
+    is over, if it is unimportant, or if it is unrelated to what is being talked about and not
+    important either.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    dormant_days: float = Field(7.0, ge=0)
+    """Days for which a topic may sleep (spec 000, 16.3)."""
+    unimportant: float = Field(0.3, ge=0, le=1)
+    """Importance under which a topic is put away."""
+    important: float = Field(0.6, ge=0, le=1)
+    """Importance from which a topic stays, however little it has to do with what goes on."""
+    unrelated: float = Field(0.2, ge=-1, le=1)
+    """Likeness to the open discussion under which a topic has nothing to do with it: a cosine, as
+    for `alike`."""
+    alike: float = Field(0.5, ge=-1, le=1)
+    """Likeness from which a role is asked whether two topics are the same: cosine of the mean
+    vectors of their messages, less what all messages have in common. Three quarters of the halves
+    of English threads reach it, and one in 300 pairs of different ones."""
+    merges: int = Field(3, ge=0)
+    """Merges in one review at most."""
+
+
+class Assessment(BaseModel):
+    """What a reviewer says of a topic."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    """A few words; empty to keep the name."""
+    brief: str
+    """About 1 KB, by which the topic is recognised."""
+    summary: str
+    """What was said, in a few hundred words at most."""
+    importance: float
+    """How much it matters, 0 to 1."""
+    once: bool = False
+    """Whether it was asked once and is over."""
+
+
+class Look(BaseModel):
+    """What a review saw of an open topic before anyone was asked."""
+
+    model_config = ConfigDict(frozen=True)
+
+    topic: str
+    """Id of the topic."""
+    awake: bool = False
+    """Whether it is active."""
+    spoken: tuple[str, ...] = ()
+    """Times of the newest messages that were in it or that it was read for, ISO 8601."""
+    uses: int = 0
+    """How often it was quoted lately, and how many topics refer to it."""
+
+
+class Pair(BaseModel):
+    """Two open topics that seem to be about the same thing."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kept: str
+    """Id of the one that would stay."""
+    other: str
+    """Id of the one that would be merged into it."""
+    likeness: float
+    """How alike the index finds them."""
+    same: bool = False
+    """Whether a role agrees."""
+    together: Assessment | None = None
+    """What a reviewer says of both together."""
+
+
+class Findings(BaseModel):
+    """What was found out about the topics, all by id."""
+
+    model_config = ConfigDict(frozen=True)
+
+    looks: tuple[Look, ...]
+    """Open topics that hold messages."""
+    assessed: Mapping[str, Assessment] = {}
+    """Those that were looked at anew."""
+    pairs: tuple[Pair, ...] = ()
+    """Those that are the same; each topic is in one at most."""
+    near: Mapping[str, float] = {}
+    """How near they are to what is being talked about, once the pairs are merged."""
+
+
+def is_due(topic: Topic) -> bool:
+    """Whether a topic was touched since it was last reviewed, or has lost its summary."""
+    held = topic.status == "open" and topic.count > 0
+    return held and (topic.head != topic.reviewed or not topic.summary)
+
+
+def idle_days(look: Look, now: datetime) -> float:
+    """Days since a topic was last spoken of; 0 if nobody knows, or the clock went backwards."""
+    times = [t for time in look.spoken if (t := seconds_of(time)) is not None]
+    return max(0.0, (now.timestamp() - max(times)) / _DAY) if times else 0.0
+
+
+def paired(one: Topic, other: Topic, likeness: float, limit: int) -> Pair | None:
+    """Two topics as a pair to ask about; None if they should not be merged in any case.
+
+    Parts of one topic were parted on purpose.
+
+    Args:
+        one: An open topic.
+        other: Another one.
+        likeness: How alike they are.
+        limit: Tokens that a topic may have.
+    """
+    siblings = one.parent is not None and one.parent == other.parent
+    if siblings or one.tokens + other.tokens > _ROOM * limit:
+        return None
+    kept, gone = sorted((one, other), key=lambda t: (-t.tokens, len(t.id), t.id))
+    return Pair(kept=kept.id, other=gone.id, likeness=likeness)
+
+
+def likeliest(pairs: Iterable[Pair], policy: ReviewPolicy) -> list[Pair]:
+    """The pairs that a role is asked about: some more than may be merged, the most alike first."""
+    ranked = sorted(pairs, key=lambda p: (-p.likeness, p.kept, p.other))
+    return ranked[: _ASKED * policy.merges]
+
+
+def matched(pairs: Iterable[Pair], policy: ReviewPolicy) -> list[Pair]:
+    """Those of the pairs, most alike first, that are merged: each topic is in one at most."""
+    chosen: list[Pair] = []
+    taken: set[str] = set()
+    for pair in pairs:
+        free = pair.same and taken.isdisjoint((pair.kept, pair.other))
+        if free and len(chosen) < policy.merges:
+            chosen.append(pair)
+            taken |= {pair.kept, pair.other}
+    return chosen
+
+
+def decide(
+    roster: Roster, found: Findings, now: datetime, policy: ReviewPolicy
+) -> list[TopicChange]:
+    """The changes that a review wants, merges first.
+
+    Args:
+        roster: The topics as they were looked at.
+        found: What was found out about them.
+        now: The time.
+        policy: What is archived.
+    """
+    looks = {look.topic: look for look in found.looks}
+    changes = []
+    for pair in found.pairs:
+        look = _joint(looks.pop(pair.kept), looks.pop(pair.other))
+        change = _merged(pair, roster, found)
+        last_at = max(roster[pair.kept].last_at, roster[pair.other].last_at)
+        # Of what nobody described nobody knows whether it is over.
+        changes.append(
+            _judged(change, look, last_at, found, now, policy) if pair.together else change
+        )
+    for look in looks.values():
+        topic = roster[look.topic]
+        change = _change(topic, found.assessed.get(topic.id))
+        change = _judged(change, look, topic.last_at, found, now, policy)
+        if change.reviewed or change.archive:
+            changes.append(change)
+    return changes
+
+
+def _joint(kept: Look, other: Look) -> Look:
+    """What was seen of two topics, as if they were one."""
+    return Look(
+        topic=kept.topic,
+        awake=kept.awake or other.awake,
+        spoken=(*kept.spoken, *other.spoken),
+        uses=kept.uses + other.uses,
+    )
+
+
+def _merged(pair: Pair, roster: Roster, found: Findings) -> TopicChange:
+    """The change that merges a pair. Nobody to describe both: the one that stays stands for both,
+    and is due again."""
+    kept = roster[pair.kept]
+    change = _change(kept, pair.together or found.assessed.get(kept.id))
+    return change.model_copy(
+        update={
+            "reviewed": pair.together is not None,
+            "absorbs": pair.other,
+            "absorbed_seen": mark_of(roster[pair.other]),
+            "reason": f"they are about the same thing (likeness {pair.likeness:.2f})",
+        }
+    )
+
+
+def _change(topic: Topic, assessment: Assessment | None) -> TopicChange:
+    return TopicChange(
+        topic=topic.id,
+        seen=mark_of(topic),
+        name=(assessment.name if assessment else "") or topic.name,
+        brief=assessment.brief if assessment else topic.brief,
+        summary=assessment.summary if assessment else topic.summary,
+        importance=assessment.importance if assessment else topic.importance,
+        once=assessment.once if assessment else topic.once,
+        reviewed=assessment is not None,
+    )
+
+
+def _judged(
+    change: TopicChange,
+    look: Look,
+    last_at: str,
+    found: Findings,
+    now: datetime,
+    policy: ReviewPolicy,
+) -> TopicChange:
+    """The change, which puts its topic away as well if that is due."""
+    why = _why_archived(change, look, found.near.get(look.topic, 1.0), now, policy)
+    if not why:
+        return change
+    reason = "; ".join(filter(None, (change.reason, why)))
+    return change.model_copy(update={"archive": _month(last_at, now), "reason": reason})
+
+
+def _why_archived(
+    change: TopicChange, look: Look, near: float, now: datetime, policy: ReviewPolicy
+) -> str:
+    """Why a topic, such as a change leaves it, is put away; empty if it stays."""
+    days, importance = idle_days(look, now), change.importance
+    if look.awake or days <= policy.dormant_days or importance is None:
+        return ""
+    why = []
+    if change.once:
+        why.append("asked once and over")
+    if importance < policy.unimportant:
+        why.append(f"of little importance ({importance:.2f})")
+    if near < policy.unrelated and importance < policy.important:
+        why.append("unrelated to what is being talked about")
+    return f"not spoken of for {days:.0f} days, {', '.join(why)}" if why else ""
+
+
+def _month(last_at: str, now: datetime) -> str:
+    """The month of a time; the present one where nobody knows."""
+    try:
+        return datetime.fromisoformat(last_at).isoformat()[:7]
+    except ValueError:
+        return now.isoformat()[:7]

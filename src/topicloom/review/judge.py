@@ -1,0 +1,49 @@
+"""judge: what is to be changed, and why."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from langchain_core.runnables import Runnable
+
+from topicloom.effects import Step
+from topicloom.nodes.step import Update, node
+from topicloom.review.channels import ReviewState
+from topicloom.review.decisions import Assessment, Findings, Look, Pair, decide
+from topicloom.review.session_client import ReviewDesk
+from topicloom.state.changes import TopicChange, told
+from topicloom.state.session import Session
+
+
+def judge(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
+    """The node that comes to the changes; asks nobody."""
+
+    def step(state: ReviewState) -> Update:
+        session = Session.model_validate(state["session"])
+        roster = desk.store(session.id).roster(session)
+        found = Findings(
+            looks=tuple(Look.model_validate(row) for row in state["looks"]),
+            assessed={r["topic"]: Assessment.model_validate(r) for r in state["assessed"]},
+            pairs=tuple(Pair.model_validate(row) for row in state["pairs"]),
+            near=state["near"],
+        )
+        changes = decide(roster, found, datetime.fromisoformat(state["now"]), desk.policy)
+        return {
+            "changes": [c.model_dump(mode="json") for c in changes],
+            "told": [told(c, roster) for c in changes],
+        }
+
+    return node(step, "judge")
+
+
+def apply(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
+    """The node that changes the session. Run again, it finds everything done."""
+
+    def step(state: ReviewState) -> Step[Update]:
+        changes = [TopicChange.model_validate(row) for row in state["changes"]]
+        turn = yield from desk.door.change(state["thread"], changes)
+        if turn is None:
+            return {"refused": {c.topic: "a turn of the session is not finished" for c in changes}}
+        return {"changed": list(turn.changed), "refused": dict(turn.refused)}
+
+    return node(step, "apply")

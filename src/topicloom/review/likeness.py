@@ -1,0 +1,122 @@
+"""How alike topics are, by the vectors of their messages."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Lock
+
+import numpy as np
+
+from topicloom.errors import StorageError
+from topicloom.index.embedder import Embedder, Vectors, unit_rows
+from topicloom.index.vectors import StoredVectors
+from topicloom.state.stored_message import Record
+from topicloom.state.topics import Topic
+from topicloom.storage.sessions import SessionStore
+
+Sum = tuple[Vectors, int]
+"""Sum of the vectors of a topic's messages [d], and their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """Mean vectors of topics and of the newest messages, less what all have in common.
+
+    What a whole conversation has in common, such as the names of its speakers, says nothing about
+    two of its topics.
+    """
+
+    places: Mapping[str, int]
+    """Row of each topic."""
+    rows: Vectors
+    """Unit vectors [topics, d]."""
+    now: Vectors
+    """That of the newest messages [1, d]; zero if there are none."""
+
+    def between(self, one: str, other: str) -> float:
+        """Likeness of two topics: a cosine."""
+        return float(self.rows[self.places[one]] @ self.rows[self.places[other]])
+
+    def nearness(self, topic: str, awake: Sequence[str]) -> float:
+        """Likeness of a topic to the nearest of those that are awake and to the newest messages."""
+        beside = [self.places[i] for i in awake if i in self.places and i != topic]
+        discussed = np.concatenate([self.rows[beside], self.now])
+        return float((discussed @ self.rows[self.places[topic]]).max())
+
+
+class TopicSums:
+    """Sums of the vectors of topics' messages.
+
+    They go by the topics' heads, which say all that is in them: a review takes the messages of
+    those topics alone that have changed since the last one.
+    """
+
+    def __init__(self, size: int = 4_096) -> None:
+        """Remember the sums of at most `size` topics."""
+        self._size = size
+        self._known: OrderedDict[str, Sum] = OrderedDict()
+        self._lock = Lock()
+
+    def of(
+        self, store: SessionStore, embedder: Embedder, topics: Sequence[Topic]
+    ) -> dict[str, Sum]:
+        """Sum [d] and number of messages by topic; those that cannot be read are left out.
+
+        Args:
+            store: Keeps vectors of messages.
+            embedder: Makes those that are not there yet.
+            topics: With at least one message each.
+        """
+        heads = {t.id: t.head for t in topics if t.head is not None}
+        with self._lock:
+            known = {head: self._known[head] for head in heads.values() if head in self._known}
+        said = _readable(store, [t for t in topics if heads.get(t.id) not in known])
+        if said:
+            vectors = StoredVectors(embedder, store.log).of([r for rs in said.values() for r in rs])
+            begins = np.cumsum([len(records) for records in said.values()])[:-1]
+            for topic, part in zip(said, np.split(vectors, begins), strict=True):
+                known[heads[topic]] = part.sum(axis=0), len(part)
+        with self._lock:
+            for head, found in known.items():
+                self._known[head] = found
+                self._known.move_to_end(head)
+            while len(self._known) > self._size:
+                self._known.popitem(last=False)
+        return {topic: known[head] for topic, head in heads.items() if head in known}
+
+
+def sum_of(one: Sum, other: Sum) -> Sum:
+    """That of two topics together."""
+    return one[0] + other[0], one[1] + other[1]
+
+
+def _readable(store: SessionStore, topics: Sequence[Topic]) -> dict[str, list[Record]]:
+    found: dict[str, list[Record]] = {}
+    for topic in topics:
+        with suppress(StorageError):
+            found[topic.id] = store.topic_records(topic)
+    return found
+
+
+def kernels_of(sums: Mapping[str, Sum], embedder: Embedder, newest: Sequence[Record]) -> Kernels:
+    """The kernels of some topics.
+
+    Args:
+        sums: By topic, the sum of its messages' vectors [d] and their number; not empty.
+        embedder: Made them.
+        newest: The newest messages of the conversation.
+    """
+    counts = np.array([[count] for _, count in sums.values()], dtype=np.float32)
+    rows = np.stack([row for row, _ in sums.values()])
+    common = rows.sum(axis=0) / counts.sum()
+    now = np.zeros((1, embedder.dimension), dtype=np.float32)
+    if newest:
+        now = embedder.embed([r.line for r in newest]).mean(axis=0, keepdims=True) - common
+    return Kernels(
+        places={topic: row for row, topic in enumerate(sums)},
+        rows=unit_rows(rows / counts - common),
+        now=unit_rows(now),
+    )

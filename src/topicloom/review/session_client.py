@@ -1,0 +1,123 @@
+"""The session graph as a review meets it: looked into, and changed by a turn without messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import Context
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import StateSnapshot
+
+from topicloom.effects import Step, either, holding
+from topicloom.index.embedder import Embedder
+from topicloom.nodes.workspace import Workspaces
+from topicloom.review.decisions import ReviewPolicy
+from topicloom.review.likeness import TopicSums
+from topicloom.roles.registry import Roles
+from topicloom.state.changes import TopicChange
+from topicloom.state.channels import TurnOptions
+from topicloom.state.session import Session, Turn
+from topicloom.storage.sessions import SessionStore
+
+SessionApp = CompiledStateGraph[Any, TurnOptions, Any, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A session as its newest checkpoint has it."""
+
+    session: Session
+    waiting: bool
+    """Whether a message still waits for its answer: its turn is under way, or has failed."""
+
+
+def free(thread: str) -> AbstractContextManager[None]:
+    """Holds nothing: for applications that see to it that a session has one turn at a time."""
+    return nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDoor:
+    """A compiled session graph.
+
+    LangGraph takes a graph that is called inside a node for a part of the graph around it, with
+    the checkpoints of that. So each call is made in a context of its own.
+    """
+
+    graph: SessionApp
+    hold: Callable[[str], AbstractContextManager[Any]] = free
+    """Holds a session while it is changed, such as `Storage.lock`."""
+
+    def look(self, thread: str) -> Step[Sight]:
+        """Within a step: the session now."""
+        get, aget = self.graph.get_state, self.graph.aget_state
+        config = _config(thread)
+        snapshot = yield from either(
+            lambda: Context().run(get, config), lambda: _apart(aget(config))
+        )
+        return _sight(thread, snapshot)
+
+    def change(self, thread: str, changes: Sequence[TopicChange]) -> Step[Turn | None]:
+        """Within a step: make changes by a turn; its result is None if another is not finished.
+
+        Raises:
+            SessionBusyError: If another process holds the session.
+        """
+        return holding(self.hold(thread), self._changed(thread, changes))
+
+    def _changed(self, thread: str, changes: Sequence[TopicChange]) -> Step[Turn | None]:
+        sight = yield from self.look(thread)
+        if sight.waiting:
+            return None
+        # One checkpoint at the end: killed before it, the session is as it was.
+        call = {
+            "input": {"messages": []},
+            "config": _config(thread),
+            "context": TurnOptions(answer=False, changes=tuple(changes)),
+            "durability": "exit",
+        }
+        invoke, ainvoke = partial(self.graph.invoke, **call), partial(self.graph.ainvoke, **call)
+        state = yield from either(lambda: Context().run(invoke), lambda: _apart(ainvoke()))
+        return Turn.model_validate(state["turn"])
+
+
+def _config(thread: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread}}
+
+
+async def _apart(work: Coroutine[Any, Any, T]) -> T:
+    return await asyncio.create_task(work, context=Context())
+
+
+def _sight(thread: str, snapshot: StateSnapshot) -> Sight:
+    session = Session.model_validate(snapshot.values.get("session") or {"id": thread})
+    turn = snapshot.values.get("turn")
+    answering = turn is None or Turn.model_validate(turn).answer
+    return Sight(session, bool(snapshot.next) and answering)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewDesk:
+    """The collaborators of a review."""
+
+    door: SessionDoor
+    workspaces: Workspaces
+    roles: Roles
+    embedder: Embedder
+    clock: Callable[[], datetime]
+    policy: ReviewPolicy
+    topic_tokens: int
+    """What a topic's messages may come to."""
+    sums: TopicSums = field(default_factory=TopicSums)
+
+    def store(self, session: str) -> SessionStore:
+        """The storage of a session."""
+        return self.workspaces.open(session, self.door.graph.store).store

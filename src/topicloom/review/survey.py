@@ -1,0 +1,127 @@
+"""survey: which topics there are to look at, and what is known of them without asking anyone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from langchain_core.runnables import Runnable
+
+from topicloom.effects import Step
+from topicloom.errors import StorageError
+from topicloom.nodes.step import Update, dumped, node
+from topicloom.review.channels import AssessTask, ReviewState
+from topicloom.review.decisions import Assessment, Look, is_due
+from topicloom.review.reviewer import REVIEWER, ReviewRequest
+from topicloom.review.session_client import ReviewDesk
+from topicloom.roles.calls import ask_either
+from topicloom.roles.registry import Roles
+from topicloom.state.merging import survivor_of
+from topicloom.state.recall import number_of
+from topicloom.state.receipt import Call, Receipt
+from topicloom.state.session import Session
+from topicloom.state.topics import Roster
+from topicloom.storage.references import references
+from topicloom.storage.sessions import SessionStore
+
+_LOOK_BACK = 500
+"""Newest receipts that are looked at: some weeks of them."""
+
+
+def survey(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
+    """The node that a review begins with."""
+
+    def step(state: ReviewState) -> Step[Update]:
+        sight = yield from desk.door.look(state["thread"])
+        session = sight.session
+        store = desk.store(session.id)
+        roster = store.roster(session)
+        looks = looks_at(store, session, roster)
+        return {
+            "now": state.get("now") or desk.clock().isoformat(),
+            "dry_run": state.get("dry_run", False),
+            "session": session.model_dump(mode="json", exclude_defaults=True),
+            "looks": [look.model_dump(mode="json", exclude_defaults=True) for look in looks],
+            "due": [t.id for t in roster if is_due(t)],
+            "assessed": None,
+            "troubles": None,
+            "calls": None,
+            "changes": [],
+            "told": [],
+            "changed": [],
+            "refused": {},
+            "filed": [],
+        }
+
+    return node(step, "survey")
+
+
+def looks_at(store: SessionStore, session: Session, roster: Roster) -> list[Look]:
+    """What is known of each open topic that holds messages."""
+    receipts = store.receipts(session, _LOOK_BACK)
+    kept = {t.id: survivor_of(t, roster.topics) for t in roster}
+    awake = _last_awake(store, session, receipts, kept)
+    uses = Counter(kept.get(n.topic, n.topic) for r in receipts for n in r.quoted if n.quotes)
+    for topic in roster:
+        uses.update({kept.get(r.home, r.home) for r in references(store, topic)})
+    return [
+        Look(
+            topic=topic.id,
+            awake=topic.id in session.active,
+            spoken=tuple(t for t in (topic.last_at, awake.get(topic.id)) if t),
+            uses=uses[topic.id],
+        )
+        for topic in roster.open()
+        if topic.count
+    ]
+
+
+def _last_awake(
+    store: SessionStore,
+    session: Session,
+    receipts: Sequence[Receipt],
+    kept: Mapping[str, str],
+) -> dict[str, str]:
+    """By topic, the time of the newest message that it was awake for.
+
+    One that was merged since was awake as the one that it was merged into.
+
+    Times are those of messages, as in topics, not those of turns: what is recorded later than it
+    was said has times of its own.
+    """
+    newest: dict[str, int] = {}
+    for receipt in receipts:
+        for topic in receipt.active:
+            owner = kept.get(topic, topic)
+            newest[owner] = max(newest.get(owner, 0), number_of(receipt.user))
+    said = store.pick(session, set(newest.values()))
+    return {topic: said[number].time for topic, number in newest.items()}
+
+
+def assess(desk: ReviewDesk) -> Runnable[AssessTask, Update]:
+    """The node that reviews one topic. If nobody can, that topic goes without."""
+
+    def step(task: AssessTask) -> Step[Update]:
+        session = Session.model_validate(task["session"])
+        store = desk.store(session.id)
+        topic = store.roster(session)[task["topic"]]
+        try:
+            records = store.topic_records(topic)
+        except StorageError as error:
+            return {"troubles": [f"{topic.id} cannot be read: {error}"]}
+        request = ReviewRequest(session.id, topic, records, session.language, task["uses"])
+        calls: list[Call] = []
+        found = yield from assessed(desk.roles, request, calls)
+        rows = [{"topic": topic.id, **found.model_dump(mode="json")}] if found else []
+        return {"assessed": rows, "calls": dumped(calls)}
+
+    return node(step, "assess")
+
+
+def assessed(roles: Roles, request: ReviewRequest, calls: list[Call]) -> Step[Assessment | None]:
+    """What the reviewer says, or its stand-in; what was called is added to `calls`."""
+    reviewers = roles.in_turn(REVIEWER)
+    found = yield from ask_either("reviewer", reviewers, request, calls, request.topic.id)
+    if found is None:
+        return None
+    return found.model_copy(update={"importance": min(1.0, max(0.0, found.importance))})

@@ -1,0 +1,93 @@
+"""A LangChain `VectorStore` as the last fallback of the index window (spec 000, section 17).
+
+It plays the router's part, so that its failures are caught where those of all roles are, and stand
+in receipts and reports. What it says is a lead and nothing more: it names topics, whose messages
+are read and quoted from the session's own storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from langchain_core.documents import Document
+from langchain_core.vectorstores import VectorStore
+
+from topicloom.effects import Step, either
+from topicloom.roles.base import Answer, Usage
+from topicloom.roles.calls import Stepwise
+from topicloom.roles.router import Route
+
+_HITS = 8
+"""Documents that a search asks for."""
+_WORTH = (0.7, 0.5, 0.3)
+"""Relevance of the topics that are found, by their place: from clear to faint (spec 000, 4.2).
+Scores are not looked at, for they mean something else in every store; whoever reads the topics
+says how relevant they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveQuery:
+    """A search through archived topics."""
+
+    session: str
+    """The thread."""
+    text: str
+    """What to look for."""
+    refs: Mapping[str, Collection[str]]
+    """Refs of the messages of each topic that may be found, by its id."""
+
+
+class OfSession(dict[str, str]):
+    """The filter for the documents of a session.
+
+    Most stores take metadata as a mapping, some a function over documents or over metadata: this
+    is all of these.
+    """
+
+    def __init__(self, session: str) -> None:
+        super().__init__(session=session)
+
+    def __call__(self, found: Document | Mapping[str, object]) -> bool:
+        """Whether a document, or its metadata, is of the session."""
+        metadata = found.metadata if isinstance(found, Document) else found
+        return metadata.get("session") == self["session"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveSearch(Stepwise[ArchiveQuery, Route]):
+    """Finds archived topics of a session: a `Role[ArchiveQuery, Route]`."""
+
+    store: VectorStore
+    deadline: float | None
+
+    @property
+    def model(self) -> str:
+        """Name of the store's class, for receipts."""
+        return type(self.store).__name__
+
+    def step(self, request: ArchiveQuery) -> Step[Answer[Route]]:
+        """Search."""
+        store, own = self.store, OfSession(request.session)
+        found = yield from either(
+            lambda: store.similarity_search(request.text, _HITS, filter=own),
+            lambda: store.asimilarity_search(request.text, _HITS, filter=own),
+        )
+        relevance = dict(zip(topics_in(request, found), _WORTH, strict=False))
+        return Answer(Route(relevance), Usage(self.model, 0, 0))
+
+
+def topics_in(request: ArchiveQuery, found: Iterable[Document]) -> list[str]:
+    """The topics that documents lead to, best first, each once.
+
+    A store may give what was not asked for: documents of other sessions, of topics that are not
+    archived any more, or of another branch of this session. These lead nowhere.
+    """
+    own = OfSession(request.session)
+    led = [d.metadata.get("topic") for d in found if own(d) and _stands(d, request)]
+    return [topic for topic in dict.fromkeys(led) if isinstance(topic, str)]
+
+
+def _stands(document: Document, request: ArchiveQuery) -> bool:
+    topic, ref = (document.metadata.get(key) for key in ("topic", "ref"))
+    return isinstance(topic, str) and ref in request.refs.get(topic, ())

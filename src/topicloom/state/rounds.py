@@ -1,0 +1,88 @@
+"""Logical blocks: the unit that moves between windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from topicloom.state.stored_message import Record
+
+Ruling = Literal["continues", "opens"]
+"""What an arbiter makes of a block that may or may not begin a topic."""
+
+_BRIDGE = 100
+"""Characters of the last reply that an anchor begins with (spec 001, 2.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalBlock:
+    """A user message with everything up to the next one.
+
+    Tool calls and their results are inside one block, so moving whole blocks never parts them.
+    """
+
+    records: tuple[Record, ...]
+    """The messages, in order; never empty."""
+    context: str = ""
+    """What the block before ended with: the beginning of its reply (spec 001, 2.1)."""
+    ruling: Ruling | None = None
+    """What an arbiter says about the block before it and this one; None if none was asked."""
+
+    @property
+    def first(self) -> int:
+        """Number of the first message."""
+        return self.records[0].seq
+
+    @property
+    def last(self) -> int:
+        """Number of the last message."""
+        return self.records[-1].seq
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Short ids of the messages."""
+        return tuple(r.id for r in self.records)
+
+    @property
+    def bridge(self) -> str:
+        """The context that the block after this one has: how its last message begins."""
+        return self.records[-1].text[:_BRIDGE]
+
+    @property
+    def rewritten_query(self) -> str:
+        """What the user asks, with references resolved where a rewriter is set."""
+        return self.records[0].query or self.records[0].text
+
+    @property
+    def anchor_text(self) -> str:
+        """The query behind its context bridge (spec 001, 2.1)."""
+        bridge = f"Context: {self.context}\n" if self.context else ""
+        return f"{bridge}Query: {self.rewritten_query}"
+
+    @property
+    def opens(self) -> bool:
+        """True if a topic begins here: by the arbiter, or by the adsorber as the message came."""
+        return self.records[0].opens if self.ruling is None else self.ruling == "opens"
+
+    @property
+    def text(self) -> str:
+        """The texts, one a line."""
+        return "\n".join(r.text for r in self.records)
+
+
+def blocks_of(records: Iterable[Record]) -> list[LogicalBlock]:
+    """Group consecutive records into logical blocks.
+
+    What stands before the first user message is a block of its own.
+    """
+    groups: list[list[Record]] = []
+    for record in records:
+        if record.role == "user" or not groups:
+            groups.append([record])
+        else:
+            groups[-1].append(record)
+    blocks: list[LogicalBlock] = []
+    for group in groups:
+        blocks.append(LogicalBlock(tuple(group), blocks[-1].bridge if blocks else ""))
+    return blocks

@@ -1,0 +1,220 @@
+"""When a session is reflected upon: a state machine whose clock is a value.
+
+All times are seconds since the epoch. A clock may be set back: a time in the future is then
+taken for as far away as one in the past, so that nothing waits longer than it should for long.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Literal, cast
+
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+    messages_from_dict,
+)
+from pydantic import BaseModel, ConfigDict
+
+
+def seconds_of(time: str) -> float | None:
+    """Seconds since the epoch of an ISO 8601 time, of one without a zone as UTC; else None."""
+    try:
+        said = datetime.fromisoformat(time)
+        seconds = (said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return seconds if math.isfinite(seconds) else None
+
+
+Role = Literal["user", "assistant", "tool", "system"]
+
+_ROLE_OF_TYPE: Mapping[str, Role] = {
+    "human": "user",
+    "ai": "assistant",
+    "tool": "tool",
+    "system": "system",
+}
+_NOT_SAID = {"type", "response_metadata", "usage_metadata"}
+
+REMOVED = "(removed on request)"
+"""The text of a purged message."""
+
+
+class Record(BaseModel):
+    """One message of the conversation, exactly as it was said.
+
+    The short id is the place in the conversation: the 42nd message is `m42`. Models copy
+    short numbers faithfully where they garble UUIDs.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    seq: int
+    """Place in the conversation, from 1."""
+    role: Role
+    """Who spoke."""
+    text: str
+    """The text of the message; of content blocks, their text parts joined by newlines."""
+    time: str
+    """When it was said, ISO 8601 with offset."""
+    speaker: str | None = None
+    """The message's `name`: a person in a conversation of several."""
+    source: str | None = None
+    """The id that the application gave the message."""
+    opens: bool = False
+    """Whether the boundary adsorber saw a topic begin with this message."""
+    query: str | None = None
+    """The text with its references resolved, where a rewriter changed it."""
+    whole: dict[str, Any] | None = None
+    """The message as LangChain data, where text alone would not give it back (tool calls...)."""
+
+    @property
+    def id(self) -> str:
+        """The short id, `m<seq>`."""
+        return f"m{self.seq}"
+
+    @property
+    def day(self) -> str:
+        """The day it was said on, `2026-03-02`."""
+        return self.time[:10]
+
+    @property
+    def label(self) -> str:
+        """The name to show before the text: the speaker, else the role."""
+        return self.speaker or self.role
+
+    @property
+    def line(self) -> str:
+        """`speaker: text`, which is what is searched and embedded."""
+        return f"{self.label}: {self.text}"
+
+    @cached_property
+    def message(self) -> AnyMessage:
+        """The message as LangChain has it, equal in content to what came in. Not to be changed."""
+        if self.whole is not None:
+            kind = next(t for t, role in _ROLE_OF_TYPE.items() if role == self.role)
+            kind = self.whole.get("type", kind)
+            return cast("AnyMessage", messages_from_dict([{"type": kind, "data": self.whole}])[0])
+        if self.role == "assistant":
+            return AIMessage(content=self.text, name=self.speaker, id=self.source)
+        return HumanMessage(content=self.text, name=self.speaker, id=self.source)
+
+
+def record_of(message: BaseMessage, *, seq: int, time: str, opens: bool = False) -> Record:
+    """The record of a message.
+
+    Args:
+        message: A human, AI, tool or system message, or one of LangChain's older kinds.
+        seq: Its place in the conversation, from 1.
+        time: ISO 8601 time, used unless the message carries its own in
+            `additional_kwargs["time"]`.
+        opens: Whether a topic begins with it.
+    """
+    own_time = message.additional_kwargs.get("time")
+    return Record(
+        seq=seq,
+        role=_role_of(message),
+        text=text_of(message),
+        time=own_time if isinstance(own_time, str) and own_time else time,
+        speaker=message.name,
+        source=message.id,
+        opens=opens,
+        whole=None if _is_plain(message) else _data_of(message),
+    )
+
+
+def _role_of(message: BaseMessage) -> Role:
+    """Who spoke; of LangChain's older kinds, a chat message names its role itself."""
+    kind = message_type(message)
+    if kind in _ROLE_OF_TYPE:
+        return _ROLE_OF_TYPE[kind]
+    if kind == "function":
+        return "tool"
+    named = getattr(message, "role", None)
+    return next((role for role in _ROLE_OF_TYPE.values() if role == named), "user")
+
+
+def hours_between(earlier: Record, later: Record) -> float:
+    """Hours from one message to another; 0 where their times can't be compared."""
+    try:
+        since = datetime.fromisoformat(later.time) - datetime.fromisoformat(earlier.time)
+    except (ValueError, TypeError):  # no ISO time, or only one of them with a zone
+        return 0.0
+    return since.total_seconds() / 3600
+
+
+def message_type(message: BaseMessage) -> str:
+    """`human`, `ai`, `tool` or `system`; chunks count as what they are chunks of."""
+    return message.type.removesuffix("MessageChunk").lower()
+
+
+def key_of(message: BaseMessage) -> str:
+    """Equal for messages that have one id and say the same, as JSON.
+
+    A checkpoint holds "?" for what UTF-8 cannot hold, and so does the key.
+    """
+    calls = getattr(message, "tool_calls", [])
+    said = _native([message.id, message_type(message), message.content, calls])
+    text = json.dumps(said, sort_keys=True, ensure_ascii=False)
+    return text.encode("utf-8", "replace").decode()
+
+
+def text_of(message: BaseMessage) -> str:
+    """The text of a message; text parts of content blocks joined by newlines."""
+    content = message.content
+    if isinstance(content, str):
+        return content
+    return "\n".join(part for part in map(_block_text, content) if part)
+
+
+def _block_text(block: str | dict[str, Any]) -> str:
+    if isinstance(block, str):
+        return block
+    text = block.get("text")
+    return text if isinstance(text, str) else ""
+
+
+def _is_plain(message: BaseMessage) -> bool:
+    if not isinstance(message.content, str) or isinstance(message, ToolMessage):
+        return False
+    if message_type(message) not in ("human", "ai"):
+        return False
+    extra = {k for k, v in message.additional_kwargs.items() if v is not None} - {"time"}
+    if isinstance(message, AIMessage):
+        return not (extra or message.tool_calls or message.invalid_tool_calls)
+    return not extra
+
+
+def _data_of(message: BaseMessage) -> dict[str, Any]:
+    usual = message_type(message) in _ROLE_OF_TYPE
+    data = _native(message.model_dump(exclude=_NOT_SAID if usual else _NOT_SAID - {"type"}))
+    return {k: v for k, v in data.items() if v not in (None, [], {})} | {"content": data["content"]}
+
+
+def _native(value: Any) -> Any:
+    """The value as plain JSON data; what JSON cannot hold (a tool's artifact) becomes text."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    if isinstance(value, Mapping):
+        return {str(k): _native(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_native(v) for v in value]
+    if isinstance(value, BaseModel):
+        return _native(value.model_dump())
+    return b64encode(value).decode() if isinstance(value, bytes) else repr(value)
+
+
+def transcript_text(records: Sequence[Record]) -> str:
+    """Records as lines `[m42] speaker: text`, as models read them."""
+    return "\n".join(f"[{r.id}] {r.label}: {r.text}" for r in records)
