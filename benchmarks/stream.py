@@ -30,11 +30,11 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 from resources import bytes_in, resident_mb
 
-from topicloom.context.tokens import budget_tokens
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import Conversation, load_conversations
-from topicloom.recordings.replay import Exchange, Graph, exchanges, feed, session_of
+from topicloom.recordings.replay import Graph, RecordedRound, cut_rounds, feed, get_session
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
@@ -84,10 +84,10 @@ def dated(conversation: Conversation, prefix: str, begin: datetime) -> Conversat
     return conversation.model_copy(update={"id": name, "messages": tuple(messages)})
 
 
-def tokens_of(exchange: Exchange) -> int:
+def tokens_of(exchange: RecordedRound) -> int:
     """Tokens of what is said in a turn."""
     messages = (*exchange.said, *([exchange.reply] if exchange.reply else []))
-    return sum(budget_tokens(m.text) for m in messages)
+    return sum(count_budget_tokens(m.text) for m in messages)
 
 
 class Session:
@@ -105,9 +105,9 @@ class Session:
     @property
     def heard(self) -> int:
         """Messages in the session."""
-        return session_of(self.graph, THREAD).count
+        return get_session(self.graph, THREAD).count
 
-    def hear(self, exchange: Exchange) -> float:
+    def hear(self, exchange: RecordedRound) -> float:
         """One turn; returns its milliseconds of CPU."""
         self.clock.now = self.clock.after(exchange.said)
         began = time.process_time()
@@ -142,7 +142,7 @@ class Session:
 
     def row(self, piece: Piece, tokens: int, times: Sequence[float]) -> dict[str, Any]:
         """What is written down after a recording."""
-        session = session_of(self.graph, THREAD)
+        session = get_session(self.graph, THREAD)
         return {
             "lap": piece.lap,
             "recording": piece.conversation.id,
@@ -168,7 +168,7 @@ def run(session: Session, data: Path, limit: int, minutes: float, log: Path) -> 
     heard, tokens, began = session.heard, 0, time.monotonic()
     for piece in stream(data):
         times: list[float] = []
-        for exchange in exchanges(piece.conversation):
+        for exchange in cut_rounds(piece.conversation):
             tokens += tokens_of(exchange)
             if heard >= len(exchange):
                 heard -= len(exchange)

@@ -40,8 +40,8 @@ from topicloom.graph.review import build_review_graph
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.replay import session_of
-from topicloom.roles.base import Answer, Local
+from topicloom.recordings.replay import get_session
+from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, ReplyRequest
 from topicloom.roles.splitter import SPLITTER, SplitRequest
@@ -120,7 +120,7 @@ def _again(begun: Sequence[Subject], draw: random.Random) -> Subject:
     return draw.choices(subjects, odds)[0]
 
 
-class NamedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
+class NamedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
     """Goes by the name that a block begins with: how well topics are told is not measured here."""
 
     def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
@@ -190,7 +190,7 @@ class Bench:
 
     @property
     def session(self) -> Session:
-        return session_of(self.graph, CONFIG)
+        return get_session(self.graph, CONFIG)
 
     @property
     def store(self) -> SessionStore:

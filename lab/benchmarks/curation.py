@@ -27,16 +27,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.domain.domain import Domain
 from topicloom.domain.lore import LoreSource
-from topicloom.domain.lore_stores import DocumentShelf
+from topicloom.domain.lore_stores import DocumentLoreIndex
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector, Selection, SelectRequest
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.roles.base import Answer, Local
+from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER
 from topicloom.settings import Settings
-from topicloom.state.plan import Plan, SearchIntent
+from topicloom.state.plan import SearchIntent, TurnPlan
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
 from topicloom.storage.file_rows import vectors_in
@@ -69,7 +69,7 @@ def gold(folder: Path, vectors: Path | None) -> None:
     questions = [json.loads(line) for line in (folder / "hotpotqa_dev_questions.jsonl").open()]
     documents = [Document(c["text"], metadata={"title": c["title"]}) for c in corpus]
     kept = vectors_in(vectors, nullcontext) if vectors else None
-    shelf = DocumentShelf(documents, default_embedder(), kept)
+    shelf = DocumentLoreIndex(documents, default_embedder(), kept)
     began = time.perf_counter()
     shelf.prepare()
     print(f"{len(documents)} paragraphs on the shelf in {time.perf_counter() - began:.0f} s")
@@ -86,7 +86,7 @@ def gold(folder: Path, vectors: Path | None) -> None:
     print(f"a question takes {spent[len(spent) // 2]:.3f} s, at most {spent[-1]:.3f} s")
 
 
-def outcome(shelf: DocumentShelf, question: dict[str, Any]) -> Outcome:
+def outcome(shelf: DocumentLoreIndex, question: dict[str, Any]) -> Outcome:
     """Search and pick for one question. Of a paragraph that was cut, all parts are needed."""
     began = time.perf_counter()
     search = SearchIntent()
@@ -95,7 +95,7 @@ def outcome(shelf: DocumentShelf, question: dict[str, Any]) -> Outcome:
         session="benchmark",
         query=question["question"],
         tail=(),
-        plan=Plan(search=search),
+        plan=TurnPlan(search=search),
         candidates=found,
         limit=PICKS,
         language="en",
@@ -116,7 +116,7 @@ def share(hits: Iterable[bool]) -> str:
     return f"{statistics.mean(map(float, hits)):.2f}"
 
 
-class Sleepy(Local[SelectRequest, Selection]):
+class Sleepy(LocalRole[SelectRequest, Selection]):
     """The embedded selector, late."""
 
     model = "sleepy"

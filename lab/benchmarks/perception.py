@@ -19,18 +19,18 @@ from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.graph.deps import open_adsorber
 from topicloom.index.centroids import NearestRows
 from topicloom.index.encoders import default_embedder
-from topicloom.state.rounds import blocks_of
-from topicloom.state.stored_message import Record
+from topicloom.state.rounds import group_rounds
+from topicloom.state.stored_message import StoredMessage
 from topicloom_lab.talk import said
 
 BLOCKS = 400
 
 
-def conversation() -> list[Record]:
+def conversation() -> list[StoredMessage]:
     """Messages whose theme changes every ten blocks."""
     time_of = "2026-01-01T09:00:00"
     return [
-        Record(
+        StoredMessage(
             seq=i + 1,
             role="user" if i % 2 == 0 else "assistant",
             text=said(i // 2, 100 if i % 2 == 0 else 300),
@@ -50,10 +50,10 @@ def milliseconds(calls: Iterable[Callable[[], object]]) -> float:
     return statistics.median(times)
 
 
-def boundary(records: list[Record]) -> float:
+def boundary(records: list[StoredMessage]) -> float:
     """A message through the funnel, its vectors known."""
     adsorber = open_adsorber(AdsorberPolicy(), default_embedder())
-    cases = [(blocks_of(records[i - 24 : i]), records[i]) for i in range(24, len(records), 2)]
+    cases = [(group_rounds(records[i - 24 : i]), records[i]) for i in range(24, len(records), 2)]
     for blocks, message in cases:
         adsorber.judge(blocks, message)
     return milliseconds(lambda b=b, m=m: adsorber.judge(b, m) for b, m in cases)

@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from topicloom.domain.document import Document, taken
+from topicloom.domain.document import Document, parse_document
 from topicloom.domain.domain import Domain
 from topicloom.domain.edits import apply_edits
-from topicloom.domain.events import events_of, is_active
+from topicloom.domain.events import is_active, list_events
 from topicloom.domain.planner import EmbeddedPlanner, PlanRequest
-from topicloom.domain.skeleton import Skeletons, skeleton_layer
-from topicloom.state.plan import Plan
+from topicloom.domain.skeleton import SkeletonRenderer, build_skeleton_layer
+from topicloom.state.plan import TurnPlan
 
 ENTITIES, EVENTS, RUNS = 1_000, 20, 50
 
@@ -49,17 +49,21 @@ def milliseconds(work: Callable[[], object]) -> tuple[float, float]:
 
 def main() -> None:
     """Measure and print."""
-    skeletons, document, plan = Skeletons(Domain()), document_of(ENTITIES), Plan(goal="Go on.")
+    skeletons, document, plan = (
+        SkeletonRenderer(Domain()),
+        document_of(ENTITIES),
+        TurnPlan(goal="Go on."),
+    )
     text = skeletons.render(document, plan).text
-    assert text == Skeletons(Domain()).render(document_of(ENTITIES), plan).text
-    layer = skeleton_layer(text, [])
+    assert text == SkeletonRenderer(Domain()).render(document_of(ENTITIES), plan).text
+    layer = build_skeleton_layer(text, [])
     assert layer is not None
     request = PlanRequest(
         session="s",
         query="set the thing 7 count to 3",
         tail=[],
         document=document,
-        events=[e for e in events_of(document, "events") if is_active(e)],
+        events=[e for e in list_events(document, "events") if is_active(e)],
         templates=skeletons.names,
         previous=None,
         language="en",
@@ -67,8 +71,8 @@ def main() -> None:
     planner, edits = EmbeddedPlanner(), [["INC", "item_7.count", 1], ["SET", "health", 3]]
     for what, work in (
         ("skeleton (target 5)", lambda: skeletons.render(document, plan)),
-        ("what of it changed", lambda: skeleton_layer(text, [(1, layer)])),
-        ("taking a document in", lambda: taken(document)),
+        ("what of it changed", lambda: build_skeleton_layer(text, [(1, layer)])),
+        ("taking a document in", lambda: parse_document(document)),
         ("two edits", lambda: apply_edits(document, edits)),
         ("embedded planner", lambda: planner.call(request)),
     ):

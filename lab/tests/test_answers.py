@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 from openai_server import OpenAIServer, Reply
 
-from topicloom.prompts.loader import prompt
+from topicloom.prompts.loader import load_prompt
 from topicloom.recordings.conversations import Question
 from topicloom.roles.models import open_model
 from topicloom.state.session import Language
@@ -30,7 +30,7 @@ def test_the_reader_sees_the_context_and_then_the_question(openai_server: OpenAI
     reply = reply_to(model(openai_server), Context(said, ("m1",)), QUESTION.question, "en")
     assert reply == "16 May"
     system, asked = (m["content"] for m in openai_server.requests[0]["messages"])
-    assert system == prompt("answer", "en")
+    assert system == load_prompt("answer", "en")
     assert asked == (
         "=== What was said ===\nYue: She arrives on 16 May.\nNoted.\n\n"
         "=== The question ===\nWhen does she arrive?"
@@ -44,14 +44,14 @@ def test_the_judge_says_yes_or_no_or_nothing(
     openai_server.then(Reply(said))
     assert judge(model(openai_server), QUESTION, "on the 16th", "zh") is verdict
     system, case = (m["content"] for m in openai_server.requests[0]["messages"])
-    assert system == prompt("judge", "zh")
+    assert system == load_prompt("judge", "zh")
     assert case.endswith("=== 标准答案 ===\n16 May\n\n=== 给出的回答 ===\non the 16th")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_prompts_quote_the_lines_that_follow_them(language: Language) -> None:
     words = ANSWER_WORDS[language]
-    assert words.context in prompt("answer", language)
-    assert words.question in prompt("answer", language)
+    assert words.context in load_prompt("answer", language)
+    assert words.question in load_prompt("answer", language)
     for line in (words.question, words.expected, words.given):
-        assert line in prompt("judge", language)
+        assert line in load_prompt("judge", language)

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.tools import tool
 
 from topicloom.context.layout import LayoutName
-from topicloom.prompts.wording import wording
+from topicloom.prompts.wording import get_wording
 from topicloom.recordings.conversations import Conversation, RecordedMessage
 from topicloom.settings import Settings
 from topicloom_lab.caching.measure import SentPrompt, measure, prefixes
@@ -63,7 +63,7 @@ def test_readers_are_asked_about_their_topics_once_there_are_some(
     for prompt in readers:
         first, topic, last = prompt.breakpoints
         assert (first, last) == (1, len(prompt.parts))
-        assert prompt.parts[topic].text.split("\n")[1] == wording("en").now
+        assert prompt.parts[topic].text.split("\n")[1] == get_wording("en").now
 
 
 def test_tools_come_first_once_there_is_one_to_call(turns: list[list[SentPrompt]]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicloom.context.tokens import budget_tokens
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.errors import InputError
 from topicloom.recordings.conversations import Conversation
 from topicloom_lab.cli.app import SOURCES
@@ -100,7 +100,7 @@ class TestNeedles:
     @pytest.mark.parametrize("haystack", ["noise", "prose"])
     def test_the_length_is_about_what_is_asked_for(self, haystack: str) -> None:
         (chat,) = generate(f"sniah:haystack={haystack},tokens=50000,depths=1")
-        told = sum(budget_tokens(m.text) for m in chat.messages if m.role == "user")
+        told = sum(count_budget_tokens(m.text) for m in chat.messages if m.role == "user")
         assert told == pytest.approx(50_000, rel=0.15)
 
     def test_depths_go_from_the_first_message_to_the_last(self) -> None:

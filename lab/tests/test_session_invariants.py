@@ -9,9 +9,9 @@ import pytest
 
 from topicloom.errors import BrokenInvariantError
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.state.rounds import blocks_of
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record, Role
+from topicloom.state.stored_message import MessageRole, StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
@@ -24,11 +24,11 @@ class Kept:
 
     store: SessionStore
     session: Session
-    records: list[Record]
+    records: list[StoredMessage]
 
     def move(self, topic: str, *numbers: int) -> None:
         """Put messages into a topic, whatever it had."""
-        blocks = blocks_of([self.records[n - 1] for n in numbers])
+        blocks = group_rounds([self.records[n - 1] for n in numbers])
         row = self.store.move(Topic(id=topic, name=topic), blocks)
         self.session = self.store.save_topics(self.session, [row])
 
@@ -40,9 +40,11 @@ class Kept:
         return [RecordedMessage(id=r.source, role=r.role, text=r.text) for r in self.records]
 
 
-def told(number: int) -> Record:
-    role: Role = "user" if number % 2 else "assistant"
-    return Record(seq=number, role=role, text=f"说{number}", time="2026-03-02", source=f"x{number}")
+def told(number: int) -> StoredMessage:
+    role: MessageRole = "user" if number % 2 else "assistant"
+    return StoredMessage(
+        seq=number, role=role, text=f"说{number}", time="2026-03-02", source=f"x{number}"
+    )
 
 
 @pytest.fixture

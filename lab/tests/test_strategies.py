@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from talks import talk
 
-from topicloom.context.tokens import budget_tokens
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.recordings.conversations import RecordedMessage, load_conversations
 from topicloom_lab.strategies import STRATEGIES, Context, Strategy, StrategyOptions
@@ -89,7 +89,7 @@ class TestEachOfThem:
         count = len(context.sources)
         assert context.sources == tuple(m.id for m in TALK.messages[-count:])
         longer = [line_of(m) for m in TALK.messages[-count - 1 :]]
-        assert budget_tokens("\n".join(longer)) > 100 - 2
+        assert count_budget_tokens("\n".join(longer)) > 100 - 2
 
     def test_first_and_newest_rounds(self, tmp_path: Path) -> None:
         ids = heard("first+last", tmp_path, TALK.messages, 4_000).sources

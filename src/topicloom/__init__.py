@@ -16,10 +16,10 @@ __all__ = ["Domain", "Settings", "TopicLoomError", "TurnOptions", "build_session
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Domain": "topicloom.context.domain",
+    "Domain": "topicloom.domain.domain",
     "Settings": "topicloom.settings",
     "TopicLoomError": "topicloom.errors",
-    "TurnOptions": "topicloom.context.options",
+    "TurnOptions": "topicloom.state.channels",
     "build_session_graph": "topicloom.graph.session",
 }
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def begin(call: Callable[[], T]) -> Future[T]:
+def submit_daemon(call: Callable[[], T]) -> Future[T]:
     """Begin to work in a thread of its own, and say what will come of it.
 
     The thread is a daemon, unlike those of an executor, which the interpreter waits for when it
@@ -36,7 +36,7 @@ def begin(call: Callable[[], T]) -> Future[T]:
     return future
 
 
-class _Door:
+class _ExitGate:
     """Counts those inside, and lets nobody in any more once the interpreter ends."""
 
     def __init__(self) -> None:
@@ -63,12 +63,12 @@ class _Door:
             self._changed.wait_for(lambda: self._inside == 0)
 
 
-_door = _Door()
+_door = _ExitGate()
 atexit.register(_door.shut)
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def defer_exit() -> Iterator[None]:
     """Around native code that may run in the background: the interpreter ends before or after it.
 
     A daemon thread that comes back from C++ when the interpreter is gone takes the whole process

@@ -61,7 +61,7 @@ def holding(held: AbstractContextManager[Any], step: Step[R]) -> Step[R]:
     return perform(_Holding(held, step))
 
 
-def run(step: Step[R]) -> R:
+def run_step(step: Step[R]) -> R:
     """Drive a step in the calling thread; raises whatever it raises."""
     resume: Callable[[], Effect[Any]] = partial(next, step)
     while not isinstance(moved := _moved(resume), _Done):
@@ -73,7 +73,7 @@ def run(step: Step[R]) -> R:
     return result
 
 
-async def arun(step: Step[R]) -> R:
+async def arun_step(step: Step[R]) -> R:
     """Drive a step on the event loop; raises whatever it raises."""
     resume: Callable[[], Effect[Any]] = partial(next, step)
     while not isinstance(moved := await asyncio.to_thread(_moved, resume), _Done):
@@ -119,8 +119,8 @@ class _Holding(Generic[R]):
 
     def perform(self) -> R:
         with self.held:
-            return run(self.step)
+            return run_step(self.step)
 
     async def aperform(self) -> R:
         with self.held:
-            return await arun(self.step)
+            return await arun_step(self.step)

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from topicloom.boundary.adsorber import SemanticAdsorber
 from topicloom.boundary.detector import Rating
 from topicloom.boundary.policy import AdsorberPolicy
-from topicloom.prompts.loader import cue_list
-from topicloom.state.rounds import LogicalBlock, Ruling, blocks_of
-from topicloom.state.stored_message import Record
+from topicloom.prompts.loader import load_cues
+from topicloom.state.rounds import Round, Ruling, group_rounds
+from topicloom.state.stored_message import StoredMessage
 
 TEA = ["green tea and black tea", "how hot should the tea be", "a pot for the tea"]
 
@@ -28,36 +28,36 @@ class Known:
         self.rating = Rating(score, score if continues is None else continues)
         self.asked: list[list[str]] = []
 
-    def rate(self, before: Sequence[LogicalBlock], block: LogicalBlock) -> Rating:
+    def rate(self, before: Sequence[Round], block: Round) -> Rating:
         self.asked.append([b.rewritten_query for b in (*before, block)])
         return self.rating
 
-    def look_back(
-        self, blocks: Sequence[LogicalBlock], fillers: Collection[int] = ()
-    ) -> list[Rating]:
+    def look_back(self, blocks: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
         return [Rating(self.rating.score, 0.0 if b.opens else 1.0) for b in blocks]
 
 
 def adsorber(detector: Known, **policy: object) -> SemanticAdsorber:
     """The funnel over it."""
-    return SemanticAdsorber(detector, cue_list("fillers"), AdsorberPolicy.model_validate(policy))
+    return SemanticAdsorber(detector, load_cues("fillers"), AdsorberPolicy.model_validate(policy))
 
 
-def said(text: str, *, number: int = 99, opens: bool = False, query: str | None = None) -> Record:
+def said(
+    text: str, *, number: int = 99, opens: bool = False, query: str | None = None
+) -> StoredMessage:
     """A message of the user."""
     time = "2026-03-02T10:00:00"
-    return Record(seq=number, role="user", text=text, time=time, opens=opens, query=query)
+    return StoredMessage(seq=number, role="user", text=text, time=time, opens=opens, query=query)
 
 
-def blocks(texts: Sequence[str], opening: Sequence[int] = ()) -> list[LogicalBlock]:
+def blocks(texts: Sequence[str], opening: Sequence[int] = ()) -> list[Round]:
     """A block a text, each with a reply."""
-    records: list[Record] = []
+    records: list[StoredMessage] = []
     for place, text in enumerate(texts):
         records.append(said(text, number=2 * place + 1, opens=place in opening))
         time = "2026-03-02T09:59:00"
         reply = f"about {text}"
-        records.append(Record(seq=2 * place + 2, role="assistant", text=reply, time=time))
-    return blocks_of(records)
+        records.append(StoredMessage(seq=2 * place + 2, role="assistant", text=reply, time=time))
+    return group_rounds(records)
 
 
 class TestFunnel:
@@ -111,7 +111,7 @@ class TestDoubts:
     def test_no_more_than_a_setting_says_those_of_the_greatest_doubt(self) -> None:
         class Growing(Known):
             def look_back(
-                self, blocks: Sequence[LogicalBlock], fillers: Collection[int] = ()
+                self, blocks: Sequence[Round], fillers: Collection[int] = ()
             ) -> list[Rating]:
                 return [Rating(0.3 + 0.1 * place, 0.0) for place in range(len(blocks))]
 
@@ -179,7 +179,7 @@ class TestSegments:
 
 
 def ruled(
-    talk: Sequence[LogicalBlock], opens: Sequence[int] = (), continues: Sequence[int] = ()
+    talk: Sequence[Round], opens: Sequence[int] = (), continues: Sequence[int] = ()
 ) -> list[int]:
     """Segments, with rulings on some blocks by their places."""
     rulings: dict[int, Ruling] = {

@@ -13,9 +13,9 @@ from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.graph.deps import open_adsorber
 from topicloom.index.embedder import unit_rows
 from topicloom.index.encoders import default_embedder
-from topicloom.state.rounds import LogicalBlock
-from topicloom.state.script import cjk_share
-from topicloom.state.stored_message import Record
+from topicloom.state.rounds import Round
+from topicloom.state.script import measure_cjk_share
+from topicloom.state.stored_message import StoredMessage
 
 CASES = task_flow_cases()
 
@@ -33,8 +33,8 @@ def spec(low: float) -> Opens:
     """
     embedder = default_embedder()
 
-    def opens(blocks: Sequence[LogicalBlock], message: Record) -> bool:
-        block = LogicalBlock((message,), blocks[-1].bridge)
+    def opens(blocks: Sequence[Round], message: StoredMessage) -> bool:
+        block = Round((message,), blocks[-1].bridge)
         vectors = embedder.embed([b.anchor_text for b in (*blocks, block)])
         centroid = unit_rows(vectors[:-1].sum(axis=0, keepdims=True))[0]
         return float(centroid @ vectors[-1]) < low
@@ -67,7 +67,7 @@ class TestCases:
         assert case.message.role == "user"
         assert case.why
         text = " ".join(r.text for r in [*records, case.message])
-        assert (cjk_share(text) > 1 / 3) == (case.language == "zh")
+        assert (measure_cjk_share(text) > 1 / 3) == (case.language == "zh")
 
 
 class TestTally:

@@ -15,8 +15,8 @@ from openai_server import OpenAIServer, Reply
 from rich.console import Console
 
 from topicloom.cli import main
-from topicloom.cli.chat import ChatTurns, TerminalChat, remark_of
-from topicloom.cli.context import context_in, thread
+from topicloom.cli.chat import ChatTurns, TerminalChat, describe_event
+from topicloom.cli.context import context_in, make_thread_config
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.roles.choice import embedded_roles
@@ -127,7 +127,9 @@ def test_a_reply_that_fails_does_not_end_the_chat(tmp_path: Path) -> None:
     builder = build_session_graph(settings=settings, roles=roles, storage=place.storage)
     screen = io.StringIO()
     console = Console(file=screen, width=200)
-    talk = ChatTurns(builder.compile(checkpointer=InMemorySaver()), thread("x"), console)
+    talk = ChatTurns(
+        builder.compile(checkpointer=InMemorySaver()), make_thread_config("x"), console
+    )
     chat = TerminalChat(place, talk, console)
     assert all(map(chat.take, ("hello", "/retry", "/retry", "/transcript")))
     said = screen.getvalue()
@@ -150,9 +152,9 @@ def test_a_reply_that_fails_does_not_end_the_chat(tmp_path: Path) -> None:
     ],
 )
 def test_remarks(event: dict[str, object], part: str) -> None:
-    assert part in remark_of(event)
+    assert part in describe_event(event)
 
 
 def test_what_is_unknown_is_not_remarked_upon() -> None:
-    assert remark_of({"type": "something"}) == ""
-    assert remark_of({}) == ""
+    assert describe_event({"type": "something"}) == ""
+    assert describe_event({}) == ""

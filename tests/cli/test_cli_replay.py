@@ -11,7 +11,7 @@ from openai_server import OpenAIServer, Reply
 
 from topicloom.cli.context import context_in
 from topicloom.recordings.conversations import load_conversations
-from topicloom.recordings.replay import first_conversation, place_of, sample
+from topicloom.recordings.replay import find_place, find_sample, load_first_conversation
 from topicloom.settings import Settings
 
 SMALL = ("--window", "1000")
@@ -143,16 +143,16 @@ def test_a_list_of_messages_is_a_recording(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_beginning_of_a_recording(recording: Path) -> None:
-    part = first_conversation(recording, 10)
+    part = load_first_conversation(recording, 10)
     assert len(part.messages) == 10
     assert [q.id for q in part.questions] == ["q1", "q2"]
-    assert [place_of(q, part) for q in part.questions] == [None, 8]
+    assert [find_place(q, part) for q in part.questions] == [None, 8]
 
 
 def test_a_time_is_a_place(recording: Path) -> None:
-    whole = first_conversation(recording, None)
-    assert place_of(whole.questions[2], whole) == 10
+    whole = load_first_conversation(recording, None)
+    assert find_place(whole.questions[2], whole) == 10
 
 
 def test_the_sample_is_a_conversation() -> None:
-    assert first_conversation(sample(), None).questions
+    assert load_first_conversation(find_sample(), None).questions

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-from topicloom.cli.context import context_in, thread
+from topicloom.cli.context import context_in, make_thread_config
 from topicloom.graph.session import build_session_graph
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
@@ -82,7 +82,7 @@ class TestPurge:
         place = context_in(tmp_path / "sessions", Settings())
         with place.checkpoints() as saver:
             graph = build_session_graph(settings=place.settings, storage=place.storage)
-            values = graph.compile(checkpointer=saver).get_state(thread(talked)).values
+            values = graph.compile(checkpointer=saver).get_state(make_thread_config(talked)).values
         assert "shin hurts after running, 4" not in str(values)
 
     def test_a_topic(self, run: Run, talked: str, tmp_path: Path) -> None:

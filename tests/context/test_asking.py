@@ -7,13 +7,13 @@ from langchain_core.messages import BaseMessage
 
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow
-from topicloom.prompts.loader import prompt
-from topicloom.roles.rewriter import RewriteRequest, rewriter_messages
-from topicloom.roles.router import RouteRequest, router_messages
-from topicloom.roles.splitter import SplitRequest, splitter_messages
-from topicloom.state.rounds import blocks_of
+from topicloom.prompts.loader import load_prompt
+from topicloom.roles.rewriter import RewriteRequest, build_rewriter_prompt
+from topicloom.roles.router import RouteRequest, build_router_prompt
+from topicloom.roles.splitter import SplitRequest, build_splitter_prompt
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
 COUNTER = EstimatingCounter("o200k")
@@ -24,9 +24,9 @@ TOPICS = [
 ]
 
 
-def records(count: int, words: int = 1) -> list[Record]:
+def records(count: int, words: int = 1) -> list[StoredMessage]:
     return [
-        Record(
+        StoredMessage(
             seq=n,
             role="user" if n % 2 else "assistant",
             text=f"word{n} " * words,
@@ -45,25 +45,25 @@ def tokens(messages: list[BaseMessage]) -> int:
 
 
 def to_split(
-    said: list[Record],
+    said: list[StoredMessage],
     segments: list[int],
     topics: list[Topic],
     active: frozenset[str] = frozenset(),
     language: Language = "en",
 ) -> list[BaseMessage]:
-    blocks = blocks_of(said)
+    blocks = group_rounds(said)
     request = SplitRequest("s", blocks, segments, topics, {}, active, None, language)
-    return splitter_messages(request, WINDOW)
+    return build_splitter_prompt(request, WINDOW)
 
 
-def to_route(said: list[Record], topics: list[Topic], when: str | None) -> list[BaseMessage]:
-    return router_messages(RouteRequest("s", "oak", said, topics, {}, when, "en"), WINDOW)
+def to_route(said: list[StoredMessage], topics: list[Topic], when: str | None) -> list[BaseMessage]:
+    return build_router_prompt(RouteRequest("s", "oak", said, topics, {}, when, "en"), WINDOW)
 
 
 def test_the_splitter_sees_parts_then_topics() -> None:
     messages = to_split(records(6), [4, 4, 9], TOPICS, frozenset({"t2"}))
     system, said, listed = texts(messages)
-    assert system == prompt("splitter", "en")
+    assert system == load_prompt("splitter", "en")
     assert said.splitlines() == [
         "-- part 1 --",
         "-- 2026-03-01 --",
@@ -104,7 +104,7 @@ def test_many_topics_are_listed_with_the_beginnings_of_their_briefs() -> None:
 def test_the_router_sees_recent_messages_then_query_then_topics() -> None:
     messages = to_route(records(1), TOPICS, "2026-03")
     system, recent, asked = texts(messages)
-    assert system == prompt("router", "en")
+    assert system == load_prompt("router", "en")
     assert recent == "-- 2026-03-01 --\n[m1] user: word1 "
     assert asked.splitlines() == [
         "=== Looking for ===",
@@ -119,9 +119,9 @@ def test_the_router_sees_recent_messages_then_query_then_topics() -> None:
 def test_the_rewriter_sees_what_fits_and_then_the_message() -> None:
     said = records(100, words=100)
     request = RewriteRequest("s", "And there?", said, "en")
-    messages = rewriter_messages(request, PromptWindow(COUNTER, 3_000))
+    messages = build_rewriter_prompt(request, PromptWindow(COUNTER, 3_000))
     system, recent, asked = texts(messages)
-    assert system == prompt("rewriter", "en")
+    assert system == load_prompt("rewriter", "en")
     assert recent.startswith("-- ")
     assert "earlier messages are not shown" in recent
     assert "[m100]" in recent

@@ -17,7 +17,7 @@ from roles import ScriptedResponder, fake_roles
 from topicloom.context.layout import Layout, LayoutName, MainPrompt
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.state.recall import Note, TopicNote
-from topicloom.state.stored_message import Record, record_of
+from topicloom.state.stored_message import StoredMessage, to_stored_message
 
 COUNTER = EstimatingCounter("o200k")
 TIME = "2026-03-02T09:00:00+08:00"
@@ -29,11 +29,11 @@ def layout(order: LayoutName = "ledger", cap: int = 400) -> Layout:
     return Layout(COUNTER, cap=cap, part=cap // 2, order=order)
 
 
-def records_of(messages: Sequence[BaseMessage], start: int = 1) -> list[Record]:
-    return [record_of(m, seq=n, time=TIME) for n, m in enumerate(messages, start=start)]
+def records_of(messages: Sequence[BaseMessage], start: int = 1) -> list[StoredMessage]:
+    return [to_stored_message(m, seq=n, time=TIME) for n, m in enumerate(messages, start=start)]
 
 
-def chat(count: int) -> list[Record]:
+def chat(count: int) -> list[StoredMessage]:
     """Questions with odd numbers, answers with even ones."""
     return records_of(
         [
@@ -44,7 +44,7 @@ def chat(count: int) -> list[Record]:
 
 
 def lay_out(
-    arranged: Layout, records: Sequence[Record], notes: Sequence[Note], view: int = 1
+    arranged: Layout, records: Sequence[StoredMessage], notes: Sequence[Note], view: int = 1
 ) -> MainPrompt:
     return arranged.prompt("Be kind.", records[view - 1 :], notes, lambda n: records[n - 1], "en")
 
@@ -265,7 +265,7 @@ def test_the_ledger_only_grows_at_its_end(
     turns: list[tuple[HumanMessage, list[BaseMessage], bool]], cap: int
 ) -> None:
     arranged = layout(cap=cap)
-    records: list[Record] = []
+    records: list[StoredMessage] = []
     notes: list[Note] = []
     before: list[tuple[object, ...]] = []
     for question, answers, recalls in turns:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from topicloom.context.token_count import EstimatingCounter
-from topicloom.context.tokens import RememberedCounts, TokenCounter
+from topicloom.context.tokens import CachedTokenCounter, TokenCounter
 
 O200K = EstimatingCounter("o200k")
-COUNTER: TokenCounter = RememberedCounts(O200K)
+COUNTER: TokenCounter = CachedTokenCounter(O200K)
 
 
 class Watched(EstimatingCounter):
@@ -42,7 +42,7 @@ def test_tools_are_counted_by_the_counter() -> None:
 
 def test_a_long_text_is_counted_once_and_the_longest_unused_forgotten() -> None:
     watched = Watched()
-    counter = RememberedCounts(watched, capacity=2)
+    counter = CachedTokenCounter(watched, capacity=2)
     a, b, c = ("a" * 300, "b" * 300, "c" * 300)
     for text in (a, b, a, c, a, b):
         counter.text(text)

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from domains import the_document
 
-from topicloom.domain.schema import admitted, checker
+from topicloom.domain.schema import make_checker, validate_document
 from topicloom.errors import ConfigurationError, InputError
 
 
 def test_a_document_that_fits_comes_back_as_a_copy() -> None:
     document = the_document()
-    kept = admitted(document, checker({"type": "object"}))
+    kept = validate_document(document, make_checker({"type": "object"}))
     assert kept == document
     assert kept is not document
-    assert admitted(document, None) == document
+    assert validate_document(document, None) == document
 
 
 def test_faults_are_told_by_flat_paths() -> None:
@@ -29,7 +29,7 @@ def test_faults_are_told_by_flat_paths() -> None:
         "required": ["mood"],
     }
     with pytest.raises(InputError) as error:
-        admitted(the_document(), checker(schema))
+        validate_document(the_document(), make_checker(schema))
     told = str(error.value)
     assert told.startswith("the document does not fit the schema: ")
     assert "health: 85 is not of type 'string'" in told
@@ -39,22 +39,24 @@ def test_faults_are_told_by_flat_paths() -> None:
 
 def test_long_values_are_cut() -> None:
     with pytest.raises(InputError) as error:
-        admitted({"a": "x" * 5_000}, checker({"properties": {"a": {"type": "number"}}}))
+        validate_document(
+            {"a": "x" * 5_000}, make_checker({"properties": {"a": {"type": "number"}}})
+        )
     assert len(str(error.value)) < 400
 
 
 @pytest.mark.parametrize("schema", [{"type": "nothing"}, {"properties": 3}, {"minimum": "x"}])
 def test_what_is_no_schema(schema: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=r"domain\.schema is no JSON schema"):
-        checker(schema)
+        make_checker(schema)
 
 
 def test_nothing_is_fetched() -> None:
-    check = checker({"$ref": "https://example.invalid/schema.json"})
+    check = make_checker({"$ref": "https://example.invalid/schema.json"})
     with pytest.raises(ConfigurationError, match="refers to what it has not"):
         check({})
 
 
 def test_drafts_are_told_apart() -> None:
     old = {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {"const": 1}}}
-    assert checker(old)({"a": 2}) == ["a: 1 was expected"]
+    assert make_checker(old)({"a": 2}) == ["a: 1 was expected"]

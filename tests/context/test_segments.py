@@ -14,36 +14,36 @@ from topicloom.context.segments import (
     Segment,
     SegmentLayout,
     SummaryManager,
-    newest_that_fit,
+    take_newest_fitting,
 )
 from topicloom.context.token_count import EstimatingCounter
-from topicloom.context.tokens import budget_tokens
-from topicloom.state.rounds import blocks_of
-from topicloom.state.stored_message import Record, text_of
+from topicloom.context.tokens import count_budget_tokens
+from topicloom.state.rounds import group_rounds
+from topicloom.state.stored_message import StoredMessage, get_text
 
 
 class BudgetCounter(EstimatingCounter):
     """Counts a CJK character or four others as a token, and no frame of a message."""
 
     def text(self, text: str) -> int:
-        return budget_tokens(text)
+        return count_budget_tokens(text)
 
     def message(self, message: BaseMessage) -> int:
-        return budget_tokens(f"{message.name or message.type}: {text_of(message)}")
+        return count_budget_tokens(f"{message.name or message.type}: {get_text(message)}")
 
 
 COUNTER = BudgetCounter("o200k")
 
 
-def records(rounds: int, opens: Sequence[int] = ()) -> list[Record]:
+def records(rounds: int, opens: Sequence[int] = ()) -> list[StoredMessage]:
     """Rounds of a user message and a reply; some rounds begin a topic."""
     found = []
     for number in range(1, rounds + 1):
         begins = number in opens
         seq = 2 * number - 1
         found += [
-            Record(seq=seq, role="user", text=f"said {number}", time="", opens=begins),
-            Record(seq=seq + 1, role="assistant", text=f"heard {number}", time=""),
+            StoredMessage(seq=seq, role="user", text=f"said {number}", time="", opens=begins),
+            StoredMessage(seq=seq + 1, role="assistant", text=f"heard {number}", time=""),
         ]
     return found
 
@@ -52,9 +52,9 @@ class Summarizer:
     """Says which messages it was given, and remembers them."""
 
     def __init__(self) -> None:
-        self.given: list[list[Record]] = []
+        self.given: list[list[StoredMessage]] = []
 
-    def __call__(self, records: Sequence[Record]) -> str:
+    def __call__(self, records: Sequence[StoredMessage]) -> str:
         self.given.append(list(records))
         return f"{records[0].text} to {records[-1].text}"
 
@@ -68,19 +68,19 @@ def layout(
 
 class TestPolicy:
     def test_the_first_round_and_the_newest_five(self) -> None:
-        first, between, last = ContextWindowPolicy().select(blocks_of(records(10)))
+        first, between, last = ContextWindowPolicy().select(group_rounds(records(10)))
         assert [b.first for b in first] == [1]
         assert [b.first for b in last] == [11, 13, 15, 17, 19]
         assert len(between) == 4
 
     def test_a_smaller_window(self) -> None:
-        _, between, last = ContextWindowPolicy(last=3).select(blocks_of(records(10)))
+        _, between, last = ContextWindowPolicy(last=3).select(group_rounds(records(10)))
         assert len(between) == 6
         assert [b.first for b in last] == [15, 17, 19]
 
     @given(st.integers(0, 20), st.integers(0, 4), st.integers(1, 8))
     def test_every_round_is_in_one_part(self, count: int, first: int, last: int) -> None:
-        rounds = blocks_of(records(count))
+        rounds = group_rounds(records(count))
         parts = ContextWindowPolicy(first, last).select(rounds)
         assert [b.first for part in parts for b in part] == [b.first for b in rounds]
 
@@ -93,20 +93,20 @@ class TestPolicy:
 class TestSummaries:
     def test_segments_have_eight_rounds_where_no_topic_begins(self) -> None:
         summarize = Summarizer()
-        segments, rest = SummaryManager(summarize).build(blocks_of(records(20)))
+        segments, rest = SummaryManager(summarize).build(group_rounds(records(20)))
         assert [(s.first, s.last) for s in segments] == [(1, 16), (17, 32)]
         assert [b.first for b in rest] == [33, 35, 37, 39]
         assert [len(given) for given in summarize.given] == [16, 16]
 
     def test_a_segment_ends_where_a_topic_begins(self) -> None:
-        rounds = blocks_of(records(14, opens=[3, 7, 13]))
+        rounds = group_rounds(records(14, opens=[3, 7, 13]))
         segments, rest = SummaryManager(Summarizer()).build(rounds)
         # Round 3 comes too early to end a segment, round 7 ends one of six.
         assert [(s.first, s.last) for s in segments] == [(1, 12), (13, 24)]
         assert len(rest) == 2
 
     def test_a_topic_that_begins_behind_ends_a_segment(self) -> None:
-        rounds = blocks_of(records(6, opens=[6]))
+        rounds = group_rounds(records(6, opens=[6]))
         build = SummaryManager(Summarizer()).build
         assert not build(rounds[:5])[0]
         assert [s.last for s in build(rounds[:5], rounds[5:])[0]] == [10]
@@ -120,7 +120,7 @@ class TestSummaries:
         """Each is made once, of originals, and says the same for ever."""
         summarize = Summarizer()
         manager = SummaryManager(summarize)
-        rounds = blocks_of(records(40, opens=sorted(opens)))
+        rounds = group_rounds(records(40, opens=sorted(opens)))
         before, waiting = manager.build(rounds[:now], rounds[now : now + 1])
         after, rest = manager.build(rounds)
         assert after[: len(before)] == before
@@ -134,7 +134,7 @@ class TestSummaries:
     @given(st.lists(st.integers(0, 60), max_size=8), st.integers(0, 120))
     def test_whole_segments_fit_or_go(self, sizes: list[int], room: int) -> None:
         segments = [Segment(n, n, "x" * size) for n, size in enumerate(sizes)]
-        kept = newest_that_fit(segments, COUNTER, room)
+        kept = take_newest_fitting(segments, COUNTER, room)
         assert list(kept) == segments[len(segments) - len(kept) :]
         assert sum(COUNTER.text(f"{s.line}\n") for s in kept) <= room
         if len(kept) < len(segments):
@@ -145,7 +145,7 @@ class TestSummaries:
 class TestLayout:
     def test_system_with_summaries_then_first_round_then_newest(self) -> None:
         prompt = layout().prompt("Be kind.", records(30), 10_000, "en")
-        system, *said = map(text_of, prompt.messages)
+        system, *said = map(get_text, prompt.messages)
         assert system.splitlines() == [
             "Be kind.",
             "",
@@ -165,7 +165,7 @@ class TestLayout:
 
     def test_a_short_conversation_is_all_there(self) -> None:
         prompt = layout().prompt("", records(3), 10_000, "zh")
-        assert [text_of(m) for m in prompt.messages] == [r.text for r in records(3)]
+        assert [get_text(m) for m in prompt.messages] == [r.text for r in records(3)]
 
     def test_the_newest_round_stays_in_any_case(self) -> None:
         prompt = layout().prompt("", records(30), 1, "en")

@@ -12,15 +12,15 @@ from domains import the_document
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.domain.document import made_anchors
+from topicloom.domain.document import find_derived_anchors
 from topicloom.domain.domain import Domain
-from topicloom.domain.skeleton import Skeletons, elements_of
-from topicloom.domain.yaml_text import yaml_text
+from topicloom.domain.skeleton import SkeletonRenderer, split_elements
+from topicloom.domain.yaml_text import format_yaml
 from topicloom.errors import ConfigurationError
-from topicloom.state.plan import Plan
+from topicloom.state.plan import TurnPlan
 
 yaml: Any = pytest.importorskip("yaml")
-OURS = Skeletons(Domain())
+OURS = SkeletonRenderer(Domain())
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 texts = texts | st.sampled_from(["</status>", "yes", "null", "1e3", "- a: b", "#x", "\u2028", "'"])
@@ -49,27 +49,27 @@ def shuffled(value: Any) -> Any:
 
 def body(text: str, name: str) -> str:
     """What stands in an element."""
-    return elements_of(text)[name].split("\n", 1)[1].rsplit("\n", 1)[0]
+    return split_elements(text)[name].split("\n", 1)[1].rsplit("\n", 1)[0]
 
 
 class TestYaml:
     @given(documents)
     def test_what_is_read_is_what_was_written(self, value: dict[str, Any]) -> None:
-        assert yaml.safe_load(yaml_text(value, {})) == json.loads(json.dumps(value))
+        assert yaml.safe_load(format_yaml(value, {})) == json.loads(json.dumps(value))
 
     @given(documents)
     def test_the_order_of_keys_does_not_matter(self, value: dict[str, Any]) -> None:
-        assert yaml_text(value, {}) == yaml_text(shuffled(value), {})
+        assert format_yaml(value, {}) == format_yaml(shuffled(value), {})
 
     @given(documents)
     def test_no_tag_is_in_it(self, value: dict[str, Any]) -> None:
-        text = yaml_text(value, {})
+        text = format_yaml(value, {})
         assert "<" not in text
         assert text.isprintable() or not re.search(r"[\x7f-\x9f\u2028\u2029]", text)
 
     def test_anchors(self) -> None:
         document = the_document()
-        assert yaml_text(document, made_anchors(document)).splitlines() == [
+        assert format_yaml(document, find_derived_anchors(document)).splitlines() == [
             "events: # events",
             '  - {"id": "q_001", "after": ["q_0"], "objective": "Find the temple", "status": '
             '"in_progress"}',
@@ -94,7 +94,7 @@ class TestYaml:
 
     def test_things_in_things(self) -> None:
         heroes = [{"id": "h1", "items": [{"id": "i1"}], "stats": {"hp": {"now": 1}}}, [[1], {}], []]
-        text = yaml_text({"heroes": heroes}, {})
+        text = format_yaml({"heroes": heroes}, {})
         assert '- id: "h1"' in text
         assert "items: # h1.items" in text
         assert yaml.safe_load(text) == {"heroes": heroes}
@@ -102,8 +102,8 @@ class TestYaml:
 
 class TestSkeletons:
     def test_the_one_that_ships(self) -> None:
-        text = OURS.render(the_document(), Plan(goal="Go on.")).text
-        assert list(elements_of(text)) == ["status", "active_events", "guidance"]
+        text = OURS.render(the_document(), TurnPlan(goal="Go on.")).text
+        assert list(split_elements(text)) == ["status", "active_events", "guidance"]
         assert "events" not in yaml.safe_load(body(text, "status"))
         assert [e["id"] for e in yaml.safe_load(body(text, "active_events"))] == ["q_001", "q_002"]
         assert yaml.safe_load(body(text, "guidance")) == {"current_goal": "Go on."}
@@ -115,23 +115,23 @@ class TestSkeletons:
         document.pop("events", None)
         if not document:
             return
-        rendered = OURS.render(document, Plan(goal=goal))
-        assert rendered == OURS.render(shuffled(document), Plan(goal=goal))
+        rendered = OURS.render(document, TurnPlan(goal=goal))
+        assert rendered == OURS.render(shuffled(document), TurnPlan(goal=goal))
         assert rendered.fault == ""
-        assert set(elements_of(rendered.text)) == {"status", "active_events"} | (
+        assert set(split_elements(rendered.text)) == {"status", "active_events"} | (
             {"guidance"} if goal else set()
         )
         assert rendered.text.count("<") == (6 if goal else 4)
 
     def test_events_may_have_another_name(self) -> None:
-        skeletons = Skeletons(Domain(events="quests"))
-        text = skeletons.render({"quests": [{"id": "q", "status": "open"}]}, Plan()).text
+        skeletons = SkeletonRenderer(Domain(events="quests"))
+        text = skeletons.render({"quests": [{"id": "q", "status": "open"}]}, TurnPlan()).text
         assert '{"id": "q", "status": "open"}' in body(text, "active_events")
         assert body(text, "status") == "{}"
 
     def test_nothing_of_nothing(self) -> None:
-        assert OURS.render({}, Plan()).text == ""
-        assert "guidance" in OURS.render({}, Plan(goal="Go")).text
+        assert OURS.render({}, TurnPlan()).text == ""
+        assert "guidance" in OURS.render({}, TurnPlan(goal="Go")).text
 
 
 class TestOwnTemplates:
@@ -142,8 +142,8 @@ class TestOwnTemplates:
     def rendered(self, folder: Path, template: str, document: Any = None) -> Any:
         (folder / "own.jinja").write_text(template, encoding="utf-8")
         document = the_document() if document is None else document
-        plan = Plan(template="own", goal="Go </g> on", focus="q_002")
-        return Skeletons(Domain(templates=folder)).render(document, plan)
+        plan = TurnPlan(template="own", goal="Go </g> on", focus="q_002")
+        return SkeletonRenderer(Domain(templates=folder)).render(document, plan)
 
     def test_what_they_see(self, folder: Path) -> None:
         template = (
@@ -152,7 +152,7 @@ class TestOwnTemplates:
             "<focus>\n{{ focus.objective }}\n{{ plan.template }}\n</focus>\n"
             "{% for e in events %}{{ e.id }} {% endfor %}"
         )
-        elements = elements_of(self.rendered(folder, template).text)
+        elements = split_elements(self.rendered(folder, template).text)
         assert elements["hp"] == "<hp>\n85\n</hp>"
         assert '_anchor: "inventory"' in elements["bag"]
         assert elements["focus"] == "<focus>\nHelp the blacksmith\nown\n</focus>"
@@ -165,13 +165,13 @@ class TestOwnTemplates:
 
     def test_they_may_go_on_from_ours(self, folder: Path) -> None:
         text = self.rendered(folder, '{% include "topicloom/default.jinja" %}\n<x>\n1\n</x>').text
-        assert list(elements_of(text)) == ["status", "active_events", "guidance", "x"]
+        assert list(split_elements(text)) == ["status", "active_events", "guidance", "x"]
 
     def test_the_default_may_be_theirs(self, folder: Path) -> None:
         (folder / "default.jinja").write_text("<mine>\n1\n</mine>")
-        skeletons = Skeletons(Domain(templates=folder))
+        skeletons = SkeletonRenderer(Domain(templates=folder))
         assert skeletons.names == ("default",)
-        assert skeletons.render({"a": 1}, Plan()).text == "<mine>\n1\n</mine>"
+        assert skeletons.render({"a": 1}, TurnPlan()).text == "<mine>\n1\n</mine>"
 
     @pytest.mark.parametrize(
         "template",
@@ -188,7 +188,7 @@ class TestOwnTemplates:
     )
     def test_one_that_fails_is_replaced_by_ours(self, folder: Path, template: str) -> None:
         rendered = self.rendered(folder, template)
-        assert rendered.text == OURS.render(the_document(), Plan(goal="Go </g> on")).text
+        assert rendered.text == OURS.render(the_document(), TurnPlan(goal="Go </g> on")).text
         assert rendered.fault.startswith("template 'own' failed, 'default' was used: ")
 
     def test_one_that_cannot_be_read_is_told_at_once(self, folder: Path) -> None:
@@ -197,7 +197,7 @@ class TestOwnTemplates:
 
     def test_a_folder_that_is_not_there(self, folder: Path) -> None:
         with pytest.raises(ConfigurationError, match="there is no folder"):
-            Skeletons(Domain(templates=folder / "nowhere"))
+            SkeletonRenderer(Domain(templates=folder / "nowhere"))
 
     def test_a_template_cannot_read_files_outside(self, folder: Path) -> None:
         (folder.parent / "secret.jinja").write_text("secret")

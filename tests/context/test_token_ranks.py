@@ -14,7 +14,7 @@ from langchain_core.messages import HumanMessage
 
 from topicloom.context.token_count import MESSAGE_TOKENS, EstimatingCounter
 from topicloom.context.token_ranks import RANK_FILES, RankFile, TiktokenCounter
-from topicloom.context.tokens import counter_for
+from topicloom.context.tokens import choose_counter
 
 URL = "https://ranks.invalid/tiny.tiktoken"
 
@@ -36,7 +36,7 @@ def tiny_ranks(folder: Path) -> RankFile:
 
 
 def test_a_cached_file_is_used(cache: Path) -> None:
-    counter = counter_for("gpt-4o", {"o200k": tiny_ranks(cache)})
+    counter = choose_counter("gpt-4o", {"o200k": tiny_ranks(cache)})
     assert isinstance(counter, TiktokenCounter)
     assert counter.text("abab cab") == 5  # ab ab " " c ab
     assert counter.text("<|endoftext|>") == 13
@@ -45,32 +45,32 @@ def test_a_cached_file_is_used(cache: Path) -> None:
 
 
 def test_long_runs_of_one_character(cache: Path) -> None:
-    counter = counter_for("gpt-4o", {"o200k": tiny_ranks(cache)})
+    counter = choose_counter("gpt-4o", {"o200k": tiny_ranks(cache)})
     for character in " \nx.":
         assert counter.text(character * 5_000) == 5_000
 
 
 def test_without_a_file_it_estimates() -> None:
     ranks = RankFile("https://ranks.invalid/absent.tiktoken", "", "")
-    assert isinstance(counter_for("gpt-4o", {"o200k": ranks}), EstimatingCounter)
+    assert isinstance(choose_counter("gpt-4o", {"o200k": ranks}), EstimatingCounter)
 
 
 def test_a_damaged_file_is_neither_used_nor_removed(cache: Path) -> None:
     path = cache / hashlib.sha1(RANK_FILES["cl100k"].url.encode()).hexdigest()
     path.write_bytes(b"half a download")
-    assert isinstance(counter_for("gpt-4"), EstimatingCounter)
+    assert isinstance(choose_counter("gpt-4"), EstimatingCounter)
     assert path.read_bytes() == b"half a download"
 
 
 def test_without_tiktoken_it_estimates(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ranks = tiny_ranks(cache)
     monkeypatch.setitem(sys.modules, "tiktoken", None)
-    assert isinstance(counter_for("gpt-4o", {"o200k": ranks}), EstimatingCounter)
+    assert isinstance(choose_counter("gpt-4o", {"o200k": ranks}), EstimatingCounter)
 
 
 @pytest.mark.parametrize("model", ["deepseek-chat", "claude-3-opus"])
 def test_no_file_for_other_providers(model: str, cache: Path) -> None:
-    assert isinstance(counter_for(model, {"o200k": tiny_ranks(cache)}), EstimatingCounter)
+    assert isinstance(choose_counter(model, {"o200k": tiny_ranks(cache)}), EstimatingCounter)
 
 
 def test_the_folder_is_the_one_tiktoken_uses(

@@ -29,9 +29,9 @@ from topicloom.context.token_count import (
     EncodingName,
     EstimatingCounter,
 )
-from topicloom.context.tokens import TokenCounter, budget_tokens, encoding_for
+from topicloom.context.tokens import TokenCounter, choose_encoding, count_budget_tokens
 from topicloom.errors import ConfigurationError
-from topicloom.state.calibration import Correction
+from topicloom.state.calibration import TokenCalibration
 
 O200K: TokenCounter = EstimatingCounter("o200k")
 TEXTS = st.text(st.sampled_from("ab Z19'.,(){}\t\n\r今天はé。…Ж\x00😀") | st.characters())
@@ -225,29 +225,29 @@ def test_tools_of_every_kind() -> None:
     ],
 )
 def test_encoding_of_a_model(model: str, encoding: EncodingName) -> None:
-    assert encoding_for(model) == encoding
+    assert choose_encoding(model) == encoding
 
 
 def test_correction_follows_reports() -> None:
-    assert Correction().apply(101) == 101
-    first = Correction().observe(100, 110)
-    assert first == Correction(ratio=1.1, observations=1)
+    assert TokenCalibration().apply(101) == 101
+    first = TokenCalibration().observe(100, 110)
+    assert first == TokenCalibration(ratio=1.1, observations=1)
     assert first.apply(100) == 110
     assert first.apply(101) == 112
     second = first.observe(100, 130)
     assert second.ratio == pytest.approx(1.2)
-    fifth = Correction(1.2, 4).observe(100, 100)
+    fifth = TokenCalibration(1.2, 4).observe(100, 100)
     assert fifth.ratio == pytest.approx(1.2 - 0.3 * 0.2)
 
 
 @given(st.lists(st.tuples(st.integers(-5, 10**7), st.integers(-5, 10**7))))
 def test_correction_stays_within_bounds(reports: list[tuple[int, int]]) -> None:
-    correction = Correction()
+    correction = TokenCalibration()
     for estimated, reported in reports:
         correction = correction.observe(estimated, reported)
     assert 0.5 <= correction.ratio <= 2.0
     assert correction.observations == sum(min(report) > 0 for report in reports)
-    assert Correction(**json.loads(json.dumps(asdict(correction)))) == correction
+    assert TokenCalibration(**json.loads(json.dumps(asdict(correction)))) == correction
 
 
 @pytest.mark.parametrize(
@@ -263,4 +263,4 @@ def test_correction_stays_within_bounds(reports: list[tuple[int, int]]) -> None:
     ],
 )
 def test_budget_tokens(text: str, tokens: int) -> None:
-    assert budget_tokens(text) == tokens
+    assert count_budget_tokens(text) == tokens

@@ -13,25 +13,31 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from topicloom.context.token_count import EstimatingCounter
-from topicloom.context.transcript import spoken
-from topicloom.context.windows import Opening, Openings, PromptWindow, is_cache_point, opening
-from topicloom.prompts.loader import prompt
-from topicloom.prompts.wording import wording
-from topicloom.roles.brief import BriefRequest, brief_messages
-from topicloom.roles.reader import ReadRequest, reader_messages
+from topicloom.context.transcript import describe_content
+from topicloom.context.windows import (
+    ChooseStart,
+    PromptWindow,
+    WindowStarts,
+    choose_start,
+    is_cache_point,
+)
+from topicloom.prompts.loader import load_prompt
+from topicloom.prompts.wording import get_wording
+from topicloom.roles.brief import BriefRequest, build_brief_prompt
+from topicloom.roles.reader import ReadRequest, build_reader_prompt
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record, Role, record_of
+from topicloom.state.stored_message import MessageRole, StoredMessage, to_stored_message
 from topicloom.state.topics import Topic
 
 COUNTER = EstimatingCounter("o200k")
 LIMIT = 4_000
 
 
-def record(seq: int, text: str = "word", role: Role = "user", day: int = 1) -> Record:
-    return Record(seq=seq, role=role, text=text, time=f"2026-03-{day:02}T10:00:00+00:00")
+def record(seq: int, text: str = "word", role: MessageRole = "user", day: int = 1) -> StoredMessage:
+    return StoredMessage(seq=seq, role=role, text=text, time=f"2026-03-{day:02}T10:00:00+00:00")
 
 
-def turns(first: int, last: int, words: int = 5) -> list[Record]:
+def turns(first: int, last: int, words: int = 5) -> list[StoredMessage]:
     """User messages with odd numbers, replies with even ones."""
     return [
         record(n, f"word{n} " * words, "user" if n % 2 else "assistant")
@@ -39,23 +45,27 @@ def turns(first: int, last: int, words: int = 5) -> list[Record]:
     ]
 
 
-def anew() -> Opening:
+def anew() -> ChooseStart:
     """Where the conversation begins in a window that nothing is remembered of."""
-    return partial(Openings(), ("s", "t1"))
+    return partial(WindowStarts(), ("s", "t1"))
 
 
 def reader_prompt(
-    records: list[Record], tail: list[Record], language: Language, limit: int, begin: Opening
+    records: list[StoredMessage],
+    tail: list[StoredMessage],
+    language: Language,
+    limit: int,
+    begin: ChooseStart,
 ) -> list[BaseMessage]:
     request = ReadRequest("s", Topic(id="t1", name=""), records, tail, "", language)
-    return reader_messages(request, PromptWindow(COUNTER, limit), begin)
+    return build_reader_prompt(request, PromptWindow(COUNTER, limit), begin)
 
 
 def brief_prompt(
-    records: list[Record], name: str, brief: str, language: Language, limit: int
+    records: list[StoredMessage], name: str, brief: str, language: Language, limit: int
 ) -> list[BaseMessage]:
     request = BriefRequest("s", Topic(id="t1", name=name, brief=brief), records, language)
-    return brief_messages(request, PromptWindow(COUNTER, limit))
+    return build_brief_prompt(request, PromptWindow(COUNTER, limit))
 
 
 def texts(messages: list[BaseMessage]) -> list[str]:
@@ -78,7 +88,7 @@ def test_the_layout() -> None:
     ]
     tail = [record(8, "Hello", day=3), record(9, "Hi", "assistant", day=3), record(10, "And?")]
     system, *rest = texts(reader_prompt(topic, tail, "en", LIMIT, anew()))
-    assert system == prompt("reader", "en")
+    assert system == load_prompt("reader", "en")
     assert rest == [
         "-- 2026-03-01 --\n[m1] user: I want a table.\n[m2] assistant: Oak or pine?",
         "-- 2026-03-02 --\n[m5] user: Oak.",
@@ -153,7 +163,7 @@ def test_the_oldest_blocks_of_a_large_topic_are_left_out_and_counted() -> None:
     assert tokens(messages) <= LIMIT
     assert shown[-1] == 401
     assert shown == list(range(shown[0], 402))
-    notice = wording("en").missing.format(count=shown[0] - 1)
+    notice = get_wording("en").missing.format(count=shown[0] - 1)
     assert texts(messages)[1].startswith(notice)
 
 
@@ -217,7 +227,7 @@ def test_when_the_language_changes_the_conversation_begins_anew() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_long_replies_of_the_conversation_are_shown_in_part(language: Language) -> None:
     said = "alpha " + "noise " * 400 + "omega"
-    roles: tuple[Role, ...] = ("user", "assistant", "tool")
+    roles: tuple[MessageRole, ...] = ("user", "assistant", "tool")
     tail = [record(n, said, role) for n, role in enumerate(roles, 11)]
     topic = [record(n, said, role) for n, role in enumerate(roles, 1)]
     messages = reader_prompt(topic, tail, language, 32_000, anew())
@@ -264,17 +274,17 @@ def test_the_brief_prompt_ends_with_the_former_brief() -> None:
     assert texts(longer)[:3] == texts(messages)[:3]
 
 
-def kept(message: BaseMessage) -> Record:
-    return record_of(message, seq=1, time="2026-03-01T10:00:00+00:00")
+def kept(message: BaseMessage) -> StoredMessage:
+    return to_stored_message(message, seq=1, time="2026-03-01T10:00:00+00:00")
 
 
 def test_what_text_cannot_show_stands_in_brackets() -> None:
     call = {"name": "find", "args": {"q": "橡木"}, "id": "c1", "type": "tool_call"}
-    assert spoken(kept(AIMessage("", tool_calls=[call]))) == '[calls find {"q": "橡木"}]'
+    assert describe_content(kept(AIMessage("", tool_calls=[call]))) == '[calls find {"q": "橡木"}]'
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     content: list[str | dict[str, Any]] = [{"type": "text", "text": "Look"}, image]
-    assert spoken(kept(HumanMessage(content))) == "Look\n[image_url]"
-    assert spoken(kept(ToolMessage("42", tool_call_id="c1"))) == "42"
+    assert describe_content(kept(HumanMessage(content))) == "Look\n[image_url]"
+    assert describe_content(kept(ToolMessage("42", tool_call_id="c1"))) == "42"
 
 
 class TestWhereTheConversationBegins:
@@ -287,33 +297,33 @@ class TestWhereTheConversationBegins:
         self, sizes: list[int], room: int, since: int | None
     ) -> None:
         numbers = range(1, len(sizes) + 1)
-        cut = opening(numbers, sizes, room, since)
+        cut = choose_start(numbers, sizes, room, since)
         assert 0 <= cut < len(sizes)
         assert sum(sizes[cut:]) <= room or cut == len(sizes) - 1
         if since is not None and since in numbers and sum(sizes[since - 1 :]) <= room:
             assert cut == since - 1
 
     def test_it_moves_once_in_many_turns(self) -> None:
-        openings = partial(Openings(), ("s", "t"), 0)
+        openings = partial(WindowStarts(), ("s", "t"), 0)
         begins = [openings(range(1, n + 1), [20] * n, 1_000) for n in range(1, 501)]
         assert begins == sorted(begins)
         assert len(set(begins)) <= 500 // 24 + 2
 
     def test_beginning_anew_leaves_something_before_a_long_newest_message(self) -> None:
         sizes = [*[100] * 60, 8_500]
-        assert opening(range(1, 62), sizes, 30_000) == 0
-        assert opening(range(1, 62), sizes, 12_000) == 60 - 30
-        assert opening(range(1, 62), sizes, 9_000) == 60 - 5
-        assert opening(range(1, 62), sizes, 8_000) == 60
+        assert choose_start(range(1, 62), sizes, 30_000) == 0
+        assert choose_start(range(1, 62), sizes, 12_000) == 60 - 30
+        assert choose_start(range(1, 62), sizes, 9_000) == 60 - 5
+        assert choose_start(range(1, 62), sizes, 8_000) == 60
 
     def test_of_a_large_room_a_quarter_is_filled_of_a_small_one_half(self) -> None:
         sizes = [100] * 200
-        assert 199 - opening(range(1, 201), sizes, 16_000) == 40
-        assert 199 - opening(range(1, 201), sizes, 3_000) == 10
-        assert 199 - opening(range(1, 201), sizes, 800) == 4
+        assert 199 - choose_start(range(1, 201), sizes, 16_000) == 40
+        assert 199 - choose_start(range(1, 201), sizes, 3_000) == 10
+        assert 199 - choose_start(range(1, 201), sizes, 800) == 4
 
     def test_topics_have_places_of_their_own(self) -> None:
-        openings = Openings(size=1)
+        openings = WindowStarts(size=1)
         assert openings(("s", "a"), 0, range(1, 101), [20] * 100, 1_000) == 74
         assert openings(("s", "a"), 0, range(1, 103), [20] * 102, 1_000) == 74
         assert openings(("s", "b"), 0, range(1, 11), [20] * 10, 1_000) == 0
@@ -321,12 +331,12 @@ class TestWhereTheConversationBegins:
         assert openings(("s", "a"), 0, range(1, 103), [20] * 102, 1_000) == 76
 
     def test_it_begins_anew_after_what_has_changed(self) -> None:
-        openings = Openings()
+        openings = WindowStarts()
         assert openings(("s", "a"), 1, range(1, 101), [20] * 100, 1_000) == 74
         assert openings(("s", "a"), 2, range(1, 103), [20] * 102, 1_000) == 76
 
     def test_gone_back_to_an_older_checkpoint_it_begins_anew(self) -> None:
-        openings = partial(Openings(), ("s", "a"), 0)
+        openings = partial(WindowStarts(), ("s", "a"), 0)
         assert openings(range(1, 101), [20] * 100, 1_000) == 74
         assert openings(range(1, 91), [20] * 90, 1_000) == 64
         assert openings((), (), 1_000) == 0

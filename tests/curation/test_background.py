@@ -10,13 +10,13 @@ from threading import current_thread
 import pytest
 from curations import PATIENCE
 
-from topicloom.background import begin
+from topicloom.background import submit_daemon
 
 SPEAKER: ContextVar[str] = ContextVar("SPEAKER", default="nobody")
 
 
 def test_the_result() -> None:
-    assert begin(lambda: 3).result(PATIENCE) == 3
+    assert submit_daemon(lambda: 3).result(PATIENCE) == 3
 
 
 def test_the_error() -> None:
@@ -24,18 +24,18 @@ def test_the_error() -> None:
         raise LookupError("gone")
 
     with pytest.raises(LookupError, match="gone"):
-        begin(fail).result(PATIENCE)
+        submit_daemon(fail).result(PATIENCE)
 
 
 def test_it_knows_the_context_it_was_begun_in() -> None:
     token = SPEAKER.set("Ann")
-    begun = begin(SPEAKER.get)
+    begun = submit_daemon(SPEAKER.get)
     SPEAKER.reset(token)
     assert begun.result(PATIENCE) == "Ann"
 
 
 def test_it_cannot_be_cancelled_and_nobody_waits_for_it() -> None:
-    begun = begin(current_thread)
+    begun = submit_daemon(current_thread)
     assert not begun.cancel()
     assert begun.result(PATIENCE).daemon
 

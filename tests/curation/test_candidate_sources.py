@@ -18,28 +18,28 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from topicloom.context.tokens import budget_tokens
-from topicloom.domain.curation import PREVIEW_TOKENS, one_line
+from topicloom.context.tokens import count_budget_tokens
+from topicloom.domain.curation import PREVIEW_TOKENS, collapse_whitespace
 from topicloom.domain.events import EventSource
 from topicloom.domain.lore import LoreSource
-from topicloom.domain.lore_stores import DocumentShelf, StoreShelf
+from topicloom.domain.lore_stores import DocumentLoreIndex, VectorStoreLoreIndex
 from topicloom.domain.selector import EmbeddedSelector, SelectRequest
 from topicloom.domain.sources import (
+    CandidateSource,
     NarrativeSource,
-    Source,
     TopicSource,
-    begun,
-    preview_of,
-    scaled,
-    with_keywords,
+    add_keywords,
+    make_preview,
+    scale_scores,
+    truncate,
 )
 from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Vectors
 from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import Hits
-from topicloom.state.plan import Plan, SearchIntent
-from topicloom.state.stored_message import Record
+from topicloom.state.plan import SearchIntent, TurnPlan
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.file_rows import vectors_in
 
@@ -84,7 +84,7 @@ EVENTS: list[dict[str, Any]] = [
     {"name": "no id", "status": "done"},
 ]
 RECORDS = [
-    Record(seq=n, role="user", text=f"word {n} of the van", time="2026-03-01T10:00:00+00:00")
+    StoredMessage(seq=n, role="user", text=f"word {n} of the van", time="2026-03-01T10:00:00+00:00")
     for n in range(1, 9)
 ]
 HITS = Hits({f"m{n}": 1 / n for n in range(1, 9)}, {"t1": 0.7, "t2": 0.4, "t9": 0.9})
@@ -95,16 +95,16 @@ def topics(found: Sequence[Topic] = TOPICS[:2]) -> TopicSource:
     return TopicSource(found, lambda query: HITS, lambda t: half[t.id], {"m2"})
 
 
-SOURCES: Mapping[str, Callable[[], Source]] = {
-    "documents": lambda: LoreSource(DocumentShelf(DOCUMENTS, HASHING)),
-    "store": lambda: LoreSource(StoreShelf(stored(DOCUMENTS))),
+SOURCES: Mapping[str, Callable[[], CandidateSource]] = {
+    "documents": lambda: LoreSource(DocumentLoreIndex(DOCUMENTS, HASHING)),
+    "store": lambda: LoreSource(VectorStoreLoreIndex(stored(DOCUMENTS))),
     "narrative": lambda: NarrativeSource(TOPICS),
     "events": lambda: EventSource(EVENTS, "van"),
     "topics": topics,
 }
-EMPTY: Mapping[str, Source] = {
-    "documents": LoreSource(DocumentShelf([], HASHING)),
-    "store": LoreSource(StoreShelf(stored([]))),
+EMPTY: Mapping[str, CandidateSource] = {
+    "documents": LoreSource(DocumentLoreIndex([], HASHING)),
+    "store": LoreSource(VectorStoreLoreIndex(stored([]))),
     "narrative": NarrativeSource([]),
     "events": EventSource([], None),
     "topics": topics([]),
@@ -128,7 +128,7 @@ class TestContract:
         for candidate in found:
             assert 0 <= candidate.score <= 1
             assert candidate.id.startswith(f"{candidate.kind}_")
-            assert budget_tokens(candidate.preview.removesuffix("…")) <= PREVIEW_TOKENS
+            assert count_budget_tokens(candidate.preview.removesuffix("…")) <= PREVIEW_TOKENS
             assert "\n" not in candidate.preview
 
     @every
@@ -138,7 +138,7 @@ class TestContract:
         texts = source.fetch([*(c.id for c in found), "lore_ghost"])
         assert set(texts) == {c.id for c in found}
         for candidate in found:
-            whole = one_line(texts[candidate.id])
+            whole = collapse_whitespace(texts[candidate.id])
             assert whole.startswith(candidate.preview.removesuffix("…"))
         assert source.fetch([]) == {}
 
@@ -161,76 +161,78 @@ class TestScale:
     @given(st.lists(st.floats(-50, 50), min_size=1), st.floats(-2, 2))
     def test_shares(self, raw: list[float], sure: float) -> None:
         scores = np.array(raw)
-        shares = scaled(scores - scores.mean(), sure)
+        shares = scale_scores(scores - scores.mean(), sure)
         assert shares.shape == scores.shape
         assert ((shares >= 0) & (shares <= max(0.0, min(1.0, sure)))).all()
 
     @given(st.text(), st.integers(1, 30))
     def test_beginnings(self, text: str, tokens: int) -> None:
-        beginning = begun(text, tokens)
+        beginning = truncate(text, tokens)
         if beginning != text:
             assert text.startswith(beginning.removesuffix("…"))
             assert beginning.endswith("…")
 
     def test_previews_of_long_texts(self) -> None:
-        assert preview_of("word " * 10_000).endswith("…")
-        assert preview_of(" \n" * 10_000 + "word") in ("…", "word")
-        assert preview_of("钥" * 300) == "钥" * PREVIEW_TOKENS + "…"
+        assert make_preview("word " * 10_000).endswith("…")
+        assert make_preview(" \n" * 10_000 + "word") in ("…", "word")
+        assert make_preview("钥" * 300) == "钥" * PREVIEW_TOKENS + "…"
 
     def test_keywords_are_not_said_twice(self) -> None:
         intent = SearchIntent(keywords=("Iron Sword", "Blacksmith", "Blacksmith"))
-        assert with_keywords("the iron sword?", intent) == "the iron sword? Blacksmith"
+        assert add_keywords("the iron sword?", intent) == "the iron sword? Blacksmith"
 
 
 class TestLore:
     def test_it_takes_in_what_the_best_name(self) -> None:
         others = [Document(f"Note {n} about a permit for a van.") for n in range(30)]
-        source = LoreSource(DocumentShelf([*DOCUMENTS, *others], HASHING))
+        source = LoreSource(DocumentLoreIndex([*DOCUMENTS, *others], HASHING))
         found = source.search("Who gives out a permit for a van three days ahead?", ANY, 10)
         assert len(found) == 10
         assert "Town Hall" in [c.title for c in found]
         assert [c.score for c in found] == sorted((c.score for c in found), reverse=True)
 
     def test_nothing_to_do_with_it_scores_low(self) -> None:
-        found = LoreSource(DocumentShelf(DOCUMENTS, HASHING)).search("zzz qqq", ANY, 9)
+        found = LoreSource(DocumentLoreIndex(DOCUMENTS, HASHING)).search("zzz qqq", ANY, 9)
         assert all(c.score <= 0.05 for c in found)
 
     def test_long_documents_are_cut(self) -> None:
         text = " ".join(f"Sentence {n} says little." for n in range(200))
-        shelf = DocumentShelf([Document(text, metadata={"title": "Long"})], HASHING)
+        shelf = DocumentLoreIndex([Document(text, metadata={"title": "Long"})], HASHING)
         assert len(shelf.passages) > 3
         assert [p.id for p in shelf.passages][:2] == ["lore_1.1", "lore_1.2"]
         assert {p.title for p in shelf.passages} == {"Long"}
 
     def test_ids_are_those_of_the_documents(self) -> None:
-        shelf = DocumentShelf([Document("A", id="a b/c"), Document("B")], HASHING)
+        shelf = DocumentLoreIndex([Document("A", id="a b/c"), Document("B")], HASHING)
         assert [p.id for p in shelf.passages] == ["lore_a-b-c", "lore_2"]
 
     def test_two_documents_of_one_id(self) -> None:
         with pytest.raises(ConfigurationError, match="'a'"):
-            DocumentShelf([Document("A", id="a"), Document("B", id="a")], HASHING)
+            DocumentLoreIndex([Document("A", id="a"), Document("B", id="a")], HASHING)
 
     def test_tags(self) -> None:
-        shelf = DocumentShelf([Document("A", metadata={"name": "N", "tags": ["x", 2]})], HASHING)
+        shelf = DocumentLoreIndex(
+            [Document("A", metadata={"name": "N", "tags": ["x", 2]})], HASHING
+        )
         assert (shelf.passages[0].title, shelf.passages[0].tags) == ("N", ("x", "2"))
 
     def test_vectors_are_made_once(self, tmp_path: Path) -> None:
         embedder = Counting()
         for _ in range(2):
             kept = vectors_in(tmp_path / "lore.bin", nullcontext)
-            shelf = DocumentShelf(DOCUMENTS[:4], embedder, kept)
+            shelf = DocumentLoreIndex(DOCUMENTS[:4], embedder, kept)
             assert shelf.find("van", 5).cosine
         assert sorted(embedder.texts.count(t) for t in set(embedder.texts)) == [1, 1, 1, 1, 2]
 
     def test_it_is_built_when_it_is_first_searched(self) -> None:
         embedder = Counting()
-        shelf = DocumentShelf(DOCUMENTS[:4], embedder)
+        shelf = DocumentLoreIndex(DOCUMENTS[:4], embedder)
         assert not embedder.texts
         shelf.find("van", 5)
         assert len(embedder.texts) == 5
 
     def test_a_closed_shelf_stops_to_embed(self) -> None:
-        shelf = DocumentShelf(DOCUMENTS, Counting())
+        shelf = DocumentLoreIndex(DOCUMENTS, Counting())
         shelf.close()
         with pytest.raises(CancelledError):
             shelf.prepare()
@@ -238,11 +240,11 @@ class TestLore:
     def test_langchain_community_does_not_warn(self) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            DocumentShelf(DOCUMENTS[:2], HASHING).prepare()
+            DocumentLoreIndex(DOCUMENTS[:2], HASHING).prepare()
 
     def test_what_is_named_twice_in_a_store_is_found_once(self) -> None:
         store = stored([*DOCUMENTS[:2], *DOCUMENTS[:2]])
-        found = LoreSource(StoreShelf(store)).search("a van", ANY, 9)
+        found = LoreSource(VectorStoreLoreIndex(store)).search("a van", ANY, 9)
         assert len(found) == 4, "the store gave each an id of its own"
 
     def test_a_store_that_gives_no_ids(self) -> None:
@@ -250,7 +252,7 @@ class TestLore:
             def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
                 return [Document("A van."), Document("A van."), Document("A boat.")]
 
-        source = LoreSource(StoreShelf(Nameless(LangChainEmbeddings(HASHING))))
+        source = LoreSource(VectorStoreLoreIndex(Nameless(LangChainEmbeddings(HASHING))))
         found = source.search("a van", ANY, 9)
         assert sorted(source.fetch([c.id for c in found]).values()) == ["A boat.", "A van."]
 
@@ -329,7 +331,7 @@ def test_questions_of_two_steps() -> None:
         pytest.skip(f"no data in {folder}; set TOPICLOOM_DATA")
     rows = _rows(folder / "hotpotqa_dev_corpus.jsonl")
     documents = [Document(row["text"], metadata={"title": row["title"]}) for row in rows]
-    shelf = DocumentShelf(documents, HASHING)
+    shelf = DocumentLoreIndex(documents, HASHING)
     hits = [_both(shelf, q) for q in _rows(folder / "hotpotqa_dev_questions.jsonl")[:40]]
     assert sum(hits) >= 0.62 * len(hits)
 
@@ -338,8 +340,8 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _both(shelf: DocumentShelf, question: Mapping[str, Any]) -> bool:
+def _both(shelf: DocumentLoreIndex, question: Mapping[str, Any]) -> bool:
     found = LoreSource(shelf).search(question["question"], ANY, 50)
-    request = SelectRequest("s", question["question"], (), Plan(), found, 5, "en")
+    request = SelectRequest("s", question["question"], (), TurnPlan(), found, 5, "en")
     ids = EmbeddedSelector().call(request).value.ids
     return set(question["gold_titles"]) <= {c.title for c in found if c.id in ids}

@@ -15,12 +15,12 @@ import pytest
 from curations import PATIENCE, Texts, Waiting, lore, ready, ref, refs, work
 
 from roles import Raising, Rubbish
-from topicloom.domain.curation import Curation, CurationPolicy, Interest, Place
-from topicloom.domain.curator import Curator, Done
+from topicloom.domain.curation import ConversationPosition, Curation, CurationPolicy, TurnInterest
+from topicloom.domain.curator import CurationOutcome, Curator
 from topicloom.domain.selector import Selection, SelectRequest
-from topicloom.roles.base import Answer, Local
-from topicloom.state.layers import Entry
-from topicloom.state.plan import DomainWeights, Plan, SearchIntent
+from topicloom.roles.base import Answer, LocalRole
+from topicloom.state.layers import CuratedEntry
+from topicloom.state.plan import DomainWeights, SearchIntent, TurnPlan
 from topicloom.state.receipt import Call
 
 POLICY = CurationPolicy(deadline=0.05, age=3, kept=2, running=2)
@@ -34,19 +34,19 @@ def waiting() -> Iterator[Waiting]:
     selector.free.set()
 
 
-def done(future: Future[Done] | None) -> Done:
+def done(future: Future[CurationOutcome] | None) -> CurationOutcome:
     """What a curation came to."""
     assert future is not None
     return future.result(PATIENCE)
 
 
-def made(selector: Any, *sources: Texts, **more: Any) -> Done:
+def made(selector: Any, *sources: Texts, **more: Any) -> CurationOutcome:
     curator = Curator(selector, POLICY)
     return done(curator.begin(work(1, *sources, **more)))
 
 
 def collected(
-    curator: Curator, turn: int, future: Future[Done] | None = None, **more: Any
+    curator: Curator, turn: int, future: Future[CurationOutcome] | None = None, **more: Any
 ) -> tuple[Curation, list[Call]]:
     """What a turn gets."""
     return curator.collect(work(turn, **more), future, refs(20), 0.0)
@@ -63,7 +63,7 @@ class TestCuration:
     def test_the_selector_sees_the_best_of_all_sources(self) -> None:
         selector = ready()
         told = Texts("narrative", {"narrative_t1": "They had a key."})
-        plan = Plan(search=SearchIntent(weights=DomainWeights(narrative=1, lore=0.1, event=0)))
+        plan = TurnPlan(search=SearchIntent(weights=DomainWeights(narrative=1, lore=0.1, event=0)))
         event = Texts("event", {"event_q": "Find the key."})
         made(selector, lore("lore_1"), told, event, plan=plan)
         assert [c.id for c in selector.requests[0].candidates] == ["narrative_t1", "lore_1"]
@@ -71,7 +71,7 @@ class TestCuration:
 
     def test_what_the_prompt_shows_is_no_candidate(self) -> None:
         selector = ready()
-        seen = (Entry(id="lore_1", kind="lore", text="All about lore_1."),)
+        seen = (CuratedEntry(id="lore_1", kind="lore", text="All about lore_1."),)
         result = made(selector, lore("lore_1", "lore_2"), seen=seen)
         assert [e.id for e in result.result.curation.entries] == ["lore_2"]
 
@@ -180,7 +180,9 @@ class TestLate:
         curator = Curator(ready(), POLICY)
         done(curator.begin(work(3)))
         branch = [*refs(2), "f" * 16, *refs(9)]
-        result, _ = curator.collect(work(4, place=Place(4, "e" * 16)), None, branch, 0.0)
+        result, _ = curator.collect(
+            work(4, place=ConversationPosition(4, "e" * 16)), None, branch, 0.0
+        )
         assert result.entries == ()
         result, _ = curator.collect(work(4), None, refs(4), 0.0)
         assert result.entries
@@ -195,7 +197,9 @@ class TestLate:
         curator = Curator(ready(), POLICY)
         done(curator.begin(work(1)))
         other = work(2)
-        other = type(other)(**{**_fields(other), "interest": Interest("q", frozenset({"boat"}))})
+        other = type(other)(
+            **{**_fields(other), "interest": TurnInterest("q", frozenset({"boat"}))}
+        )
         assert curator.collect(other, None, refs(9), 0.0)[0].entries == ()
 
     def test_what_failed_serves_nobody(self) -> None:
@@ -278,7 +282,7 @@ class TestClosing:
         assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, "asked", "")
 
 
-class Forever(Local[SelectRequest, Selection]):
+class Forever(LocalRole[SelectRequest, Selection]):
     """Never answers."""
 
     deadline: float | None = 600.0
@@ -310,6 +314,6 @@ def _fields(item: Any) -> dict[str, Any]:
 
 
 def test_a_place_is_its_last_message() -> None:
-    assert Place(2, ref(2)).on(refs(3))
-    assert not Place(2, ref(3)).on(refs(3))
-    assert not Place(0, None).on(refs(3))
+    assert ConversationPosition(2, ref(2)).on(refs(3))
+    assert not ConversationPosition(2, ref(3)).on(refs(3))
+    assert not ConversationPosition(0, None).on(refs(3))

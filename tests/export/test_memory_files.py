@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from reviewed import CONFIG, World
 from sessions import tell
 
-from topicloom.cli.memory_files import MemoryFiles, MemoryReport, file_name
-from topicloom.cli.memory_pages import pages_of, stamp_of, text_of
+from topicloom.cli.memory_files import MemoryFiles, MemoryReport, make_file_name
+from topicloom.cli.memory_pages import build_pages, read_stamp, render_page
 from topicloom.errors import StorageUnavailableError
-from topicloom.state.lifecycle import archived, divided
-from topicloom.state.rounds import blocks_of
+from topicloom.state.lifecycle import mark_archived, mark_divided
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record
-from topicloom.state.topics import Roster, Topic
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.files import FileStorage
 from topicloom.storage.references import merge_topics
 from topicloom.storage.sessions import SessionStore
@@ -35,7 +35,7 @@ class Place:
         self.storage = FileStorage(root / "sessions", fsync=False)
         self.store = SessionStore(self.storage.open(name))
         said = [
-            Record(
+            StoredMessage(
                 seq=n,
                 role="assistant" if n % 2 == 0 else "user",
                 text=f"{'Understood' if n % 2 == 0 else ('oak worktop', 'roof tiles')[n > 4]} {n}",
@@ -44,7 +44,7 @@ class Place:
             for n in range(1, 9)
         ]
         self.session = self.store.append(Session(id=name), said)
-        blocks = blocks_of(said)
+        blocks = group_rounds(said)
         kitchen = Topic(id="t1", name="Kitchen", brief="All about the kitchen.")
         roof = Topic(id="t2", name="Roof", brief="All about the roof.")
         empty = Topic(id="t3", name="Nothing yet")
@@ -109,9 +109,9 @@ class TestFiles:
 
     def test_a_topic_and_its_parts(self, place: Place) -> None:
         kitchen = place.topic("t1")
-        blocks = blocks_of(place.store.topic_records(kitchen))
+        blocks = group_rounds(place.store.topic_records(kitchen))
         part = Topic(id="t4", name="Worktop", brief="Oak.", parent="t1")
-        place.save(divided(kitchen, ()), place.store.move(part, blocks))
+        place.save(mark_divided(kitchen, ()), place.store.move(part, blocks))
         place.update()
         above, _ = parsed(place.path("t1"))
         below, body = parsed(place.path("t4"))
@@ -129,7 +129,7 @@ class TestFiles:
     def test_only_what_changed_is_written(self, place: Place) -> None:
         place.update()
         before = place.files()
-        place.save(archived(place.topic("t2"), (), "2026-03"))
+        place.save(mark_archived(place.topic("t2"), (), "2026-03"))
         assert place.update() == MemoryReport(written=("house-t2.md",), unchanged=1)
         assert place.files()["house-t1.md"] == before["house-t1.md"]
         assert parsed(place.path("t2"))[0]["status"] == "archived"
@@ -252,10 +252,10 @@ class TestWorkOfOthers:
         place = Place(tmp_path, name)
         report = place.update()
         assert len(report.written) == 2
-        assert {file_name(name, "t1"), file_name(name, "t2")} == set(place.files())
+        assert {make_file_name(name, "t1"), make_file_name(name, "t2")} == set(place.files())
         assert place.update() == MemoryReport(unchanged=2)
         place.change("t1", brief="")
-        assert place.update().removed == (file_name(name, "t1"),)
+        assert place.update().removed == (make_file_name(name, "t1"),)
 
 
 class TestLive:
@@ -269,7 +269,7 @@ class TestLive:
         world.review()
         report = files(world.graph.get_state(CONFIG).values)
         assert len(report.written) == 4
-        tea = tmp_path / "memory" / file_name("s", world.id_of("茶"))
+        tea = tmp_path / "memory" / make_file_name("s", world.id_of("茶"))
         assert parsed(tea)[0]["status"] == "archived"
         assert "茶, 6 summed up" in tea.read_text("utf-8")
         tell(world.graph, CONFIG, "山：然后呢？")
@@ -291,15 +291,15 @@ class TestLive:
 @given(name=st.text(), brief=st.text(min_size=1), session=st.text(min_size=1))
 def test_any_text_comes_through(name: str, brief: str, session: str) -> None:
     topic = Topic(id="t1", name=name, brief=brief)
-    (page,) = pages_of(session, Roster({"t1": topic}))
-    text = text_of(page, [])
-    stamp = stamp_of(text)
+    (page,) = build_pages(session, TopicTable({"t1": topic}))
+    text = render_page(page, [])
+    stamp = read_stamp(text)
     assert stamp is not None
     assert (stamp.session, stamp.topic, stamp.untouched) == (session, "t1", True)
     matter = yaml.safe_load(text.decode("utf-8").split("---\n", 2)[1])
     assert matter["session"] == session
     assert matter["name"] == " ".join(name.split())
-    assert text == text_of(page, [])
+    assert text == render_page(page, [])
 
 
 @given(
@@ -307,5 +307,5 @@ def test_any_text_comes_through(name: str, brief: str, session: str) -> None:
     | st.text().map(lambda t: f'---\ntopicloom: "{"0" * 16}"\n{t}'.encode("utf-8", "replace"))
 )
 def test_no_file_is_taken_for_ours_by_chance(data: bytes) -> None:
-    stamp = stamp_of(data)
+    stamp = read_stamp(data)
     assert stamp is None or not stamp.untouched

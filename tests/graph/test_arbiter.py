@@ -13,9 +13,9 @@ from sessions import check_kept, kept, open_graph, tell, thread
 from roles import ScriptedResponder, TaggedSplitter, fake_roles
 from topicloom.boundary.policy import BoundaryQuestion
 from topicloom.index.encoders import default_embedder
-from topicloom.recordings.replay import session_of
+from topicloom.recordings.replay import get_session
 from topicloom.roles.arbiter import ARBITER
-from topicloom.roles.base import Answer, Local
+from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import EmbeddedSplitter, Splitter
 from topicloom.state.session import Session
@@ -46,7 +46,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 @dataclass
-class Steadfast(Local[BoundaryQuestion, float]):
+class Steadfast(LocalRole[BoundaryQuestion, float]):
     """An arbiter that always says the same, or fails."""
 
     answer: float | Exception
@@ -70,7 +70,7 @@ def held(folder: Path, roles: Roles, preset: str) -> tuple[Session, SessionStore
     """The session and its storage after the talk."""
     graph = open_graph(folder, roles, window=1_500, adsorber=PRESETS[preset])
     tell(graph, CONFIG, *TALK)
-    session = session_of(graph, CONFIG)
+    session = get_session(graph, CONFIG)
     store = kept(folder, session)
     check_kept(store, session)
     return session, store
@@ -131,7 +131,7 @@ async def test_on_an_event_loop(tmp_path: Path) -> None:
     graph = open_graph(tmp_path / "loop", roles_with(arbiter), window=1_500)
     for text in TALK:
         await graph.ainvoke({"messages": [HumanMessage(text)]}, CONFIG)
-    session = session_of(graph, CONFIG)
+    session = get_session(graph, CONFIG)
     again = Steadfast(0.0)
     expected = homes_of(*held(tmp_path / "thread", roles_with(again), "trained"))
     assert homes_of(session, kept(tmp_path / "loop", session)) == expected

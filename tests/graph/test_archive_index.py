@@ -22,8 +22,8 @@ from sessions import last_receipt, record, tell, thread
 from roles import NamedRouter, searching
 from topicloom.graph.review import areview, review
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.recordings.replay import session_of
-from topicloom.review.archive_index import forget_topics, shelf_of
+from topicloom.recordings.replay import get_session
+from topicloom.review.archive_index import build_topic_documents, forget_topics
 from topicloom.review.reviewer import REVIEWER
 from topicloom.state.receipt import Receipt
 
@@ -351,7 +351,7 @@ class TestTenants:
         for n in range(1, 4):
             record(world.graph, other, HumanMessage(f"茶：别人第{n}次说到茶的密码"))
         tell(world.graph, other, "Hello", keep=0)
-        session = session_of(world.graph, other).model_copy(update={"active": {}})
+        session = get_session(world.graph, other).model_copy(update={"active": {}})
         state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
         world.graph.update_state(other, state, as_node="finalize")
         world.clock.now += timedelta(days=30)
@@ -410,7 +410,9 @@ class TestTenants:
     def test_ids_follow_from_session_and_messages(self, simple: World) -> None:
         simple.review()
         topic = simple.roster[simple.id_of("茶")]
-        one, same, other = (shelf_of(simple.store, name, topic) for name in ("s", "s", "\ud800/.."))
+        one, same, other = (
+            build_topic_documents(simple.store, name, topic) for name in ("s", "s", "\ud800/..")
+        )
         assert one == same
         assert set(one.ids).isdisjoint(other.ids)
         assert {d.id for d in one.documents} <= set(one.ids)

@@ -7,21 +7,21 @@ from pathlib import Path
 from sessions import check_kept, kept, last_receipt, open_graph, past, record, tell, thread
 
 from roles import NamedRouter, ScriptedResponder, fake_roles, searching
-from topicloom.recordings.replay import Graph, session_of
-from topicloom.state.lifecycle import archived
+from topicloom.recordings.replay import Graph, get_session
+from topicloom.state.lifecycle import mark_archived
 
 CONFIG = thread()
 
 
 def archive(folder: Path, graph: Graph, name: str) -> None:
     """Put a topic of the session away, as a review does."""
-    session = session_of(graph, CONFIG)
+    session = get_session(graph, CONFIG)
     store = kept(folder, session)
     topic = next(t for t in store.roster(session) if t.name == name)
     session = session.model_copy(
         update={"active": {i: s for i, s in session.active.items() if i != topic.id}}
     )
-    session = store.save_topics(session, [archived(topic, session.active, "2026-03")])
+    session = store.save_topics(session, [mark_archived(topic, session.active, "2026-03")])
     state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
     graph.update_state(CONFIG, state, as_node="finalize")
 
@@ -41,7 +41,7 @@ def test_neither_words_nor_a_complaint_wake_it(tmp_path: Path) -> None:
     responder.script = [searching("茶"), "Yes."]
     tell(graph, CONFIG, "Where is it?")
     assert all(t.name != "茶" for request in router.requests for t in request.topics)
-    session = session_of(graph, CONFIG)
+    session = get_session(graph, CONFIG)
     store = kept(tmp_path, session)
     assert store.roster(session)["t1"].status == "archived"
     assert "t1" not in session.active
@@ -51,7 +51,7 @@ def test_a_request_revives_it(tmp_path: Path) -> None:
     graph, responder, _ = prepared(tmp_path)
     responder.script = [searching("茶", include_archived=True), "Yes."]
     tell(graph, CONFIG, "Look in what was put away.")
-    session = session_of(graph, CONFIG)
+    session = get_session(graph, CONFIG)
     store = kept(tmp_path, session)
     check_kept(store, session)
     topic = store.roster(session)["t1"]

@@ -8,10 +8,10 @@ from sessions import kept, last_receipt, open_graph, past, prompt_of, record, te
 
 from roles import ScriptedResponder, SteadyReader, fake_roles
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.recordings.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, get_session
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.reader import READER, Reader
-from topicloom.state.lifecycle import archived
+from topicloom.state.lifecycle import mark_archived
 
 CONFIG = thread()
 TAGS = ("种花", "修车", "做菜", "钓鱼", "下棋")
@@ -58,10 +58,10 @@ def test_a_reader_that_understands_is_not_talked_over(tmp_path: Path) -> None:
 
 def put_away(folder: Path, graph: Graph) -> str:
     """Archive a topic that sleeps; returns its id."""
-    session = session_of(graph, CONFIG)
+    session = get_session(graph, CONFIG)
     store = kept(folder, session)
     away = next(t for t in store.roster(session) if t.id not in session.active)
-    session = store.save_topics(session, [archived(away, session.active, "2026-03")])
+    session = store.save_topics(session, [mark_archived(away, session.active, "2026-03")])
     state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
     graph.update_state(CONFIG, state, as_node="finalize")
     return away.id

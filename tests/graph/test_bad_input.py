@@ -42,9 +42,9 @@ from topicloom.errors import (
     UnknownModelError,
 )
 from topicloom.graph.session import build_session_graph
-from topicloom.recordings.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, get_session
 from topicloom.settings import Settings
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.files import FileStorage
 
 CONFIG = thread()
@@ -66,8 +66,8 @@ def said(folder: Path, graph: Graph) -> list[str]:
     return [r.text for r in checked(folder, graph)]
 
 
-def checked(folder: Path, graph: Graph) -> list[Record]:
-    session = session_of(graph, CONFIG)
+def checked(folder: Path, graph: Graph) -> list[StoredMessage]:
+    session = get_session(graph, CONFIG)
     return check_kept(kept(folder, session), session)
 
 
@@ -136,7 +136,7 @@ class TestContentBlocks:
         send(graph, HumanMessage(content))
         record(graph, CONFIG, *past("茶", "雨"))
         tell(graph, CONFIG, "What was in the picture?", keep=0)
-        assert session_of(graph, CONFIG).tail > 1
+        assert get_session(graph, CONFIG).tail > 1
         assert checked(tmp_path, graph)[0].message.content == content
 
     @pytest.mark.parametrize(
@@ -317,8 +317,8 @@ class TestDamage:
         tell(graph, CONFIG, "And now?")
         assert said(tmp_path, graph) == [*before, "And now?", REPLY]
         tell(graph, CONFIG, "And then?")
-        store = kept(tmp_path, session_of(graph, CONFIG))
-        events = [e for r in store.receipts(session_of(graph, CONFIG))[2:] for e in r.events]
+        store = kept(tmp_path, get_session(graph, CONFIG))
+        events = [e for r in store.receipts(get_session(graph, CONFIG))[2:] for e in r.events]
         reported = [e for e in events if "transcript.jsonl" in e]
         assert len(reported) == 1, "once, in the receipt of the turn that found it"
         assert list(tmp_path.rglob("*.torn"))

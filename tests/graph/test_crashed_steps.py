@@ -28,7 +28,7 @@ from roles import (
     fake_roles,
     searching,
 )
-from topicloom.recordings.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, get_session
 from topicloom.storage.files import FileStorage
 
 
@@ -113,7 +113,7 @@ def story(
             # A crash before the first checkpoint leaves nothing to go on with: say it again.
             again = None if pending and "__start__" not in pending else said
             graph.invoke(again, thread(), durability=durability)
-    session = session_of(graph, thread())
+    session = get_session(graph, thread())
     store = kept(folder, session)
     transcript = check_kept(store, session)
     topics = [

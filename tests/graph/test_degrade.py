@@ -39,7 +39,7 @@ from roles import (
     tag_of,
 )
 from topicloom.errors import ReplyError
-from topicloom.recordings.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, get_session
 from topicloom.roles.brief import BRIEF
 from topicloom.roles.reader import READER
 from topicloom.roles.registry import Roles
@@ -66,7 +66,7 @@ def failures(folder: Path, graph: Graph) -> list[str]:
 
 def check(folder: Path, graph: Graph) -> None:
     """The session is sound, and its last message is the reply."""
-    session = session_of(graph, CONFIG)
+    session = get_session(graph, CONFIG)
     transcript = check_kept(kept(folder, session), session)
     assert transcript[-1].text == "All right, noted."
 
@@ -136,7 +136,7 @@ class TestSplitter:
         first, second = splitter_requests
         assert len(first.blocks) == 8
         assert [tag_of(b.text) for b in second.blocks] == ["雨"] * 4
-        roster = kept(tmp_path, session_of(graph, CONFIG)).roster(session_of(graph, CONFIG))
+        roster = kept(tmp_path, get_session(graph, CONFIG)).roster(get_session(graph, CONFIG))
         assert next(iter(roster)).name == "茶"
         assert sum(t.count for t in roster) == 16
 
@@ -145,7 +145,7 @@ class TestSplitter:
         splitter.covers = lambda b: len(splitter.requests) == 2 or b.first in (1, 5, 7, 9, 11)
         graph = asked(tmp_path, fake_roles(splitter=splitter))
         check(tmp_path, graph)
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         assert [t.name for t in kept(tmp_path, session).roster(session)] == ["茶", "雨"]
         calls = [c.role for c in last_receipt(tmp_path, graph, CONFIG).calls]
         assert calls.count("splitter") == 2
@@ -154,7 +154,7 @@ class TestSplitter:
     def test_one_that_fails_is_stood_in_for(self, tmp_path: Path, splitter: Any) -> None:
         graph = asked(tmp_path, fake_roles(splitter=splitter))
         check(tmp_path, graph)
-        assert session_of(graph, CONFIG).topics > 0
+        assert get_session(graph, CONFIG).topics > 0
 
     @pytest.mark.parametrize(
         "answer",
@@ -190,7 +190,7 @@ class TestOthers:
     def test_briefs_are_written_by_the_stand_in(self, tmp_path: Path, brief: Any) -> None:
         graph = asked(tmp_path, fake_roles(brief=brief))
         check(tmp_path, graph)
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         topics = list(kept(tmp_path, session).roster(session))
         assert [t.name for t in topics] == ["茶", "雨"]
         assert all(t.brief for t in topics)
@@ -334,7 +334,7 @@ class TestReply:
         for n in range(5):
             tell(graph, CONFIG, f"茶：{n}")
         check(tmp_path, graph)
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         assert [t.count for t in kept(tmp_path, session).roster(session)][:2] == [8, 8]
 
     async def test_the_same_on_the_event_loop(self, tmp_path: Path) -> None:

@@ -25,21 +25,21 @@ from roles import Raising, Rubbish, ScriptedResponder, SteadyReader, fake_roles
 from topicloom.domain.document import Document
 from topicloom.domain.domain import Domain
 from topicloom.errors import ConfigurationError
-from topicloom.recordings.replay import session_of
-from topicloom.state.plan import Plan
-from topicloom.state.stored_message import text_of
+from topicloom.recordings.replay import get_session
+from topicloom.state.plan import TurnPlan
+from topicloom.state.stored_message import get_text
 
 OPENING, CLOSING = '<context_layer type="deterministic"', "</context_layer>"
 
 
 def said_by_user(responder: ScriptedResponder) -> str:
     """The newest user message of the last prompt, with what stands behind it."""
-    return text_of(responder.requests[-1].messages[-1])
+    return get_text(responder.requests[-1].messages[-1])
 
 
 def conversation(responder: ScriptedResponder) -> str:
     """The last prompt without its system message."""
-    return "\n".join(text_of(m) for m in responder.requests[-1].messages[1:])
+    return "\n".join(get_text(m) for m in responder.requests[-1].messages[1:])
 
 
 class TestWithout:
@@ -66,11 +66,11 @@ class TestSkeleton:
         request = responder.requests[0]
         system, user = request.messages
         assert str(system.content).startswith("Be kind.\n\n# The application's data")
-        assert text_of(user).startswith(f"Hello\n\n{OPENING}>\n<status>\n")
-        assert text_of(user).endswith(f"</active_events>\n{CLOSING}")
-        assert '{"id": "item_sword_01", "count": 1, "name": "Iron Sword"}' in text_of(user)
-        assert "q_001" in text_of(user)
-        assert "lost necklace" not in text_of(user), "what is over is not shown"
+        assert get_text(user).startswith(f"Hello\n\n{OPENING}>\n<status>\n")
+        assert get_text(user).endswith(f"</active_events>\n{CLOSING}")
+        assert '{"id": "item_sword_01", "count": 1, "name": "Iron Sword"}' in get_text(user)
+        assert "q_001" in get_text(user)
+        assert "lost necklace" not in get_text(user), "what is over is not shown"
         assert [t.name for t in request.tools] == ["edit_state"]
         assert state["document"] == the_document()
         assert [r.text for r in transcript_of(tmp_path, graph, CONFIG)] == [
@@ -84,7 +84,7 @@ class TestSkeleton:
         receipt = last_receipt(tmp_path, graph, CONFIG)
         assert receipt.sections["skeleton"] > 100
         assert receipt.sections["notes"] == 0
-        assert session_of(graph, CONFIG).ledger_tokens == receipt.sections["skeleton"]
+        assert get_session(graph, CONFIG).ledger_tokens == receipt.sections["skeleton"]
         assert state["turn"]["estimated"] > receipt.sections["skeleton"]
         assert [c.role for c in receipt.calls] == ["planner", "responder"]
 
@@ -112,7 +112,7 @@ class TestSkeleton:
 
     def test_the_goal_comes_and_goes(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
-        planner = ScriptedPlanner([Plan(goal="Lead on."), Plan(), Plan()])
+        planner = ScriptedPlanner([TurnPlan(goal="Lead on."), TurnPlan(), TurnPlan()])
         graph = open_domain(tmp_path, fake_roles(responder), planner=planner)
         say(graph, "Hello", the_document())
         assert '<guidance>\ncurrent_goal: "Lead on."\n</guidance>' in said_by_user(responder)
@@ -129,7 +129,7 @@ class TestSkeleton:
         document: Document = the_document()
         for health in range(8):
             say(graph, f"Turn {health}", document | {"health": health // 2})
-        prompts = [[(m.type, text_of(m)) for m in r.messages] for r in responder.requests]
+        prompts = [[(m.type, get_text(m)) for m in r.messages] for r in responder.requests]
         for earlier, later in pairwise(prompts):
             assert later[: len(earlier)] == earlier
 
@@ -144,7 +144,7 @@ class TestSkeleton:
         assert said.index(CLOSING) < said.index("<memory>")
         assert conversation(responder).count(OPENING) == 1
         assert len(reader.requests) == 3
-        check_kept(kept(tmp_path, session_of(graph, CONFIG)), session_of(graph, CONFIG))
+        check_kept(kept(tmp_path, get_session(graph, CONFIG)), get_session(graph, CONFIG))
 
     def test_in_the_order_of_the_spec_it_stands_in_the_system_message(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
@@ -153,7 +153,7 @@ class TestSkeleton:
         say(graph, "Now?", the_document() | {"health": 3})
         system, *rest = responder.requests[-1].messages
         assert f"{OPENING}>\n<status>\nhealth: 3" in str(system.content)
-        assert [text_of(m) for m in rest] == ["Hello", "All right, noted.", "Now?"]
+        assert [get_text(m) for m in rest] == ["Hello", "All right, noted.", "Now?"]
 
     def test_a_large_one_makes_room(self, tmp_path: Path) -> None:
         """The estimate knows of it before it is in the prompt, and the split leaves room."""
@@ -200,7 +200,7 @@ class TestTemplates:
         templates.mkdir()
         (templates / "combat.jinja").write_text("<fight>\n{{ document.health }}\n</fight>\n")
         responder = ScriptedResponder()
-        planner = ScriptedPlanner(otherwise=Plan(template="combat"))
+        planner = ScriptedPlanner(otherwise=TurnPlan(template="combat"))
         domain = Domain(templates=templates)
         graph = open_domain(tmp_path, fake_roles(responder), planner=planner, domain=domain)
         say(graph, "Hello", the_document())
@@ -212,7 +212,7 @@ class TestTemplates:
         templates.mkdir()
         (templates / "broken.jinja").write_text("{{ document.no.such.thing }}")
         responder = ScriptedResponder()
-        planner = ScriptedPlanner(otherwise=Plan(template="broken"))
+        planner = ScriptedPlanner(otherwise=TurnPlan(template="broken"))
         domain = Domain(templates=templates)
         graph = open_domain(tmp_path, fake_roles(responder), planner=planner, domain=domain)
         say(graph, "Hello", the_document())
@@ -224,14 +224,14 @@ class TestTemplates:
 
 class TestPlanner:
     def test_what_it_is_given(self, tmp_path: Path) -> None:
-        planner = ScriptedPlanner(otherwise=Plan(focus="q_002"))
+        planner = ScriptedPlanner(otherwise=TurnPlan(focus="q_002"))
         graph = open_domain(tmp_path, planner=planner)
         say(graph, "Hello", the_document())
         state = say(graph, "And now?")
         first, second = planner.requests
         assert (first.query, first.tail, first.previous) == ("Hello", [], None)
         assert [r.text for r in second.tail] == ["Hello", "All right, noted."]
-        assert second.previous == Plan(focus="q_002")
+        assert second.previous == TurnPlan(focus="q_002")
         assert second.document == the_document()
         assert [e["id"] for e in second.events] == ["q_001", "q_002"]
         assert state["plan"] == {"focus": "q_002"}
@@ -247,7 +247,9 @@ class TestPlanner:
         assert [c.role for c in last_receipt(tmp_path, graph, CONFIG).failures] == ["planner"]
 
     def test_what_is_not_there_is_dropped(self, tmp_path: Path) -> None:
-        wild = Plan(focus="q_999", template="nope", goal="Go", edits=(("SET", "a", 1),), reply="x")
+        wild = TurnPlan(
+            focus="q_999", template="nope", goal="Go", edits=(("SET", "a", 1),), reply="x"
+        )
         state = say(open_domain(tmp_path, planner=Rubbish(wild)), "Hello", the_document())
         assert state["plan"] == {"goal": "Go"}
 

@@ -39,14 +39,14 @@ from roles import (
     fake_roles,
 )
 from topicloom.domain.domain import Domain
-from topicloom.recordings.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, get_session
 from topicloom.state.receipt import JournalEntry
 
 WRONG = ("SET", "item_swrd_01.count", 3)
 
 
 def journal(folder: Path, graph: Graph, config: Any = CONFIG) -> list[JournalEntry]:
-    session = session_of(graph, config)
+    session = get_session(graph, config)
     return kept(folder, session).journal(session)
 
 
@@ -153,7 +153,7 @@ class TestByTheMainModel:
         assert isinstance(result, ToolMessage)
         assert "Iron Sword: count is now 3" in str(result.content)
         assert [m.type for m in state["messages"]] == ["human", "ai", "tool", "ai"]
-        check_kept(kept(tmp_path, session_of(graph, CONFIG)), session_of(graph, CONFIG))
+        check_kept(kept(tmp_path, get_session(graph, CONFIG)), get_session(graph, CONFIG))
 
     def test_errors_go_back_once(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(editing(WRONG), editing(SET_3, text="Three swords."))
@@ -324,4 +324,4 @@ class TestHistory:
         graph = open_domain(tmp_path)
         state = say(graph, "Set the sword count to 3", the_document())
         assert isinstance(state["messages"][-1], AIMessage)
-        check_kept(kept(tmp_path, session_of(graph, CONFIG)), session_of(graph, CONFIG))
+        check_kept(kept(tmp_path, get_session(graph, CONFIG)), get_session(graph, CONFIG))

@@ -46,14 +46,14 @@ from topicloom.index.session_index import Hits, SessionIndex
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
 from topicloom.recordings.replay import Graph
-from topicloom.roles.choice import Models
+from topicloom.roles.choice import RoleModels
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 from topicloom.storage.log import SessionLog
 
 
-def deps_of(settings: Settings, models: Models, roles: Roles | None = None) -> Deps:
+def deps_of(settings: Settings, models: RoleModels, roles: Roles | None = None) -> Deps:
     """The collaborators of a graph with a domain."""
     return make_deps(settings, models, roles=roles, clock=Clock(), domain=True)
 
@@ -89,7 +89,7 @@ class Fast:
         )
         deps = deps_of(
             Settings(folder=folder, fsync=False, window=8_000, recall_tokens=500),
-            Models(),
+            RoleModels(),
             roles.replace(PLANNER, planner) if planner else roles,
         )
         self.touched: list[str] = []
@@ -189,6 +189,6 @@ def over_http(server: OpenAIServer, folder: Path, planner: Any = None) -> Graph:
     if planner is None:
         graph = build_session_graph(model="openai:strong", settings=settings, domain=Domain())
         return graph.compile(checkpointer=InMemorySaver())
-    deps = deps_of(settings, Models(strong="openai:strong"))
+    deps = deps_of(settings, RoleModels(strong="openai:strong"))
     deps = replace(deps, roles=deps.roles.replace(PLANNER, planner))
     return wired(deps, DomainRuntime.of(Domain(), deps)).compile(checkpointer=InMemorySaver())

@@ -21,7 +21,7 @@ from topicloom.domain.document import Document
 from topicloom.domain.domain import Domain
 from topicloom.errors import ConfigurationError, InputError, ReplyError
 from topicloom.graph.session import build_session_graph
-from topicloom.recordings.replay import session_of
+from topicloom.recordings.replay import get_session
 from topicloom.storage.files import FileStorage
 
 REPLY = "All right, noted."
@@ -218,7 +218,7 @@ def story(folder: Path, storage: FailingStorage, durability: Any) -> tuple[Any, 
             pending = [task.name for task in graph.get_state(CONFIG).tasks]
             again = None if pending and "__start__" not in pending else said
             graph.invoke(again, CONFIG, durability=durability)
-    session = session_of(graph, CONFIG)
+    session = get_session(graph, CONFIG)
     store = kept(folder, session)
     document: Document = graph.get_state(CONFIG).values["document"]
     journal = [(e.turn, e.message, e.edits, e.after) for e in store.journal(session)]
@@ -256,6 +256,6 @@ class TestCrashes:
         responder.script = [calling("edit_state", {"edits": [["INC", "health", 1]]}, text="Done.")]
         state = say(graph, "One more", id="a")
         assert state["document"]["health"] == 86
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         assert len(kept(tmp_path, session).journal(session)) == 1
         assert session.count == 2

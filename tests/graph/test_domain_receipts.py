@@ -8,18 +8,18 @@ from domains import CONFIG, ScriptedPlanner, edit_plan, open_domain, say, the_do
 from sessions import last_receipt, past, record
 
 from roles import ScriptedResponder, calling, fake_roles
-from topicloom.state.plan import Plan
+from topicloom.state.plan import TurnPlan
 
 
 def test_plan_edits_and_errors(tmp_path: Path) -> None:
-    planner = ScriptedPlanner([Plan(goal="Go"), edit_plan(("SET", "no.thing", 1))])
+    planner = ScriptedPlanner([TurnPlan(goal="Go"), edit_plan(("SET", "no.thing", 1))])
     responder = ScriptedResponder(
         "Hello.", calling("edit_state", {"edits": [["SET", "health", 3]]}, text="Done.")
     )
     graph = open_domain(tmp_path, fake_roles(responder), planner=planner)
     say(graph, "Hello", the_document())
     receipt = last_receipt(tmp_path, graph, CONFIG)
-    assert (receipt.plan, receipt.edits, receipt.edit_errors) == (Plan(goal="Go"), (), ())
+    assert (receipt.plan, receipt.edits, receipt.edit_errors) == (TurnPlan(goal="Go"), (), ())
     say(graph, "Health 3")
     receipt = last_receipt(tmp_path, graph, CONFIG)
     assert receipt.plan is not None

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from topicloom.effects import Step, arun, either, holding, run
+from topicloom.effects import Step, arun_step, either, holding, run_step
 
 
 def forms() -> Step[str]:
@@ -46,19 +46,19 @@ def nothing_asked() -> Step[int]:
 
 
 async def test_each_form_where_it_belongs() -> None:
-    assert run(forms()) == "sync"
-    assert await arun(forms()) == "asynchronous"
+    assert run_step(forms()) == "sync"
+    assert await arun_step(forms()) == "asynchronous"
 
 
 async def test_errors_come_back_to_the_step() -> None:
-    assert run(mended()) == "sync, then sync"
-    assert await arun(mended()) == "asynchronous, then asynchronous"
+    assert run_step(mended()) == "sync, then sync"
+    assert await arun_step(mended()) == "asynchronous, then asynchronous"
 
 
 async def test_a_steps_own_work_does_not_block_the_loop() -> None:
     here = threading.get_ident()
-    assert run(nothing_asked()) == here
-    assert await arun(nothing_asked()) != here
+    assert run_step(nothing_asked()) == here
+    assert await arun_step(nothing_asked()) != here
 
 
 async def test_what_is_held_is_held_by_one_thread() -> None:
@@ -70,8 +70,8 @@ async def test_what_is_held_is_held_by_one_thread() -> None:
         yield
         threads.append(threading.get_ident())
 
-    assert run(holding(held(), forms())) == "sync"
-    assert await arun(holding(held(), forms())) == "asynchronous"
+    assert run_step(holding(held(), forms())) == "sync"
+    assert await arun_step(holding(held(), forms())) == "asynchronous"
     assert set(threads) == {threading.get_ident()}
     assert len(threads) == 4
 
@@ -83,7 +83,7 @@ async def test_a_cancelled_step_ends() -> None:
         begun.set()
         await asyncio.Event().wait()
 
-    task = asyncio.create_task(arun(either(lambda: None, forever)))
+    task = asyncio.create_task(arun_step(either(lambda: None, forever)))
     await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

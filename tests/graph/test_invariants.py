@@ -40,9 +40,9 @@ from roles import (
 )
 from topicloom.errors import ReplyError
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.prompts.loader import prompt
-from topicloom.recordings.replay import Graph, session_of
-from topicloom.roles.base import Answer, Local
+from topicloom.prompts.loader import load_prompt
+from topicloom.recordings.replay import Graph, get_session
+from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.brief import BRIEF
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.reader import READER
@@ -53,7 +53,7 @@ from topicloom.roles.splitter import SPLITTER
 from topicloom.state.channels import TurnOptions
 from topicloom.state.recall import Note
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record, text_of
+from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
 
@@ -115,7 +115,7 @@ class Play:
             content = [{"type": "text", "text": text}, {"type": "image", "url": f"i{number}"}]
         elif act.kind == "forgot":
             content = self.expected[-1] = f"{text}你忘了吗？"
-        may_search = bool(session_of(self.graph, self.config).topics)
+        may_search = bool(get_session(self.graph, self.config).topics)
         script, said = self.script(act, reply, may_search=may_search)
         self.responder.script = script
         self.expected += said
@@ -141,15 +141,15 @@ class Play:
             context=TurnOptions(answer=answer),
             stream_mode="messages",
         )
-        self.streamed.append("".join(text_of(m) for m, _ in stream if m.type != "tool"))
+        self.streamed.append("".join(get_text(m) for m, _ in stream if m.type != "tool"))
 
     def check(self) -> None:
-        session = session_of(self.graph, self.config)
+        session = get_session(self.graph, self.config)
         transcript = check_kept(kept(self.folder, session), session)
         assert [r.text for r in transcript] == self.expected
 
 
-class Moody(Local[Any, Any]):
+class Moody(LocalRole[Any, Any]):
     """A role that fails now and then."""
 
     def __init__(self, role: Any, seed: int) -> None:
@@ -224,13 +224,13 @@ class TestNoLeak:
         play = Play(fresh(tmp_path), fake_roles(reader=reader, router=NamedRouter({"茶": 0.9})))
         for number, act in enumerate(script):
             play.act(number, act)
-        session = session_of(play.graph, play.config)
+        session = get_session(play.graph, play.config)
         outside = [r.model_dump_json() for r in kept(play.folder, session).records(session)]
         outside += [
             m.model_dump_json() for m in play.graph.get_state(play.config).values["messages"]
         ]
         outside += play.streamed
-        inside = ["<memory>", reader.summary, "activate_topic", prompt("responder", "zh")[:40]]
+        inside = ["<memory>", reader.summary, "activate_topic", load_prompt("responder", "zh")[:40]]
         for words in inside:
             assert not any(words in text for text in outside)
         replies = [t for t in play.streamed if t]
@@ -250,7 +250,7 @@ class TestBoundedCheckpoint:
             if turn in (40, 60, 220, 240):
                 weights[turn] = saver.take()
         early, late = weights[60] / 20, weights[240] / 20
-        assert session_of(graph, thread()).topics >= 25
+        assert get_session(graph, thread()).topics >= 25
         assert late <= 1.1 * early
         assert saver.heaviest < 40_000
 
@@ -294,8 +294,8 @@ class Moment:
 
     config: RunnableConfig
     session: Session
-    transcript: list[Record]
-    topics: dict[str, tuple[Topic, list[Record]]]
+    transcript: list[StoredMessage]
+    topics: dict[str, tuple[Topic, list[StoredMessage]]]
     notes: list[Note]
     days: dict[str, set[str]]
 
@@ -373,7 +373,7 @@ class TestTimeTravel:
             if "__start__" in state.next:
                 continue
             graph.invoke(None, state.config, context=options)
-            session = session_of(graph, thread())
+            session = get_session(graph, thread())
             texts = [r.text for r in check_kept(kept(tmp_path, session), session)]
             assert texts[16:] in ([], ["Hello", "All right, noted."])
 
@@ -438,7 +438,7 @@ class TestTenantsApart:
         for number, name in enumerate(names):
             record(graph, thread(name), HumanMessage(f"secret {number}"))
         for number, name in enumerate(names):
-            session = session_of(graph, thread(name))
+            session = get_session(graph, thread(name))
             texts = [r.text for r in kept(root, session).records(session)]
             assert texts == [f"secret {number}"]
 

@@ -17,7 +17,7 @@ from sessions import chatter, check_kept, kept, open_graph, past, prompt_of, rec
 from roles import Clock, ScriptedResponder, fake_roles
 from topicloom.errors import StorageUnavailableError
 from topicloom.graph.session import build_session_graph
-from topicloom.recordings.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, get_session
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.storage.sessions import SessionStore
@@ -42,7 +42,7 @@ class TestStore:
         record(graph, CONFIG, *past("茶", "雨"))
         tell(graph, CONFIG, "Hello", keep=0)
         tell(graph, CONFIG, "And now?")
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         transcript = check_kept(SessionStore(StoreStorage(store).open("s")), session)
         assert len(transcript) == 20
         assert session.topics == 2
@@ -53,7 +53,7 @@ class TestStore:
         await graph.ainvoke({"messages": past("茶", "雨")}, CONFIG)
         for text in ("Hello", "你忘了吗？"):
             await graph.ainvoke({"messages": [HumanMessage(text)]}, CONFIG)
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         assert len(check_kept(SessionStore(StoreStorage(store).open("s")), session)) == 20
 
     def test_without_a_store_it_says_so(self) -> None:
@@ -71,7 +71,7 @@ class TestStore:
         for number, graph in enumerate(graphs):
             tell(graph, CONFIG, f"Hello {number}")
         for number, (graph, store) in enumerate(zip(graphs, stores, strict=True)):
-            session = session_of(graph, CONFIG)
+            session = get_session(graph, CONFIG)
             records = SessionStore(StoreStorage(store).open("s")).records(session)
             assert [r.text for r in records] == [f"Hello {number}", "All right, noted."]
 
@@ -88,7 +88,7 @@ class TestManyAtOnce:
         with ThreadPoolExecutor(6) as pool:
             list(pool.map(converse, names))
         for name in names:
-            session = session_of(graph, thread(name))
+            session = get_session(graph, thread(name))
             transcript = check_kept(kept(tmp_path, session), session)
             assert session.topics > 0
             assert {r.text[:2] for r in transcript if r.role == "user"} == {name}
@@ -106,7 +106,7 @@ class TestManyAtOnce:
         names = [f"甲{n}" for n in range(6)]
         await asyncio.gather(*map(converse, names))
         for name in names:
-            session = session_of(graph, thread(name))
+            session = get_session(graph, thread(name))
             assert len(check_kept(kept(tmp_path, session), session)) == 20
         for request in responder.requests:
             others = [name for name in names if f"{name}的茶" in prompt_of(request)]
@@ -118,7 +118,7 @@ class TestManyAtOnce:
         graphs = [open_graph(tmp_path, checkpointer=saver) for _ in range(2)]
         for n in range(16):
             tell(graphs[n % 2], CONFIG, chatter("茶雨"[n % 2], n, characters=120))
-        session = session_of(graphs[0], CONFIG)
+        session = get_session(graphs[0], CONFIG)
         assert len(check_kept(kept(tmp_path, session), session)) == 32
         assert session.topics == 2
 
@@ -128,6 +128,6 @@ class TestManyAtOnce:
             record(graph, thread(f"s{n}"), HumanMessage(f"Hello {n}"))
         for n in (0, 35, 69):
             tell(graph, thread(f"s{n}"), "Again")
-            session = session_of(graph, thread(f"s{n}"))
+            session = get_session(graph, thread(f"s{n}"))
             texts = [r.text for r in kept(tmp_path, session).records(session)]
             assert texts == [f"Hello {n}", "Again", "All right, noted."]

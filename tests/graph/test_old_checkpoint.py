@@ -19,7 +19,7 @@ from sessions import check_kept, kept, last_receipt, open_graph, prompt_of, thre
 
 from roles import ScriptedResponder, fake_roles
 from topicloom.nodes.step import dump
-from topicloom.recordings.replay import session_of
+from topicloom.recordings.replay import get_session
 
 WRITTEN = Path(__file__).parent / "written_by_0_1_0"
 
@@ -47,14 +47,14 @@ async def test_the_next_turn(tmp_path: Path, asynchronous: bool) -> None:
     graph = open_graph(
         folder, fake_roles(responder=responder), checkpointer=old_checkpoint(), window=1_000
     )
-    before = session_of(graph, thread())
+    before = get_session(graph, thread())
     assert graph.get_state(thread()).next == ()
     told = {"messages": [HumanMessage("You forgot what I told you about the kiln.")]}
     if asynchronous:
         await graph.ainvoke(told, thread())
     else:
         graph.invoke(told, thread())
-    after = session_of(graph, thread())
+    after = get_session(graph, thread())
     assert graph.get_state(thread()).next == ()
     assert (before.turn, after.turn) == (9, 10)
     assert (before.count, after.count) == (18, 20)
@@ -68,7 +68,7 @@ async def test_the_next_turn(tmp_path: Path, asynchronous: bool) -> None:
 def test_its_state_may_be_changed_from_outside(tmp_path: Path) -> None:
     folder = Path(copytree(WRITTEN / "sessions", tmp_path / "sessions"))
     graph = open_graph(folder, checkpointer=old_checkpoint(), window=1_000)
-    session = session_of(graph, thread()).model_copy(update={"active": {}})
+    session = get_session(graph, thread()).model_copy(update={"active": {}})
     graph.update_state(thread(), dump(session), as_node="finalize")
     assert graph.get_state(thread()).next == ()
-    assert not session_of(graph, thread()).active
+    assert not get_session(graph, thread()).active

@@ -17,7 +17,7 @@ from roles import Clock, Raising, fake_roles, searching
 from topicloom.errors import MissingThreadError, NoNewMessageError
 from topicloom.graph.review import ReviewOptions, areview, build_review_graph, review
 from topicloom.graph.session import build_session_graph
-from topicloom.review.channels import report_of
+from topicloom.review.channels import build_report
 from topicloom.review.merger import MERGER
 from topicloom.review.reviewer import REVIEWER
 from topicloom.settings import Settings
@@ -271,7 +271,7 @@ class TestSafety:
         ]
         for app in apps:
             app.invoke({"thread": "s"}, CONFIG)
-        first, second = (report_of(app.invoke(None, CONFIG)) for app in apps)
+        first, second = (build_report(app.invoke(None, CONFIG)) for app in apps)
         assert first.archived == (world.id_of("茶"),)
         assert (second.changed, second.archived) == ((), ())
         assert set(second.refused) == {t.id for t in world.roster}
@@ -312,7 +312,7 @@ class TestSafety:
         record(world.graph, CONFIG, *past("茶", rounds=1, characters=99))
         tell(world.graph, CONFIG, "嗯", keep=0)
         before = world.checked()
-        report = report_of(app.invoke(None, CONFIG))
+        report = build_report(app.invoke(None, CONFIG))
         tea = world.id_of("茶")
         assert report.refused[tea] == f"{tea} has changed since"
         assert world.roster[tea].status == "open"
@@ -330,7 +330,7 @@ class TestSafety:
         session = world.session.model_copy(update={"active": {tea: (0.9,)}})
         state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
         world.graph.update_state(CONFIG, state, as_node="finalize")
-        assert report_of(app.invoke(None, CONFIG)).refused[tea] == f"{tea} is awake"
+        assert build_report(app.invoke(None, CONFIG)).refused[tea] == f"{tea} is awake"
 
     def test_a_turn_that_has_no_answer_yet_is_left_alone(self, world: World) -> None:
         world.begin()

@@ -33,10 +33,10 @@ from roles import (
     fake_roles,
     searching,
 )
-from topicloom.recordings.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, get_session
 from topicloom.roles.registry import Roles
 from topicloom.state.channels import TurnOptions
-from topicloom.state.stored_message import text_of
+from topicloom.state.stored_message import get_text
 
 CONFIG = thread()
 ASLEEP = {"floor": 0, "base": 0.9, "step": 0.0}
@@ -53,7 +53,7 @@ def asleep(folder: Path, roles: Roles, *tags: str, **settings: Any) -> Graph:
         CONFIG,
         context=TurnOptions(answer=False, keep_messages=0),
     )
-    assert session_of(graph, CONFIG).active == {}
+    assert get_session(graph, CONFIG).active == {}
     return graph
 
 
@@ -81,12 +81,12 @@ class TestModelAsks:
         roles = fake_roles(responder, router=NamedRouter({"茶": 1.0}))
         graph = asleep(tmp_path, roles, "茶", "雨")
         chunks = chunks_of(graph, {"messages": [HumanMessage("Well?")]}, CONFIG)
-        assert "".join(map(text_of, chunks)) == "Tea it was."
+        assert "".join(map(get_text, chunks)) == "Tea it was."
         assert not any(getattr(c, "tool_call_chunks", None) for c in chunks)
         said = transcript_of(tmp_path, graph, CONFIG)[-2:]
         assert [r.text for r in said] == ["Well?", "Tea it was."]
         channel = graph.get_state(CONFIG).values["messages"]
-        assert not any(text in text_of(m) or getattr(m, "tool_calls", None) for m in channel)
+        assert not any(text in get_text(m) or getattr(m, "tool_calls", None) for m in channel)
 
     async def test_the_same_on_the_event_loop(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(searching("tea", text="Hm"), "Tea it was.")
@@ -94,7 +94,7 @@ class TestModelAsks:
         graph = asleep(tmp_path, roles, "茶", "雨")
         said = {"messages": [HumanMessage("Well?")]}
         parts: Any = graph.astream(said, CONFIG, stream_mode="messages")
-        assert "".join([text_of(m) async for m, _ in parts]) == "Tea it was."
+        assert "".join([get_text(m) async for m, _ in parts]) == "Tea it was."
 
     def test_readers_that_ran_are_kept(self, tmp_path: Path) -> None:
         responder = ScriptedResponder("Fine.", searching("the rain"), "It rained.")
@@ -139,11 +139,11 @@ class TestModelAsks:
         tools = [weather] if with_tools else []
         graph = asleep(tmp_path, roles, "茶", "雨", tools=tools)
         tell(graph, CONFIG, "Well?")
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         transcript = check_kept(kept(tmp_path, session), session)
         reply = transcript[-1].message
         assert isinstance(reply, AIMessage)
-        assert text_of(reply)
+        assert get_text(reply)
         assert reply.tool_calls == []
         tell(graph, CONFIG, "And now?")
 
@@ -241,7 +241,7 @@ class TestReplyAlreadyReleased:
         graph = asleep(tmp_path, roles, "茶", "雨")
         assert spoken(graph, CONFIG, "Well?") == self.TEXT + "Now I know: tea."
         said = [r.message for r in transcript_of(tmp_path, graph, CONFIG)[-3:]]
-        assert [text_of(m) for m in said] == ["Well?", self.TEXT, "Now I know: tea."]
+        assert [get_text(m) for m in said] == ["Well?", self.TEXT, "Now I know: tea."]
         assert [getattr(m, "tool_calls", []) for m in said] == [[], [], []]
         receipt = last_receipt(tmp_path, graph, CONFIG)
         assert receipt.abandoned == 0
@@ -249,7 +249,7 @@ class TestReplyAlreadyReleased:
         # The second prompt shows what was said so far, and no call without a result.
         second = responder.requests[-1].messages
         assert [m.type for m in second][-2:] == ["human", "ai"]
-        assert text_of(second[-1]) == self.TEXT
+        assert get_text(second[-1]) == self.TEXT
         assert getattr(second[-1], "tool_calls", []) == []
 
     def test_a_call_in_content_blocks_is_taken_out_too(self, tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ class TestAmnesia:
         responder = ScriptedResponder(searching("tea"), "No.")
         graph = asleep(tmp_path / "a", fake_roles(responder, router=router), "茶", "雨")
         tell(graph, CONFIG, "The tea?")
-        assert session_of(graph, CONFIG).active == {}
+        assert get_session(graph, CONFIG).active == {}
         graph = asleep(tmp_path / "b", fake_roles(router=router), "茶", "雨")
         tell(graph, CONFIG, "You forgot the tea?")
         assert "t1" in last_receipt(tmp_path / "b", graph, CONFIG).woken
@@ -342,7 +342,7 @@ class TestAmnesia:
         graph = open_graph(tmp_path, fake_roles(router=router), activation=ONE_AWAKE)
         record(graph, CONFIG, *past("茶", "雨"))
         tell(graph, CONFIG, "Hello", keep=0)
-        (awake,) = session_of(graph, CONFIG).active
+        (awake,) = get_session(graph, CONFIG).active
         other = {"t1": "雨", "t2": "茶"}[awake]
         text = next(r.text for r in transcript_of(tmp_path, graph, CONFIG) if other in r.text)
         tell(graph, CONFIG, text.replace("第1次", ""))

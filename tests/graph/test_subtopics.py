@@ -25,23 +25,23 @@ from sessions import (
 
 from roles import NamedRouter, Raising, SteadyReader, TaggedSplitter, fake_roles, tag_of
 from topicloom.context.token_count import EstimatingCounter
-from topicloom.context.windows import Openings, PromptWindow
+from topicloom.context.windows import PromptWindow, WindowStarts
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.workspace import TranscriptSizes, Workspace
-from topicloom.recordings.replay import Graph, session_of
-from topicloom.roles.base import Answer, Local
+from topicloom.recordings.replay import Graph, get_session
+from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.choice import embedded_roles
-from topicloom.roles.reader import ReadRequest, reader_messages
+from topicloom.roles.reader import ReadRequest, build_reader_prompt
 from topicloom.roles.splitter import SPLITTER, SplitRequest
 from topicloom.state.channels import TurnOptions
-from topicloom.state.hierarchy import base_of, heirs
-from topicloom.state.lifecycle import divided
-from topicloom.state.rounds import blocks_of
+from topicloom.state.hierarchy import find_successors, strip_number
+from topicloom.state.lifecycle import mark_divided
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
 from topicloom.state.splitting import Assignment
-from topicloom.state.stored_message import Record
-from topicloom.state.topics import Roster, Topic
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 
@@ -73,7 +73,7 @@ class SubjectSplitter(TaggedSplitter):
         )
 
 
-class OneTopicSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
+class OneTopicSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
     """Puts everything into one topic, whatever it is asked."""
 
     def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
@@ -82,14 +82,14 @@ class OneTopicSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
         return Answer(tuple(Assignment(message=i, topic=known, name="万事") for i in ids))
 
 
-def opened(folder: Path, graph: Graph) -> tuple[Session, SessionStore, Roster]:
-    session = session_of(graph, CONFIG)
+def opened(folder: Path, graph: Graph) -> tuple[Session, SessionStore, TopicTable]:
+    session = get_session(graph, CONFIG)
     store = kept(folder, session)
     check_kept(store, session)
     return session, store, store.roster(session)
 
 
-def check_sizes(store: SessionStore, roster: Roster) -> None:
+def check_sizes(store: SessionStore, roster: TopicTable) -> None:
     """No open topic is too large, but for one of a single exchange."""
     for topic in roster.open():
         users = [r for r in store.topic_records(topic) if r.role == "user"]
@@ -137,7 +137,7 @@ class TestDivision:
         tell(graph, CONFIG, "Hello", keep=0)
         _, store, roster = opened(tmp_path, graph)
         assert len(roster.open()) >= 2
-        assert {base_of(t.name) for t in roster} == {"万事"}
+        assert {strip_number(t.name) for t in roster} == {"万事"}
         assert len({t.name for t in roster}) == len(roster)
         check_sizes(store, roster)
         seen = [r.seq for t in roster.open() for r in store.topic_records(t)]
@@ -211,7 +211,7 @@ class TestAfterwards:
         session, store, roster = opened(tmp_path, graph)
         check_sizes(store, roster)
         assert len([t for t in roster if t.status == "divided"]) >= 3
-        assert [t.id for t in heirs("t1", roster.topics)] == [t.id for t in roster.open()]
+        assert [t.id for t in find_successors("t1", roster.topics)] == [t.id for t in roster.open()]
         assert session.home in {t.id for t in roster.open()}
         assert all(len(t.name) < 20 for t in roster)
 
@@ -223,7 +223,7 @@ class TestAfterwards:
         )
         record(graph, CONFIG, *past("茶", rounds=2))
         tell(graph, CONFIG, "Hello", keep=0)
-        assert list(session_of(graph, CONFIG).active) == ["t1"]
+        assert list(get_session(graph, CONFIG).active) == ["t1"]
         record(graph, CONFIG, *past("茶", rounds=5, characters=121))
         graph.invoke(
             {"messages": [HumanMessage("嗯")]},
@@ -232,7 +232,7 @@ class TestAfterwards:
         )
         session, _, roster = opened(tmp_path, graph)
         assert "t1" not in session.active
-        parts = {t.id for t in heirs("t1", roster.topics)}
+        parts = {t.id for t in find_successors("t1", roster.topics)}
         assert len(parts) >= 2
         assert parts <= set(session.active)
 
@@ -306,11 +306,11 @@ class MeasuringReader(SteadyReader):
     """Lays out the prompt that a chat model would get, and checks it."""
 
     window: int = WINDOW
-    openings: Openings = field(default_factory=Openings)
+    openings: WindowStarts = field(default_factory=WindowStarts)
 
     def call(self, request: ReadRequest) -> Answer[Any]:
         begin = partial(self.openings, (request.session, request.topic.id))
-        messages = reader_messages(request, PromptWindow(COUNTER, self.window), begin)
+        messages = build_reader_prompt(request, PromptWindow(COUNTER, self.window), begin)
         assert sum(map(COUNTER.message, messages)) <= self.window
         return super().call(request)
 
@@ -348,17 +348,17 @@ def test_the_index_holds_what_the_parts_hold(tmp_path: Path) -> None:
     store = SessionStore(log)
     index = SessionIndex(HashingEmbedder(64), log, 500)
     workspace = Workspace(store, index, TranscriptSizes(store, lambda r: len(r.text)))
-    blocks = blocks_of(
-        Record(seq=n, role="user", text=f"word{n}", time="2026-03-02") for n in range(1, 5)
+    blocks = group_rounds(
+        StoredMessage(seq=n, role="user", text=f"word{n}", time="2026-03-02") for n in range(1, 5)
     )
     whole = store.move(Topic(id="t1", name="House"), blocks)
-    before = Roster({"t1": whole})
+    before = TopicTable({"t1": whole})
     assert set(workspace.indexed(before).affinity(blocks)) == {"t1"}
     parts = [
         store.move(Topic(id=f"t{n}", name=f"Part {n}", parent="t1"), held)
         for n, held in ((2, blocks[:1]), (3, blocks[1:]))
     ]
-    after = Roster({"t1": divided(whole, ())} | {t.id: t for t in parts})
+    after = TopicTable({"t1": mark_divided(whole, ())} | {t.id: t for t in parts})
     assert set(workspace.indexed(after).affinity(blocks)) == {"t2", "t3"}
     assert "t1" not in workspace.indexed(after).search("word3").topics
     assert set(workspace.indexed(before).affinity(blocks)) == {"t1"}, "back again"

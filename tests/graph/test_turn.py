@@ -29,11 +29,11 @@ from roles import (
     calling,
     fake_roles,
 )
-from topicloom.prompts.loader import prompt
-from topicloom.recordings.replay import session_of
+from topicloom.prompts.loader import load_prompt
+from topicloom.recordings.replay import get_session
 from topicloom.state.channels import TurnOptions
 from topicloom.state.session import Session
-from topicloom.state.stored_message import text_of
+from topicloom.state.stored_message import get_text
 
 CONFIG = thread()
 
@@ -58,7 +58,7 @@ class TestColdStart:
             assert [c.role for c in receipt.calls] == ["responder"]
         assert len(responder.requests) == 3
         assert reader.requests == []
-        assert session_of(graph, CONFIG).topics == 0
+        assert get_session(graph, CONFIG).topics == 0
 
     def test_without_instructions_there_is_only_the_conversation(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
@@ -84,7 +84,7 @@ class TestSplit:
         graph = open_graph(tmp_path, fake_roles(splitter=splitter))
         record(graph, CONFIG, *past("茶", "雨"))
         tell(graph, CONFIG, chatter("山", 1), keep=0)
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         store = kept(tmp_path, session)
         check_kept(store, session)
         topics = {t.name: t for t in store.roster(session)}
@@ -105,10 +105,10 @@ class TestSplit:
         graph = open_graph(tmp_path, fake_roles(responder))
         record(graph, CONFIG, *past("茶", "雨", rounds=6))
         tell(graph, CONFIG, chatter("山", 1))
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         assert session.view < session.tail
         view = transcript_of(tmp_path, graph, CONFIG)[session.view - 1 : -1]
-        assert [text_of(m) for m in responder.requests[-1].messages[1:-1]] == [
+        assert [get_text(m) for m in responder.requests[-1].messages[1:-1]] == [
             r.text for r in view[:-1]
         ]
 
@@ -117,7 +117,7 @@ class TestSplit:
         record(graph, CONFIG, *past("茶", "雨"))
         for n in range(1, 15):
             tell(graph, CONFIG, chatter("茶雨"[n % 2], 100 + n))
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         store = kept(tmp_path, session)
         check_kept(store, session)
         assert [t.name for t in store.roster(session)] == ["茶", "雨"]
@@ -134,7 +134,7 @@ class TestSplit:
             tell(graph, CONFIG, chatter(tags[n + 1], n), keep=0)
         record(graph, CONFIG, *past("茶", "雨"))
         tell(graph, CONFIG, chatter("雨", 1), keep=0)
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         check_kept(kept(tmp_path, session), session)
         assert all(len(r.topics) <= 4 for r in splitter.requests)
         asked = next(r for r in splitter.requests if r.active == {"t7", "t8"})
@@ -147,7 +147,7 @@ class TestSplit:
         graph = open_graph(tmp_path, fake_roles(responder))
         record(graph, CONFIG, *past("茶", rounds=2))
         tell(graph, CONFIG, "Hello", keep=0)
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         check_kept(kept(tmp_path, session), session)
         assert (session.view, session.tail) == (5, 5)
         assert [m.type for m in responder.requests[-1].messages] == ["system", "human"]
@@ -159,7 +159,7 @@ class TestSplit:
         tell(graph, CONFIG, huge)
         for n in range(12):
             tell(graph, CONFIG, chatter("雨", n))
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         transcript = check_kept(kept(tmp_path, session), session)
         assert transcript[0].text == huge
         assert session.tail > 1
@@ -182,7 +182,7 @@ class TestFanOut:
         assert [c.role for c in receipt.calls].count("reader") == 3
         # What still stands in view is not quoted.
         quoted = [i for note in receipt.quoted for i in note.quotes]
-        view = session_of(graph, CONFIG).view
+        view = get_session(graph, CONFIG).view
         assert quoted
         assert all(int(i[1:]) < view for i in quoted)
         prompt = prompt_of(responder.requests[-1])
@@ -196,7 +196,7 @@ class TestFanOut:
         record(graph, CONFIG, *past("茶", "雨", rounds=6))
         tell(graph, CONFIG, "Hello", keep=0)
         tell(graph, CONFIG, "And now?", "And then?")
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         notes = kept(tmp_path, session).notes(session)
         quoted = [i for n in notes for t in n.topics for i in t.quotes]
         assert len(quoted) >= 4
@@ -212,9 +212,9 @@ class TestFanOut:
         tell(graph, CONFIG, "Hello", keep=0)
         tell(graph, CONFIG, "And now?", "And then?")
         for request in responder.requests[-2:]:
-            system = text_of(request.messages[0])
+            system = get_text(request.messages[0])
             assert chatter("茶", 1, characters=120) in system
-            assert all("<memory>" not in text_of(m) for m in request.messages[1:])
+            assert all("<memory>" not in get_text(m) for m in request.messages[1:])
 
     def test_topics_that_are_never_relevant_fall_asleep(self, tmp_path: Path) -> None:
         reader = SteadyReader(scores={"茶": 0.9}, otherwise=0.0)
@@ -227,7 +227,7 @@ class TestFanOut:
             tell(graph, CONFIG, "Fine")
             slept += last_receipt(tmp_path, graph, CONFIG).slept
         assert slept == ["t2"]
-        assert set(session_of(graph, CONFIG).active) == {"t1"}
+        assert set(get_session(graph, CONFIG).active) == {"t1"}
         asked = len(reader.requests)
         tell(graph, CONFIG, "Still there?")
         assert [r.topic.name for r in reader.requests[asked:]] == ["茶"]
@@ -275,7 +275,7 @@ class TestTools:
         tell(graph, CONFIG, "How is the weather?", keep=2)
         offered = [t.name for t in responder.requests[0].tools]
         assert offered == ["weather", "activate_topic"]
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         check_kept(kept(tmp_path, session), session)
         assert [r.role for r in transcript_of(tmp_path, graph, CONFIG)[-3:]] == [
             "assistant",
@@ -292,7 +292,7 @@ class TestTools:
         )
         for n in range(12):
             tell(graph, CONFIG, chatter("茶雨山"[n % 3], n, characters=120))
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         check_kept(kept(tmp_path, session), session)
         assert session.tail > 1
         assert session.count == 48
@@ -335,7 +335,7 @@ class TestRecordOnly:
         record(graph, CONFIG, HumanMessage("A question that nobody answers"))
         assert responder.requests == []
         assert reader.requests == []
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         transcript = check_kept(kept(tmp_path, session), session)
         assert len(transcript) == 37
         assert session.topics > 0, "it splits all the same"
@@ -367,7 +367,7 @@ class TestRecordOnly:
         options = TurnOptions(answer=False, keep_messages=0)
         graph.invoke({"messages": [AIMessage("好")]}, CONFIG, context=options)
         graph.invoke({"messages": [HumanMessage("雨：第二")]}, CONFIG, context=options)
-        session = session_of(graph, CONFIG)
+        session = get_session(graph, CONFIG)
         check_kept(kept(tmp_path, session), session)
 
 
@@ -390,17 +390,17 @@ class TestLanguage:
         responder = ScriptedResponder()
         graph = open_graph(tmp_path, fake_roles(responder))
         tell(graph, CONFIG, "Hello there, my friend")
-        assert session_of(graph, CONFIG).language == "en"
+        assert get_session(graph, CONFIG).language == "en"
         record(graph, CONFIG, *past("茶"))
         tell(graph, CONFIG, "好", keep=0)
-        assert session_of(graph, CONFIG).language == "zh"
-        assert prompt_of(responder.requests[-1]).startswith(prompt("responder", "zh"))
+        assert get_session(graph, CONFIG).language == "zh"
+        assert prompt_of(responder.requests[-1]).startswith(load_prompt("responder", "zh"))
         tell(graph, CONFIG, "And now?")
-        assert prompt_of(responder.requests[-1]).startswith(prompt("responder", "zh"))
+        assert prompt_of(responder.requests[-1]).startswith(load_prompt("responder", "zh"))
 
     def test_a_setting_fixes_it(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         graph = open_graph(tmp_path, fake_roles(responder), language="en")
         record(graph, CONFIG, *past("茶"))
         tell(graph, CONFIG, "好", keep=0)
-        assert prompt_of(responder.requests[-1]).startswith(prompt("responder", "en"))
+        assert prompt_of(responder.requests[-1]).startswith(load_prompt("responder", "en"))

@@ -30,8 +30,8 @@ from roles import (
     fake_roles,
     searching,
 )
-from topicloom.recordings.replay import Graph, session_of
-from topicloom.state.stored_message import text_of
+from topicloom.recordings.replay import Graph, get_session
+from topicloom.state.stored_message import get_text
 
 CONFIG = thread()
 
@@ -76,7 +76,7 @@ class TestStreams:
                 pending = way(graph, text, CONFIG)
                 if pending is not None:
                     await pending
-            session = session_of(graph, CONFIG)
+            session = get_session(graph, CONFIG)
             transcript = kept(folder, session).records(session)
             facts = session.model_dump(exclude={"turns", "transcript", "roster", "timeline"})
             said = [r.model_dump(exclude={"source", "time"}) for r in transcript]
@@ -124,14 +124,14 @@ class TestStreams:
             )
             record(graph, config, *past("茶", "雨"))
             chunks = chunks_of(graph, {"messages": [HumanMessage("Hello")]}, config)
-            assert len([c for c in chunks if text_of(c)]) == 80
+            assert len([c for c in chunks if get_text(c)]) == 80
 
     async def test_messages_on_the_event_loop(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path)
         record(graph, CONFIG, *past("茶", "雨"))
         said = {"messages": [HumanMessage("Hello")]}
         parts: AsyncIterator[Any] = graph.astream(said, CONFIG, stream_mode="messages")
-        found = [(text_of(m), meta["langgraph_node"]) async for m, meta in parts]
+        found = [(get_text(m), meta["langgraph_node"]) async for m, meta in parts]
         assert "".join(text for text, _ in found) == "All right, noted."
         assert {node for _, node in found} == {"main_generate"}
 

@@ -18,10 +18,10 @@ from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.index.time_expressions import Days
 from topicloom.index.vectors import block_vectors
-from topicloom.state.lifecycle import archived, divided
-from topicloom.state.rounds import blocks_of
+from topicloom.state.lifecycle import mark_archived, mark_divided
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.references import merge_topics
 from topicloom.storage.sessions import SessionStore
@@ -66,11 +66,11 @@ class Life:
         name = f"{WORDS[self.made % 6]}{self.made}"
         return Topic(id=f"t{self.made}", name=name, **more)
 
-    def messages(self, count: int) -> list[Record]:
+    def messages(self, count: int) -> list[StoredMessage]:
         first = self.said + 1
         self.said += count
         return [
-            Record(
+            StoredMessage(
                 seq=n,
                 role="user" if n % 2 else "assistant",
                 text=f"{WORDS[(n + len(self.past)) % 6]}第{n}次",
@@ -81,17 +81,17 @@ class Life:
 
     def grow(self, choice: int) -> None:
         topic = self.open(choice) if choice % 3 else None
-        blocks = blocks_of(self.messages(2))
+        blocks = group_rounds(self.messages(2))
         self.save(self.store.move(topic or self.new(), blocks))
 
     def divide(self, choice: int) -> None:
         topic = self.open(choice)
         if topic is None or topic.count < 4:
             return
-        blocks = blocks_of(self.store.topic_records(topic))
+        blocks = group_rounds(self.store.topic_records(topic))
         parts = [blocks[::2], blocks[1::2]]
         heirs = [self.store.move(self.new(parent=topic.id), part) for part in parts]
-        self.save(divided(topic, ()), *heirs)
+        self.save(mark_divided(topic, ()), *heirs)
 
     def merge(self, choice: int) -> None:
         one, other = self.open(choice), self.open(choice + 1)
@@ -101,7 +101,7 @@ class Life:
     def archive(self, choice: int) -> None:
         topic = self.open(choice)
         if topic is not None:
-            self.save(archived(topic, (), "2026-03"))
+            self.save(mark_archived(topic, (), "2026-03"))
 
     def remember(self, choice: int) -> None:
         self.past.append(self.session)
@@ -169,7 +169,7 @@ def test_affinity_is_the_best_three_of_a_topic_less_the_mean_of_all() -> None:
         life.grow(choice)
     life.check()
     roster = life.store.roster(life.session)
-    blocks = blocks_of(life.messages(4))
+    blocks = group_rounds(life.messages(4))
     asked = block_vectors(blocks, Rounded(16))
     said = {
         t.id: Rounded(16).embed([r.line for r in life.store.topic_records(t)])
@@ -190,7 +190,7 @@ def test_affinity_is_the_best_three_of_a_topic_less_the_mean_of_all() -> None:
 def test_affinity_is_the_same_a_block_at_a_time() -> None:
     life = prepared()
     life.grow(3)
-    blocks = blocks_of(life.messages(8))
+    blocks = group_rounds(life.messages(8))
     whole = life.index.affinity(blocks)
     assert len(blocks) > 3
     for place, block in enumerate(blocks):
@@ -204,7 +204,7 @@ def test_blocks_are_drawn_to_the_topics_whose_centroids_are_nearest(
     life = prepared()
     for choice in (3, 1, 1, 3):
         life.grow(choice)
-    blocks = blocks_of(life.messages(4))[:1]
+    blocks = group_rounds(life.messages(4))[:1]
     everywhere = life.index.affinity(blocks)
     monkeypatch.setattr("topicloom.index.centroids._NEAREST", 1)
     drawn = life.index.affinity(blocks)
@@ -223,7 +223,7 @@ def test_back_at_an_older_checkpoint_only_what_changed_since_is_taken_in_anew() 
     life.grow(3)
     read: list[tuple[str, int]] = []
 
-    def reading(topic: Topic, start: int) -> list[Record]:
+    def reading(topic: Topic, start: int) -> list[StoredMessage]:
         read.append((topic.id, start))
         return life.store.topic_records(topic, start)
 

@@ -14,11 +14,11 @@ from topicloom.index.embedder import Vectors
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.index.vectors import StoredVectors
-from topicloom.review.likeness import TopicSums, kernels_of
-from topicloom.state.lifecycle import archived, divided
-from topicloom.state.rounds import blocks_of
+from topicloom.review.likeness import TopicVectorSums, compute_centroids
+from topicloom.state.lifecycle import mark_archived, mark_divided
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.base import Storage
 from topicloom.storage.files import FileStorage
@@ -72,9 +72,9 @@ class Kept:
         return topic
 
 
-def said(first: int, count: int) -> list[Record]:
+def said(first: int, count: int) -> list[StoredMessage]:
     return [
-        Record(
+        StoredMessage(
             seq=n,
             role="assistant" if n % 2 == 0 else "user",
             text=f"雨第{n}次",
@@ -95,7 +95,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
     store = SessionStore(reopen().open("s"))
     records = said(1, 12)
     session = store.append(Session(id="s"), records)
-    topic = store.move(Topic(id="t1", name="雨"), blocks_of(records))
+    topic = store.move(Topic(id="t1", name="雨"), group_rounds(records))
     session = store.save_topics(session, [topic])
     kept = Kept(reopen, session, topic)
     assert kept.embedded() == 12
@@ -106,10 +106,10 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
 def parts(kept: Kept) -> list[Topic]:
     """The topic divided into two."""
     store = kept.store()
-    blocks = blocks_of(store.topic_records(kept.topic))
+    blocks = group_rounds(store.topic_records(kept.topic))
     first = store.move(Topic(id="t2", name="雨 (1)", parent="t1"), blocks[:2])
     second = store.move(Topic(id="t3", name="雨 (2)", parent="t1"), blocks[2:])
-    kept.session = store.save_topics(kept.session, [divided(kept.topic, ()), first, second])
+    kept.session = store.save_topics(kept.session, [mark_divided(kept.topic, ()), first, second])
     return [first, second]
 
 
@@ -137,21 +137,21 @@ def test_nor_in_the_same_process(kept: Kept) -> None:
 def test_a_review_shares_them(kept: Kept) -> None:
     store, embedder = kept.store(), CountingEmbedder()
     topics = parts(kept)
-    kernels = kernels_of(TopicSums().of(store, embedder, topics), embedder, [])
+    kernels = compute_centroids(TopicVectorSums().of(store, embedder, topics), embedder, [])
     assert embedder.made == 0
     assert kernels.rows.shape == (2, 64)
     assert kernels.between("t2", "t3") < 1
 
 
 def test_a_review_reads_those_topics_alone_that_changed(kept: Kept) -> None:
-    store, embedder, sums = kept.store(), CountingEmbedder(), TopicSums()
+    store, embedder, sums = kept.store(), CountingEmbedder(), TopicVectorSums()
     one, other = parts(kept)
     before = sums.of(store, embedder, [one, other])
-    grown = store.move(other, blocks_of(said(21, 2)))
+    grown = store.move(other, group_rounds(said(21, 2)))
     read: list[str] = []
     records = store.topic_records
 
-    def counted(topic: Topic, start: int = 0) -> list[Record]:
+    def counted(topic: Topic, start: int = 0) -> list[StoredMessage]:
         read.append(topic.id)
         return records(topic, start)
 
@@ -184,7 +184,7 @@ def test_a_topic_that_grows_keeps_the_vector_of_its_brief(kept: Kept) -> None:
     topic = kept.brief(kept.topic, "雪和雷")
     index, embedder = kept.opened()
     store = kept.store()
-    kept.session = store.save_topics(kept.session, [store.move(topic, blocks_of(said(13, 2)))])
+    kept.session = store.save_topics(kept.session, [store.move(topic, group_rounds(said(13, 2)))])
     embedder.texts.clear()
     index.update(store.roster(kept.session), store.topic_records)
     assert embedder.made == len(embedder.texts) == 2
@@ -193,7 +193,7 @@ def test_a_topic_that_grows_keeps_the_vector_of_its_brief(kept: Kept) -> None:
 def test_one_that_is_put_away_is_found_by_its_summary(kept: Kept) -> None:
     topic = kept.brief(kept.topic.model_copy(update={"summary": "海和山"}), "雪和雷")
     assert kept.opened()[0].search("雪和雷").topics["t1"] == 1.0
-    kept.brief(archived(topic, (), "2026-03"), "雪和雷")
+    kept.brief(mark_archived(topic, (), "2026-03"), "雪和雷")
     for _ in range(2):
         index, _ = kept.opened()
         found = [index.search(q, include_archived=True).topics for q in ("海和山", "雪和雷")]
@@ -203,13 +203,13 @@ def test_one_that_is_put_away_is_found_by_its_summary(kept: Kept) -> None:
 
 def test_words_of_what_it_was_a_part_of_go_too(kept: Kept) -> None:
     store = kept.store()
-    blocks = blocks_of(store.topic_records(kept.topic))
+    blocks = group_rounds(store.topic_records(kept.topic))
     names = ("诉讼", "花园")
     one, other = (
         store.move(Topic(id=f"t{n}", name=name, brief="b", parent="t1"), held)
         for n, name, held in zip((2, 3), names, (blocks[:2], blocks[2:]), strict=True)
     )
-    whole = divided(kept.topic.model_copy(update={"name": "离婚"}), ())
+    whole = mark_divided(kept.topic.model_copy(update={"name": "离婚"}), ())
     kept.session = store.save_topics(kept.session, [whole, one, other])
     assert kept.opened()[1].texts == ["离婚 / 诉讼. b", "离婚 / 花园. b"]
     store = kept.store()

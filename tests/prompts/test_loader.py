@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.loader import prompt, prompt_names
-from topicloom.prompts.wording import wording
+from topicloom.prompts.loader import load_prompt, prompt_names
+from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import parse_brief
 from topicloom.roles.reader import parse_reading
 from topicloom.roles.rewriter import parse_query
@@ -24,7 +24,7 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_prompt_is_there_and_finished(name: str, language: Language) -> None:
-    text = prompt(name, language)
+    text = load_prompt(name, language)
     assert len(text) > 200
     assert text == text.strip()
     assert not re.search(r"\{\{|\}\}|TODO", text)
@@ -36,7 +36,7 @@ def test_languages_say_the_same(name: str) -> None:
     """As many headings, list items and tags in both."""
     for pattern in (r"^#", r"^[-0-9]", r"</?[a-z_]+", r"`[a-z_]+`"):
         counts = {
-            language: len(re.findall(pattern, prompt(name, language), re.M))
+            language: len(re.findall(pattern, load_prompt(name, language), re.M))
             for language in LANGUAGES
         }
         assert len(set(counts.values())) == 1, (pattern, counts)
@@ -44,34 +44,34 @@ def test_languages_say_the_same(name: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_prompts_quote_the_lines_that_follow_them(language: Language) -> None:
-    words = wording(language)
-    assert words.now in prompt("reader", language)
-    assert words.topics in prompt("splitter", language)
-    assert words.topics in prompt("router", language)
-    assert words.looking_for in prompt("router", language)
-    assert words.former_brief in prompt("brief", language)
-    assert words.message in prompt("rewriter", language)
-    assert words.task in prompt("arbiter", language)
-    assert words.request in prompt("arbiter", language)
-    assert words.part.format(number=2) in prompt("splitter", language)
-    assert words.dividing in prompt("splitter", language)
+    words = get_wording(language)
+    assert words.now in load_prompt("reader", language)
+    assert words.topics in load_prompt("splitter", language)
+    assert words.topics in load_prompt("router", language)
+    assert words.looking_for in load_prompt("router", language)
+    assert words.former_brief in load_prompt("brief", language)
+    assert words.message in load_prompt("rewriter", language)
+    assert words.task in load_prompt("arbiter", language)
+    assert words.request in load_prompt("arbiter", language)
+    assert words.part.format(number=2) in load_prompt("splitter", language)
+    assert words.dividing in load_prompt("splitter", language)
     for word in (words.active, words.dormant):
-        assert word in prompt("splitter", language)
+        assert word in load_prompt("splitter", language)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_examples_in_the_prompts_are_in_the_form_that_is_read(language: Language) -> None:
-    assert parse_reading(prompt("reader", language)).ids == ("m42", "m57")
-    assignments = parse_split(prompt("splitter", language))
+    assert parse_reading(load_prompt("reader", language)).ids == ("m42", "m57")
+    assignments = parse_split(load_prompt("splitter", language))
     assert len(assignments) == 16
     assert [a.message for a in assignments if a.also] == ["m13"]
-    assert parse_routing(prompt("router", language)).relevance == {"t3": 0.9}
-    assert parse_brief(prompt("brief", language)).name
-    assert parse_query(prompt("rewriter", language))
+    assert parse_routing(load_prompt("router", language)).relevance == {"t3": 0.9}
+    assert parse_brief(load_prompt("brief", language)).name
+    assert parse_query(load_prompt("rewriter", language))
     with pytest.raises(UnusableAnswerError):
-        parse_reading(prompt("responder", language))
+        parse_reading(load_prompt("responder", language))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_complaints_name_the_element(language: Language) -> None:
-    assert "<topic_split>" in wording(language).complaint.format(tag="topic_split")
+    assert "<topic_split>" in get_wording(language).complaint.format(tag="topic_split")

@@ -11,7 +11,7 @@ from sessions import past, record, tell, thread
 
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
-from topicloom.prompts.loader import Prompts, prompt
+from topicloom.prompts.loader import Prompts, load_prompt
 from topicloom.roles.models import open_model
 from topicloom.settings import Settings
 
@@ -29,12 +29,12 @@ def test_those_that_are_missing_are_ours(tmp_path: Path) -> None:
     prompts = Prompts.of(folder_of(tmp_path, en_reader="Read!\n", zh_brief="写"))
     assert prompts("reader", "en") == "Read!"
     assert prompts("brief", "zh") == "写"
-    assert prompts("reader", "zh") == prompt("reader", "zh")
-    assert prompts("router", "en") == prompt("router", "en")
+    assert prompts("reader", "zh") == load_prompt("reader", "zh")
+    assert prompts("router", "en") == load_prompt("router", "en")
 
 
 def test_without_a_folder_all_are_ours() -> None:
-    assert Prompts.of(None)("reader", "en") == prompt("reader", "en")
+    assert Prompts.of(None)("reader", "en") == load_prompt("reader", "en")
 
 
 def test_files_that_are_no_prompts_are_named(tmp_path: Path) -> None:
@@ -63,4 +63,4 @@ def test_a_graph_uses_them(tmp_path: Path, openai_server: OpenAIServer) -> None:
     record(graph, thread(), *past("oak"))
     tell(graph, thread(), "Hello", keep=0)
     said = {request["messages"][0]["content"] for request in openai_server.requests}
-    assert {"Split!", "Brief!", "Reply!", prompt("reader", "en")} <= said
+    assert {"Split!", "Brief!", "Reply!", load_prompt("reader", "en")} <= said

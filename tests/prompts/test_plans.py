@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from topicloom.domain.edit_text import parse_edits
 from topicloom.domain.planner import parse_plan
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.loader import prompt
-from topicloom.prompts.wording import wording
-from topicloom.state.plan import DomainWeights, Plan, SearchIntent
+from topicloom.prompts.loader import load_prompt
+from topicloom.prompts.wording import get_wording
+from topicloom.state.plan import DomainWeights, SearchIntent, TurnPlan
 from topicloom.state.session import Language
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -28,7 +28,7 @@ def parts_of(text: str) -> list[str]:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_examples_in_the_prompt(language: Language) -> None:
-    narrative, edit = (parse_plan(part) for part in parts_of(prompt("planner", language)))
+    narrative, edit = (parse_plan(part) for part in parts_of(load_prompt("planner", language)))
     assert (narrative.kind, narrative.focus, narrative.template) == (
         "narrative",
         "q_001",
@@ -44,7 +44,7 @@ def test_the_examples_in_the_prompt(language: Language) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_prompt_quotes_the_lines_that_follow_it(language: Language) -> None:
-    words, text = wording(language), prompt("planner", language)
+    words, text = get_wording(language), load_prompt("planner", language)
     for line in (words.data, words.events, words.templates, words.message):
         assert line in text
 
@@ -52,41 +52,49 @@ def test_the_prompt_quotes_the_lines_that_follow_it(language: Language) -> None:
 @pytest.mark.parametrize(
     ("text", "plan"),
     [
-        ("<kind>narrative</kind>", Plan()),
-        ("<turn_plan><kind>Narrative<focus>q1<goal>Go</turn_plan>", Plan(focus="q1", goal="Go")),
-        ("<focus>none</focus><goal>A &amp; B</goal>", Plan(goal="A & B")),
-        ('{"kind": "narrative", "focus": "q1"}', Plan(focus="q1")),
-        ('```json\n{"turn_plan": {"kind": "narrative", "goal": "Go"}}\n```', Plan(goal="Go")),
+        ("<kind>narrative</kind>", TurnPlan()),
+        (
+            "<turn_plan><kind>Narrative<focus>q1<goal>Go</turn_plan>",
+            TurnPlan(focus="q1", goal="Go"),
+        ),
+        ("<focus>none</focus><goal>A &amp; B</goal>", TurnPlan(goal="A & B")),
+        ('{"kind": "narrative", "focus": "q1"}', TurnPlan(focus="q1")),
+        ('```json\n{"turn_plan": {"kind": "narrative", "goal": "Go"}}\n```', TurnPlan(goal="Go")),
         (
             '{"kind": "narrative", "keywords": ["a", "b", "a"], "when": "future"}',
-            Plan(search=SearchIntent(keywords=("a", "b"), when="future")),
+            TurnPlan(search=SearchIntent(keywords=("a", "b"), when="future")),
         ),
         (
             "<kind>叙事</kind><keywords>神庙；“钥匙”、村长</keywords>",
-            Plan(search=SearchIntent(keywords=("神庙", "钥匙", "村长"))),
+            TurnPlan(search=SearchIntent(keywords=("神庙", "钥匙", "村长"))),
         ),
         (
             "<kind>narrative</kind><weights narrative='90%' lore=2 event='x'/>",
-            Plan(search=SearchIntent(weights=DomainWeights(narrative=0.9))),
+            TurnPlan(search=SearchIntent(weights=DomainWeights(narrative=0.9))),
         ),
         (
             '<think><kind>state_edit</kind></think><kind>narrative</kind><edits>[["INC"]]</edits>',
-            Plan(),
+            TurnPlan(),
         ),
-        ("<kind>state_edit or narrative</kind>", Plan()),
+        ("<kind>state_edit or narrative</kind>", TurnPlan()),
         (
             '{"kind": "state_edit", "edits": [["SET", "item_sword_01.count", 3]], "reply": "3."}',
-            Plan(kind="state_edit", search=SearchIntent(enabled=False), edits=(EDIT,), reply="3."),
+            TurnPlan(
+                kind="state_edit", search=SearchIntent(enabled=False), edits=(EDIT,), reply="3."
+            ),
         ),
         (
             "<kind>state edit</kind><edits>"
             '{"op": "set", "path": "item_sword_01.count", "value": 3}',
-            Plan(kind="state_edit", search=SearchIntent(enabled=False), edits=(EDIT,)),
+            TurnPlan(kind="state_edit", search=SearchIntent(enabled=False), edits=(EDIT,)),
         ),
-        ("<kind>state_edit</kind>", Plan(kind="state_edit", search=SearchIntent(enabled=False))),
+        (
+            "<kind>state_edit</kind>",
+            TurnPlan(kind="state_edit", search=SearchIntent(enabled=False)),
+        ),
     ],
 )
-def test_answers(text: str, plan: Plan) -> None:
+def test_answers(text: str, plan: TurnPlan) -> None:
     assert parse_plan(text) == plan
 
 
@@ -108,7 +116,7 @@ def test_any_text_is_a_plan_that_can_be_stored_or_none(text: str) -> None:
         plan = parse_plan(text)
     except UnusableAnswerError:
         return
-    assert Plan.model_validate(plan.model_dump()) == plan
+    assert TurnPlan.model_validate(plan.model_dump()) == plan
     for said in (plan.focus or "", plan.goal, plan.template, plan.reply, *plan.search.keywords):
         said.encode()
 

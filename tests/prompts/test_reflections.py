@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.loader import prompt
-from topicloom.prompts.wording import wording
-from topicloom.reflection.reflector import ParsedFact, fact_numbers, parse_reflection
+from topicloom.prompts.loader import load_prompt
+from topicloom.prompts.wording import get_wording
+from topicloom.reflection.reflector import ParsedFact, parse_fact_numbers, parse_reflection
 from topicloom.state.session import Language
 
 NAME = "reflector"
@@ -75,14 +75,14 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     [("f2", (2,)), ("[F2], fact 3", (2, 3)), ("4", (4,)), ("", ()), ("if2", ()), ("none", ())],
 )
 def test_numbers(text: str, numbers: tuple[int, ...]) -> None:
-    assert fact_numbers(text) == numbers
+    assert parse_fact_numbers(text) == numbers
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_prompt_is_finished_and_true_to_its_form(language: Language) -> None:
-    text = prompt(NAME, language)
+    text = load_prompt(NAME, language)
     assert text == text.strip()
-    assert wording(language).known_facts in text
+    assert get_wording(language).known_facts in text
     assert [(f.messages, f.supersedes) for f in parse_reflection(text)] == [
         (("m12",), ()),
         (("m14", "m18"), (2,)),
@@ -91,5 +91,5 @@ def test_the_prompt_is_finished_and_true_to_its_form(language: Language) -> None
 
 def test_languages_say_the_same() -> None:
     for pattern in (r"^#", r"^[-0-9]", r"</?[a-z_]+", r"`[a-z_]+`"):
-        counts = {x: len(re.findall(pattern, prompt(NAME, x), re.M)) for x in LANGUAGES}
+        counts = {x: len(re.findall(pattern, load_prompt(NAME, x), re.M)) for x in LANGUAGES}
         assert len(set(counts.values())) == 1, (pattern, counts)

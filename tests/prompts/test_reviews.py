@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.loader import prompt
-from topicloom.prompts.wording import wording
+from topicloom.prompts.loader import load_prompt
+from topicloom.prompts.wording import get_wording
 from topicloom.review.decisions import Assessment
 from topicloom.review.reviewer import parse_review
 from topicloom.state.session import Language
@@ -73,8 +73,8 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_prompts(language: Language) -> None:
-    example = parse_review(prompt("reviewer", language))
+    example = parse_review(load_prompt("reviewer", language))
     assert (bool(example.name), example.importance, example.once) == (True, 0.8, False)
-    assert wording(language).former_brief in prompt("reviewer", language)
-    assert wording(language).one_topic in prompt("merger", language)
-    assert wording(language).other_topic in prompt("merger", language)
+    assert get_wording(language).former_brief in load_prompt("reviewer", language)
+    assert get_wording(language).one_topic in load_prompt("merger", language)
+    assert get_wording(language).other_topic in load_prompt("merger", language)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from topicloom.domain.selector import parse_selection
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.loader import prompt
-from topicloom.prompts.wording import wording
+from topicloom.prompts.loader import load_prompt
+from topicloom.prompts.wording import get_wording
 from topicloom.state.session import Language
 
 BOTH = ("lore_12", "narrative_t4")
@@ -78,7 +78,7 @@ def test_long_answers_are_read_in_time(piece: str) -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_prompt_names_the_lines_as_they_are(language: Language) -> None:
-    text = prompt("selector", language)
-    assert wording(language).candidates in text
-    assert wording(language).message in text
+    text = load_prompt("selector", language)
+    assert get_wording(language).candidates in text
+    assert get_wording(language).message in text
     assert parse_selection(text[text.index("<selection>") :]).ids[:2] == BOTH

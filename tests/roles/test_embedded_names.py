@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import pytest
 
 from topicloom.index.encoders import default_embedder
-from topicloom.index.phrases import phrases
+from topicloom.index.phrases import extract_phrases
 from topicloom.roles.brief import BriefRequest, EmbeddedBriefWriter
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
 
 def name_after(texts: Sequence[str], former: str, language: Language = "en") -> str:
     """Name of a topic in which these things were said."""
     records = [
-        Record(seq=i, role="user", text=text, time="2026-03-02T09:00:00")
+        StoredMessage(seq=i, role="user", text=text, time="2026-03-02T09:00:00")
         for i, text in enumerate(texts, 1)
     ]
     topic = Topic(id="t1", name=former, count=len(records))
@@ -48,12 +48,12 @@ def test_a_name_that_nobody_said_was_given_on_purpose(given: str) -> None:
 
 
 def test_no_phrase_of_han_begins_or_ends_with_a_count_or_a_particle() -> None:
-    found = phrases(["密封圈昨天到了三个，密封圈的型号对了", "可以装密封圈"])
+    found = extract_phrases(["密封圈昨天到了三个，密封圈的型号对了", "可以装密封圈"])
     assert found["密封圈"] == 2
     assert not any(p[0] in "三个昨了的可" or p[-1] in "三个到了的可" for p in found)
 
 
 def test_part_of_a_longer_phrase_is_none() -> None:
-    found = phrases(["密封圈", "换密封圈", "密封圈老化"])
+    found = extract_phrases(["密封圈", "换密封圈", "密封圈老化"])
     assert "密封圈" in found
     assert not {"密封", "封圈"} & found.keys()

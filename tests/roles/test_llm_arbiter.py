@@ -13,11 +13,11 @@ from openai_server import Usage as Reported
 
 from topicloom.boundary.policy import BoundaryQuestion
 from topicloom.context.prefix import PrefixMeter
-from topicloom.effects import arun, run
-from topicloom.prompts.loader import prompt
-from topicloom.prompts.wording import wording
+from topicloom.effects import arun_step, run_step
+from topicloom.prompts.loader import load_prompt
+from topicloom.prompts.wording import get_wording
 from topicloom.roles.arbiter import ChatArbiter
-from topicloom.roles.calls import ask
+from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.receipt import Call
@@ -39,8 +39,8 @@ def chat(server: OpenAIServer, *, deadline: float = 5, retries: int = 0) -> Chat
 
 
 def asked(arbiter: ChatArbiter, question: BoundaryQuestion, how: str) -> tuple[float | None, Call]:
-    step = ask("arbiter", arbiter, question)
-    return run(step) if how == "sync" else asyncio.run(arun(step))
+    step = ask_role("arbiter", arbiter, question)
+    return run_step(step) if how == "sync" else asyncio.run(arun_step(step))
 
 
 @ways
@@ -111,11 +111,11 @@ def test_an_overloaded_server_is_asked_again(openai_server: OpenAIServer, how: s
 def test_what_is_sent(openai_server: OpenAIServer, language: Language) -> None:
     openai_server.then(Reply("YES"))
     chat(openai_server).call(replace(QUESTION, language=language))
-    words = wording(language)
+    words = get_wording(language)
     messages = openai_server.requests[0]["messages"]
     assert [m["role"] for m in messages] == ["system", "user", "user"]
     assert [m["content"] for m in messages] == [
-        prompt("arbiter", language),
+        load_prompt("arbiter", language),
         f"{words.task}\n{QUESTION.summary}",
         f"{words.request}\n{QUESTION.request}",
     ]

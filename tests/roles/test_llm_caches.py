@@ -19,12 +19,12 @@ from pydantic import Field, SecretStr
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.windows import cache_point
 from topicloom.errors import UnusableAnswerError
-from topicloom.roles.caches import breakpoints, with_cache_hints
+from topicloom.roles.caches import find_breakpoints, with_cache_hints
 from topicloom.roles.chat import Chat
 from topicloom.roles.reader import ChatReader, ReadRequest
 from topicloom.roles.responder import ChatResponder, ReplyRequest
 from topicloom.roles.rewriter import ChatRewriter, RewriteRequest
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -87,9 +87,9 @@ def test_other_models_get_the_prompt_as_it_is() -> None:
 
 def test_the_end_of_what_lasts_is_marked() -> None:
     messages = [*prompt()[:3], cache_point("a topic"), HumanMessage("four"), HumanMessage("five")]
-    assert breakpoints(messages) == [1, 4, 6]
-    assert breakpoints([*messages, cache_point("another"), HumanMessage("six")]) == [1, 7, 8]
-    assert breakpoints(messages[:4]) == [1, 4]
+    assert find_breakpoints(messages) == [1, 4, 6]
+    assert find_breakpoints([*messages, cache_point("another"), HumanMessage("six")]) == [1, 7, 8]
+    assert find_breakpoints(messages[:4]) == [1, 4]
     assert marks(marked(messages, Anthropics())) == [1, 4, 6]
 
 
@@ -182,8 +182,8 @@ def test_system_and_newest_message_are_marked(model: BaseChatModel) -> None:
 
 def test_a_message_without_text_is_passed_over() -> None:
     messages = [HumanMessage("look"), ToolMessage("", tool_call_id="1")]
-    assert breakpoints(messages) == [1]
-    assert breakpoints([HumanMessage("")]) == []
+    assert find_breakpoints(messages) == [1]
+    assert find_breakpoints([HumanMessage("")]) == []
     assert marked([HumanMessage("")], Anthropics())[0].content == ""
 
 
@@ -229,7 +229,7 @@ def test_each_topic_s_prompt_grows_at_its_end() -> None:
     model = Listening()
     reader = ChatReader(Chat.of(model, PrefixMeter(), window=12_000))
     said = [
-        Record(seq=n, role="user", text=f"word{n} " * 20, time="2026-03-01T10:00:00+00:00")
+        StoredMessage(seq=n, role="user", text=f"word{n} " * 20, time="2026-03-01T10:00:00+00:00")
         for n in range(1, 80)
     ]
     windows = [("s", "t1", 59), ("s", "t2", 56), ("other", "t1", 53)]

@@ -12,21 +12,23 @@ from openai_server import Usage as Reported
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.domain.planner import ChatPlanner, PlanRequest
-from topicloom.effects import arun, run
-from topicloom.prompts.loader import prompt
-from topicloom.prompts.wording import wording
-from topicloom.roles.calls import ask
+from topicloom.effects import arun_step, run_step
+from topicloom.prompts.loader import load_prompt
+from topicloom.prompts.wording import get_wording
+from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.state.plan import Plan, SearchIntent
+from topicloom.state.plan import SearchIntent, TurnPlan
 from topicloom.state.receipt import Call
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 REQUEST = PlanRequest(
     session="s",
     query="That key, does it open the temple?",
-    tail=[Record(seq=1, role="assistant", text="The elder has a key.", time="2026-03-02T09:00")],
+    tail=[
+        StoredMessage(seq=1, role="assistant", text="The elder has a key.", time="2026-03-02T09:00")
+    ],
     document=the_document(),
     events=the_document()["events"][:2],
     templates=("combat", "default"),
@@ -49,16 +51,16 @@ def planner(server: OpenAIServer, *, deadline: float = 5) -> ChatPlanner:
     return ChatPlanner(Chat.of(model, PrefixMeter(), deadline=deadline))
 
 
-def asked(role: ChatPlanner, request: PlanRequest, how: str) -> tuple[Plan | None, Call]:
-    step = ask("planner", role, request)
-    return run(step) if how == "sync" else asyncio.run(arun(step))
+def asked(role: ChatPlanner, request: PlanRequest, how: str) -> tuple[TurnPlan | None, Call]:
+    step = ask_role("planner", role, request)
+    return run_step(step) if how == "sync" else asyncio.run(arun_step(step))
 
 
 @ways
 def test_a_plan(openai_server: OpenAIServer, how: str) -> None:
     openai_server.then(Reply(PLANNED, Reported(700, 40, cached=200)))
     plan, call = asked(planner(openai_server), REQUEST, how)
-    assert plan == Plan(
+    assert plan == TurnPlan(
         focus="q_001",
         goal="Tell of the key.",
         template="combat",
@@ -84,7 +86,7 @@ def test_what_does_not_exist_is_dropped_with_a_remark(
 ) -> None:
     openai_server.then(Reply("<focus>q_0</focus><goal>Go</goal><template>nope</template>"))
     plan, call = asked(planner(openai_server), REQUEST, how)
-    assert plan == Plan(goal="Go")
+    assert plan == TurnPlan(goal="Go")
     assert call.remarks == (
         "1 focus is no active event: q_0",
         "1 template does not exist: nope",
@@ -113,9 +115,9 @@ def test_a_failure_is_no_plan(openai_server: OpenAIServer, behaviour: Behaviour,
 def test_what_is_sent(openai_server: OpenAIServer, language: Language) -> None:
     openai_server.then(Reply(PLANNED))
     planner(openai_server).call(replace(REQUEST, language=language))
-    words = wording(language)
+    words = get_wording(language)
     system, data, tail, message = [m["content"] for m in openai_server.requests[0]["messages"]]
-    assert system == prompt("planner", language)
+    assert system == load_prompt("planner", language)
     assert data.startswith(f"{words.templates}\ncombat, default\n{words.data}\n")
     assert '{"id": "item_sword_01", "count": 1, "name": "Iron Sword"}' in data
     assert '_anchor: "inventory"' in data
@@ -139,4 +141,4 @@ def test_nothing_at_all(openai_server: OpenAIServer) -> None:
     plan = planner(openai_server).call(empty).value
     assert plan.focus is None
     contents = [m["content"] for m in openai_server.requests[0]["messages"]]
-    assert contents[2] == wording("en").nothing
+    assert contents[2] == get_wording("en").nothing

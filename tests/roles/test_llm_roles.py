@@ -25,13 +25,13 @@ from openai_server import (
 )
 
 from topicloom.context.prefix import PrefixMeter
-from topicloom.effects import arun, run
+from topicloom.effects import arun_step, run_step
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.loader import prompt
-from topicloom.prompts.wording import wording
+from topicloom.prompts.loader import load_prompt
+from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, Role, RoleName
 from topicloom.roles.brief import Brief, BriefRequest, BriefWriter, ChatBriefWriter
-from topicloom.roles.calls import ask
+from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.roles.reader import ChatReader, Reader, ReadRequest
@@ -39,19 +39,19 @@ from topicloom.roles.rewriter import ChatRewriter, Rewriter, RewriteRequest
 from topicloom.roles.router import ChatRouter, Route, Router, RouteRequest
 from topicloom.roles.splitter import ChatSplitter, SplitRequest, Splitter
 from topicloom.state.recall import Quote, Reading
-from topicloom.state.rounds import blocks_of
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Language
 from topicloom.state.splitting import Assignment
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
 OAK = Topic(id="t1", name="Oak table", brief="A table of oak.")
 KYOTO = Topic(id="t2", name="Kyoto", brief="A journey.")
 
 
-def records(first: int, last: int) -> list[Record]:
+def records(first: int, last: int) -> list[StoredMessage]:
     return [
-        Record(
+        StoredMessage(
             seq=n,
             role="user" if n % 2 else "assistant",
             text=f"word {n}",
@@ -63,7 +63,9 @@ def records(first: int, last: int) -> list[Record]:
 
 READ = ReadRequest("s", OAK, records(1, 6), records(7, 9), "And the price?", "en")
 ACTIVE = frozenset(["t1"])
-SPLIT = SplitRequest("s", blocks_of(records(1, 6)), [0, 0, 1], [OAK, KYOTO], {}, ACTIVE, None, "en")
+SPLIT = SplitRequest(
+    "s", group_rounds(records(1, 6)), [0, 0, 1], [OAK, KYOTO], {}, ACTIVE, None, "en"
+)
 ROUTE = RouteRequest("s", "oak", records(1, 3), [OAK, KYOTO], {}, None, "en")
 BRIEF = BriefRequest("s", OAK, records(1, 4), "en")
 REWRITE = RewriteRequest("s", "And there?", records(1, 4), "en")
@@ -138,7 +140,7 @@ def test_success(openai_server: OpenAIServer, name: RoleName, how: str) -> None:
     (request,) = openai_server.requests
     roles = [m["role"] for m in request["messages"]]
     assert roles == ["system"] + ["user"] * (len(roles) - 1)
-    assert request["messages"][0]["content"] == prompt(name, "en")
+    assert request["messages"][0]["content"] == load_prompt(name, "en")
 
 
 @names
@@ -160,7 +162,7 @@ def test_an_unusable_answer_is_asked_for_once_more(
     said, complaint = second[len(first) :]
     assert said == {"role": "assistant", "content": "I'd rather not."}
     assert complaint["content"] in [
-        wording("zh").complaint.format(tag=tag)
+        get_wording("zh").complaint.format(tag=tag)
         for tag in ("topic_result", "topic_split", "topic_routing", "topic_brief", "query")
     ]
 
@@ -212,14 +214,14 @@ def test_an_overloaded_server_is_asked_again(
 def test_failures_and_deadlines_cost_the_contribution_only(
     openai_server: OpenAIServer, how: str
 ) -> None:
-    drive: Any = run if how == "sync" else lambda step: asyncio.run(arun(step))
+    drive: Any = run_step if how == "sync" else lambda step: asyncio.run(arun_step(step))
     openai_server.then(Status(500, message="down"), Hang(5))
-    value, call = drive(ask("reader", ChatReader(chat(openai_server)), READ, "t1"))
+    value, call = drive(ask_role("reader", ChatReader(chat(openai_server)), READ, "t1"))
     assert value is None
     assert call.failure is not None
     assert "down" in call.failure
     late = ChatReader(chat(openai_server, deadline=0.2, timeout=1))
-    value, call = drive(ask("reader", late, READ, "t1"))
+    value, call = drive(ask_role("reader", late, READ, "t1"))
     assert value is None
     assert call.failure == "no answer within 0.2 s"
 
@@ -328,10 +330,10 @@ def test_a_division_says_what_is_to_be_divided(
     ChatSplitter(chat(openai_server)).call(request)
     *_, last = openai_server.requests[-1]["messages"]
     assert last["content"].splitlines()[:2] == [
-        wording(language).dividing,
+        get_wording(language).dividing,
         "Oak table: A table of oak.",
     ]
-    assert wording(language).dividing in prompt("splitter", language)
+    assert get_wording(language).dividing in load_prompt("splitter", language)
 
 
 def test_topics_that_are_no_candidates_are_dropped(openai_server: OpenAIServer) -> None:

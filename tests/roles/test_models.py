@@ -10,7 +10,7 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_openai import ChatOpenAI
 
 from topicloom.errors import ConfigurationError, UnknownModelError
-from topicloom.roles.models import name_of, open_model, window_of
+from topicloom.roles.models import get_model_name, get_window_size, open_model
 
 VARIABLES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "ANTHROPIC_API_KEY")
 
@@ -86,12 +86,12 @@ def test_a_provider_that_langchain_does_not_know() -> None:
 
 def test_names_and_windows() -> None:
     model = opened("openai:gpt-4o", api_key="k")
-    assert name_of(model) == "gpt-4o"
-    assert window_of(model, 5) == 128_000
+    assert get_model_name(model) == "gpt-4o"
+    assert get_window_size(model, 5) == 128_000
     unknown = opened("openai:my-own", api_key="k")
-    assert window_of(unknown, 5) == 5
+    assert get_window_size(unknown, 5) == 5
     fake = GenericFakeChatModel(messages=iter([]), profile={"max_input_tokens": 9})
-    assert (name_of(fake), window_of(fake, 5)) == ("GenericFakeChatModel", 9)
+    assert (get_model_name(fake), get_window_size(fake, 5)) == ("GenericFakeChatModel", 9)
 
 
 def test_importing_costs_no_client() -> None:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicloom.domain.edits import apply_edits
-from topicloom.domain.events import events_of, is_active
+from topicloom.domain.events import is_active, list_events
 from topicloom.domain.planner import EmbeddedPlanner, PlanRequest
-from topicloom.state.plan import Plan
+from topicloom.state.plan import TurnPlan
 
 MORE: dict[str, Any] = {
     "shopping": ["milk", "eggs"],
@@ -24,11 +24,11 @@ MORE: dict[str, Any] = {
 def planned(
     text: str,
     document: dict[str, Any] | None = None,
-    previous: Plan | None = None,
+    previous: TurnPlan | None = None,
     templates: tuple[str, ...] = ("default",),
-) -> Plan:
+) -> TurnPlan:
     document = the_document() | MORE if document is None else document
-    events = [e for e in events_of(document, "events") if is_active(e)]
+    events = [e for e in list_events(document, "events") if is_active(e)]
     request = PlanRequest("s", text, [], document, events, templates, previous, "en")
     return EmbeddedPlanner().call(request).value
 
@@ -169,9 +169,9 @@ class TestFocus:
         assert planned(text).focus == focus
 
     def test_it_stays_while_nothing_else_is_meant(self) -> None:
-        assert planned("Go on", previous=Plan(focus="q_002")).focus == "q_002"
-        assert planned("To the temple", previous=Plan(focus="q_002")).focus == "q_001"
-        assert planned("Go on", previous=Plan(focus="q_0")).focus is None, "that one is over"
+        assert planned("Go on", previous=TurnPlan(focus="q_002")).focus == "q_002"
+        assert planned("To the temple", previous=TurnPlan(focus="q_002")).focus == "q_001"
+        assert planned("Go on", previous=TurnPlan(focus="q_0")).focus is None, "that one is over"
 
     def test_the_only_one(self) -> None:
         only = {"events": [{"id": "e", "objective": "Move house"}]}

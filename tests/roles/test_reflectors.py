@@ -11,32 +11,34 @@ from langchain_core.messages import BaseMessage
 from openai_server import Empty, OpenAIServer, Reply, Status, Usage
 
 from topicloom.context.prefix import PrefixMeter
-from topicloom.context.tokens import counter_for
+from topicloom.context.tokens import choose_counter
 from topicloom.context.windows import PromptWindow
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.wording import wording
+from topicloom.prompts.wording import get_wording
 from topicloom.reflection.facts import Claim, Fact
 from topicloom.reflection.reflector import (
     ChatReflector,
     EmbeddedReflector,
     ReflectRequest,
-    reflector_messages,
+    build_reflector_prompt,
 )
-from topicloom.reflection.statements import frame_of, statements_in
+from topicloom.reflection.statements import find_frame, find_statements
 from topicloom.roles.base import Answer
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record, Role, text_of
+from topicloom.state.stored_message import MessageRole, StoredMessage, get_text
 
 TEA = Fact("Likes tea", ("m1",), "2026-03-01T09:00:00+00:00")
 LEEDS = Fact("Lives in Leeds", ("m2",), "2026-03-01T09:00:00+00:00")
 
 
-def said(*texts: str, role: Role = "user", speaker: str | None = None) -> list[Record]:
+def said(
+    *texts: str, role: MessageRole = "user", speaker: str | None = None
+) -> list[StoredMessage]:
     time = "2026-03-02T09:00:00+00:00"
     return [
-        Record(seq=n, role=role, text=t, time=time, speaker=speaker)
+        StoredMessage(seq=n, role=role, text=t, time=time, speaker=speaker)
         for n, t in enumerate(texts, 41)
     ]
 
@@ -69,7 +71,9 @@ def test_success(openai_server: OpenAIServer, how: str) -> None:
     (request,) = openai_server.requests
     system, known, conversation = request["messages"]
     assert system["role"] == "system"
-    assert known["content"] == f"{wording('en').known_facts}\n[f1] Likes tea\n[f2] Lives in Leeds"
+    assert (
+        known["content"] == f"{get_wording('en').known_facts}\n[f1] Likes tea\n[f2] Lives in Leeds"
+    )
     assert conversation["content"] == (
         "-- 2026-03-02 --\n[m41] user: I moved to Oslo.\n[m42] user: Fine."
     )
@@ -82,7 +86,7 @@ def test_an_unusable_answer_is_asked_for_once_more(openai_server: OpenAIServer, 
     assert answer.value == FOUND
     assert [r.partition(":")[0] for r in answer.remarks] == ["asked again"]
     complaint = openai_server.requests[1]["messages"][-1]["content"]
-    assert complaint == wording("en").complaint.format(tag="reflection")
+    assert complaint == get_wording("en").complaint.format(tag="reflection")
 
 
 @ways
@@ -113,29 +117,32 @@ def test_a_long_fact_is_cut(openai_server: OpenAIServer) -> None:
 
 
 def prompt_for(
-    records: list[Record], facts: list[Fact], language: Language, window: PromptWindow
+    records: list[StoredMessage], facts: list[Fact], language: Language, window: PromptWindow
 ) -> list[BaseMessage]:
-    return reflector_messages(ReflectRequest("s", records, facts, language), window)
+    return build_reflector_prompt(ReflectRequest("s", records, facts, language), window)
 
 
 @pytest.mark.parametrize("limit", [3_000, 8_000])
 def test_every_message_is_shown_and_the_prompt_fits(limit: int) -> None:
-    counter = counter_for("gpt-4o")
+    counter = choose_counter("gpt-4o")
     records = said(*("oak and tea " * n for n in range(1, 41)))
     facts = [replace(TEA, text=f"Fact number {n} about tea") for n in range(400)]
     prompt = prompt_for(records, facts, "en", PromptWindow(counter, limit))
     assert sum(map(counter.message, prompt)) <= limit * 1.1
-    assert all(f"[{r.id}]" in text_of(prompt[2]) for r in records)
-    assert "[f400] Fact number 399" in text_of(prompt[1])
-    assert "[f1] " not in text_of(prompt[1])
+    assert all(f"[{r.id}]" in get_text(prompt[2]) for r in records)
+    assert "[f400] Fact number 399" in get_text(prompt[1])
+    assert "[f1] " not in get_text(prompt[1])
 
 
 def test_an_empty_prompt_says_so() -> None:
-    prompt = prompt_for([], [], "zh", PromptWindow(counter_for(""), 3_000))
-    assert [text_of(m) for m in prompt[1:]] == [f"{wording('zh').known_facts}\n（无）", "（无）"]
+    prompt = prompt_for([], [], "zh", PromptWindow(choose_counter(""), 3_000))
+    assert [get_text(m) for m in prompt[1:]] == [
+        f"{get_wording('zh').known_facts}\n（无）",
+        "（无）",
+    ]
 
 
-def reflected(*records: Record, facts: tuple[Fact, ...] = ()) -> list[Claim]:
+def reflected(*records: StoredMessage, facts: tuple[Fact, ...] = ()) -> list[Claim]:
     return list(EmbeddedReflector().call(ReflectRequest("s", records, facts, "en")).value)
 
 
@@ -249,7 +256,7 @@ def test_several_people_are_told_apart() -> None:
 
 
 def test_frames() -> None:
-    assert [frame_of(t) for t in ("My name is Ann.", "我今年34岁", "I like tea")] == [
+    assert [find_frame(t) for t in ("My name is Ann.", "我今年34岁", "I like tea")] == [
         "name",
         "age",
         "",
@@ -257,5 +264,5 @@ def test_frames() -> None:
 
 
 def test_a_very_long_message_is_read_in_bounded_time() -> None:
-    assert statements_in("I am " + "a " * 200_000) == []
-    assert statements_in("“" * 50_000 + "我" * 50_000 + "I like " * 30_000) == []
+    assert find_statements("I am " + "a " * 200_000) == []
+    assert find_statements("“" * 50_000 + "我" * 50_000 + "I like " * 30_000) == []

@@ -16,12 +16,12 @@ from roles import Raising
 from topicloom.context.prefix import PrefixMeter
 from topicloom.errors import ConfigurationError
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.prompts.loader import prompt
+from topicloom.prompts.loader import load_prompt
 from topicloom.review.merger import MERGER
 from topicloom.roles.arbiter import ARBITER, CrossEncoderArbiter
 from topicloom.roles.base import RoleSpec
 from topicloom.roles.chat import Chat
-from topicloom.roles.choice import ChatOptions, Models, choose_roles, embedded_roles
+from topicloom.roles.choice import ChatOptions, RoleModels, choose_roles, embedded_roles
 from topicloom.roles.reader import READER
 from topicloom.roles.registry import ROLES, Roles, spec_of
 from topicloom.roles.responder import RESPONDER
@@ -56,7 +56,7 @@ class TestEveryRole:
 
     @pytest.mark.parametrize("language", get_args(Language))
     def test_has_a_prompt_in_every_language(self, spec: RoleSpec[Any], language: Language) -> None:
-        assert prompt(spec.name, language)
+        assert load_prompt(spec.name, language)
 
     def test_has_a_deadline(self, spec: RoleSpec[Any]) -> None:
         role = spec.chat(Chat.of(MODEL, PrefixMeter(), deadline=7.0))
@@ -86,11 +86,11 @@ class TestUnknownRoles:
 
     def test_in_code(self) -> None:
         with pytest.raises(ConfigurationError, match="no role 'poet'"):
-            Models(by_role={"poet": MODEL}).check()
+            RoleModels(by_role={"poet": MODEL}).check()
 
 
 class TestChoice:
-    def chosen(self, models: Models, *, domain: bool = False) -> dict[str, str]:
+    def chosen(self, models: RoleModels, *, domain: bool = False) -> dict[str, str]:
         def open_model(model: str | BaseChatModel) -> BaseChatModel:
             assert isinstance(model, str)
             return MODEL.model_copy(update={"name": model})
@@ -101,24 +101,24 @@ class TestChoice:
         return {name: "" if r is None else r.model for name, r in models_by_role.items()}
 
     def test_the_strong_one_plays_what_the_cheap_one_does_not(self) -> None:
-        chosen = self.chosen(Models(strong="a"))
+        chosen = self.chosen(RoleModels(strong="a"))
         embedded = {n for n, model in chosen.items() if model == "embedded"}
         assert embedded == {"planner", "selector"}
         assert {n for n, model in chosen.items() if not model} == {"rewriter", "arbiter"}
 
     def test_who_plays_is_a_matter_of_the_role(self) -> None:
-        models = Models(strong="a", cheap="b")
+        models = RoleModels(strong="a", cheap="b")
         strong = {spec.name for spec in SPECS if models.of(spec.name) == "a"}
         assert strong == {"responder", "splitter"}
 
     def test_a_domain_needs_a_planner(self) -> None:
-        chosen = self.chosen(Models(cheap="b"), domain=True)
+        chosen = self.chosen(RoleModels(cheap="b"), domain=True)
         assert chosen["planner"] == chosen["selector"] == "FakeListChatModel"
         assert chosen["responder"] == "embedded"
 
     def test_a_name_can_stand_for_something_else(self) -> None:
         options = ChatOptions(PrefixMeter(), 8_000, 8_000, 7.0)
-        models = Models(by_role={"arbiter": "rerank:some/model"})
+        models = RoleModels(by_role={"arbiter": "rerank:some/model"})
         arbiter = choose_roles(models, EMBEDDED, lambda model: MODEL, options)[ARBITER]
         assert isinstance(arbiter, CrossEncoderArbiter)
         assert (arbiter.model, arbiter.deadline) == ("some/model", 7.0)

@@ -11,20 +11,20 @@ from openai_server import Empty, OpenAIServer, Reply, Status, Usage
 from topicloom.context.prefix import PrefixMeter
 from topicloom.errors import UnusableAnswerError
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.prompts.wording import wording
+from topicloom.prompts.wording import get_wording
 from topicloom.review.decisions import Assessment, ReviewPolicy
 from topicloom.review.merger import SAME_TOPIC, ChatMerger, EmbeddedMerger, MergeRequest
-from topicloom.review.reviewer import ChatReviewer, EmbeddedReviewer, ReviewRequest, importance_of
+from topicloom.review.reviewer import ChatReviewer, EmbeddedReviewer, ReviewRequest, rate_importance
 from topicloom.roles.base import Answer
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.state.stored_message import Record, Role
+from topicloom.state.stored_message import MessageRole, StoredMessage
 from topicloom.state.topics import Topic
 
 
-def said(*texts: str, role: Role = "user", day: int = 2) -> list[Record]:
+def said(*texts: str, role: MessageRole = "user", day: int = 2) -> list[StoredMessage]:
     time = f"2026-03-{day:02}T09:00:00+00:00"
-    return [Record(seq=n, role=role, text=t, time=time) for n, t in enumerate(texts, 41)]
+    return [StoredMessage(seq=n, role=role, text=t, time=time) for n, t in enumerate(texts, 41)]
 
 
 TEA = Topic(id="t1", name="Tea", brief="All about tea", first_at="2026-03-02", last_at="2026-03-09")
@@ -75,7 +75,7 @@ class TestReviewer:
         assert answer.value == FOUND
         assert [r.partition(":")[0] for r in answer.remarks] == ["asked again"]
         complaint = openai_server.requests[1]["messages"][-1]["content"]
-        assert complaint == wording("en").complaint.format(tag="topic_review")
+        assert complaint == get_wording("en").complaint.format(tag="topic_review")
 
     @ways
     def test_failures_are_raised(self, openai_server: OpenAIServer, how: str) -> None:
@@ -101,7 +101,7 @@ class TestMerger:
         openai_server.then(Reply(text))
         assert ChatMerger(chat(openai_server)).call(PAIR).value == value
         _, one, other = openai_server.requests[0]["messages"]
-        words = wording("en")
+        words = get_wording("en")
         assert one["content"] == f"{words.one_topic}\nTea\n2026-03-02 .. 2026-03-09\nAll about tea"
         assert other["content"] == f"{words.other_topic}\nRain\nIt rained."
 
@@ -116,7 +116,7 @@ class TestMerger:
 class TestEmbedded:
     reviewer = EmbeddedReviewer(HashingEmbedder(256))
 
-    def review(self, records: list[Record], uses: int = 0) -> Assessment:
+    def review(self, records: list[StoredMessage], uses: int = 0) -> Assessment:
         return self.reviewer.call(ReviewRequest("s", TEA, records, "en", uses)).value
 
     def test_it_quotes_in_order(self) -> None:
@@ -153,17 +153,19 @@ class TestEmbedded:
 
     def test_what_was_only_asked_may_go_however_much_it_was(self) -> None:
         asked = said(*(f"What about tea {n}?" for n in range(90)))
-        assert 0.3 < importance_of(asked, 9) <= ReviewPolicy().important
+        assert 0.3 < rate_importance(asked, 9) <= ReviewPolicy().important
 
     def test_what_counts(self) -> None:
         few, many = said("a", "b", "c", "d"), said(*"abcdefghij")
-        assert importance_of(few, 0) < importance_of(many, 0)
-        assert importance_of(few, 0) < importance_of([*said("a", "b"), *said("c", "d", day=3)], 0)
-        assert importance_of(few, 0) < importance_of(few, 1) < importance_of(few, 5)
+        assert rate_importance(few, 0) < rate_importance(many, 0)
+        assert rate_importance(few, 0) < rate_importance(
+            [*said("a", "b"), *said("c", "d", day=3)], 0
+        )
+        assert rate_importance(few, 0) < rate_importance(few, 1) < rate_importance(few, 5)
         talk = said("x" * 200, role="assistant")
-        assert importance_of([*few, *talk], 0) < importance_of(few, 0)
-        assert importance_of(said(*"ab" * 500), 900) <= 1
-        assert importance_of([], 0) == 0
+        assert rate_importance([*few, *talk], 0) < rate_importance(few, 0)
+        assert rate_importance(said(*"ab" * 500), 900) <= 1
+        assert rate_importance([], 0) == 0
 
     def test_a_topic_without_words_of_the_user(self) -> None:
         found = self.review(said("Noted.", role="assistant"))

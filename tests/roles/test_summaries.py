@@ -5,39 +5,41 @@ from __future__ import annotations
 from openai_server import OpenAIServer, Reply
 
 from topicloom.context.prefix import PrefixMeter
-from topicloom.context.tokens import budget_tokens
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.brief import ChatBriefWriter, summarize_by_briefs, summarize_by_extracts
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 EMBEDDER = HashingEmbedder(256)
 
 
-def records(*texts: str) -> list[Record]:
-    return [Record(seq=n, role="user", text=t, time="") for n, t in enumerate(texts, start=1)]
+def records(*texts: str) -> list[StoredMessage]:
+    return [
+        StoredMessage(seq=n, role="user", text=t, time="") for n, t in enumerate(texts, start=1)
+    ]
 
 
 def test_an_extract_has_whole_messages_in_their_order() -> None:
     said = records(*(f"the oak worktop, offer {n}, in detail" for n in range(9)), "hello")
-    text = summarize_by_extracts(EMBEDDER, budget_tokens, 40)(said)
+    text = summarize_by_extracts(EMBEDDER, count_budget_tokens, 40)(said)
     lines = text.splitlines()
     assert 1 < len(lines) < 9
     assert set(lines) <= {r.line for r in said}
     assert lines == sorted(lines, key=[r.line for r in said].index)
-    assert budget_tokens(text) <= 40
+    assert count_budget_tokens(text) <= 40
 
 
 def test_a_message_that_does_not_fit_is_cut() -> None:
-    text = summarize_by_extracts(EMBEDDER, budget_tokens, 20)(records("oak " * 200))
+    text = summarize_by_extracts(EMBEDDER, count_budget_tokens, 20)(records("oak " * 200))
     assert text.startswith("user: oak oak")
     assert text.endswith("...")
-    assert budget_tokens(text) <= 24
+    assert count_budget_tokens(text) <= 24
 
 
 def test_of_nothing_said_there_is_nothing_to_say() -> None:
-    assert summarize_by_extracts(EMBEDDER, budget_tokens, 20)(records(" ", "")) == ""
+    assert summarize_by_extracts(EMBEDDER, count_budget_tokens, 20)(records(" ", "")) == ""
 
 
 def test_a_brief_writer_is_shown_the_originals(openai_server: OpenAIServer) -> None:

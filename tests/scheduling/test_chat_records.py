@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.reflection.chat_records import chat_records, epoch_of, native_records
+from topicloom.reflection.chat_records import choose_chat_records, parse_timestamp, select_native
 from topicloom.reflection.due import ReflectionPolicy
-from topicloom.state.stored_message import Record, Role
+from topicloom.state.stored_message import MessageRole, StoredMessage
 
 POLICY = ReflectionPolicy()
 NOON = 1_772_000_000.0
 
 
-def native(*roles: Role, at: str = "2026-02-25T06:13:20+00:00") -> list[Record]:
-    return [Record(seq=n, role=r, text=f"word {n}", time=at) for n, r in enumerate(roles, 1)]
+def native(*roles: MessageRole, at: str = "2026-02-25T06:13:20+00:00") -> list[StoredMessage]:
+    return [StoredMessage(seq=n, role=r, text=f"word {n}", time=at) for n, r in enumerate(roles, 1)]
 
 
 def external(number: int, **changed: Any) -> dict[str, Any]:
@@ -36,14 +36,14 @@ OWN = native("user", "assistant")
 
 
 def texts(given: object) -> list[str]:
-    read = chat_records(given, OWN)
+    read = choose_chat_records(given, OWN)
     assert read.source == "external", read.reports
     return [r.text for r in read.records]
 
 
 def test_native_records_are_user_and_assistant_in_turn() -> None:
     said = native("user", "assistant", "tool", "assistant", "system", "user", "assistant")
-    taken, last = native_records(said, NOON + 1e6, POLICY)
+    taken, last = select_native(said, NOON + 1e6, POLICY)
     assert [r.role for r in taken] == ["user", "assistant", "assistant", "user", "assistant"]
     assert last is not None
     assert last.seq == 7
@@ -51,22 +51,22 @@ def test_native_records_are_user_and_assistant_in_turn() -> None:
 
 def test_a_round_that_waits_for_its_reply_is_left_for_the_next_time() -> None:
     said = native("user", "assistant", "user")
-    taken, last = native_records(said, NOON, POLICY)
+    taken, last = select_native(said, NOON, POLICY)
     assert last is not None
     assert (len(taken), last.seq) == (2, 2)
-    taken, last = native_records(said, NOON + POLICY.idle_seconds, POLICY)
+    taken, last = select_native(said, NOON + POLICY.idle_seconds, POLICY)
     assert last is not None
     assert (len(taken), last.seq) == (3, 3)
-    assert native_records(native("user"), NOON, POLICY) == ([], None)
+    assert select_native(native("user"), NOON, POLICY) == ([], None)
 
 
 def test_a_long_way_back_is_read_in_whole_rounds() -> None:
-    roles: list[Role] = ["user", "assistant"]
+    roles: list[MessageRole] = ["user", "assistant"]
     said = native(*roles * 5)
-    taken, last = native_records(said, NOON, POLICY.model_copy(update={"messages": 5}))
+    taken, last = select_native(said, NOON, POLICY.model_copy(update={"messages": 5}))
     assert last is not None
     assert (len(taken), last.seq) == (4, 4)
-    taken, last = native_records(said, NOON, POLICY.model_copy(update={"messages": 1}))
+    taken, last = select_native(said, NOON, POLICY.model_copy(update={"messages": 1}))
     assert len(taken) == 2, "one round is read whatever its size"
 
 
@@ -93,7 +93,7 @@ def test_duplicates_go_by_role_sender_time_and_content() -> None:
         external(1, content="other"),
         external(1, is_processed=False),
     ]
-    read = chat_records(given, OWN)
+    read = choose_chat_records(given, OWN)
     assert len(read.records) == 5
 
 
@@ -113,7 +113,7 @@ def test_all_ways_to_write_a_time_are_one_time() -> None:
         "2026-02-25T06:13:20",
         "2026-02-25T14:13:20+08:00",
     ]
-    assert {epoch_of(way) for way in ways} == {NOON}
+    assert {parse_timestamp(way) for way in ways} == {NOON}
     assert len(texts([external(0, timestamp=way) for way in ways])) == 1
 
 
@@ -121,22 +121,22 @@ def test_all_ways_to_write_a_time_are_one_time() -> None:
     "wrong", [None, True, "", "soon", float("nan"), float("inf"), 1e300, [], "9" * 400]
 )
 def test_what_is_no_time(wrong: object) -> None:
-    assert epoch_of(wrong) is None
+    assert parse_timestamp(wrong) is None
 
 
 def test_other_names_of_the_fields_will_do() -> None:
     row = {"role": "user", "sender": 7, "time": NOON, "text": "hello", "is_processed": True}
-    (record,) = chat_records([row], OWN).records
+    (record,) = choose_chat_records([row], OWN).records
     assert (record.speaker, record.text, record.seq) == ("7", "hello", 1)
 
 
 def test_ids_last() -> None:
     rows = [external(1, id="abc"), external(2)]
-    first, again = chat_records(rows, OWN), chat_records(rows[::-1], OWN)
+    first, again = choose_chat_records(rows, OWN), choose_chat_records(rows[::-1], OWN)
     assert first.ids == again.ids
     assert first.ids["m1"] == "abc"
     assert first.ids["m2"].startswith("x")
-    assert chat_records(None, OWN).ids == {"m1": "m1", "m2": "m2"}
+    assert choose_chat_records(None, OWN).ids == {"m1": "m1", "m2": "m2"}
 
 
 @pytest.mark.parametrize(
@@ -157,20 +157,20 @@ def test_ids_last() -> None:
     ],
 )
 def test_malformed_ones_fall_back_to_the_native_and_say_why(given: object, report: str) -> None:
-    read = chat_records(given, OWN)
+    read = choose_chat_records(given, OWN)
     assert read.source == "native"
     assert list(read.records) == OWN
     assert report in read.reports[0]
 
 
 def test_every_malformed_one_is_counted() -> None:
-    reports = chat_records([external(1), *[external(2, role="x")] * 9], OWN).reports
+    reports = choose_chat_records([external(1), *[external(2, role="x")] * 9], OWN).reports
     assert len(reports) == 6
     assert reports[-1] == "4 more chat records are malformed"
 
 
 def test_none_at_all_is_no_report() -> None:
-    assert chat_records(None, OWN).reports == ()
+    assert choose_chat_records(None, OWN).reports == ()
 
 
 json_like = st.recursive(
@@ -189,7 +189,7 @@ json_like = st.recursive(
 
 @given(json_like)
 def test_anything_may_come(given: object) -> None:
-    read = chat_records(given, OWN)
+    read = choose_chat_records(given, OWN)
     assert read.ids.keys() == {r.id for r in read.records}
     assert read.source == "external" or list(read.records) == OWN
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from topicloom.reflection.facts import Claim
-from topicloom.reflection.reflect import flaw_in, grounded
-from topicloom.state.stored_message import Record, Role
+from topicloom.reflection.reflect import find_flaw, ground_claims
+from topicloom.state.stored_message import MessageRole, StoredMessage
 
 
-def record(seq: int, role: Role, text: str, speaker: str | None = None) -> Record:
+def record(seq: int, role: MessageRole, text: str, speaker: str | None = None) -> StoredMessage:
     time = f"2026-03-0{seq}T09:00:00+00:00"
-    return Record(seq=seq, role=role, text=text, time=time, speaker=speaker)
+    return StoredMessage(seq=seq, role=role, text=text, time=time, speaker=speaker)
 
 
 RECORDS = [
@@ -42,7 +42,7 @@ BY_ID = {r.id: r for r in RECORDS}
     ],
 )
 def test_flaws(text: str, ids: tuple[str, ...], flaw: str) -> None:
-    assert flaw_in(Claim(text, ids), BY_ID) == flaw
+    assert find_flaw(Claim(text, ids), BY_ID) == flaw
 
 
 def test_what_is_dropped_is_counted_and_what_is_kept_is_dated() -> None:
@@ -52,7 +52,7 @@ def test_what_is_dropped_is_counted_and_what_is_kept_is_dated() -> None:
         Claim("more nonsense", ("m4",)),
         Claim("nonsense", ("m8",)),
     ]
-    kept = grounded(claims, RECORDS, {"m1": "a", "m3": "c", "m4": "d"})
+    kept = ground_claims(claims, RECORDS, {"m1": "a", "m3": "c", "m4": "d"})
     ((fact, supersedes),) = kept.facts
     assert (fact.messages, fact.at, supersedes) == (("a", "c"), RECORDS[2].time, ("old",))
     assert kept.dropped == {

@@ -11,8 +11,8 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
-from topicloom.reflection.due import Mark, Progress, ReflectionPolicy
-from topicloom.reflection.facts import Changes, Fact
+from topicloom.reflection.due import ReflectionMark, ReflectionPolicy, ReflectionProgress
+from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.briefs import BriefUpdate
 from topicloom.storage.stores import StoreStorage
@@ -40,12 +40,12 @@ def kept(store: BaseStore) -> ReflectionStore:
 def test_facts_stand_where_an_application_finds_them(
     store: BaseStore, kept: ReflectionStore
 ) -> None:
-    kept.change_facts("ann", Changes((TEA, NUTS)))
-    kept.change_facts("bob", Changes((TEA,)))
+    kept.change_facts("ann", FactChanges((TEA, NUTS)))
+    kept.change_facts("bob", FactChanges((TEA,)))
     items = store.search(("topicloom", "ann", "facts"))
     assert {i.key: i.value for i in items} == {f.key: f.value for f in (NUTS, TEA)}
     assert list(kept.facts("ann").values()) == [NUTS, TEA]
-    kept.change_facts("ann", Changes((), (TEA.key,)))
+    kept.change_facts("ann", FactChanges((), (TEA.key,)))
     assert list(kept.facts("ann").values()) == [NUTS]
     assert list(kept.facts("bob").values()) == [TEA]
 
@@ -53,8 +53,10 @@ def test_facts_stand_where_an_application_finds_them(
 def test_tenants_are_apart_whatever_their_names_are(kept: ReflectionStore) -> None:
     names = ["a", "a.facts", "a/b", "A", "%reflected", "..", "长" * 200, "a\0b"]
     for name in names:
-        kept.change_facts(name, Changes((Fact(name.replace("\0", ""), ("m1",), ""),)))
-        kept.keep_progress(name, Progress(marks=(Mark(upto=len(name), ref="r"),)))
+        kept.change_facts(name, FactChanges((Fact(name.replace("\0", ""), ("m1",), ""),)))
+        kept.keep_progress(
+            name, ReflectionProgress(marks=(ReflectionMark(upto=len(name), ref="r"),))
+        )
     for name in names:
         assert [f.text for f in kept.facts(name).values()] == [name.replace("\0", "")]
         assert kept.progress([name])[name].marks[0].upto == len(name)
@@ -63,22 +65,22 @@ def test_tenants_are_apart_whatever_their_names_are(kept: ReflectionStore) -> No
 def test_a_storage_may_share_the_store(store: BaseStore, kept: ReflectionStore) -> None:
     storage = StoreStorage(store)
     storage.open("s").append("transcript", None, [{"text": "x"}])
-    kept.change_facts("s", Changes((NUTS,)))
-    kept.keep_progress("s", Progress(failures=2, failed_at=1.5))
+    kept.change_facts("s", FactChanges((NUTS,)))
+    kept.keep_progress("s", ReflectionProgress(failures=2, failed_at=1.5))
     kept.keep_briefs("s", [BriefUpdate(topic="t1", name="Tea", brief="b", seen="x")])
     assert kept.hold("s", "me", 0, POLICY)
     assert StoreStorage(store).sessions() == ["s"]
-    assert kept.progress(["s", "other"]) == {"s": Progress(failures=2, failed_at=1.5)}
+    assert kept.progress(["s", "other"]) == {"s": ReflectionProgress(failures=2, failed_at=1.5)}
     assert [u.name for u in kept.briefs("s")] == ["Tea"]
     assert kept.briefs("other") == ()
 
 
 def test_items_edited_by_hand_are_passed_over(store: BaseStore, kept: ReflectionStore) -> None:
-    kept.change_facts("s", Changes((NUTS,)))
+    kept.change_facts("s", FactChanges((NUTS,)))
     store.put(("topicloom", "s", "facts"), "x", {"fact": 3})
     store.put(("topicloom", "%reflected"), "s", {"marks": "all"})
     assert list(kept.facts("s").values()) == [NUTS]
-    assert kept.progress(["s"]) == {"s": Progress()}
+    assert kept.progress(["s"]) == {"s": ReflectionProgress()}
 
 
 def test_a_lease_is_held_by_one_until_it_is_given_back(kept: ReflectionStore) -> None:

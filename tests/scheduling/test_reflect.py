@@ -16,25 +16,25 @@ from sessions import chatter, open_graph, past, record, tell, thread
 
 from roles import Clock, PlainBriefs, Raising, ScriptedResponder, fake_roles
 from topicloom.errors import UnusableAnswerError
-from topicloom.recordings.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, get_session
 from topicloom.reflection.beside import reflect_beside
-from topicloom.reflection.due import ReflectionPolicy, due
+from topicloom.reflection.due import ReflectionPolicy, find_due_reason
 from topicloom.reflection.facts import Claim
-from topicloom.reflection.reflect import Reflecting
+from topicloom.reflection.reflect import ReflectionRunner
 from topicloom.reflection.reflector import REFLECTOR, EmbeddedReflector, ReflectRequest
-from topicloom.reflection.sessions import StoredSessions
+from topicloom.reflection.sessions import StoredSessionSource
 from topicloom.reflection.store import ReflectionStore
-from topicloom.roles.base import Answer, Local
+from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest
-from topicloom.state.briefs import updated
-from topicloom.state.stored_message import text_of
+from topicloom.state.briefs import apply_brief_updates
+from topicloom.state.stored_message import get_text
 from topicloom.storage.files import FileStorage
 
 POLICY = ReflectionPolicy()
 
 
 @dataclass
-class Scripted(Local[ReflectRequest, tuple[Claim, ...]]):
+class Scripted(LocalRole[ReflectRequest, tuple[Claim, ...]]):
     """A reflector that says what it is told to."""
 
     claims: Callable[[ReflectRequest], list[Claim]] = lambda request: []
@@ -67,9 +67,9 @@ class World:
     def now(self) -> float:
         return self.clock().timestamp()
 
-    def sessions(self) -> StoredSessions:
+    def sessions(self) -> StoredSessionSource:
         """As a process finds them that has just begun."""
-        return StoredSessions(
+        return StoredSessionSource(
             checkpointer=self.checkpointer,
             storage=FileStorage(self.folder, fsync=False),
             kept=ReflectionStore(self.store),
@@ -84,13 +84,15 @@ class World:
         stand_in: Any = None,
         brief: Any = None,
         policy: ReflectionPolicy = POLICY,
-    ) -> Reflecting:
+    ) -> ReflectionRunner:
         roles = fake_roles(brief=brief).replace(
             REFLECTOR,
             reflector or EmbeddedReflector(),
             stand_in=stand_in or EmbeddedReflector(),
         )
-        return Reflecting(self.sessions(), roles, policy=policy, clock=self.now, external=external)
+        return ReflectionRunner(
+            self.sessions(), roles, policy=policy, clock=self.now, external=external
+        )
 
     def facts(self, session: str = "s") -> dict[str, tuple[str, ...]]:
         return {f.text: f.messages for f in ReflectionStore(self.store).facts(session).values()}
@@ -172,13 +174,13 @@ def test_only_what_was_really_said_is_read(world: World) -> None:
     record(graph, config, *past("茶", "雨", rounds=8))
     tell(graph, config, chatter("茶", 90), chatter("雨", 91), keep=2)
     store = FileStorage(world.folder).open("s")
-    session = session_of(graph, config)
+    session = get_session(graph, config)
     assert session.ledger is not None, "something was recalled"
     assert store.refs("ledger", session.ledger)
     reflector = Scripted()
     world.reflecting(reflector).run("s")
     (request,) = reflector.requests
-    said = [text_of(m) for m in past("茶", "雨", rounds=8)]
+    said = [get_text(m) for m in past("茶", "雨", rounds=8)]
     said += [chatter("茶", 90), "All right, noted.", chatter("雨", 91), "All right, noted."]
     assert [r.text for r in request.records] == said
     assert {r.role for r in request.records} == {"user", "assistant"}
@@ -188,13 +190,13 @@ def test_what_is_due_is_read_from_the_checkpoint(world: World) -> None:
     graph, config = world.graph(), thread()
     tell(graph, config, *(f"Message {n}." for n in range(5)))
     standing = world.sessions().standing("s")
-    assert (standing.pending, due(standing, world.now(), POLICY)) == (5, None)
-    assert due(standing, world.now() + 600, POLICY) == "silence"
+    assert (standing.pending, find_due_reason(standing, world.now(), POLICY)) == (5, None)
+    assert find_due_reason(standing, world.now() + 600, POLICY) == "silence"
     tell(graph, config, "One more.")
-    assert due(world.sessions().standing("s"), world.now(), POLICY) == "count"
+    assert find_due_reason(world.sessions().standing("s"), world.now(), POLICY) == "count"
     world.reflecting().run("s")
     assert world.sessions().standing("s").pending == 0
-    assert due(world.sessions().standing("s"), world.now() + 1e6, POLICY) is None
+    assert find_due_reason(world.sessions().standing("s"), world.now() + 1e6, POLICY) is None
 
 
 def test_a_standing_follows_what_is_said(world: World) -> None:
@@ -230,17 +232,17 @@ def test_briefs_of_touched_topics_are_left_for_the_graph(world: World) -> None:
     graph, config = world.graph(), thread()
     record(graph, config, *past("tea", "oak", rounds=4))
     tell(graph, config, "rain: it rains", keep=2)
-    session = session_of(graph, config)
+    session = get_session(graph, config)
     assert session.topics == 2
     found = world.reflecting(brief=fake_roles().stand_in(BRIEF)).run("s")
     assert {u.topic for u in found.briefs} == {"t1", "t2"}
     _, store = world.sessions().open("s")
     roster = store.roster(session)
-    changed = updated(roster, ReflectionStore(world.store).briefs("s"))
+    changed = apply_brief_updates(roster, ReflectionStore(world.store).briefs("s"))
     assert {t.id: t.brief for t in changed} == {u.topic: u.brief for u in found.briefs}
     # As a node of the graph would: the roster's new head goes into the checkpoint.
     after = store.save_topics(session, changed)
-    assert updated(store.roster(after), ReflectionStore(world.store).briefs("s")) == []
+    assert apply_brief_updates(store.roster(after), ReflectionStore(world.store).briefs("s")) == []
     assert store.roster(session)["t1"].brief != changed[0].brief, "the old checkpoint is as it was"
     assert world.reflecting().run("s").briefs == ()
 
@@ -341,5 +343,5 @@ def test_the_graph_takes_new_briefs_in_when_a_turn_ends(world: World) -> None:
     left = world.reflecting(brief=Better()).run("s").briefs
     assert left
     tell(graph, thread(), "One more thing")
-    roster = world.sessions().open("s")[1].roster(session_of(graph, thread()))
+    roster = world.sessions().open("s")[1].roster(get_session(graph, thread()))
     assert {roster[u.topic].brief for u in left} == {"a better brief"}

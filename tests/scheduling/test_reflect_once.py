@@ -16,11 +16,11 @@ from sessions import open_graph, tell, thread
 from roles import Clock, Raising, fake_roles
 from topicloom.errors import SessionBusyError, UnusableAnswerError
 from topicloom.recordings.replay import Graph
-from topicloom.reflection.beside import Once, reflect_beside, reflect_once
+from topicloom.reflection.beside import ReflectionResult, reflect_beside, reflect_once
 from topicloom.reflection.due import ReflectionPolicy
-from topicloom.reflection.facts import Changes, Fact
+from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.reflector import REFLECTOR
-from topicloom.reflection.scheduler import in_background
+from topicloom.reflection.scheduler import run_in_thread
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.briefs import BriefUpdate
 from topicloom.storage.files import FileStorage
@@ -50,7 +50,7 @@ class Place:
             **changes,
         }
 
-    def once(self, *, force: bool = False, **changes: Any) -> Once:
+    def once(self, *, force: bool = False, **changes: Any) -> ReflectionResult:
         return reflect_once("s", force=force, **self.options(**changes))
 
     def facts(self, session: str = "s") -> list[str]:
@@ -113,7 +113,7 @@ class TestBackground:
     def test_a_scheduler_runs_in_a_thread_of_its_own(self, place: Place) -> None:
         graph = place.graph()
         scheduler = reflect_beside(**place.options(policy=ReflectionPolicy(turns=1)))
-        with in_background(scheduler):
+        with run_in_thread(scheduler):
             tell(graph, thread(), "I live in Leeds.")
             scheduler.notify("s")
         assert place.facts() == ["I live in Leeds."]
@@ -132,7 +132,7 @@ class TestBackground:
 
     def test_an_error_beside_it_ends_it(self, place: Place) -> None:
         scheduler = reflect_beside(**place.options())
-        with pytest.raises(KeyboardInterrupt), in_background(scheduler):
+        with pytest.raises(KeyboardInterrupt), run_in_thread(scheduler):
             raise KeyboardInterrupt
         assert "topicloom-reflection" not in [t.name for t in threading.enumerate()]
 
@@ -143,8 +143,8 @@ class TestForgetting:
     COFFEE = Fact("Likes coffee", ("m5",), "2026-03-03T09:00:00+00:00", (TEA.key, NUTS.key))
 
     def test_facts_that_rest_on_any_of_the_messages_go(self, place: Place) -> None:
-        place.kept.change_facts("s", Changes((self.NUTS, self.TEA)))
-        place.kept.change_facts("other", Changes((self.NUTS,)))
+        place.kept.change_facts("s", FactChanges((self.NUTS, self.TEA)))
+        place.kept.change_facts("other", FactChanges((self.NUTS,)))
         assert place.kept.resting_on("s", ["m7", "m8"]) == {self.NUTS.key: self.NUTS}
         assert place.kept.forget("s", ["m7", "m8"], []) == {self.NUTS.key: self.NUTS}
         assert place.facts() == ["Likes tea"]
@@ -152,7 +152,7 @@ class TestForgetting:
         assert place.kept.forget("s", ["m7", "m8"], []) == {}
 
     def test_no_trace_of_them_stays_in_others(self, place: Place) -> None:
-        place.kept.change_facts("s", Changes((self.NUTS, self.COFFEE)))
+        place.kept.change_facts("s", FactChanges((self.NUTS, self.COFFEE)))
         place.kept.forget("s", ["m1"], [])
         (coffee,) = place.kept.facts("s").values()
         assert coffee == replace(self.COFFEE, replaces=(self.TEA.key,))

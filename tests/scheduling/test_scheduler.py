@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from topicloom.reflection.due import Mark, ReflectionPolicy, Standing, done
+from topicloom.reflection.due import DueState, ReflectionMark, ReflectionPolicy, mark_done
 from topicloom.reflection.scheduler import ReflectionScheduler
 from topicloom.reflection.store import ReflectionStore
 
@@ -39,17 +39,17 @@ class Memory:
 
     def __init__(self, store: InMemoryStore, clock: Clock, **pending: int) -> None:
         self.clock = clock
-        self.found = {s: Standing(s, n, clock().timestamp()) for s, n in pending.items()}
+        self.found = {s: DueState(s, n, clock().timestamp()) for s, n in pending.items()}
         self.leases = ReflectionStore(store, pause=0.001)
         self.broken: set[str] = set()
 
-    def standings(self) -> Iterator[tuple[str, Callable[[], Standing]]]:
+    def standings(self) -> Iterator[tuple[str, Callable[[], DueState]]]:
         if "" in self.broken:
             raise OSError("no storage")
         for session in list(self.found):
             yield session, partial(self.standing, session)
 
-    def standing(self, session: str) -> Standing:
+    def standing(self, session: str) -> DueState:
         if session in self.broken:
             raise OSError("cannot be read")
         found = self.leases.leases(self.clock().timestamp(), POLICY).get(session, {})
@@ -61,7 +61,7 @@ class Memory:
     def release(self, session: str, owner: str) -> None:
         self.leases.release(session, owner)
 
-    def keep(self, standing: Standing) -> None:
+    def keep(self, standing: DueState) -> None:
         self.found[standing.session] = standing
 
     def say(self, session: str, rounds: int = 1) -> None:
@@ -93,7 +93,9 @@ class Work:
             self.now -= 1
         self.done[session] += 1
         found = self.sessions.found
-        found[session] = done(found[session], Mark(upto=1, ref=str(self.done[session])))
+        found[session] = mark_done(
+            found[session], ReflectionMark(upto=1, ref=str(self.done[session]))
+        )
         return "done"
 
 

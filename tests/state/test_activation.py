@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from topicloom.state.activation import ActivationPolicy, admit, ambiguous, average, settle
+from topicloom.state.activation import (
+    ActivationPolicy,
+    activate_candidates,
+    ambiguous,
+    average,
+    update_activation,
+)
 
 POLICY = ActivationPolicy()
 
@@ -58,34 +64,34 @@ def test_the_average_weighs_the_newest_most() -> None:
 class TestAdmit:
     def test_down_the_ranking_each_needs_more(self) -> None:
         found = {"a": 0.9, "b": 0.5, "c": 0.27, "d": 0.28, "e": 0.2}
-        result = admit({}, found, POLICY)
+        result = activate_candidates({}, found, POLICY)
         # Ranks 0 to 4 ask for .20, .23, .26, .29, .32.
         assert result.woken == ("a", "b", "d")
         assert result.active == {"a": (0.9,), "b": (0.5,), "d": (0.28,)}
 
     def test_active_topics_count_in_the_ranking(self) -> None:
-        result = admit(topics(9, 0.9), {"new": 0.46}, POLICY)
+        result = activate_candidates(topics(9, 0.9), {"new": 0.46}, POLICY)
         assert result.woken == ()
-        assert admit(topics(9, 0.9), {"new": 0.48}, POLICY).woken == ("new",)
+        assert activate_candidates(topics(9, 0.9), {"new": 0.48}, POLICY).woken == ("new",)
 
     def test_a_better_one_stands_before_the_active(self) -> None:
-        result = admit(topics(10, 0.3), {"new": 0.35}, POLICY)
+        result = activate_candidates(topics(10, 0.3), {"new": 0.35}, POLICY)
         assert result.woken == ("new",)
         assert result.slept == ()
         assert len(result.active) == 11
 
     def test_waking_stops_at_the_usual_number(self) -> None:
-        result = admit({}, {f"t{n:02}": 1.0 for n in range(30)}, POLICY)
+        result = activate_candidates({}, {f"t{n:02}": 1.0 for n in range(30)}, POLICY)
         assert result.woken == tuple(f"t{n:02}" for n in range(10))
 
     def test_what_is_active_already_is_not_woken(self) -> None:
-        result = admit({"t1": (0.4, 0.6)}, {"t1": 1.0}, POLICY)
+        result = activate_candidates({"t1": (0.4, 0.6)}, {"t1": 1.0}, POLICY)
         assert result.active == {"t1": (0.4, 0.6)}
         assert (result.woken, result.slept) == ((), ())
 
     def test_at_the_ceiling_the_last_sleep(self) -> None:
         active = topics(19, 0.5) | {"weak": (0.1,)}
-        result = admit(active, {"new": 0.9}, POLICY)
+        result = activate_candidates(active, {"new": 0.9}, POLICY)
         assert result.woken == ("new",)
         assert result.slept == ("weak",)
         assert len(result.active) == 20
@@ -93,39 +99,39 @@ class TestAdmit:
     def test_an_active_one_that_is_meant_now_stays_for_all_its_average(self) -> None:
         policy = ActivationPolicy(floor=0, usual=2, ceiling=2)
         active = {"t1": (0.1, 0.1), "t2": (0.5, 0.5)}
-        found = admit(active, {"t1": 0.9, "t3": 0.6}, policy)
+        found = activate_candidates(active, {"t1": 0.9, "t3": 0.6}, policy)
         assert (found.woken, found.slept) == (("t3",), ("t2",))
         assert found.active["t1"] == (0.1, 0.1)
 
     def test_equal_scores_go_by_id(self) -> None:
         policy = ActivationPolicy(floor=0, usual=1, ceiling=1)
-        assert admit({}, {"b": 0.5, "a": 0.5}, policy).woken == ("a",)
+        assert activate_candidates({}, {"b": 0.5, "a": 0.5}, policy).woken == ("a",)
 
 
 class TestSettle:
     def test_scores_are_folded_into_the_last_five(self) -> None:
-        result = settle({"t1": (0.1, 0.2, 0.3, 0.4, 0.5)}, {"t1": 0.9}, POLICY)
+        result = update_activation({"t1": (0.1, 0.2, 0.3, 0.4, 0.5)}, {"t1": 0.9}, POLICY)
         assert result.active == {"t1": (0.2, 0.3, 0.4, 0.5, 0.9)}
 
     def test_without_a_score_a_topic_keeps_its_standing(self) -> None:
-        assert settle({"t1": (0.3,)}, {}, POLICY).active == {"t1": (0.3,)}
+        assert update_activation({"t1": (0.3,)}, {}, POLICY).active == {"t1": (0.3,)}
 
     def test_scores_of_others_wake_nobody(self) -> None:
-        assert settle({"t1": (0.3,)}, {"t2": 0.9}, POLICY).active == {"t1": (0.3,)}
+        assert update_activation({"t1": (0.3,)}, {"t2": 0.9}, POLICY).active == {"t1": (0.3,)}
 
     def test_below_half_the_threshold_of_its_rank_it_sleeps(self) -> None:
         strong = topics(4, 0.9)
         # The fifth asks for half of .2 + .03 x 4.
-        assert settle(strong | {"x": (0.159,)}, {}, POLICY).slept == ("x",)
-        assert settle(strong | {"x": (0.161,)}, {}, POLICY).slept == ()
+        assert update_activation(strong | {"x": (0.159,)}, {}, POLICY).slept == ("x",)
+        assert update_activation(strong | {"x": (0.161,)}, {}, POLICY).slept == ()
 
     def test_the_first_three_never_sleep(self) -> None:
-        result = settle(topics(4, 0.0), {}, POLICY)
+        result = update_activation(topics(4, 0.0), {}, POLICY)
         assert list(result.active) == ["t1", "t2", "t3"]
         assert result.slept == ("t4",)
 
     def test_more_than_the_ceiling_never_stay(self) -> None:
-        result = settle(topics(25, 1.0), {}, POLICY)
+        result = update_activation(topics(25, 1.0), {}, POLICY)
         assert len(result.active) == 20
         assert len(result.slept) == 5
 
@@ -135,7 +141,7 @@ class TestSettle:
         rounds = 0
         while "old" in active:
             scores = dict.fromkeys(active, 0.9) | {"old": 0.0}
-            active = settle(active, scores, POLICY).active
+            active = update_activation(active, scores, POLICY).active
             rounds += 1
         assert 2 <= rounds <= POLICY.window + 1
 
@@ -163,13 +169,13 @@ def policies(draw: st.DrawFn) -> ActivationPolicy:
 def test_never_above_the_ceiling(
     active: dict[str, tuple[float, ...]], found: dict[str, float], policy: ActivationPolicy
 ) -> None:
-    admitted = admit(active, found, policy)
+    admitted = activate_candidates(active, found, policy)
     assert len(admitted.active) <= policy.ceiling
     assert len(admitted.woken) <= policy.usual
     assert set(admitted.woken) == set(admitted.active) - set(active)
     assert set(admitted.slept) == set(active) - set(admitted.active)
     assert set(admitted.active) <= set(active) | set(found)
-    settled = settle(admitted.active, found, policy)
+    settled = update_activation(admitted.active, found, policy)
     assert min(policy.floor, len(admitted.active)) <= len(settled.active) <= policy.ceiling
     assert set(settled.slept) == set(admitted.active) - set(settled.active)
     assert all(len(s) <= policy.window for s in settled.active.values() if len(s) > 1)
@@ -180,17 +186,17 @@ def test_more_relevance_never_does_harm(
     active: dict[str, tuple[float, ...]], found: dict[str, float], data: st.DataObject
 ) -> None:
     """A candidate that wakes still wakes if it alone is found more relevant."""
-    woken = admit(active, found, POLICY).woken
+    woken = activate_candidates(active, found, POLICY).woken
     for topic in woken:
         better = data.draw(st.floats(found[topic], 1))
-        assert topic in admit(active, found | {topic: better}, POLICY).woken
+        assert topic in activate_candidates(active, found | {topic: better}, POLICY).woken
 
 
 @given(actives, candidates)
 def test_who_wakes_is_at_least_as_relevant_as_who_does_not(
     active: dict[str, tuple[float, ...]], found: dict[str, float]
 ) -> None:
-    result = admit(active, found, POLICY)
+    result = activate_candidates(active, found, POLICY)
     asleep = {t: s for t, s in found.items() if t not in active}
     missed = [s for t, s in asleep.items() if t not in result.woken]
     if result.woken and missed:
@@ -201,7 +207,7 @@ def test_who_wakes_is_at_least_as_relevant_as_who_does_not(
 def test_settling_the_stronger_keeps_them(
     active: dict[str, tuple[float, ...]], found: dict[str, float]
 ) -> None:
-    result = settle(active, found, POLICY)
+    result = update_activation(active, found, POLICY)
     if result.slept and result.active:
         gone = {t: (*active[t], found[t]) if t in found else active[t] for t in result.slept}
         best_gone = max(average(s[-POLICY.window :]) for s in gone.values())

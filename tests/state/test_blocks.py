@@ -5,44 +5,46 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.state.rounds import LogicalBlock, blocks_of
-from topicloom.state.stored_message import Record, Role
+from topicloom.state.rounds import Round, group_rounds
+from topicloom.state.stored_message import MessageRole, StoredMessage
 
-ROLES: list[Role] = ["user", "assistant", "tool", "system"]
+ROLES: list[MessageRole] = ["user", "assistant", "tool", "system"]
 
 
-def records_of(*roles: Role) -> list[Record]:
-    return [Record(seq=n, role=r, text=f"{r} {n}", time="") for n, r in enumerate(roles, start=1)]
+def records_of(*roles: MessageRole) -> list[StoredMessage]:
+    return [
+        StoredMessage(seq=n, role=r, text=f"{r} {n}", time="") for n, r in enumerate(roles, start=1)
+    ]
 
 
 def test_each_user_message_begins_a_block() -> None:
-    blocks = blocks_of(
+    blocks = group_rounds(
         records_of("user", "assistant", "user", "assistant", "tool", "assistant", "user")
     )
     assert [b.ids for b in blocks] == [("m1", "m2"), ("m3", "m4", "m5", "m6"), ("m7",)]
 
 
 def test_what_comes_before_the_first_user_message_is_a_block() -> None:
-    blocks = blocks_of(records_of("system", "assistant", "user", "assistant"))
+    blocks = group_rounds(records_of("system", "assistant", "user", "assistant"))
     assert [b.ids for b in blocks] == [("m1", "m2"), ("m3", "m4")]
 
 
 def test_nothing_has_no_blocks() -> None:
-    assert blocks_of([]) == []
+    assert group_rounds([]) == []
 
 
 def test_a_block_knows_its_ends_and_its_text() -> None:
     first, second, third = records_of("user", "assistant", "tool")
-    block = LogicalBlock((first.model_copy(update={"opens": True}), second, third))
+    block = Round((first.model_copy(update={"opens": True}), second, third))
     assert (block.first, block.last, block.opens) == (1, 3, True)
     assert block.text == "user 1\nassistant 2\ntool 3"
-    assert not LogicalBlock((second,)).opens
+    assert not Round((second,)).opens
 
 
 @given(st.lists(st.sampled_from(ROLES)))
-def test_blocks_part_nothing_and_lose_nothing(roles: list[Role]) -> None:
+def test_blocks_part_nothing_and_lose_nothing(roles: list[MessageRole]) -> None:
     records = records_of(*roles)
-    blocks = blocks_of(records)
+    blocks = group_rounds(records)
     assert [r for b in blocks for r in b.records] == records
     assert all(b.records for b in blocks)
     for block in blocks:

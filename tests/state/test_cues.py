@@ -6,11 +6,11 @@ from importlib.resources import files
 
 import pytest
 
-from topicloom.prompts.loader import cue_list
-from topicloom.state.cues import Cues, normalised
+from topicloom.prompts.loader import load_cues
+from topicloom.state.cues import Cues, normalize
 
-AMNESIA = cue_list("amnesia_en", "amnesia_zh")
-FILLERS = cue_list("fillers")
+AMNESIA = load_cues("amnesia_en", "amnesia_zh")
+FILLERS = load_cues("fillers")
 
 ENGLISH: dict[str, tuple[str, ...]] = {
     "you forgot": (
@@ -504,7 +504,7 @@ def test_words_are_whole_in_latin_cues() -> None:
 
 
 def test_an_application_may_add_its_own() -> None:
-    cues = cue_list("amnesia_en", more=["te lo dije", "已经...讲了"])
+    cues = load_cues("amnesia_en", more=["te lo dije", "已经...讲了"])
     assert cues.found_in("¡Ya te lo dije!")
     assert cues.found_in("这个已经跟客服讲了")
     assert cues.found_in("you forgot")
@@ -525,4 +525,4 @@ def test_a_phrase_is_no_pattern(phrase: str) -> None:
 
 
 def test_normalised() -> None:
-    assert normalised("  Don’t -- you,  REMEMBER?! ") == "don't you remember"
+    assert normalize("  Don’t -- you,  REMEMBER?! ") == "don't you remember"

@@ -9,42 +9,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicloom.state.dividing import (
-    Part,
-    cut,
-    nearest_before,
-    numbered,
-    parts_of,
-    without_crumbs,
+    TopicPart,
+    absorb_small_parts,
+    cut_rounds,
+    divide_rounds,
+    find_preceding,
+    number_names,
 )
-from topicloom.state.rounds import LogicalBlock
-from topicloom.state.stored_message import Record
+from topicloom.state.rounds import Round
+from topicloom.state.stored_message import StoredMessage
 
 
-def block(seq: int, tokens: int) -> LogicalBlock:
+def block(seq: int, tokens: int) -> Round:
     """A block whose size is the length of its text."""
-    return LogicalBlock((Record(seq=seq, role="user", text="x" * tokens, time=""),))
+    return Round((StoredMessage(seq=seq, role="user", text="x" * tokens, time=""),))
 
 
-def blocks_of_sizes(*sizes: int) -> list[LogicalBlock]:
+def blocks_of_sizes(*sizes: int) -> list[Round]:
     return [block(n, size) for n, size in enumerate(sizes, start=1)]
 
 
-def size(held: LogicalBlock) -> int:
+def size(held: Round) -> int:
     return len(held.text)
 
 
-def total(part: tuple[LogicalBlock, ...]) -> int:
+def total(part: tuple[Round, ...]) -> int:
     return sum(map(size, part))
 
 
-def part(name: str, *blocks: LogicalBlock) -> Part:
-    return Part(name, "", tuple(blocks))
+def part(name: str, *blocks: Round) -> TopicPart:
+    return TopicPart(name, "", tuple(blocks))
 
 
 def test_subjects_that_help_are_taken() -> None:
     blocks = blocks_of_sizes(*[30, 40] * 6)
     said = [part(name, *blocks[n::3]) for n, name in enumerate(["Tea", "Rain", "Sea"])]
-    assert parts_of("All", blocks, said, size, 400) == said
+    assert divide_rounds("All", blocks, said, size, 400) == said
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,14 @@ def test_an_answer_that_does_not_help_gives_way_to_a_cut(count: int) -> None:
         1: [part("Tea", *blocks)],
         3: [part("Tea", *blocks[2:]), part("a", blocks[0]), part("b", blocks[1])],
     }[count]
-    parts = parts_of("Rain", blocks, said, size, 180)
+    parts = divide_rounds("Rain", blocks, said, size, 180)
     assert [p.name for p in parts] == ["Rain (1)", "Rain (2)"]
     assert [b.first for p in parts for b in p.blocks] == list(range(1, 21))
     assert [total(p.blocks) for p in parts] == [100, 100]
 
 
 def test_numbers_go_on_after_those_that_are_taken() -> None:
-    names = numbered("Rain (2)", {"Rain (1)", "Rain (2)", "Rain (4)"})
+    names = number_names("Rain (2)", {"Rain (1)", "Rain (2)", "Rain (4)"})
     assert list(itertools.islice(names, 2)) == ["Rain (3)", "Rain (5)"]
 
 
@@ -72,19 +72,19 @@ def test_the_blocks_of_crumbs_go_where_the_blocks_before_them_are() -> None:
     blocks = blocks_of_sizes(5, 50, 5, 60, 5)
     said = [part("a", blocks[0]), part("b", blocks[1]), part("c", blocks[2], blocks[4])]
     said.append(part("d", blocks[3]))
-    kept = without_crumbs(said, size, 2)
+    kept = absorb_small_parts(said, size, 2)
     assert [(p.name, [b.first for b in p.blocks]) for p in kept] == [
         ("b", [1, 2, 3]),
         ("d", [4, 5]),
     ]
-    assert without_crumbs(said, size, 4) == said
+    assert absorb_small_parts(said, size, 4) == said
 
 
 def test_matters_of_one_exchange_are_no_parts_of_their_own() -> None:
     blocks = blocks_of_sizes(*[10] * 100)
     said = [part(f"n{n}", *(b for b in blocks if b.first % 10 == n)) for n in range(6)]
     said += [part(f"m{b.first}", b) for b in blocks if b.first % 10 >= 6]
-    parts = parts_of("All", blocks, said, size, 999)
+    parts = divide_rounds("All", blocks, said, size, 999)
     assert len(parts) == 8
     assert {f"n{n}" for n in range(6)} <= {p.name for p in parts}
     assert sorted(b.first for p in parts for b in p.blocks) == list(range(1, 101))
@@ -92,18 +92,18 @@ def test_matters_of_one_exchange_are_no_parts_of_their_own() -> None:
 
 def test_a_topic_that_falls_to_pieces_is_cut() -> None:
     blocks = blocks_of_sizes(*[10] * 100)
-    parts = parts_of("All", blocks, [part(f"n{b.first}", b) for b in blocks], size, 500)
+    parts = divide_rounds("All", blocks, [part(f"n{b.first}", b) for b in blocks], size, 500)
     assert [p.name for p in parts] == ["All (1)", "All (2)", "All (3)"]
 
 
 def test_a_block_that_is_too_large_stands_alone() -> None:
-    runs = cut(blocks_of_sizes(10, 900, 10, 10), size, 100)
+    runs = cut_rounds(blocks_of_sizes(10, 900, 10, 10), size, 100)
     assert [[b.first for b in run] for run in runs] == [[1], [2], [3, 4]]
 
 
 def test_nearest_before() -> None:
     homes = [(3, 0), (7, 1)]
-    assert [nearest_before(homes, n) for n in (1, 3, 5, 7, 9)] == [0, 0, 0, 1, 1]
+    assert [find_preceding(homes, n) for n in (1, 3, 5, 7, 9)] == [0, 0, 0, 1, 1]
 
 
 SIZES = st.lists(st.integers(0, 300), min_size=2, max_size=40)
@@ -111,7 +111,7 @@ SIZES = st.lists(st.integers(0, 300), min_size=2, max_size=40)
 
 @given(sizes=SIZES, limit=st.integers(1, 400))
 def test_a_cut_keeps_everything_in_order_and_fits(sizes: list[int], limit: int) -> None:
-    runs = cut(blocks_of_sizes(*sizes), size, limit)
+    runs = cut_rounds(blocks_of_sizes(*sizes), size, limit)
     assert len(runs) >= 2
     assert [b.first for run in runs for b in run] == list(range(1, len(sizes) + 1))
     assert all(total(run) <= limit or len(run) == 1 for run in runs)
@@ -120,7 +120,7 @@ def test_a_cut_keeps_everything_in_order_and_fits(sizes: list[int], limit: int) 
 @given(small=st.lists(st.integers(1, 20), min_size=20, max_size=60))
 def test_a_cut_is_balanced(small: list[int]) -> None:
     whole = sum(small)
-    runs = cut(blocks_of_sizes(*small), size, whole - 1)
+    runs = cut_rounds(blocks_of_sizes(*small), size, whole - 1)
     assert len(runs) == 2
     assert abs(total(runs[0]) - total(runs[1])) <= 2 * max(small)
 
@@ -131,10 +131,10 @@ def test_parts_have_every_block_once_and_are_smaller(
 ) -> None:
     blocks = blocks_of_sizes(*sizes)
     said = [
-        Part(f"n{label}", "", tuple(b for b in blocks if labels[b.first - 1] == label))
+        TopicPart(f"n{label}", "", tuple(b for b in blocks if labels[b.first - 1] == label))
         for label in dict.fromkeys(labels[: len(blocks)])
     ]
-    parts = parts_of("All", blocks, said, size, limit)
+    parts = divide_rounds("All", blocks, said, size, limit)
     assert len(parts) >= 2
     assert sorted(b.first for p in parts for b in p.blocks) == [b.first for b in blocks]
     for each in parts:

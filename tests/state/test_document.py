@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicloom.domain.document import (
-    copied,
-    digest_of,
-    holds_anchors,
-    label_of,
-    made_anchors,
-    places_of,
-    taken,
+    copy_json,
+    digest_json,
+    find_derived_anchors,
+    get_label,
+    has_anchors,
+    index_nodes,
+    parse_document,
 )
-from topicloom.domain.events import events_of, is_active
+from topicloom.domain.events import is_active, list_events
 from topicloom.errors import InputError
 
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False)
@@ -53,32 +53,32 @@ class TestTaken:
     )
     def test_what_is_no_document(self, value: Any, told: str) -> None:
         with pytest.raises(InputError, match=told):
-            taken(value)
+            parse_document(value)
 
     def test_a_ring(self) -> None:
         ring: dict[str, Any] = {}
         ring["again"] = ring
         with pytest.raises(InputError, match="nested more than 64 levels"):
-            taken(ring)
+            parse_document(ring)
 
     def test_it_is_a_copy(self) -> None:
-        given_, document = the_document(), taken(source := the_document())
+        given_, document = the_document(), parse_document(source := the_document())
         document["tasks"][0]["title"] = "Other"
         assert source == given_
 
     @given(st.dictionaries(texts, values, max_size=5))
     def test_what_json_can_hold_stays_as_it_is(self, value: dict[str, Any]) -> None:
-        document = taken(value)
+        document = parse_document(value)
         assert document == value
-        assert copied(document) == value
+        assert copy_json(document) == value
 
     def test_tuples_become_lists(self) -> None:
-        assert taken({"a": (1, (2,))}) == {"a": [1, [2]]}
+        assert parse_document({"a": (1, (2,))}) == {"a": [1, [2]]}
 
 
 class TestAnchors:
     def test_every_object_that_can_be_named(self) -> None:
-        places = places_of(the_document())
+        places = index_nodes(the_document())
         assert set(places) == {
             "",
             "inventory",
@@ -99,11 +99,11 @@ class TestAnchors:
 
     def test_below_a_thing_names_go_on_from_it(self) -> None:
         document = {"heroes": [{"id": "h1", "stats": {"hp": 1, "more": {}}, "items": [{"x": {}}]}]}
-        assert set(places_of(document)) == {"", "h1", "h1/stats", "h1/stats/more"}
+        assert set(index_nodes(document)) == {"", "h1", "h1/stats", "h1/stats/more"}
 
     def test_an_anchor_goes_before_an_id(self) -> None:
         document = {"a": [{"id": 1}, {"id": 2}], "b": [{"id": 1, "_anchor": "b1"}]}
-        assert set(places_of(document)) == {"", "1", "2", "b1"}
+        assert set(index_nodes(document)) == {"", "1", "2", "b1"}
 
     @pytest.mark.parametrize(
         "document",
@@ -120,44 +120,44 @@ class TestAnchors:
             InputError,
             match=r"names two things, document\.\S+ and document\.\S+: give .* an `_anchor`",
         ):
-            taken(document)
+            parse_document(document)
 
     def test_a_thing_under_its_own_name(self) -> None:
-        assert set(places_of({"hero": {"id": "hero"}})) == {"", "hero"}
+        assert set(index_nodes({"hero": {"id": "hero"}})) == {"", "hero"}
 
     @pytest.mark.parametrize("own", [None, "", True, 1.5, [], {}, "a\nb"])
     def test_what_is_no_anchor(self, own: Any) -> None:
-        assert set(places_of({"list": [{"id": own}]})) == {""}
+        assert set(index_nodes({"list": [{"id": own}]})) == {""}
 
     def test_made_ones_are_those_that_nothing_has_by_itself(self) -> None:
         document = the_document()
         named = {document["inventory"]["belt"]["slots"]: "inventory/belt"}
-        assert sorted(made_anchors(document).values()) == ["inventory", *named.values()]
+        assert sorted(find_derived_anchors(document).values()) == ["inventory", *named.values()]
 
     def test_what_holds_anchors(self) -> None:
         document = the_document()
-        assert holds_anchors(document["inventory"])
-        assert not holds_anchors(document["inventory"]["belt"])
-        assert not holds_anchors(document["notes"])
+        assert has_anchors(document["inventory"])
+        assert not has_anchors(document["inventory"]["belt"])
+        assert not has_anchors(document["notes"])
 
 
 def test_labels() -> None:
-    assert label_of({"id": "x", "title": "A", "name": "B"}) == "B"
-    assert label_of({"id": "x", "名称": "剑"}) == "剑"
-    assert label_of({"id": 7, "name": " "}) == "7"
-    assert label_of({}) == ""
+    assert get_label({"id": "x", "title": "A", "name": "B"}) == "B"
+    assert get_label({"id": "x", "名称": "剑"}) == "剑"
+    assert get_label({"id": 7, "name": " "}) == "7"
+    assert get_label({}) == ""
 
 
 def test_a_digest_does_not_depend_on_the_order_of_keys() -> None:
-    assert digest_of({"a": 1, "b": [1, 2]}) == digest_of({"b": [1, 2], "a": 1})
-    assert digest_of({"a": [1, 2]}) != digest_of({"a": [2, 1]})
+    assert digest_json({"a": 1, "b": [1, 2]}) == digest_json({"b": [1, 2], "a": 1})
+    assert digest_json({"a": [1, 2]}) != digest_json({"a": [2, 1]})
 
 
 def test_events() -> None:
     document = the_document() | {"odd": [1, {"id": "a"}], "text": "x"}
-    assert [e["id"] for e in events_of(document, "events") if is_active(e)] == ["q_001", "q_002"]
-    assert events_of(document, "odd") == [{"id": "a"}]
-    assert events_of(document, "text") == events_of(document, "nothing") == []
+    assert [e["id"] for e in list_events(document, "events") if is_active(e)] == ["q_001", "q_002"]
+    assert list_events(document, "odd") == [{"id": "a"}]
+    assert list_events(document, "text") == list_events(document, "nothing") == []
     over = ["done", "Completed", "已完成", "cancelled"]
     assert not any(is_active({"id": "a", "status": status}) for status in over)
     assert all(is_active({"id": "a", "status": s}) for s in ["open", "未完成", None, 3, ["done"]])

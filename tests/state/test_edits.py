@@ -17,9 +17,9 @@ from domains import the_document
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from topicloom.domain.document import Document, digest_of, places_of, taken
+from topicloom.domain.document import Document, digest_json, index_nodes, parse_document
 from topicloom.domain.edits import apply_edits
-from topicloom.domain.schema import checker
+from topicloom.domain.schema import make_checker
 
 EXAMPLES = int(os.environ.get("TOPICLOOM_EDITS", "300"))
 SCHEMA = {
@@ -197,15 +197,15 @@ class TestWhatIsRefused:
 
 class TestWithASchema:
     def test_what_it_forbids(self) -> None:
-        result = apply_edits(the_document(), [["SET", "health", 101]], checker(SCHEMA))
+        result = apply_edits(the_document(), [["SET", "health", 101]], make_checker(SCHEMA))
         assert result.errors == ("health: 101 is greater than the maximum of 100",)
-        result = apply_edits(the_document(), [["REMOVE", "t1.title"]], checker(SCHEMA))
+        result = apply_edits(the_document(), [["REMOVE", "t1.title"]], make_checker(SCHEMA))
         assert result.errors == ("t1: 'title' is a required property",)
 
     def test_what_it_allows(self) -> None:
         """A schema, if there is one, says which fields there may be."""
         edits = [["SET", "t1.due", "Monday"], ["SET", "weather", None]]
-        after = apply_edits(the_document(), edits, checker(SCHEMA)).document
+        after = apply_edits(the_document(), edits, make_checker(SCHEMA)).document
         assert after["tasks"][0]["due"] == "Monday"
         assert after["weather"] is None
 
@@ -222,19 +222,19 @@ class TestWhatNoDocumentMayBecome:
                 break
             document = result.document
         assert "nested more than 64 levels" in result.errors[0]
-        assert taken(document) == document
+        assert parse_document(document) == document
 
     def test_a_number_without_end(self) -> None:
         document: Document = {"rows": [{"id": 2**64 - 1, "name": "a"}]}
         assert "64 bits" in apply_edits(document, [["PUSH", "rows", {"name": "b"}]]).errors[0]
 
     def test_a_key_that_is_taken(self) -> None:
-        result = apply_edits({"health": 1}, [["SET", "__refused__", "x"]], checker(SCHEMA))
+        result = apply_edits({"health": 1}, [["SET", "__refused__", "x"]], make_checker(SCHEMA))
         assert "a key of that name is taken" in result.errors[0]
 
 
 PATHS = [
-    *places_of(the_document()),
+    *index_nodes(the_document()),
     *the_document(),
     *(f"{anchor}.{field}" for anchor in ("t1", "item_sword_01", "bag_main", "inventory/belt", "q_0")
       for field in ("id", "count", "items", "title", "slots", "after", "status", "priority")),
@@ -289,10 +289,10 @@ def one_by_one(edits: list[Any]) -> Iterator[Document]:
 @given(st.lists(EDIT, max_size=6), st.booleans())
 def test_no_list_of_edits_leaves_half_of_it(edits: list[Any], with_schema: bool) -> None:
     before, given_edits = the_document(), copy.deepcopy(edits)
-    digest = digest_of(before)
-    check = checker(SCHEMA) if with_schema else None
+    digest = digest_json(before)
+    check = make_checker(SCHEMA) if with_schema else None
     result = apply_edits(before, edits, check)
-    assert digest_of(before) == digest, "what is given stays as it is"
+    assert digest_json(before) == digest, "what is given stays as it is"
     assert repr(edits) == repr(given_edits)
     if result.errors:
         assert result.document is before
@@ -300,7 +300,7 @@ def test_no_list_of_edits_leaves_half_of_it(edits: list[Any], with_schema: bool)
         assert all(error.encode() for error in result.errors), "errors can be stored"
         return
     assert len(result.changes) == len(edits)
-    assert taken(result.document) == result.document, "what comes out is a document"
+    assert parse_document(result.document) == result.document, "what comes out is a document"
     json.dumps(result.document, allow_nan=False)
     assert check is None or check(result.document) == []
     if not with_schema:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.domain.events import around
+from topicloom.domain.events import find_related_events
 
 
 def event(name: str, **links: Any) -> dict[str, Any]:
@@ -35,7 +35,7 @@ graphs = st.lists(
 
 
 def test_both_directions_and_steps() -> None:
-    assert around(ROAD, "enter", 2) == {
+    assert find_related_events(ROAD, "enter", 2) == {
         "open": (1, "before"),
         "find": (2, "before"),
         "leave": (1, "after"),
@@ -43,24 +43,26 @@ def test_both_directions_and_steps() -> None:
 
 
 def test_a_walk_keeps_its_direction() -> None:
-    assert "rest" not in around(ROAD, "open", 5)
+    assert "rest" not in find_related_events(ROAD, "open", 5)
 
 
 def test_a_ring_is_walked_once() -> None:
     ring = [event("a", after=["b"]), event("b", after=["a"])]
-    assert around(ring, "a", 9) == {"b": (1, "before")}
+    assert find_related_events(ring, "a", 9) == {"b": (1, "before")}
 
 
 def test_links_to_nothing_lead_nowhere() -> None:
-    assert around([event("a", after=["ghost", 7, None, True, {"id": "b"}])], "a", 2) == {}
-    assert around(ROAD, "ghost", 2) == {}
+    assert (
+        find_related_events([event("a", after=["ghost", 7, None, True, {"id": "b"}])], "a", 2) == {}
+    )
+    assert find_related_events(ROAD, "ghost", 2) == {}
 
 
 @given(graphs, names, st.integers(0, 4))
 def test_never_the_focus_and_never_further_than_asked(
     events: list[dict[str, Any]], focus: str, depth: int
 ) -> None:
-    found = around(events, focus, depth)
+    found = find_related_events(events, focus, depth)
     assert focus not in found
     assert set(found) <= {e["id"] for e in events}
     assert all(1 <= steps <= depth for steps, _ in found.values())

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.reflection.facts import Changes, Fact, changes
+from topicloom.reflection.facts import Fact, FactChanges, merge_facts
 
 
 def fact(text: str, day: int = 1, message: str = "m1", *replaces: str) -> Fact:
     return Fact(text, (message,), f"2026-03-{day:02}T09:00:00+00:00", replaces)
 
 
-def kept(known: dict[str, Fact], done: Changes) -> dict[str, Fact]:
+def kept(known: dict[str, Fact], done: FactChanges) -> dict[str, Fact]:
     left = {k: f for k, f in known.items() if k not in done.retired}
     return left | {f.key: f for f in done.written}
 
@@ -46,32 +46,32 @@ def test_values_edited_by_hand_hold_no_fact() -> None:
 
 
 def test_a_newer_fact_takes_the_place_of_an_older_one() -> None:
-    done = changes([(OSLO, [LEEDS.key])], by_key(LEEDS))
+    done = merge_facts([(OSLO, [LEEDS.key])], by_key(LEEDS))
     assert done.retired == (LEEDS.key,)
     assert done.written == (fact("I live in Oslo", 9, "m9", LEEDS.key),)
 
 
 def test_an_older_fact_takes_nobodys_place() -> None:
-    done = changes([(LEEDS, [OSLO.key])], by_key(OSLO))
+    done = merge_facts([(LEEDS, [OSLO.key])], by_key(OSLO))
     assert (done.retired, done.written) == ((), (LEEDS,))
 
 
 def test_what_was_replaced_comes_back_with_newer_messages_only() -> None:
-    known = kept(by_key(LEEDS), changes([(OSLO, [LEEDS.key])], by_key(LEEDS)))
-    assert changes([(LEEDS, [])], known) == Changes((), (), 1)
+    known = kept(by_key(LEEDS), merge_facts([(OSLO, [LEEDS.key])], by_key(LEEDS)))
+    assert merge_facts([(LEEDS, [])], known) == FactChanges((), (), 1)
     back = fact("I live in Leeds", 20, "m20")
-    known = kept(known, changes([(back, [OSLO.key])], known))
+    known = kept(known, merge_facts([(back, [OSLO.key])], known))
     assert list(known) == [LEEDS.key]
 
 
 def test_what_is_said_again_rests_on_more_messages() -> None:
     again = fact("i live in leeds.", 5, "m5")
-    (written,) = changes([(again, [])], by_key(LEEDS)).written
+    (written,) = merge_facts([(again, [])], by_key(LEEDS)).written
     assert written == Fact("I live in Leeds", ("m1", "m5"), again.at)
 
 
 def test_within_one_reflection_the_last_word_counts() -> None:
-    done = changes([(LEEDS, []), (OSLO, [LEEDS.key])], {})
+    done = merge_facts([(LEEDS, []), (OSLO, [LEEDS.key])], {})
     assert [f.text for f in done.written] == ["I live in Oslo"]
 
 
@@ -91,8 +91,8 @@ def test_twice_is_once(
     def keyed(rows: list[tuple[Fact, list[str]]]) -> list[tuple[Fact, list[str]]]:
         return [(f, [fact(t).key for t in ts]) for f, ts in sorted(rows, key=lambda r: r[0].at)]
 
-    known = kept({}, changes(keyed(earlier), {}))
-    once = kept(known, changes(keyed(later), known))
-    twice = kept(once, changes(keyed(later), once))
+    known = kept({}, merge_facts(keyed(earlier), {}))
+    once = kept(known, merge_facts(keyed(later), known))
+    twice = kept(once, merge_facts(keyed(later), once))
     assert twice == once
     assert all(f.key == key for key, f in once.items())

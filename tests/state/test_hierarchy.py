@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from topicloom.state.hierarchy import (
-    base_of,
-    children_of,
-    continued_in,
-    full_name,
-    heirs,
-    holders,
-    named_in_full,
-    path_of,
-    recognised_by,
+    add_full_names,
+    build_full_name,
+    describe_topic,
+    drop_empty,
+    find_continuation,
+    find_path,
+    find_successors,
+    list_children,
+    strip_number,
 )
-from topicloom.state.topics import Roster, Status, Topic
+from topicloom.state.topics import Topic, TopicStatus, TopicTable
 
 DEEP = 5_000
 
@@ -23,7 +23,7 @@ DEEP = 5_000
 def topic(
     number: int,
     parent: int | None = None,
-    status: Status = "open",
+    status: TopicStatus = "open",
     *,
     name: str = "",
     into: int | None = None,
@@ -55,11 +55,11 @@ HOUSE = known(
 
 
 def test_paths_and_full_names() -> None:
-    assert [t.id for t in path_of(HOUSE["t4"], HOUSE)] == ["t1", "t2", "t4"]
-    assert full_name(HOUSE["t4"], HOUSE) == "House / Kitchen / Tiles"
-    assert full_name(HOUSE["t6"], HOUSE) == "Kyoto"
-    assert [t.id for t in children_of("t2", HOUSE)] == ["t4", "t5"]
-    assert [t.name for t in named_in_full([HOUSE["t3"], HOUSE["t6"]], HOUSE)] == [
+    assert [t.id for t in find_path(HOUSE["t4"], HOUSE)] == ["t1", "t2", "t4"]
+    assert build_full_name(HOUSE["t4"], HOUSE) == "House / Kitchen / Tiles"
+    assert build_full_name(HOUSE["t6"], HOUSE) == "Kyoto"
+    assert [t.id for t in list_children("t2", HOUSE)] == ["t4", "t5"]
+    assert [t.name for t in add_full_names([HOUSE["t3"], HOUSE["t6"]], HOUSE)] == [
         "House / Garden",
         "Kyoto",
     ]
@@ -72,22 +72,22 @@ def test_a_numbered_part_stands_for_what_it_is_a_part_of() -> None:
         topic(3, 2, name="Rain (4)"),
         topic(4, 1, name="Snow"),
     )
-    assert full_name(topics["t3"], topics) == "Rain (4)"
-    assert full_name(topics["t4"], topics) == "Rain / Snow"
+    assert build_full_name(topics["t3"], topics) == "Rain (4)"
+    assert build_full_name(topics["t4"], topics) == "Rain / Snow"
 
 
 @pytest.mark.parametrize(
     ("name", "base"), [("Rain (12)", "Rain"), ("Rain", "Rain"), ("Rain (b)", "Rain (b)"), ("", "")]
 )
 def test_a_name_without_its_number(name: str, base: str) -> None:
-    assert base_of(name) == base
+    assert strip_number(name) == base
 
 
 def test_who_has_what_a_topic_had() -> None:
-    assert [t.id for t in heirs("t1", HOUSE)] == ["t3", "t4", "t5"]
-    assert [t.id for t in heirs("t6", HOUSE)] == ["t6"]
-    assert heirs("t99", HOUSE) == heirs(None, HOUSE) == []
-    newest = continued_in("t1", HOUSE)
+    assert [t.id for t in find_successors("t1", HOUSE)] == ["t3", "t4", "t5"]
+    assert [t.id for t in find_successors("t6", HOUSE)] == ["t6"]
+    assert find_successors("t99", HOUSE) == find_successors(None, HOUSE) == []
+    newest = find_continuation("t1", HOUSE)
     assert newest is not None
     assert newest.id == "t4"
 
@@ -99,16 +99,16 @@ def test_heirs_are_found_through_mergers() -> None:
         topic(3, 1, "archived"),
         topic(4),
     )
-    assert [t.id for t in heirs("t1", topics)] == ["t4"]
-    assert continued_in("t3", topics) is None
+    assert [t.id for t in find_successors("t1", topics)] == ["t4"]
+    assert find_continuation("t3", topics) is None
 
 
 def test_a_deep_hierarchy() -> None:
     rows = [topic(n, n - 1 or None, "divided") for n in range(1, DEEP)]
     topics = known(*rows, topic(DEEP, DEEP - 1))
-    assert len(path_of(topics[f"t{DEEP}"], topics)) == DEEP
-    assert [t.id for t in heirs("t1", topics)] == [f"t{DEEP}"]
-    assert full_name(topics[f"t{DEEP}"], topics) == f"n1 / … / n{DEEP - 1} / n{DEEP}"
+    assert len(find_path(topics[f"t{DEEP}"], topics)) == DEEP
+    assert [t.id for t in find_successors("t1", topics)] == [f"t{DEEP}"]
+    assert build_full_name(topics[f"t{DEEP}"], topics) == f"n1 / … / n{DEEP - 1} / n{DEEP}"
 
 
 def test_rows_that_go_in_circles_do_not_hang() -> None:
@@ -118,27 +118,27 @@ def test_rows_that_go_in_circles_do_not_hang() -> None:
         topic(3, 3),
         topic(4, None, "merged", into=4),
     )
-    assert [t.id for t in path_of(topics["t1"], topics)] == ["t2", "t1"]
-    assert [t.id for t in path_of(topics["t3"], topics)] == ["t3"]
-    assert heirs("t1", topics) == heirs("t4", topics) == []
-    assert [t.id for t in heirs("t3", topics)] == ["t3"]
+    assert [t.id for t in find_path(topics["t1"], topics)] == ["t2", "t1"]
+    assert [t.id for t in find_path(topics["t3"], topics)] == ["t3"]
+    assert find_successors("t1", topics) == find_successors("t4", topics) == []
+    assert [t.id for t in find_successors("t3", topics)] == ["t3"]
 
 
 def test_a_parent_that_is_not_there() -> None:
     topics = known(topic(2, 1))
-    assert full_name(topics["t2"], topics) == "n2"
+    assert build_full_name(topics["t2"], topics) == "n2"
 
 
 def test_an_index_holds_topics_with_messages_under_their_full_names() -> None:
-    held = holders(Roster(HOUSE))
+    held = drop_empty(TopicTable(HOUSE))
     briefed = {t.id: t.model_copy(update={"brief": "b", "summary": "s"}) for t in held}
-    assert {i: recognised_by(t, HOUSE) for i, t in briefed.items()} == {
+    assert {i: describe_topic(t, HOUSE) for i, t in briefed.items()} == {
         "t3": "House / Garden. b",
         "t4": "House / Kitchen / Tiles. b",
         "t5": "House / Kitchen / Builder. b",
         "t6": "Kyoto. b",
     }
     put_away = briefed["t3"].model_copy(update={"status": "archived"})
-    assert recognised_by(put_away, HOUSE) == "House / Garden. s"
+    assert describe_topic(put_away, HOUSE) == "House / Garden. s"
     in_the_making = put_away.model_copy(update={"brief": "", "summary": ""})
-    assert recognised_by(in_the_making, HOUSE) == ""
+    assert describe_topic(in_the_making, HOUSE) == ""

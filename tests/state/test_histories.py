@@ -11,22 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topicloom.errors import TransitionError
-from topicloom.state.activation import handed_on
-from topicloom.state.dividing import Part, parts_of
-from topicloom.state.hierarchy import continued_in, heirs, path_of
+from topicloom.state.activation import transfer_activation
+from topicloom.state.dividing import TopicPart, divide_rounds
+from topicloom.state.hierarchy import find_continuation, find_path, find_successors
 from topicloom.state.lifecycle import (
     TRANSITIONS,
-    Event,
-    State,
-    archived,
-    divided,
-    lived,
-    state_of,
-    woken,
+    TopicEvent,
+    TopicState,
+    apply_event,
+    get_state,
+    mark_active,
+    mark_archived,
+    mark_divided,
 )
-from topicloom.state.merging import in_order, merge
-from topicloom.state.rounds import LogicalBlock, blocks_of
-from topicloom.state.stored_message import Record
+from topicloom.state.merging import merge_in_order, merge_topic_rows
+from topicloom.state.rounds import Round, group_rounds
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
 LIMIT = 60
@@ -62,9 +62,9 @@ class World:
     """Topics with their messages, as a session's storage would have them."""
 
     topics: dict[str, Topic] = field(default_factory=dict)
-    contents: dict[str, list[Record]] = field(default_factory=dict)
+    contents: dict[str, list[StoredMessage]] = field(default_factory=dict)
     active: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    transcript: list[Record] = field(default_factory=list)
+    transcript: list[StoredMessage] = field(default_factory=list)
     went_to: dict[str, str] = field(default_factory=dict)
     """The topic that each message was first put into."""
 
@@ -92,82 +92,84 @@ class World:
 
     def append(self, topic: Topic, size: int) -> None:
         """A new exchange, to what goes on of a topic, if anything does."""
-        goal = continued_in(topic.id, self.topics)
+        goal = find_continuation(topic.id, self.topics)
         if goal is None:
-            assert state_of(topic, self.active) not in ("active", "dormant")
+            assert get_state(topic, self.active) not in ("active", "dormant")
             return
         number = len(self.transcript) + 1
         said = [
-            Record(seq=number, role="user", text="x" * size, time=""),
-            Record(seq=number + 1, role="assistant", text="y", time=""),
+            StoredMessage(seq=number, role="user", text="x" * size, time=""),
+            StoredMessage(seq=number + 1, role="assistant", text="y", time=""),
         ]
         self.transcript += said
         self.went_to |= dict.fromkeys((r.id for r in said), goal.id)
         self.keep(goal, [*self.contents[goal.id], *said])
 
-    def keep(self, topic: Topic, records: list[Record]) -> None:
+    def keep(self, topic: Topic, records: list[StoredMessage]) -> None:
         self.contents[topic.id] = records
         self.topics[topic.id] = topic.model_copy(
             update={"count": len(records), "newest": records[-1].seq if records else 0}
         )
 
     def live(self, topic: Topic, kind: str) -> None:
-        event = cast("Event", kind)
-        after = TRANSITIONS.get((state_of(topic, self.active), event))
+        event = cast("TopicEvent", kind)
+        after = TRANSITIONS.get((get_state(topic, self.active), event))
         if after is None:
             with pytest.raises(TransitionError):
-                lived(topic, event, self.active)
+                apply_event(topic, event, self.active)
             return
         if event == "archive":
-            self.topics[topic.id] = archived(topic, self.active, "2026-03")
+            self.topics[topic.id] = mark_archived(topic, self.active, "2026-03")
         elif event == "sleep":
-            self.topics[topic.id] = lived(topic, event, self.active)
+            self.topics[topic.id] = apply_event(topic, event, self.active)
         else:
-            self.topics[topic.id] = woken(topic, self.active, asked=event == "revive")
+            self.topics[topic.id] = mark_active(topic, self.active, asked=event == "revive")
         self.active.pop(topic.id, None)
         if after == "active":
             self.active[topic.id] = (0.5,)
 
     def divide(self, topic: Topic, labels: int) -> None:
-        blocks = blocks_of(self.contents[topic.id])
-        if state_of(topic, self.active) not in ("active", "dormant"):
+        blocks = group_rounds(self.contents[topic.id])
+        if get_state(topic, self.active) not in ("active", "dormant"):
             with pytest.raises(TransitionError):
-                divided(topic, self.active)
+                mark_divided(topic, self.active)
             return
         if len(blocks) < 2:
             return
         if topic.id not in self.active:
             self.live(topic, "wake")
         said = [
-            Part(f"n{label}", "", tuple(b for b in blocks if b.first % (labels + 1) == label))
+            TopicPart(f"n{label}", "", tuple(b for b in blocks if b.first % (labels + 1) == label))
             for label in range(labels + 1)
         ]
-        parts = parts_of(topic.name, blocks, [p for p in said if p.blocks], _size, LIMIT)
-        row = divided(topic, self.active)
+        parts = divide_rounds(topic.name, blocks, [p for p in said if p.blocks], _size, LIMIT)
+        row = mark_divided(topic, self.active)
         children = [self.create(awake=False, parent=topic.id, name=p.name) for p in parts]
         for child, part in zip(children, parts, strict=True):
             self.keep(child, [r for b in part.blocks for r in b.records])
         self.topics[topic.id], self.contents[topic.id] = row, []
-        self.active = handed_on(self.active, topic.id, [t.id for t in heirs(topic.id, self.topics)])
+        self.active = transfer_activation(
+            self.active, topic.id, [t.id for t in find_successors(topic.id, self.topics)]
+        )
 
     def merge(self, survivor: Topic, other: Topic) -> None:
         may = ("active", "dormant")
-        states = [state_of(t, self.active) for t in (survivor, other)]
+        states = [get_state(t, self.active) for t in (survivor, other)]
         if survivor.id == other.id or not all(state in may for state in states):
             with pytest.raises(TransitionError):
-                merge(survivor, other, self.active)
+                merge_topic_rows(survivor, other, self.active)
             return
-        kept, gone = merge(survivor, other, self.active)
-        records = in_order(self.contents[survivor.id], self.contents[other.id])
+        kept, gone = merge_topic_rows(survivor, other, self.active)
+        records = merge_in_order(self.contents[survivor.id], self.contents[other.id])
         assert kept.count == len(records)
         self.topics |= {kept.id: kept, gone.id: gone}
         self.contents |= {kept.id: records, gone.id: []}
-        self.active = handed_on(self.active, other.id, [survivor.id])
+        self.active = transfer_activation(self.active, other.id, [survivor.id])
 
-    def states(self) -> dict[str, State]:
-        return {t.id: state_of(t, self.active) for t in self.topics.values()}
+    def states(self) -> dict[str, TopicState]:
+        return {t.id: get_state(t, self.active) for t in self.topics.values()}
 
-    def check(self, before: dict[str, State]) -> None:
+    def check(self, before: dict[str, TopicState]) -> None:
         now = self.states()
         for topic_id, state in now.items():
             was = before.get(topic_id)
@@ -182,17 +184,17 @@ class World:
             assert held == [self.transcript[r.seq - 1] for r in held]
             assert [r.seq for r in held] == sorted(r.seq for r in held)
             assert len(held) == self.topics[topic_id].count
-        for block in blocks_of(self.transcript):
+        for block in group_rounds(self.transcript):
             assert len({where[i] for i in block.ids}) == 1
         for message, first in self.went_to.items():
             home = self.topics[where[message]]
             if home.status == "open":
-                assert home in heirs(first, self.topics)
+                assert home in find_successors(first, self.topics)
         for topic in self.topics.values():
-            assert path_of(topic, self.topics)[-1] == topic
+            assert find_path(topic, self.topics)[-1] == topic
 
 
-def _size(block: LogicalBlock) -> int:
+def _size(block: Round) -> int:
     return sum(len(r.text) for r in block.records)
 
 

@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from topicloom.errors import TransitionError
 from topicloom.state.lifecycle import (
     TRANSITIONS,
-    Event,
-    State,
+    TopicEvent,
+    TopicState,
     advance,
-    archived,
-    divided,
-    lived,
-    state_of,
-    woken,
+    apply_event,
+    get_state,
+    mark_active,
+    mark_archived,
+    mark_divided,
 )
 from topicloom.state.topics import Topic
 
-STATES: tuple[State, ...] = get_args(State)
-EVENTS: tuple[Event, ...] = get_args(Event)
+STATES: tuple[TopicState, ...] = get_args(TopicState)
+EVENTS: tuple[TopicEvent, ...] = get_args(TopicEvent)
 
 TABLE = """
     -         create         active
@@ -40,7 +40,7 @@ TABLE = """
 STEPS = {(a, e): b for a, e, b in (line.split() for line in TABLE.strip().splitlines())}
 
 
-def topic_in(state: State) -> tuple[Topic, set[str]]:
+def topic_in(state: TopicState) -> tuple[Topic, set[str]]:
     """A topic in a state, with the active set that says so."""
     if state == "active" or state == "dormant":
         return Topic(id="t1", name="Tea"), {"t1"} if state == "active" else set()
@@ -48,7 +48,7 @@ def topic_in(state: State) -> tuple[Topic, set[str]]:
 
 
 @pytest.mark.parametrize(("state", "event"), list(itertools.product((None, *STATES), EVENTS)))
-def test_there_are_these_steps_and_no_others(state: State | None, event: Event) -> None:
+def test_there_are_these_steps_and_no_others(state: TopicState | None, event: TopicEvent) -> None:
     after = STEPS.get((state or "-", event))
     if after is not None:
         assert advance(state, event) == after
@@ -66,43 +66,43 @@ def test_archived_topics_only_come_back_on_request() -> None:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_the_state_of_a_topic(state: State) -> None:
-    assert state_of(*topic_in(state)) == state
+def test_the_state_of_a_topic(state: TopicState) -> None:
+    assert get_state(*topic_in(state)) == state
 
 
 @pytest.mark.parametrize(("state", "event"), list(itertools.product(STATES, EVENTS)))
-def test_a_row_follows_the_table(state: State, event: Event) -> None:
+def test_a_row_follows_the_table(state: TopicState, event: TopicEvent) -> None:
     topic, active = topic_in(state)
     if (state, event) not in STEPS:
         with pytest.raises(TransitionError, match="t1 'Tea'"):
-            lived(topic, event, active)
+            apply_event(topic, event, active)
         return
-    after = lived(topic, event, active)
+    after = apply_event(topic, event, active)
     awake = {"t1"} if STEPS[state, event] == "active" else set()
-    assert state_of(after, awake) == STEPS[state, event]
+    assert get_state(after, awake) == STEPS[state, event]
 
 
 def test_waking() -> None:
-    may: list[State] = ["active", "dormant"]
+    may: list[TopicState] = ["active", "dormant"]
     for state in may:
         topic, active = topic_in(state)
-        assert woken(topic, active) == topic
-    may_not: list[State] = ["divided", "merged"]
+        assert mark_active(topic, active) == topic
+    may_not: list[TopicState] = ["divided", "merged"]
     for state in may_not:
         topic, active = topic_in(state)
         with pytest.raises(TransitionError):
-            woken(topic, active, asked=True)
+            mark_active(topic, active, asked=True)
 
 
 def test_only_a_request_wakes_what_is_archived() -> None:
     topic, _ = topic_in("archived")
     with pytest.raises(TransitionError):
-        woken(topic, ())
-    assert woken(topic, (), asked=True).status == "open"
+        mark_active(topic, ())
+    assert mark_active(topic, (), asked=True).status == "open"
 
 
 @pytest.mark.parametrize("state", ["active", "dormant"])
-def test_a_divided_topic_keeps_its_name_and_brief_only(state: State) -> None:
+def test_a_divided_topic_keeps_its_name_and_brief_only(state: TopicState) -> None:
     topic, active = topic_in(state)
     full = topic.model_copy(
         update={
@@ -113,20 +113,22 @@ def test_a_divided_topic_keeps_its_name_and_brief_only(state: State) -> None:
             "borrowed": "1" * 16,
         }
     )
-    assert divided(full, active) == Topic(id="t1", name="Tea", brief="Of tea.", status="divided")
+    assert mark_divided(full, active) == Topic(
+        id="t1", name="Tea", brief="Of tea.", status="divided"
+    )
 
 
 def test_archiving_notes_the_month() -> None:
     topic, active = topic_in("dormant")
-    after = archived(topic, active, "2026-03")
+    after = mark_archived(topic, active, "2026-03")
     assert (after.status, after.archived) == ("archived", "2026-03")
     with pytest.raises(TransitionError):
-        archived(topic, {"t1"}, "2026-03")
+        mark_archived(topic, {"t1"}, "2026-03")
 
 
 @given(st.lists(st.sampled_from(EVENTS), max_size=30))
-def test_any_history_stays_in_the_table(events: list[Event]) -> None:
-    state: State | None = None
+def test_any_history_stays_in_the_table(events: list[TopicEvent]) -> None:
+    state: TopicState | None = None
     for event in events:
         try:
             after = advance(state, event)

@@ -7,25 +7,25 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from topicloom.errors import InputError, NoNewMessageError
 from topicloom.state.messages import (
-    calls_of,
+    find_edit_calls,
+    find_other_calls,
     language_of,
     new_messages,
-    other_calls,
     removals,
     search_in,
     unheard,
     words_of,
 )
 from topicloom.state.session import SearchRequest
-from topicloom.state.stored_message import REMOVED, Record, record_of
+from topicloom.state.stored_message import REMOVED, StoredMessage, to_stored_message
 
 HELLO = HumanMessage("Hello", id="u1")
 REPLY = AIMessage("Good day", id="a1")
 CALL = {"name": "look", "args": {"at": "it"}, "id": "c1"}
 
 
-def records(*messages: AnyMessage) -> list[Record]:
-    return [record_of(m, seq=n, time="2026-03-02") for n, m in enumerate(messages, 1)]
+def records(*messages: AnyMessage) -> list[StoredMessage]:
+    return [to_stored_message(m, seq=n, time="2026-03-02") for n, m in enumerate(messages, 1)]
 
 
 class TestNew:
@@ -62,15 +62,15 @@ class TestCalls:
     def test_by_tool(self) -> None:
         other = {"name": "count", "args": {}, "id": "c2"}
         message = AIMessage("", tool_calls=[CALL, other])
-        assert calls_of(message, "look") == [("c1", {"at": "it"})]
-        assert [c["id"] for c in other_calls(message, "look")] == ["c2"]
-        assert other_calls(message, "look", "count") == []
-        assert calls_of(HELLO, "look") == []
+        assert find_edit_calls(message, "look") == [("c1", {"at": "it"})]
+        assert [c["id"] for c in find_other_calls(message, "look")] == ["c2"]
+        assert find_other_calls(message, "look", "count") == []
+        assert find_edit_calls(HELLO, "look") == []
 
     def test_ones_that_cannot_be_read_count(self) -> None:
         broken = {"name": "look", "args": "{", "id": "c3", "error": None}
         message = AIMessage("", invalid_tool_calls=[{**broken, "type": "invalid_tool_call"}])
-        assert calls_of(message, "look") == [("c3", "{")]
+        assert find_edit_calls(message, "look") == [("c3", "{")]
 
     @pytest.mark.parametrize(
         ("args", "wanted"),

@@ -6,62 +6,68 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicloom.domain.curation import (
+    ConversationPosition,
     Curation,
     CurationPolicy,
-    Interest,
-    Place,
-    Result,
-    kept,
-    serving,
+    CurationResult,
+    TurnInterest,
+    find_prefetched,
+    retain_recent,
 )
-from topicloom.state.layers import Entry
+from topicloom.state.layers import CuratedEntry
 
-KEY = Entry(id="lore_1", kind="lore", text="A key of jade.")
-DOOR = Entry(id="lore_2", kind="lore", text="A door of oak.")
+KEY = CuratedEntry(id="lore_1", kind="lore", text="A key of jade.")
+DOOR = CuratedEntry(id="lore_2", kind="lore", text="A door of oak.")
 REFS = [f"{n:016x}" for n in range(20)]
-TEMPLE = Interest("q_1", frozenset({"temple", "key"}))
+TEMPLE = TurnInterest("q_1", frozenset({"temple", "key"}))
 POLICY = CurationPolicy(age=3, kept=2)
 
 interests = st.builds(
-    Interest,
+    TurnInterest,
     focus=st.sampled_from([None, "a", "b"]),
     terms=st.frozensets(st.sampled_from("stuvwxyz"), max_size=4),
 )
 
 
-def result(turn: int, *entries: Entry, count: int = 1, interest: Interest = TEMPLE) -> Result:
-    return Result(Place(count, REFS[count - 1]), interest, Curation(turn=turn, entries=entries))
+def result(
+    turn: int, *entries: CuratedEntry, count: int = 1, interest: TurnInterest = TEMPLE
+) -> CurationResult:
+    return CurationResult(
+        ConversationPosition(count, REFS[count - 1]), interest, Curation(turn=turn, entries=entries)
+    )
 
 
 def served(
-    *results: Result,
+    *results: CurationResult,
     turn: int = 5,
-    interest: Interest = TEMPLE,
+    interest: TurnInterest = TEMPLE,
     refs: list[str] = REFS,
-    seen: tuple[Entry, ...] = (),
+    seen: tuple[CuratedEntry, ...] = (),
 ) -> Curation | None:
-    return serving(results, turn=turn, interest=interest, refs=refs, seen=seen, policy=POLICY)
+    return find_prefetched(
+        results, turn=turn, interest=interest, refs=refs, seen=seen, policy=POLICY
+    )
 
 
 class TestInterest:
     @given(interests, interests)
-    def test_both_ways(self, one: Interest, other: Interest) -> None:
+    def test_both_ways(self, one: TurnInterest, other: TurnInterest) -> None:
         assert one.fits(other) == other.fits(one)
 
     @given(interests)
-    def test_with_itself(self, one: Interest) -> None:
+    def test_with_itself(self, one: TurnInterest) -> None:
         assert one.fits(one) == bool(one.focus or one.terms)
 
     def test_by_focus_or_by_half_of_the_words(self) -> None:
-        assert TEMPLE.fits(Interest("q_1", frozenset()))
-        assert TEMPLE.fits(Interest(None, frozenset({"key", "smith"})))
-        assert not TEMPLE.fits(Interest("q_2", frozenset({"smith", "iron", "coal"})))
-        assert not TEMPLE.fits(Interest(None, frozenset()))
+        assert TEMPLE.fits(TurnInterest("q_1", frozenset()))
+        assert TEMPLE.fits(TurnInterest(None, frozenset({"key", "smith"})))
+        assert not TEMPLE.fits(TurnInterest("q_2", frozenset({"smith", "iron", "coal"})))
+        assert not TEMPLE.fits(TurnInterest(None, frozenset()))
 
 
 class TestServing:
     def test_the_newest_that_fits(self) -> None:
-        other = Interest("q_9", frozenset({"ship"}))
+        other = TurnInterest("q_9", frozenset({"ship"}))
         found = served(result(2, KEY), result(3, DOOR), result(4, KEY, interest=other))
         assert found is not None
         assert (found.turn, found.entries, found.prefetched) == (3, (DOOR,), True)
@@ -88,7 +94,7 @@ class TestServing:
 
 @given(st.lists(st.integers(1, 12)), st.integers(1, 12))
 def test_bounded_in_number_and_age(turns: list[int], now: int) -> None:
-    stay = kept(turns, lambda turn: turn, now, POLICY)
+    stay = retain_recent(turns, lambda turn: turn, now, POLICY)
     assert len(stay) <= POLICY.kept
     assert all(now - turn <= POLICY.age for turn in stay)
     young = sorted(t for t in turns if now - t <= POLICY.age)

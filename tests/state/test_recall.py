@@ -9,23 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicloom.state.recall import (
-    Costs,
     Note,
+    PromptCosts,
     Quote,
     Reading,
     TopicNote,
-    compose,
     compose_note,
-    number_of,
+    parse_message_number,
+    select_quotes,
 )
 from topicloom.state.session import Search
 
 HEADING = 10
 HUGE, PART = 1_000_000, 3
-COSTS = Costs(
-    quote=lambda i: HUGE if number_of(i) >= 900 else 5 + number_of(i) % 7,
+COSTS = PromptCosts(
+    quote=lambda i: HUGE if parse_message_number(i) >= 900 else 5 + parse_message_number(i) % 7,
     part=PART,
-    day=lambda i: f"2026-03-{1 + number_of(i) // 8:02}",
+    day=lambda i: f"2026-03-{1 + parse_message_number(i) // 8:02}",
     text=len,
     heading=lambda topic: HEADING,
 )
@@ -44,7 +44,7 @@ def reading(topic: str, score: float, *quotes: tuple[str, float], summary: str =
 def composed(
     *readings: Reading, budget: int = FREE, seen: tuple[str, ...] = ()
 ) -> tuple[TopicNote, ...]:
-    return compose(readings, {"t1": "Tea", "t2": "Rain"}, COSTS, budget, seen)
+    return select_quotes(readings, {"t1": "Tea", "t2": "Rain"}, COSTS, budget, seen)
 
 
 def cost_of(notes: tuple[TopicNote, ...]) -> int:
@@ -143,7 +143,7 @@ readings = st.lists(
 def test_never_over_budget_and_nothing_twice(
     found: list[Reading], budget: int, seen: set[str]
 ) -> None:
-    notes = compose(found, {}, COSTS, budget, seen)
+    notes = select_quotes(found, {}, COSTS, budget, seen)
     assert cost_of(notes) <= max(budget, 0)
     quoted = [i for n in notes for i in n.quotes]
     assert len(quoted) == len(set(quoted))
@@ -154,7 +154,7 @@ def test_never_over_budget_and_nothing_twice(
     by_topic = {r.topic: r for r in found}
     for note in notes:
         assert set(note.quotes) <= {q.id for q in by_topic[note.topic].quotes}
-        assert list(note.quotes) == sorted(note.quotes, key=number_of)
+        assert list(note.quotes) == sorted(note.quotes, key=parse_message_number)
         assert note.summary in ("", by_topic[note.topic].summary)
 
 
@@ -162,25 +162,27 @@ def test_never_over_budget_and_nothing_twice(
 def test_the_order_of_readings_does_not_matter(found: list[Reading], budget: int) -> None:
     distinct = {q.weight for r in found for q in r.quotes}
     if len(distinct) == sum(len(r.quotes) for r in found):
-        assert compose(found, {}, COSTS, budget, ()) == compose(found[::-1], {}, COSTS, budget, ())
+        assert select_quotes(found, {}, COSTS, budget, ()) == select_quotes(
+            found[::-1], {}, COSTS, budget, ()
+        )
 
 
 @given(readings)
 def test_with_room_for_all_all_is_quoted(found: list[Reading]) -> None:
-    notes = compose(found, {}, COSTS, FREE, ())
+    notes = select_quotes(found, {}, COSTS, FREE, ())
     quoted = {i for n in notes for i in n.quotes}
     assert quoted - {"m900"} == {q.id for r in found for q in r.quotes} - {"m900"}
 
 
 @pytest.mark.parametrize(("text", "number"), [("m1", 1), ("m42", 42), ("m007", 7)])
 def test_numbers_of_ids(text: str, number: int) -> None:
-    assert number_of(text) == number
+    assert parse_message_number(text) == number
 
 
 @pytest.mark.parametrize("text", ["", "m", "42", "M42", "m-1", "m4.2", "m²", "m٤", "m 1", "t1"])
 def test_what_is_no_id(text: str) -> None:
     with pytest.raises(ValueError, match="not a message id"):
-        number_of(text)
+        parse_message_number(text)
 
 
 def test_an_empty_note_says_nothing() -> None:

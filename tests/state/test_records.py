@@ -22,7 +22,13 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.tool import ToolCall
 
-from topicloom.state.stored_message import Record, message_type, record_of, text_of, transcript_text
+from topicloom.state.stored_message import (
+    StoredMessage,
+    get_message_type,
+    get_text,
+    to_stored_message,
+    transcript_text,
+)
 
 TIME = "2026-03-02T09:00:00+08:00"
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
@@ -82,10 +88,10 @@ MESSAGES: list[BaseMessage] = [
 ]
 
 
-def stored(record: Record) -> Record:
+def stored(record: StoredMessage) -> StoredMessage:
     """The record as it comes back from a line of JSON."""
     line = json.dumps(record.model_dump(mode="json", exclude_defaults=True))
-    return Record.model_validate(json.loads(line))
+    return StoredMessage.model_validate(json.loads(line))
 
 
 def said(message: AnyMessage | BaseMessage) -> dict[str, Any]:
@@ -97,7 +103,7 @@ def said(message: AnyMessage | BaseMessage) -> dict[str, Any]:
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda m: f"{m.type}-{str(m.content)[:20]!r}")
 def test_every_kind_of_message_comes_back(message: BaseMessage) -> None:
-    record = record_of(message, seq=7, time=TIME)
+    record = to_stored_message(message, seq=7, time=TIME)
     assert stored(record) == record
     back = stored(record).message
     assert type(back) is type(message)
@@ -108,7 +114,7 @@ def test_every_kind_of_message_comes_back(message: BaseMessage) -> None:
 @given(text=st.text(st.characters(exclude_categories=())), name=st.none() | st.text(min_size=1))
 def test_any_text_comes_back(text: str, name: str | None) -> None:
     for message in (HumanMessage(text, name=name), AIMessage(text, name=name, id="x")):
-        record = record_of(message, seq=1, time=TIME)
+        record = to_stored_message(message, seq=1, time=TIME)
         assert record.text == text
         assert said(stored(record).message) == said(message)
 
@@ -125,19 +131,19 @@ json_values = st.recursive(
 @given(args=st.dictionaries(st.text(max_size=5), json_values, max_size=3), text=st.text(max_size=9))
 def test_any_tool_call_comes_back(args: dict[str, Any], text: str) -> None:
     message = AIMessage(text, tool_calls=[ToolCall(name="f", args=args, id="1", type="tool_call")])
-    assert said(stored(record_of(message, seq=1, time=TIME)).message) == said(message)
+    assert said(stored(to_stored_message(message, seq=1, time=TIME)).message) == said(message)
 
 
 @given(blocks=st.lists(st.dictionaries(st.text(max_size=5), json_values, max_size=3), max_size=3))
 def test_any_content_block_comes_back(blocks: list[dict[str, Any]]) -> None:
     message = HumanMessage(list(blocks))
-    assert said(stored(record_of(message, seq=1, time=TIME)).message) == said(message)
+    assert said(stored(to_stored_message(message, seq=1, time=TIME)).message) == said(message)
 
 
 @pytest.mark.parametrize("artifact", [b"\xff\xfe\x00", object(), {1, 2}, {"png": b"\x89PNG"}])
 def test_an_artifact_that_is_not_json_does_not_stop_the_message(artifact: object) -> None:
     message = ToolMessage("a chart", tool_call_id="c1", artifact=artifact)
-    back = stored(record_of(message, seq=1, time=TIME)).message
+    back = stored(to_stored_message(message, seq=1, time=TIME)).message
     assert back.content == "a chart"
     assert isinstance(back, ToolMessage)
     assert back.tool_call_id == "c1"
@@ -149,26 +155,29 @@ def test_what_a_reply_cost_is_not_part_of_what_was_said() -> None:
         response_metadata={"model_name": "m"},
         usage_metadata={"input_tokens": 3, "output_tokens": 1, "total_tokens": 4},
     )
-    record = record_of(message, seq=1, time=TIME)
+    record = to_stored_message(message, seq=1, time=TIME)
     assert record.whole is None
     assert said(record.message) == said(message)
 
 
 def test_plain_messages_are_kept_plainly() -> None:
-    record = record_of(HumanMessage("Hello", name="Ann", id="a"), seq=42, time=TIME, opens=True)
-    assert record == Record(
+    record = to_stored_message(
+        HumanMessage("Hello", name="Ann", id="a"), seq=42, time=TIME, opens=True
+    )
+    assert record == StoredMessage(
         seq=42, role="user", text="Hello", time=TIME, speaker="Ann", source="a", opens=True
     )
     assert (record.id, record.day, record.label) == ("m42", "2026-03-02", "Ann")
-    assert record_of(AIMessage("Hi"), seq=1, time=TIME).label == "assistant"
+    assert to_stored_message(AIMessage("Hi"), seq=1, time=TIME).label == "assistant"
 
 
 def test_a_message_may_bring_its_own_time() -> None:
     own = HumanMessage("Then", additional_kwargs={"time": "2023-05-01T10:00:00+00:00"})
-    assert record_of(own, seq=1, time=TIME).day == "2023-05-01"
+    assert to_stored_message(own, seq=1, time=TIME).day == "2023-05-01"
     for none in ({"time": ""}, {"time": None}, {"time": 12}, {}):
         assert (
-            record_of(HumanMessage("Then", additional_kwargs=none), seq=1, time=TIME).time == TIME
+            to_stored_message(HumanMessage("Then", additional_kwargs=none), seq=1, time=TIME).time
+            == TIME
         )
 
 
@@ -184,10 +193,10 @@ def test_roles() -> None:
         ChatMessage(content="x", role="critic"),
         ChatMessage(content="x", role="assistant"),
     ]
-    roles = [record_of(m, seq=1, time=TIME).role for m in kinds]
+    roles = [to_stored_message(m, seq=1, time=TIME).role for m in kinds]
     assert roles[:4] == ["user", "assistant", "tool", "system"]
     assert roles[4:] == ["user", "assistant", "tool", "user", "assistant"]
-    assert [message_type(m) for m in kinds[4:6]] == ["human", "ai"]
+    assert [get_message_type(m) for m in kinds[4:6]] == ["human", "ai"]
 
 
 def test_text_of_blocks() -> None:
@@ -197,13 +206,13 @@ def test_text_of_blocks() -> None:
         IMAGE,
         {"text": ""},
     ]
-    assert text_of(HumanMessage(blocks)) == "one\ntwo"
-    assert text_of(HumanMessage([IMAGE])) == ""
+    assert get_text(HumanMessage(blocks)) == "one\ntwo"
+    assert get_text(HumanMessage([IMAGE])) == ""
 
 
 def test_a_transcript_names_ids_and_speakers() -> None:
     records = [
-        record_of(HumanMessage("Hello", name="Ann"), seq=1, time=TIME),
-        record_of(AIMessage("Hi"), seq=2, time=TIME),
+        to_stored_message(HumanMessage("Hello", name="Ann"), seq=1, time=TIME),
+        to_stored_message(AIMessage("Hi"), seq=2, time=TIME),
     ]
     assert transcript_text(records) == "[m1] Ann: Hello\n[m2] assistant: Hi"

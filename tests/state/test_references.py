@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 from topicloom.state.references import (
     SHOWN,
     Reference,
-    dealt,
-    references_of,
-    shown,
-    window_of,
+    build_reader_window,
+    collect_references,
+    distribute_references,
+    select_newest,
 )
-from topicloom.state.rounds import LogicalBlock, blocks_of
+from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.splitting import Portion
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 
-def record(seq: int, text: str = "x") -> Record:
-    return Record(seq=seq, role="user" if seq % 2 else "assistant", text=text, time="")
+def record(seq: int, text: str = "x") -> StoredMessage:
+    return StoredMessage(seq=seq, role="user" if seq % 2 else "assistant", text=text, time="")
 
 
-def some_blocks(count: int) -> list[LogicalBlock]:
-    return blocks_of(record(n) for n in range(1, 2 * count + 1))
+def some_blocks(count: int) -> list[Round]:
+    return group_rounds(record(n) for n in range(1, 2 * count + 1))
 
 
 def reference(first: int, home: str = "t1") -> Reference:
@@ -35,7 +35,7 @@ def reference(first: int, home: str = "t1") -> Reference:
 def test_others_refer_to_small_blocks_of_a_portion() -> None:
     a, b, c = some_blocks(3)
     portion = Portion("t1", "", "", (a, b, c), {1: ("t2", "t1"), 3: ("t3", "t2"), 5: ("t3",)})
-    assert references_of(portion, "t1", [a, b]) == {
+    assert collect_references(portion, "t1", [a, b]) == {
         "t2": [reference(1), reference(3)],
         "t3": [reference(3)],
     }
@@ -44,7 +44,7 @@ def test_others_refer_to_small_blocks_of_a_portion() -> None:
 @given(st.integers(0, 60))
 def test_a_reader_is_shown_the_newest(count: int) -> None:
     held = [reference(2 * n + 1) for n in range(count)]
-    seen = shown(held)
+    seen = select_newest(held)
     assert len(seen) <= SHOWN
     assert len(seen) >= min(count, SHOWN // 2 + 1)
     assert seen == held[count - len(seen) :]
@@ -52,7 +52,7 @@ def test_a_reader_is_shown_the_newest(count: int) -> None:
 
 def test_what_is_shown_loses_its_beginning_seldom() -> None:
     held = [reference(2 * n + 1) for n in range(40)]
-    seen = [shown(held[:n]) for n in range(41)]
+    seen = [select_newest(held[:n]) for n in range(41)]
     broken = sum(b[: len(a)] != a for a, b in pairwise(seen))
     assert broken == (40 - SHOWN) // (SHOWN // 2)
 
@@ -60,26 +60,30 @@ def test_what_is_shown_loses_its_beginning_seldom() -> None:
 def test_parts_get_the_references_that_came_after_what_they_have() -> None:
     a, b, c, d = some_blocks(4)
     parts = {"t5": [a, c], "t6": [b, d]}
-    found = dealt([reference(4), reference(6), reference(100)], parts)
+    found = distribute_references([reference(4), reference(6), reference(100)], parts)
     assert found == {"t6": [reference(4), reference(100)], "t5": [reference(6)]}
-    assert dealt([], parts) == {}
+    assert distribute_references([], parts) == {}
 
 
 @given(st.lists(st.lists(st.sampled_from("ho"), min_size=1, max_size=6), min_size=1, max_size=8))
 def test_a_window_with_borrowed_messages_grows_at_its_end(splits: list[list[str]]) -> None:
-    own: list[Record] = []
-    borrowed: list[Record] = []
-    before: list[Record] = []
+    own: list[StoredMessage] = []
+    borrowed: list[StoredMessage] = []
+    before: list[StoredMessage] = []
     number = 0
     for kinds in splits:
         for kind in kinds:
             number += 1
             (own if kind == "h" else borrowed).append(record(number))
-        window = window_of(own, borrowed)
+        window = build_reader_window(own, borrowed)
         assert window[: len(before)] == before
         assert len(window) == number
         before = window
 
 
 def test_a_message_that_came_home_is_shown_once() -> None:
-    assert [r.seq for r in window_of([record(1), record(2)], [record(2), record(4)])] == [1, 2, 4]
+    assert [r.seq for r in build_reader_window([record(1), record(2)], [record(2), record(4)])] == [
+        1,
+        2,
+        4,
+    ]

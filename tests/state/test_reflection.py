@@ -11,31 +11,33 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from pydantic import ValidationError
 
 from topicloom.reflection.due import (
-    Mark,
-    Progress,
+    DueState,
+    ReflectionMark,
     ReflectionPolicy,
-    Standing,
-    begin,
-    done,
-    due,
-    failed,
+    ReflectionProgress,
+    find_due_reason,
+    mark_done,
+    mark_failed,
+    mark_processing,
 )
-from topicloom.state.stored_message import seconds_of
+from topicloom.state.stored_message import parse_iso_seconds
 
 POLICY = ReflectionPolicy()
 times = st.floats(-1e12, 1e12)
 standings = st.builds(
-    Standing,
+    DueState,
     session=st.just("s"),
     pending=st.integers(-5, 50),
     last_at=st.none() | times,
-    progress=st.builds(Progress, failures=st.integers(0, 2_000), failed_at=st.none() | times),
+    progress=st.builds(
+        ReflectionProgress, failures=st.integers(0, 2_000), failed_at=st.none() | times
+    ),
     processing=st.none() | times,
 )
 
 
-def standing(pending: int = 0, last_at: float | None = 0.0) -> Standing:
-    return Standing("s", pending, last_at)
+def standing(pending: int = 0, last_at: float | None = 0.0) -> DueState:
+    return DueState("s", pending, last_at)
 
 
 def test_the_defaults_are_those_of_the_spec() -> None:
@@ -54,84 +56,90 @@ def test_the_defaults_are_those_of_the_spec() -> None:
     ],
 )
 def test_thresholds(pending: int, silent: float, reason: str | None) -> None:
-    assert due(standing(pending), silent, POLICY) == reason
+    assert find_due_reason(standing(pending), silent, POLICY) == reason
 
 
 def test_what_nobody_can_date_counts_as_silent() -> None:
-    assert due(standing(1, None), 0, POLICY) == "silence"
+    assert find_due_reason(standing(1, None), 0, POLICY) == "silence"
 
 
 @given(standings, times)
-def test_never_doubled_while_processing(before: Standing, now: float) -> None:
-    assert due(begin(before, now), now, POLICY) is None
+def test_never_doubled_while_processing(before: DueState, now: float) -> None:
+    assert find_due_reason(mark_processing(before, now), now, POLICY) is None
 
 
 @given(standings, times)
-def test_nothing_pending_is_never_due(before: Standing, now: float) -> None:
-    assert due(replace(before, pending=min(0, before.pending)), now, POLICY) is None
+def test_nothing_pending_is_never_due(before: DueState, now: float) -> None:
+    assert find_due_reason(replace(before, pending=min(0, before.pending)), now, POLICY) is None
 
 
 @given(standings, times, st.integers(6, 1_000))
 def test_enough_rounds_are_due_whatever_the_clock_says(
-    before: Standing, now: float, pending: int
+    before: DueState, now: float, pending: int
 ) -> None:
-    free = replace(before, pending=pending, processing=None, progress=Progress())
-    assert due(free, now, POLICY) == "count"
+    free = replace(before, pending=pending, processing=None, progress=ReflectionProgress())
+    assert find_due_reason(free, now, POLICY) == "count"
 
 
 @given(standings, times)
 def test_silence_needs_something_pending_and_no_more_than_the_count(
-    before: Standing, now: float
+    before: DueState, now: float
 ) -> None:
-    if due(before, now, POLICY) == "silence":
+    if find_due_reason(before, now, POLICY) == "silence":
         assert 0 < before.pending < POLICY.turns
 
 
 @given(standings.filter(lambda s: s.pending > 0), times)
 def test_wherever_the_clock_is_set_a_pending_session_becomes_due(
-    before: Standing, now: float
+    before: DueState, now: float
 ) -> None:
     """No time in the future, of a message, a mark or a failure, blocks for ever."""
     longest = max(POLICY.lease_seconds, 64 * POLICY.tick_seconds)
     waits = [now + part * longest for part in (0, 1, 2, 3, 4, 5, 6, 7)]
-    assert any(due(before, later, POLICY) for later in waits)
+    assert any(find_due_reason(before, later, POLICY) for later in waits)
 
 
 def test_a_mark_of_a_crash_gets_stale() -> None:
-    crashed = begin(standing(6), 1_000)
-    assert due(crashed, 1_000 + POLICY.lease_seconds - 1, POLICY) is None
-    assert due(crashed, 1_000 + POLICY.lease_seconds, POLICY) == "count"
+    crashed = mark_processing(standing(6), 1_000)
+    assert find_due_reason(crashed, 1_000 + POLICY.lease_seconds - 1, POLICY) is None
+    assert find_due_reason(crashed, 1_000 + POLICY.lease_seconds, POLICY) == "count"
 
 
 def test_failures_wait_longer_and_longer() -> None:
     tick = POLICY.tick_seconds
     state, waited = standing(6), []
     for _ in range(9):
-        state = failed(begin(state, 0), 1)
-        waited.append(next(n for n in range(100) if due(state, n * tick, POLICY)))
+        state = mark_failed(mark_processing(state, 0), 1)
+        waited.append(next(n for n in range(100) if find_due_reason(state, n * tick, POLICY)))
     assert waited == [1, 2, 4, 8, 16, 32, 64, 64, 64]
 
 
 def test_after_a_reflection_nothing_is_pending_and_failures_are_forgiven() -> None:
-    state = done(begin(failed(standing(6), 0), 10), Mark(upto=12, ref="r12"))
-    assert state == Standing("s", 0, 0.0, Progress(marks=(Mark(upto=12, ref="r12"),)))
+    state = mark_done(
+        mark_processing(mark_failed(standing(6), 0), 10), ReflectionMark(upto=12, ref="r12")
+    )
+    assert state == DueState(
+        "s", 0, 0.0, ReflectionProgress(marks=(ReflectionMark(upto=12, ref="r12"),))
+    )
 
 
 def test_marks_are_kept_for_some_branches() -> None:
     state = standing()
     for number in range(1, 30):
-        state = done(state, Mark(upto=number, ref=f"r{number}"))
-    state = done(state, Mark(upto=29, ref="r29"))
+        state = mark_done(state, ReflectionMark(upto=number, ref=f"r{number}"))
+    state = mark_done(state, ReflectionMark(upto=29, ref="r29"))
     assert [m.upto for m in state.progress.marks] == list(range(14, 30))
-    assert done(state, None).progress == state.progress
+    assert mark_done(state, None).progress == state.progress
 
 
 def test_a_fork_goes_on_from_its_own_marks() -> None:
-    progress = Progress(marks=(Mark(upto=2, ref="a2"), Mark(upto=4, ref="a4")))
+    progress = ReflectionProgress(
+        marks=(ReflectionMark(upto=2, ref="a2"), ReflectionMark(upto=4, ref="a4"))
+    )
     assert progress.upto(["a1", "a2", "a3", "a4", "a5"]) == 4
     assert progress.upto(["a1", "a2", "b3", "b4", "b5"]) == 2
     assert progress.upto(["a1"]) == 0
-    assert Progress().upto(["a1"]) == 0
+    assert ReflectionProgress().upto(["a1"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -146,7 +154,7 @@ def test_a_fork_goes_on_from_its_own_marks() -> None:
     ],
 )
 def test_times(time: str, seconds: float | None) -> None:
-    assert seconds_of(time) == seconds
+    assert parse_iso_seconds(time) == seconds
 
 
 @pytest.mark.parametrize(
@@ -163,7 +171,7 @@ class OneSession(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 1e9
-        self.state = Standing("s", 0, None)
+        self.state = DueState("s", 0, None)
         self.said = self.reflected = self.taken = self.number = 0
         self.working = False
 
@@ -183,26 +191,31 @@ class OneSession(RuleBasedStateMachine):
 
     @rule()
     def tick(self) -> None:
-        reason = due(self.state, self.now, POLICY)
+        reason = find_due_reason(self.state, self.now, POLICY)
         if reason is None:
             return
         stale = self.state.processing is not None
         assert not self.working or stale
-        self.state, self.working, self.taken = begin(self.state, self.now), True, self.said
+        self.state, self.working, self.taken = (
+            mark_processing(self.state, self.now),
+            True,
+            self.said,
+        )
 
     @precondition(lambda self: self.working)
     @rule()
     def end(self) -> None:
         later = self.said - self.taken
         self.state = replace(
-            done(self.state, Mark(upto=self.number, ref=str(self.number))), pending=later
+            mark_done(self.state, ReflectionMark(upto=self.number, ref=str(self.number))),
+            pending=later,
         )
         self.reflected, self.working = self.taken, False
 
     @precondition(lambda self: self.working)
     @rule()
     def fail(self) -> None:
-        self.state, self.working = failed(self.state, self.now), False
+        self.state, self.working = mark_failed(self.state, self.now), False
 
     @precondition(lambda self: self.working)
     @rule()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.state.script import CJK_RANGES, cjk_share
+from topicloom.state.script import CJK_RANGES, measure_cjk_share
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from topicloom.state.script import CJK_RANGES, cjk_share
     ],
 )
 def test_share_of_letters(text: str, share: float) -> None:
-    assert cjk_share(text) == pytest.approx(share)
+    assert measure_cjk_share(text) == pytest.approx(share)
 
 
 def test_ranges_are_sorted_and_disjoint() -> None:
@@ -39,9 +39,9 @@ def test_ranges_are_sorted_and_disjoint() -> None:
 
 @given(st.text())
 def test_share_is_a_share(text: str) -> None:
-    assert 0.0 <= cjk_share(text) <= 1.0
+    assert 0.0 <= measure_cjk_share(text) <= 1.0
 
 
 @given(st.text(), st.text())
 def test_order_does_not_matter(left: str, right: str) -> None:
-    assert cjk_share(left + right) == cjk_share(right + left)
+    assert measure_cjk_share(left + right) == measure_cjk_share(right + left)

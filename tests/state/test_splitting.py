@@ -6,28 +6,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.state.rounds import LogicalBlock, blocks_of
+from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.splitting import (
     Assignment,
     Portion,
     SplitPlan,
     SplitPolicy,
     decide_split,
-    gather,
-    joined,
+    group_assignments,
     keep_newest,
+    merge_assignments,
     plan_split,
 )
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 POLICY = SplitPolicy(target=0.6, keep_messages=20, keep_share=0.8)
 TOPICS = {"t1": None, "t2": None}
 
 
-def make_blocks(count: int, replies: int = 1, start: int = 1) -> list[LogicalBlock]:
+def make_blocks(count: int, replies: int = 1, start: int = 1) -> list[Round]:
     size = replies + 1
-    return blocks_of(
-        Record(seq=start + n, role="user" if n % size == 0 else "assistant", text=f"x{n}", time="")
+    return group_rounds(
+        StoredMessage(
+            seq=start + n, role="user" if n % size == 0 else "assistant", text=f"x{n}", time=""
+        )
         for n in range(count * size)
     )
 
@@ -107,7 +109,7 @@ class TestDecide:
         )
 
     def test_nothing_moves_up_to_the_trigger(self) -> None:
-        def never() -> list[LogicalBlock]:
+        def never() -> list[Round]:
             raise AssertionError("the blocks are not needed")
 
         assert (
@@ -162,7 +164,7 @@ class TestKeep:
 class TestGather:
     def test_the_three_outcomes(self) -> None:
         blocks = make_blocks(3)
-        portions, left = gather(
+        portions, left = group_assignments(
             blocks,
             [*to("t1", "m1", "m2"), *to("Tea", "m3", "m4"), *to("t2", "m5", "m6")],
             TOPICS,
@@ -173,25 +175,25 @@ class TestGather:
 
     def test_what_is_not_covered_is_said(self) -> None:
         blocks = make_blocks(3)
-        portions, left = gather(blocks, to("t1", "m3"), TOPICS)
+        portions, left = group_assignments(blocks, to("t1", "m3"), TOPICS)
         assert [p.blocks for p in portions] == [(blocks[1],)]
         assert left == [blocks[0], blocks[2]]
 
     def test_no_answer_covers_nothing(self) -> None:
         blocks = make_blocks(2)
-        assert gather(blocks, [], TOPICS) == ([], blocks)
-        assert gather([], to("t1", "m1"), TOPICS) == ([], [])
+        assert group_assignments(blocks, [], TOPICS) == ([], blocks)
+        assert group_assignments([], to("t1", "m1"), TOPICS) == ([], [])
 
     def test_a_block_follows_most_of_its_messages(self) -> None:
         blocks = make_blocks(1, replies=2)
-        portions, _ = gather(blocks, [*to("t1", "m1"), *to("t2", "m2", "m3")], TOPICS)
+        portions, _ = group_assignments(blocks, [*to("t1", "m1"), *to("t2", "m2", "m3")], TOPICS)
         assert [p.topic for p in portions] == ["t2"]
 
     def test_on_a_tie_it_follows_its_first(self) -> None:
         for order in (["m1", "m2"], ["m2", "m1"]):
             said = {"m1": to("t2", "m1"), "m2": to("t1", "m2")}
             answer = [a for m in order for a in said[m]]
-            portions, _ = gather(make_blocks(1), answer, TOPICS)
+            portions, _ = group_assignments(make_blocks(1), answer, TOPICS)
             assert [p.topic for p in portions] == ["t2"]
 
     @pytest.mark.parametrize(
@@ -208,17 +210,17 @@ class TestGather:
     )
     def test_unknown_ids_do_not_count(self, bad: Assignment) -> None:
         (block,) = blocks = make_blocks(1)
-        assert gather(blocks, [bad], TOPICS) == ([], [block])
+        assert group_assignments(blocks, [bad], TOPICS) == ([], [block])
 
     def test_an_unknown_topic_does_not_undo_a_good_assignment(self) -> None:
         good, bad = Assignment(message="m1", topic="t1"), Assignment(message="m1", topic="t99")
         for answer in ([good, bad], [bad, good]):
-            portions, left = gather(make_blocks(1), answer, TOPICS)
+            portions, left = group_assignments(make_blocks(1), answer, TOPICS)
             assert [p.topic for p in portions] == ["t1"]
             assert left == []
 
     def test_of_two_assignments_of_a_message_the_last_counts(self) -> None:
-        portions, _ = gather(make_blocks(1), [*to("t1", "m1"), *to("t2", "m1")], TOPICS)
+        portions, _ = group_assignments(make_blocks(1), [*to("t1", "m1"), *to("t2", "m1")], TOPICS)
         assert [p.topic for p in portions] == ["t2"]
 
     def test_equal_names_are_one_topic_with_the_first_brief(self) -> None:
@@ -228,7 +230,7 @@ class TestGather:
             Assignment(message="m3", name="Tea", brief="All about tea."),
             Assignment(message="m4", name="Tea", brief="Other words."),
         ]
-        (portion,), _ = gather(blocks, answer, TOPICS)
+        (portion,), _ = group_assignments(blocks, answer, TOPICS)
         assert portion.blocks == tuple(blocks)
         assert portion.brief == "All about tea."
 
@@ -237,7 +239,7 @@ class TestGather:
             Assignment(message="m1", topic="t1", name="Tea"),
             Assignment(message="m3", topic="t1", name="Green tea"),
         ]
-        (portion,), _ = gather(make_blocks(2), answer, TOPICS)
+        (portion,), _ = group_assignments(make_blocks(2), answer, TOPICS)
         assert (portion.topic, portion.name) == ("t1", "")
 
 
@@ -248,7 +250,7 @@ class TestReferences:
             Assignment(message="m2", topic="t1", also=("t2", "t9", "t1")),
             Assignment(message="m3", name="Tea", also=("t1",)),
         ]
-        portions, _ = gather(make_blocks(2), answer, TOPICS)
+        portions, _ = group_assignments(make_blocks(2), answer, TOPICS)
         assert [dict(p.also) for p in portions] == [{1: ("t2",)}, {3: ("t1",)}]
 
     def test_only_what_the_block_follows_counts(self) -> None:
@@ -256,13 +258,13 @@ class TestReferences:
             *to("t1", "m1", "m2"),
             Assignment(message="m3", topic="t2", also=("t1",)),
         ]
-        (portion,), _ = gather(make_blocks(1, replies=2), answer, TOPICS)
+        (portion,), _ = group_assignments(make_blocks(1, replies=2), answer, TOPICS)
         assert (portion.topic, portion.also) == ("t1", {})
 
     def test_joined_portions_keep_them(self) -> None:
         a, b = make_blocks(2)
         first = Portion("t1", "", "", (b,), {3: ("t2",)})
-        assert joined([first, Portion("t1", "", "", (a,), {1: ("t3",)})]) == [
+        assert merge_assignments([first, Portion("t1", "", "", (a,), {1: ("t3",)})]) == [
             Portion("t1", "", "", (a, b), {1: ("t3",), 3: ("t2",)})
         ]
 
@@ -274,7 +276,10 @@ def test_joined_portions_are_in_conversation_order() -> None:
         Portion("t1", "", "", (b,)),
         Portion(None, "Tea", "Later.", (c,)),
     ]
-    assert joined(portions) == [Portion(None, "Tea", "", (a, c, d)), Portion("t1", "", "", (b,))]
+    assert merge_assignments(portions) == [
+        Portion(None, "Tea", "", (a, c, d)),
+        Portion("t1", "", "", (b,)),
+    ]
 
 
 assignments = st.builds(
@@ -289,7 +294,7 @@ assignments = st.builds(
 @given(st.lists(assignments, max_size=12))
 def test_every_block_is_in_one_place(answer: list[Assignment]) -> None:
     blocks = make_blocks(3)
-    portions, left = gather(blocks, answer, TOPICS)
+    portions, left = group_assignments(blocks, answer, TOPICS)
     placed = [b.first for p in portions for b in p.blocks] + [b.first for b in left]
     assert sorted(placed) == [b.first for b in blocks]
     assert len({(p.topic, p.name) for p in portions}) == len(portions)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicloom.state.topics import Roster, Status, Topic, shown_of
+from topicloom.state.topics import Topic, TopicStatus, TopicTable, select_shown
 
-STATUSES: list[Status] = ["open", "archived", "divided", "merged"]
+STATUSES: list[TopicStatus] = ["open", "archived", "divided", "merged"]
 
 
-def row(number: int, name: str = "x", status: Status = "open") -> dict[str, object]:
+def row(number: int, name: str = "x", status: TopicStatus = "open") -> dict[str, object]:
     return Topic(id=f"t{number}", name=name, status=status).model_dump(mode="json")
 
 
 def test_the_last_row_of_a_topic_wins() -> None:
-    roster = Roster.fold([row(1, "old"), row(2), row(1, "new")])
+    roster = TopicTable.fold([row(1, "old"), row(2), row(1, "new")])
     assert [(t.id, t.name) for t in roster] == [("t1", "new"), ("t2", "x")]
     assert len(roster) == 2
     assert "t1" in roster
@@ -24,14 +24,14 @@ def test_the_last_row_of_a_topic_wins() -> None:
 
 
 def test_status_decides_who_may_be_found() -> None:
-    roster = Roster.fold([row(n, status=s) for n, s in enumerate(STATUSES, start=1)])
+    roster = TopicTable.fold([row(n, status=s) for n, s in enumerate(STATUSES, start=1)])
     assert [t.id for t in roster.open()] == ["t1"]
     assert [t.id for t in roster.archived()] == ["t2"]
 
 
 def test_an_older_roster_does_not_change() -> None:
-    base = Roster.fold([row(1, "old")])
-    Roster.fold([row(1, "new"), row(2)], base)
+    base = TopicTable.fold([row(1, "old")])
+    TopicTable.fold([row(1, "new"), row(2)], base)
     assert [(t.id, t.name) for t in base] == [("t1", "old")]
 
 
@@ -49,14 +49,14 @@ def test_a_topic_survives_its_row() -> None:
         parent="t2",
         related=("t1", "t3"),
     )
-    assert Roster.fold([topic.model_dump(mode="json")])["t7"] == topic
+    assert TopicTable.fold([topic.model_dump(mode="json")])["t7"] == topic
     assert topic.chain == "topics/topic-t7"
     assert topic.references == "references/topic-t7"
 
 
 def test_rows_of_before_there_were_archives_are_read() -> None:
     old = {"id": "t1", "name": "Garden", "count": 2, "status": "open", "parent": None}
-    (topic,) = Roster.fold([old])
+    (topic,) = TopicTable.fold([old])
     assert (topic.borrowed, topic.merged_into, topic.summary) == (None, None, "")
     assert (topic.importance, topic.archived) == (None, "")
 
@@ -75,8 +75,8 @@ rows = st.lists(
 def test_folding_in_two_goes_is_folding_at_once(
     first: list[dict[str, object]], second: list[dict[str, object]]
 ) -> None:
-    at_once = Roster.fold([*first, *second])
-    in_two = Roster.fold(second, Roster.fold(first))
+    at_once = TopicTable.fold([*first, *second])
+    in_two = TopicTable.fold(second, TopicTable.fold(first))
     assert list(in_two) == list(at_once)
 
 
@@ -87,10 +87,10 @@ def spoken(number: int, day: int) -> Topic:
 def test_who_cannot_be_shown_all_topics_sees_the_newest_and_the_nearest() -> None:
     topics = [spoken(n, n) for n in range(1, 9)]
     near = {"t1": 0.2, "t2": 0.9, "t3": -0.1, "t8": 0.9}
-    assert [t.id for t in shown_of(topics, near, 4)] == ["t8", "t7", "t2", "t1"]
-    assert [t.id for t in shown_of(topics, near, 4, {"t4"})] == ["t4", "t8", "t2", "t1"]
-    assert [t.id for t in shown_of(topics, near, 1, {"t4", "t5"})] == ["t5", "t4"]
-    assert [t.id for t in shown_of(topics, {}, 1)] == ["t8"]
+    assert [t.id for t in select_shown(topics, near, 4)] == ["t8", "t7", "t2", "t1"]
+    assert [t.id for t in select_shown(topics, near, 4, {"t4"})] == ["t4", "t8", "t2", "t1"]
+    assert [t.id for t in select_shown(topics, near, 1, {"t4", "t5"})] == ["t5", "t4"]
+    assert [t.id for t in select_shown(topics, {}, 1)] == ["t8"]
 
 
 @given(
@@ -103,7 +103,7 @@ def test_as_many_as_may_be_are_shown(
     days: list[int], priors: dict[str, float], limit: int, always: frozenset[str]
 ) -> None:
     topics = [spoken(n, day) for n, day in enumerate(days, 1)]
-    shown = [t.id for t in shown_of(topics, priors, limit, always)]
+    shown = [t.id for t in select_shown(topics, priors, limit, always)]
     wanted = always & {t.id for t in topics}
     assert len(set(shown)) == len(shown)
     assert wanted <= set(shown)

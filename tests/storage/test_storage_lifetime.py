@@ -22,9 +22,9 @@ from langgraph.store.memory import InMemoryStore
 from topicloom.errors import StorageError
 from topicloom.state.recall import Note, TopicNote
 from topicloom.state.receipt import Receipt
-from topicloom.state.rounds import blocks_of
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Search, Session
-from topicloom.state.stored_message import REMOVED, Record, record_of
+from topicloom.state.stored_message import REMOVED, StoredMessage, to_stored_message
 from topicloom.state.topics import Topic
 from topicloom.storage import FileStorage, Storage, StoreStorage
 from topicloom.storage.sessions import SessionStore
@@ -39,7 +39,7 @@ class Talk:
     store: SessionStore
     session: Session
     topics: list[Topic]
-    said: list[Record]
+    said: list[StoredMessage]
 
 
 def messages() -> list[BaseMessage]:
@@ -63,15 +63,15 @@ def messages() -> list[BaseMessage]:
 def talk(storage: Storage) -> Talk:
     store = SessionStore(storage.open("s"))
     said = [
-        record_of(message, seq=seq, time=f"2026-03-{seq:02}T08:00:00+00:00")
+        to_stored_message(message, seq=seq, time=f"2026-03-{seq:02}T08:00:00+00:00")
         for seq, message in enumerate(messages(), start=1)
     ]
     session = store.append(Session(id="s", topics=2, tail=11), said)
     topics = []
     for number, part in ((1, said[:6]), (2, said[6:10])):
         topic = Topic(id=f"t{number}", name=f"secret {number}", brief=f"of secret {number}")
-        topics.append(store.move(topic, blocks_of(part)))
-        session = store.add_days(session, topics[-1], blocks_of(part))
+        topics.append(store.move(topic, group_rounds(part)))
+        session = store.add_days(session, topics[-1], group_rounds(part))
     session = store.save_topics(session, topics)
     parts = tuple(
         TopicNote(topic=t.id, name=t.name, score=0.5, quotes=(quote,), summary=f"so {t.name}")
@@ -111,7 +111,7 @@ def test_an_archived_topic_reads_as_before(reopen: Reopen) -> None:
         assert card.summary["count"] == 6
         assert card.summary["days"] == [f"2026-03-0{n}" for n in range(1, 7)]
     store = again(reopen)
-    grown = store.move(at.topics[0], blocks_of(at.said[10:]))
+    grown = store.move(at.topics[0], group_rounds(at.said[10:]))
     assert again(reopen).topic_records(grown) == at.said[:6] + at.said[10:]
     store.restore(grown)
     assert store.archived(grown) is None
@@ -148,7 +148,7 @@ def test_purged_messages(reopen: Reopen, archived: bool) -> None:
         [call] = everywhere[3].message.tool_calls  # type: ignore[union-attr]
         assert (call["name"], call["args"], call["id"]) == ("bank", {}, "c1")
         assert everywhere[4].message.tool_call_id == "c1"  # type: ignore[union-attr]
-        assert len(blocks_of(everywhere)) == len(blocks_of(at.said))
+        assert len(group_rounds(everywhere)) == len(group_rounds(at.said))
 
         first, second = store.roster(at.session)
         assert (first.name, first.brief, first.count) == ("topic t1", "", 6)
@@ -187,9 +187,9 @@ def test_other_branches(reopen: Reopen) -> None:
             "tail": 1,
         }
     )
-    other = record_of(HumanMessage("coffee"), seq=7, time="2026-03-07T08:00:00+00:00")
+    other = to_stored_message(HumanMessage("coffee"), seq=7, time="2026-03-07T08:00:00+00:00")
     fork = at.store.append(fork, [other])
-    topic = at.store.move(Topic(id="t1", name="mixed"), blocks_of([*at.said[2:6], other]))
+    topic = at.store.move(Topic(id="t1", name="mixed"), group_rounds([*at.said[2:6], other]))
     fork = at.store.save_topics(fork, [topic])
     at.store.purge(at.store.plan_purge(at.session, [3, 7]))
     found = again(reopen).topic_records(topic)
@@ -264,7 +264,7 @@ def test_a_topic_is_read_from_the_transcript(
 ) -> None:
     """The very words, checked by their refs, in other branches and with purged messages too."""
     at = talk(FileStorage(tmp_path, fsync=False))
-    other = record_of(HumanMessage("coffee"), seq=5, time="2026-03-05T08:00:00+00:00")
+    other = to_stored_message(HumanMessage("coffee"), seq=5, time="2026-03-05T08:00:00+00:00")
     fork = at.session.model_copy(
         update={"transcript": at.store.transcript_refs(at.session)[3], "count": 4}
     )
@@ -272,7 +272,7 @@ def test_a_topic_is_read_from_the_transcript(
     topic = at.topics[0]
     branch = at.store.move(
         topic.model_copy(update={"head": at.store.log.refs(topic.chain, topic.head)[1]}),
-        blocks_of([*at.said[2:4], other]),
+        group_rounds([*at.said[2:4], other]),
     )
     if purged:
         at.store.purge(at.store.plan_purge(at.session, purged))

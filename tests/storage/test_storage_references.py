@@ -8,18 +8,18 @@ import pytest
 
 from topicloom.errors import TransitionError
 from topicloom.state.references import Reference
-from topicloom.state.rounds import blocks_of
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
 from topicloom.storage.references import merge_topics, refer, references, topic_window
 from topicloom.storage.sessions import SessionStore
 
 
-def records(*numbers: int) -> list[Record]:
+def records(*numbers: int) -> list[StoredMessage]:
     return [
-        Record(
+        StoredMessage(
             seq=n,
             role="user" if n % 2 else "assistant",
             text=f"word {n}",
@@ -40,8 +40,8 @@ def session(store: SessionStore) -> Session:
     session = store.append(Session(id="s"), records(*range(1, 11)))
     session = session.model_copy(update={"tail": 9, "topics": 2, "home": "t1"})
     topics = [
-        store.move(Topic(id="t1", name="Tea", tokens=40), blocks_of(records(1, 2, 7, 8))),
-        store.move(Topic(id="t2", name="Rain", tokens=50), blocks_of(records(3, 4, 5, 6))),
+        store.move(Topic(id="t1", name="Tea", tokens=40), group_rounds(records(1, 2, 7, 8))),
+        store.move(Topic(id="t2", name="Rain", tokens=50), group_rounds(records(3, 4, 5, 6))),
     ]
     return store.save_topics(session, topics)
 

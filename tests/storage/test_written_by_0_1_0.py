@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from sessions import check_kept, open_graph, tell, thread
 
 from roles import fake_roles
-from topicloom.recordings.replay import session_of
+from topicloom.recordings.replay import get_session
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.session import Session
 from topicloom.storage import FileStorage, Storage, StoreStorage
@@ -116,9 +116,9 @@ def test_it_goes_on(written: Written) -> None:
         checkpointer=written.saver,
         storage=written.storage,
     )
-    assert session_of(graph, thread()) == written.session
+    assert get_session(graph, thread()) == written.session
     tell(graph, thread(), "雨：and tomorrow?", "山：and there?", keep=0)
-    session = session_of(graph, thread())
+    session = get_session(graph, thread())
     records = check_kept(written.store, session)
     assert rows(records)[:36] == written.expected["transcript"]
     assert [r.text for r in records[36:]][::2] == ["雨：and tomorrow?", "山：and there?"]

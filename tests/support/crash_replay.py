@@ -24,7 +24,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from sessions import chatter, check_kept, kept, open_graph, thread
 
 from roles import Clock, Said, ScriptedResponder, calling, fake_roles
-from topicloom.recordings.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, get_session
 from topicloom.roles.responder import ReplyRequest
 
 TURNS = 14
@@ -104,7 +104,7 @@ def replay(folder: Path, plan: Plan, ready: Callable[[], None]) -> None:
 
 def heard(folder: Path, graph: Graph, plan: Plan) -> int:
     """Messages of the user that need not be said again."""
-    session = session_of(graph, thread(plan.name))
+    session = get_session(graph, thread(plan.name))
     records = kept(folder / "sessions", session).records(session)
     return sum(r.role == "user" for r in records)
 
@@ -112,7 +112,7 @@ def heard(folder: Path, graph: Graph, plan: Plan) -> int:
 def check(folder: Path, plan: Plan, *, done: bool) -> None:
     """What is kept is the beginning of the conversation, every message once."""
     with opened(folder) as graph:
-        session = session_of(graph, thread(plan.name))
+        session = get_session(graph, thread(plan.name))
         store = kept(folder / "sessions", session)
         records = check_kept(store, session)
         assert [r.turn for r in store.receipts(session)] == list(range(1, session.turn + 1))

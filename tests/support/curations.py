@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 
-from topicloom.domain.curation import Candidate, Interest, Place
-from topicloom.domain.curator import Work
+from topicloom.domain.curation import Candidate, ConversationPosition, TurnInterest
+from topicloom.domain.curator import CurationRequest
 from topicloom.domain.selector import Selection, SelectRequest
-from topicloom.domain.sources import Source
-from topicloom.roles.base import Answer, Local
-from topicloom.state.layers import Entry, SourceKind
-from topicloom.state.plan import Plan, SearchIntent
+from topicloom.domain.sources import CandidateSource
+from topicloom.roles.base import Answer, LocalRole
+from topicloom.state.layers import CuratedEntry, SourceKind
+from topicloom.state.plan import SearchIntent, TurnPlan
 
 PATIENCE = 20.0
 """Seconds after which a test that waits is broken."""
@@ -44,7 +44,7 @@ class Texts:
 
 
 @dataclass
-class Waiting(Local[SelectRequest, Selection]):
+class Waiting(LocalRole[SelectRequest, Selection]):
     """Picks the first candidates, but not before it is let go."""
 
     model: str = "waiting"
@@ -80,19 +80,21 @@ def work(
     turn: int,
     *sources: Texts,
     session: str = "s",
-    place: Place | None = None,
-    plan: Plan | None = None,
-    seen: tuple[Entry, ...] = (),
-) -> Work:
+    place: ConversationPosition | None = None,
+    plan: TurnPlan | None = None,
+    seen: tuple[CuratedEntry, ...] = (),
+) -> CurationRequest:
     """What a turn wants, with a place of its own unless one is given."""
-    own = Plan(search=SearchIntent(keywords=("temple", "key")))
-    listed: dict[SourceKind, Source] = {s.kind: s for s in sources or (lore("lore_1", "lore_2"),)}
-    return Work(
+    own = TurnPlan(search=SearchIntent(keywords=("temple", "key")))
+    listed: dict[SourceKind, CandidateSource] = {
+        s.kind: s for s in sources or (lore("lore_1", "lore_2"),)
+    }
+    return CurationRequest(
         session=session,
         turn=turn,
-        place=place or Place(turn, ref(turn)),
+        place=place or ConversationPosition(turn, ref(turn)),
         basis="",
-        interest=Interest(None, frozenset({"temple", "key"})),
+        interest=TurnInterest(None, frozenset({"temple", "key"})),
         query=f"The key, for the {turn}th time?",
         tail=(),
         plan=plan or own,

@@ -17,10 +17,10 @@ from topicloom.domain.domain import Domain
 from topicloom.domain.planner import PLANNER, PlanRequest
 from topicloom.graph.session import build_session_graph
 from topicloom.recordings.replay import Graph
-from topicloom.roles.base import Answer, Local
+from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
-from topicloom.state.plan import Plan
+from topicloom.state.plan import TurnPlan
 
 CONFIG = thread()
 SWORD = "item_sword_01.count"
@@ -72,14 +72,14 @@ _DOCUMENT: dict[str, Any] = {
 
 
 @dataclass
-class ScriptedPlanner(Local[PlanRequest, Plan]):
+class ScriptedPlanner(LocalRole[PlanRequest, TurnPlan]):
     """Plans as told, a plan a turn, and then in one way for ever."""
 
-    script: list[Plan | Exception] = field(default_factory=list)
-    otherwise: Plan = field(default_factory=Plan)
+    script: list[TurnPlan | Exception] = field(default_factory=list)
+    otherwise: TurnPlan = field(default_factory=TurnPlan)
     requests: list[PlanRequest] = field(default_factory=list)
 
-    def call(self, request: PlanRequest) -> Answer[Plan]:
+    def call(self, request: PlanRequest) -> Answer[TurnPlan]:
         self.requests.append(request)
         plan = self.script.pop(0) if self.script else self.otherwise
         if isinstance(plan, Exception):
@@ -87,9 +87,9 @@ class ScriptedPlanner(Local[PlanRequest, Plan]):
         return Answer(plan)
 
 
-def edit_plan(*edits: tuple[Any, ...], reply: str = "") -> Plan:
+def edit_plan(*edits: tuple[Any, ...], reply: str = "") -> TurnPlan:
     """The plan of a turn that only changes the document."""
-    return Plan(kind="state_edit", edits=edits, reply=reply)
+    return TurnPlan(kind="state_edit", edits=edits, reply=reply)
 
 
 def open_domain(

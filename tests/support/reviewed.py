@@ -14,17 +14,17 @@ from sessions import check_kept, kept, past, record, tell, thread
 from roles import Clock, NamedRouter, ScriptedResponder, fake_roles
 from topicloom.graph.review import ReviewOptions, review
 from topicloom.graph.session import build_session_graph
-from topicloom.recordings.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, get_session
 from topicloom.review.channels import ReviewReport
 from topicloom.review.decisions import Assessment
 from topicloom.review.merger import MERGER, MergeRequest
 from topicloom.review.reviewer import REVIEWER, ReviewRequest
-from topicloom.roles.base import Answer, Local
+from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record
-from topicloom.state.topics import Roster
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import TopicTable
 from topicloom.storage.sessions import SessionStore
 
 CONFIG = thread()
@@ -32,7 +32,7 @@ AWAKE = {"floor": 0, "usual": 2, "ceiling": 2}
 
 
 @dataclass
-class Reviewer(Local[ReviewRequest, Assessment]):
+class Reviewer(LocalRole[ReviewRequest, Assessment]):
     """Rates topics by name, as told."""
 
     importance: dict[str, float] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Reviewer(Local[ReviewRequest, Assessment]):
 
 
 @dataclass
-class Merger(Local[MergeRequest, float]):
+class Merger(LocalRole[MergeRequest, float]):
     """Says of some names that they are the same."""
 
     same: frozenset[str] = frozenset()
@@ -150,17 +150,17 @@ class World:
 
     @property
     def session(self) -> Session:
-        return session_of(self.graph, CONFIG)
+        return get_session(self.graph, CONFIG)
 
     @property
     def store(self) -> SessionStore:
         return kept(self.folder, self.session)
 
     @property
-    def roster(self) -> Roster:
+    def roster(self) -> TopicTable:
         return self.store.roster(self.session)
 
-    def checked(self) -> list[Record]:
+    def checked(self) -> list[StoredMessage]:
         return check_kept(self.store, self.session)
 
     def named(self) -> dict[str, str]:

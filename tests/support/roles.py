@@ -14,7 +14,7 @@ from typing import Any
 from langchain_core.messages import AIMessageChunk
 
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.roles.base import Answer, Local
+from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest, BriefWriter
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.reader import READER, Reader, ReadRequest
@@ -24,7 +24,7 @@ from topicloom.roles.rewriter import REWRITER, Rewriter
 from topicloom.roles.router import ROUTER, Route, Router, RouteRequest
 from topicloom.roles.splitter import SPLITTER, SplitRequest, Splitter
 from topicloom.state.recall import Quote, Reading
-from topicloom.state.rounds import LogicalBlock
+from topicloom.state.rounds import Round
 from topicloom.state.splitting import Assignment
 
 Said = str | Sequence[AIMessageChunk | Exception] | Exception
@@ -102,7 +102,7 @@ def searching(query: str, *, text: str = "", **args: Any) -> list[AIMessageChunk
 
 
 @dataclass
-class SteadyReader(Local[ReadRequest, Reading]):
+class SteadyReader(LocalRole[ReadRequest, Reading]):
     """Gives every topic the score of its name and quotes its oldest user messages."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
@@ -122,10 +122,10 @@ class SteadyReader(Local[ReadRequest, Reading]):
 
 
 @dataclass
-class TaggedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
+class TaggedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
     """Goes by what a message begins with: `tea: ...` belongs to the topic `tea`."""
 
-    covers: Callable[[LogicalBlock], bool] = lambda block: True
+    covers: Callable[[Round], bool] = lambda block: True
     """Which blocks it says anything about."""
     requests: list[SplitRequest] = field(default_factory=list)
 
@@ -148,7 +148,7 @@ def tag_of(text: str) -> str:
 
 
 @dataclass
-class NamedRouter(Local[RouteRequest, Route]):
+class NamedRouter(LocalRole[RouteRequest, Route]):
     """Finds topics by name, as told."""
 
     relevance: Mapping[str, float]
@@ -160,7 +160,7 @@ class NamedRouter(Local[RouteRequest, Route]):
         return Answer(Route(found, "" if found else "nothing like it"))
 
 
-class PlainBriefs(Local[BriefRequest, Brief]):
+class PlainBriefs(LocalRole[BriefRequest, Brief]):
     """Keeps the name and says how much there is."""
 
     def call(self, request: BriefRequest) -> Answer[Brief]:
@@ -168,7 +168,7 @@ class PlainBriefs(Local[BriefRequest, Brief]):
 
 
 @dataclass
-class Raising(Local[Any, Any]):
+class Raising(LocalRole[Any, Any]):
     """Any role; it raises."""
 
     error: Exception = field(default_factory=lambda: RuntimeError("out of order"))
@@ -180,7 +180,7 @@ class Raising(Local[Any, Any]):
 
 
 @dataclass
-class Late(Local[Any, Any]):
+class Late(LocalRole[Any, Any]):
     """Any role; it takes longer than its deadline."""
 
     seconds: float = 0.5
@@ -196,7 +196,7 @@ class Late(Local[Any, Any]):
 
 
 @dataclass
-class Rubbish(Local[Any, Any]):
+class Rubbish(LocalRole[Any, Any]):
     """Any role; its answer is whatever it was told to give."""
 
     value: Any

@@ -15,15 +15,15 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from roles import Clock, fake_roles
 from topicloom.graph.session import build_session_graph
-from topicloom.recordings.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, get_session
 from topicloom.roles.registry import Roles
 from topicloom.roles.responder import ReplyRequest
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
-from topicloom.state.rounds import blocks_of
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record, text_of
+from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 
@@ -82,19 +82,19 @@ def kept(folder: Path, session: Session) -> SessionStore:
     return SessionStore(FileStorage(folder, fsync=False).open(session.id))
 
 
-def transcript_of(folder: Path, graph: Graph, config: RunnableConfig) -> list[Record]:
+def transcript_of(folder: Path, graph: Graph, config: RunnableConfig) -> list[StoredMessage]:
     """Every message of the conversation at a thread's or a checkpoint's state."""
-    session = session_of(graph, config)
+    session = get_session(graph, config)
     return kept(folder, session).records(session)
 
 
 def last_receipt(folder: Path, graph: Graph, config: RunnableConfig) -> Receipt:
     """The receipt of the newest turn."""
-    session = session_of(graph, config)
+    session = get_session(graph, config)
     return kept(folder, session).receipts(session, 1)[0]
 
 
-def check_kept(store: SessionStore, session: Session) -> list[Record]:
+def check_kept(store: SessionStore, session: Session) -> list[StoredMessage]:
     """Check what must always hold of a session's storage; returns the transcript.
 
     Every message is in the transcript once and, before the tail, in exactly one topic, equal in
@@ -114,7 +114,7 @@ def check_kept(store: SessionStore, session: Session) -> list[Record]:
             where[record.id] = topic.id
             assert record == transcript[record.seq - 1]
     assert homes == Counter(r.id for r in transcript if r.seq < session.tail)
-    for block in blocks_of(transcript[: session.tail - 1]):
+    for block in group_rounds(transcript[: session.tail - 1]):
         assert len({where[i] for i in block.ids}) == 1
     tail = transcript[session.tail - 1 :]
     assert not tail or session.tail == 1 or tail[0].role == "user"
@@ -141,7 +141,7 @@ def past(*tags: str, rounds: int = 4, characters: int = 120) -> list[BaseMessage
 
 def prompt_of(request: ReplyRequest) -> str:
     """The whole text that the main model was sent."""
-    return "\n".join(text_of(m) for m in request.messages)
+    return "\n".join(get_text(m) for m in request.messages)
 
 
 def events_of(graph: Graph, config: RunnableConfig, text: str) -> list[dict[str, Any]]:
@@ -153,7 +153,7 @@ def events_of(graph: Graph, config: RunnableConfig, text: str) -> list[dict[str,
 def spoken(graph: Graph, config: RunnableConfig, text: str) -> str:
     """What the user sees of a turn in the `messages` stream, token by token."""
     said = {"messages": [HumanMessage(text)]}
-    return "".join(text_of(m) for m in chunks_of(graph, said, config))
+    return "".join(get_text(m) for m in chunks_of(graph, said, config))
 
 
 def chunks_of(graph: Graph, said: Any, config: RunnableConfig) -> list[BaseMessage]:

@@ -14,12 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from topicloom.state.rounds import LogicalBlock, blocks_of
-from topicloom.state.stored_message import Record
+from topicloom.state.rounds import Round, group_rounds
+from topicloom.state.stored_message import StoredMessage
 
 _FILE = Path(__file__).parents[1] / "boundary" / "cases" / "task_flow.jsonl"
 
-Opens = Callable[[Sequence[LogicalBlock], Record], bool]
+Opens = Callable[[Sequence[Round], StoredMessage], bool]
 """Whether a message begins a topic, by the blocks before it; as `Adsorber.opens`."""
 
 
@@ -29,9 +29,9 @@ class Case:
 
     id: str
     language: Literal["en", "zh"]
-    blocks: tuple[LogicalBlock, ...]
+    blocks: tuple[Round, ...]
     """What was said before; none of it opens a topic but the first message."""
-    message: Record
+    message: StoredMessage
     """The user's next message."""
     continues: bool
     """What is expected."""
@@ -83,7 +83,7 @@ def _case(row: dict[str, object]) -> Case:
     return Case(
         id=str(row["id"]),
         language=language,
-        blocks=tuple(blocks_of(records[:-1])),
+        blocks=tuple(group_rounds(records[:-1])),
         message=records[-1],
         continues=row["continues"] is True,
         why=str(row["why"]),
@@ -95,9 +95,11 @@ def _messages(history: object) -> list[object]:
     return history
 
 
-def _record(number: int, message: object) -> Record:
+def _record(number: int, message: object) -> StoredMessage:
     assert isinstance(message, dict)
     # A minute apart: no pause hints at a boundary.
     time = f"2026-03-02T10:{number:02}:00+01:00"
     opens = number == 1
-    return Record(seq=number, role=message["role"], text=message["text"], time=time, opens=opens)
+    return StoredMessage(
+        seq=number, role=message["role"], text=message["text"], time=time, opens=opens
+    )

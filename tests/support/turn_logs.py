@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from topicloom.state.activation import ActivationPolicy, admit, average, settle
+from topicloom.state.activation import (
+    ActivationPolicy,
+    activate_candidates,
+    average,
+    update_activation,
+)
 from topicloom.state.recall import TopicNote
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Search
@@ -43,13 +48,13 @@ def log_of(
     receipts: list[Receipt] = []
     for turn, day in enumerate(days, 1):
         there |= set(day.split)
-        before = admit(active, dict.fromkeys(day.split, FRESH), policy)
+        before = activate_candidates(active, dict.fromkeys(day.split, FRESH), policy)
         known = {t: s for t, s in day.relevance.items() if t in there}
-        recalled = admit(before.active, known, policy)
+        recalled = activate_candidates(before.active, known, policy)
         sought = tuple(t for t in day.asked_for if t in there and t not in recalled.active)
         awake = {**recalled.active, **{t: (known[t],) for t in sought}}
         scores = {t: known.get(t, 0.0) for t in awake}
-        settled = settle(awake, scores, policy)
+        settled = update_activation(awake, scores, policy)
         active = settled.active
         woken = (*before.woken, *recalled.woken, *sought)
         receipts.append(

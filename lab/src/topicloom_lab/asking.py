@@ -12,13 +12,13 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from topicloom.context.token_count import ToolLike
-from topicloom.context.tokens import budget_tokens
-from topicloom.recordings.replay import Graph, session_of
+from topicloom.context.tokens import count_budget_tokens
+from topicloom.recordings.replay import Graph, get_session
 from topicloom.roles.responder import ReplyRequest
 from topicloom.state.channels import TurnOptions
-from topicloom.state.recall import number_of
+from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
-from topicloom.state.stored_message import Record, text_of
+from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 
@@ -47,7 +47,7 @@ class Shown:
 
     prompt: tuple[BaseMessage, ...]
     """Everything but system prompt and question."""
-    originals: tuple[Record, ...]
+    originals: tuple[StoredMessage, ...]
     """What was quoted whole, or stood in view."""
     receipt: Receipt
     """The question's turn."""
@@ -95,10 +95,13 @@ class Questioner:
             self.graph.update_state(base.config, {"messages": []})
         return Shown(_without(self.oracle.prompts[-1], question), shown, receipt)
 
-    def _originals(self, receipt: Receipt) -> tuple[Record, ...]:
-        session = session_of(self.graph, self.config)
+    def _originals(self, receipt: Receipt) -> tuple[StoredMessage, ...]:
+        session = get_session(self.graph, self.config)
         quoted = [i for t in receipt.quoted for i in t.quotes if i not in t.partial]
-        numbers = {*map(number_of, quoted), *range(session.view, number_of(receipt.user))}
+        numbers = {
+            *map(parse_message_number, quoted),
+            *range(session.view, parse_message_number(receipt.user)),
+        }
         store = SessionStore(self.storage.open(session.id))
         return tuple(store.pick(session, numbers).values())
 
@@ -106,7 +109,7 @@ class Questioner:
 def _without(prompt: Sequence[BaseMessage], question: str) -> tuple[BaseMessage, ...]:
     """A prompt without its system message and the question; the note behind that stays."""
     *view, last = [m for m in prompt if m.type != "system"]
-    note = text_of(last).removeprefix(question).strip("\n")
+    note = get_text(last).removeprefix(question).strip("\n")
     return (*view, *([SystemMessage(note)] if note else []))
 
 
@@ -115,12 +118,12 @@ class BudgetCounter:
 
     def text(self, text: str) -> int:
         """See `TokenCounter.text`."""
-        return budget_tokens(text)
+        return count_budget_tokens(text)
 
     def message(self, message: BaseMessage) -> int:
         """See `TokenCounter.message`."""
-        return budget_tokens(f"{message.name or message.type}: {text_of(message)}")
+        return count_budget_tokens(f"{message.name or message.type}: {get_text(message)}")
 
     def tools(self, tools: Sequence[ToolLike]) -> int:
         """See `TokenCounter.tools`."""
-        return sum(budget_tokens(json.dumps(convert_to_openai_tool(t))) for t in tools)
+        return sum(count_budget_tokens(json.dumps(convert_to_openai_tool(t))) for t in tools)

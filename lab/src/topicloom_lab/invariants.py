@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from topicloom.errors import BrokenInvariantError
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.state.rounds import blocks_of
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.sessions import SessionStore
 
 
@@ -34,14 +34,14 @@ def check_session(
     for record in transcript[: session.tail - 1]:
         if record.seq not in homes:
             raise _broken(session, record, "is in no topic, and not in the tail either")
-    for block in blocks_of(transcript[: session.tail - 1]):
+    for block in group_rounds(transcript[: session.tail - 1]):
         parts = {homes[r.seq] for r in block.records}
         if len(parts) > 1:
             where = " and ".join(sorted(parts))
             raise _broken(session, block.records[0], f"and its exchange are parted: {where}")
 
 
-def _check_numbers(transcript: Sequence[Record], session: Session) -> None:
+def _check_numbers(transcript: Sequence[StoredMessage], session: Session) -> None:
     for place, record in enumerate(transcript, start=1):
         if record.seq != place:
             raise _broken(session, record, f"stands in place {place}")
@@ -51,7 +51,7 @@ def _check_numbers(transcript: Sequence[Record], session: Session) -> None:
         )
 
 
-def _check_verbatim(transcript: Sequence[Record], said: Sequence[RecordedMessage]) -> None:
+def _check_verbatim(transcript: Sequence[StoredMessage], said: Sequence[RecordedMessage]) -> None:
     for record, message in zip(transcript, said, strict=False):
         if (record.source, record.text) != (message.id, message.text):
             raise BrokenInvariantError(
@@ -66,7 +66,9 @@ def _check_verbatim(transcript: Sequence[Record], said: Sequence[RecordedMessage
         )
 
 
-def _homes(store: SessionStore, session: Session, transcript: Sequence[Record]) -> dict[int, str]:
+def _homes(
+    store: SessionStore, session: Session, transcript: Sequence[StoredMessage]
+) -> dict[int, str]:
     """The topic of each message that is in one, by number."""
     homes: dict[int, str] = {}
     for topic in store.roster(session):
@@ -85,5 +87,5 @@ def _homes(store: SessionStore, session: Session, transcript: Sequence[Record]) 
     return homes
 
 
-def _broken(session: Session, record: Record, what: str) -> BrokenInvariantError:
+def _broken(session: Session, record: StoredMessage, what: str) -> BrokenInvariantError:
     return BrokenInvariantError(f"message {record.id} of session {session.id!r} {what}")

@@ -11,18 +11,18 @@ from typing import Any, Literal
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from topicloom.context.tokens import budget_tokens
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.graph.review import build_review_graph
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import Conversation, Question
-from topicloom.recordings.replay import exchanges, feed, session_of
+from topicloom.recordings.replay import cut_rounds, feed, get_session
 from topicloom.review.channels import ReviewReport
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
 from topicloom.state.session import Language, Session
-from topicloom.state.stored_message import Record, text_of
+from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
@@ -45,7 +45,7 @@ class MemoryRow:
     message_ids: tuple[str, ...]
     """Ids, in the recording, of the originals whose whole text stands in the context."""
     tokens: int
-    """Tokens of the context without system prompt and question, by `budget_tokens`."""
+    """Tokens of the context without system prompt and question, by `count_budget_tokens`."""
     calls: dict[str, int]
     """Calls by role."""
     evidence: tuple[str, ...]
@@ -114,7 +114,7 @@ class MemoryEvaluation:
         daily = DailyReviews(build_review_graph(graph, **options).compile(), clock, conversation.id)
         questioner = Questioner(graph, config, storage, oracle, self.recent)
         due = _by_place(conversation)
-        for exchange in exchanges(conversation):
+        for exchange in cut_rounds(conversation):
             moment = clock.after(exchange.said)
             if self.reviews == "daily":
                 yield from daily.until(moment)
@@ -126,7 +126,7 @@ class MemoryEvaluation:
             yield len(exchange)
         for question in (q for questions in due.values() for q in questions):
             yield self._ask(questioner, conversation, question)
-        session = session_of(graph, config)
+        session = get_session(graph, config)
         store = SessionStore(FileStorage(folder).open(session.id))
         check_session(store, session, [m for m in conversation.messages if m.text.strip()])
         for question in questions_by_date(store, session):
@@ -150,14 +150,14 @@ class MemoryEvaluation:
         self, questioner: Questioner, conversation: Conversation, question: Question
     ) -> MemoryRow:
         shown = questioner.ask(question.question)
-        context = "\n".join(map(text_of, shown.prompt))
+        context = "\n".join(map(get_text, shown.prompt))
         return MemoryRow(
             conversation=conversation.id,
             question=question.id,
             category=question.category,
             budget=self.budget,
             message_ids=tuple(r.source for r in shown.originals if r.source and r.text in context),
-            tokens=budget_tokens(context),
+            tokens=count_budget_tokens(context),
             calls=dict(shown.calls),
             evidence=question.evidence,
         )
@@ -188,7 +188,9 @@ def questions_by_date(store: SessionStore, session: Session) -> list[Question]:
     return found
 
 
-def _question(topic: Topic, day: date, said: Sequence[Record], language: Language) -> Question:
+def _question(
+    topic: Topic, day: date, said: Sequence[StoredMessage], language: Language
+) -> Question:
     text = f"What did we talk about on {day.day} {day:%B} {day.year}: {topic.name}?"
     if language == "zh":
         text = f"{day.year}年{day.month}月{day.day}日我们聊了什么：{topic.name}？"
@@ -196,7 +198,7 @@ def _question(topic: Topic, day: date, said: Sequence[Record], language: Languag
     return Question(id=f"archived:{topic.id}", category=BY_DATE, question=text, evidence=evidence)
 
 
-def _date(said: Sequence[Record]) -> date | None:
+def _date(said: Sequence[StoredMessage]) -> date | None:
     """The day that messages were said on; None if there are none, or nobody knows."""
     try:
         return date.fromisoformat(said[0].day)

@@ -11,7 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import moment_of
-from topicloom.review.channels import ReviewInput, ReviewReport, ReviewState, report_of
+from topicloom.review.channels import ReviewInput, ReviewReport, ReviewState, build_report
 
 ReviewApp = CompiledStateGraph[ReviewState, None, ReviewInput, ReviewState]
 
@@ -71,7 +71,7 @@ class DailyReviews:
         for midnight in midnights(self.clock.now, moment):
             self.clock.now = midnight
             given: Any = {"thread": self.thread, "dry_run": False, "now": midnight.isoformat()}
-            yield report_of(self.app.invoke(given))
+            yield build_report(self.app.invoke(given))
         self.clock.now = max(self.clock.now, moment)
 
 

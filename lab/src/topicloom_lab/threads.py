@@ -33,11 +33,11 @@ from topicloom.errors import NotAConversationError
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.replay import Graph, as_message, session_of
+from topicloom.recordings.replay import Graph, as_message, get_session
 from topicloom.roles.choice import embedded_roles
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
-from topicloom.state.hierarchy import path_of
+from topicloom.state.hierarchy import find_path
 from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
@@ -221,7 +221,7 @@ def _feed(messages: Sequence[RecordedMessage], folder: Path, window: int) -> lis
         clock.now = clock.after([message])
         _record(graph, config, as_message(message), TurnOptions(answer=False))
     _record(graph, config, HumanMessage(_CLOSING), TurnOptions(answer=False, keep_messages=0))
-    session = session_of(graph, config)
+    session = get_session(graph, config)
     found = _label_moved(SessionStore(storage.open(session.id)), session)
     labels: list[_Label] = []
     for message in messages:
@@ -242,7 +242,7 @@ def _label_moved(store: SessionStore, session: Session) -> dict[str | None, _Lab
     numbers = accumulate(int(record.opens) for record in records)
     segments = {record.seq: number for record, number in zip(records, numbers, strict=True)}
     return {
-        record.source: _Label(segments[record.seq], path_of(topic, topics)[0].id)
+        record.source: _Label(segments[record.seq], find_path(topic, topics)[0].id)
         for topic in topics.values()
         for record in store.topic_records(topic)
     }

@@ -16,9 +16,9 @@ from typing import Literal, Protocol
 from topicloom.boundary.detector import BoundaryDetector, Rating
 from topicloom.boundary.policy import AdsorberPolicy, BoundaryQuestion
 from topicloom.state.cues import Cues
-from topicloom.state.rounds import LogicalBlock
-from topicloom.state.script import CJK_RUN, cjk_share
-from topicloom.state.stored_message import Record
+from topicloom.state.rounds import Round
+from topicloom.state.script import CJK_RUN, measure_cjk_share
+from topicloom.state.stored_message import StoredMessage
 
 LOOK_BACK = 24
 """Messages before a message that it is judged by."""
@@ -44,7 +44,7 @@ class Verdict:
 class Adsorber(Protocol):
     """Tells where topics begin."""
 
-    def judge(self, blocks: Sequence[LogicalBlock], message: Record) -> Verdict:
+    def judge(self, blocks: Sequence[Round], message: StoredMessage) -> Verdict:
         """Judge a user message by what is known when it arrives.
 
         Args:
@@ -54,7 +54,7 @@ class Adsorber(Protocol):
         ...
 
     def doubts(
-        self, before: Sequence[LogicalBlock], blocks: Sequence[LogicalBlock]
+        self, before: Sequence[Round], blocks: Sequence[Round]
     ) -> Mapping[int, BoundaryQuestion]:
         """Questions to an arbiter before some blocks are split.
 
@@ -68,7 +68,7 @@ class Adsorber(Protocol):
         """
         ...
 
-    def segments(self, blocks: Sequence[LogicalBlock]) -> list[int]:
+    def segments(self, blocks: Sequence[Round]) -> list[int]:
         """The segment of each block, counted from 0, when the tail is split.
 
         Where an arbiter has ruled on a block, its ruling decides.
@@ -84,18 +84,18 @@ class SemanticAdsorber:
         self._fillers = fillers
         self._policy = policy
 
-    def judge(self, blocks: Sequence[LogicalBlock], message: Record) -> Verdict:
+    def judge(self, blocks: Sequence[Round], message: StoredMessage) -> Verdict:
         """See `Adsorber.judge`."""
         # Fillers leave the centroid of the open topic alone (spec 001, step 1).
         telling = self._telling(blocks)
-        block = LogicalBlock((message,), blocks[-1].bridge if blocks else "")
+        block = Round((message,), blocks[-1].bridge if blocks else "")
         if self._is_filler(block) or not telling:
             return Verdict("filler", 1.0)
         rating = self._detector.rate(telling, block)
         return Verdict(self._zone(rating), rating.continues)
 
     def doubts(
-        self, before: Sequence[LogicalBlock], blocks: Sequence[LogicalBlock]
+        self, before: Sequence[Round], blocks: Sequence[Round]
     ) -> dict[int, BoundaryQuestion]:
         """See `Adsorber.doubts`; at most `questions`, those nearest to the middle of the zone."""
         ratings = self._ratings(blocks)
@@ -111,19 +111,19 @@ class SemanticAdsorber:
         found = {b.first: (b, r.continues) for b, r in asked[: self._policy.questions]}
         return {first: self._question(telling, *found[first]) for first in sorted(found)}
 
-    def segments(self, blocks: Sequence[LogicalBlock]) -> list[int]:
+    def segments(self, blocks: Sequence[Round]) -> list[int]:
         """See `Adsorber.segments`; the first block begins the first, and a filler none."""
         pairs = zip(self._ratings(blocks), blocks, strict=True)
         return list(accumulate(int(_begins(rating, block)) for rating, block in pairs))
 
-    def _ratings(self, blocks: Sequence[LogicalBlock]) -> list[Rating | None]:
+    def _ratings(self, blocks: Sequence[Round]) -> list[Rating | None]:
         """Ratings of blocks, looking back; None for the first and for fillers."""
         fillers = {b.first for b in blocks if self._is_filler(b)}
         found = self._detector.look_back(blocks, fillers)
         unrated = fillers | {b.first for b in blocks[:1]}
         return [None if b.first in unrated else r for b, r in zip(blocks, found, strict=True)]
 
-    def _telling(self, blocks: Sequence[LogicalBlock]) -> list[LogicalBlock]:
+    def _telling(self, blocks: Sequence[Round]) -> list[Round]:
         """The blocks that are no fillers."""
         return [b for b in blocks if not self._is_filler(b)]
 
@@ -132,24 +132,22 @@ class SemanticAdsorber:
             return "adsorb"
         return "split" if rating.score < self._policy.low else "grey"
 
-    def _question(
-        self, telling: Sequence[LogicalBlock], block: LogicalBlock, prior: float
-    ) -> BoundaryQuestion:
+    def _question(self, telling: Sequence[Round], block: Round, prior: float) -> BoundaryQuestion:
         earlier = [b.rewritten_query for b in telling if b.first < block.first]
         return BoundaryQuestion(
             summary="\n".join(earlier[-self._policy.memory :]),
             request=block.rewritten_query,
             anchor=block.anchor_text,
             prior=prior,
-            language="zh" if cjk_share(block.rewritten_query) > 1 / 3 else "en",
+            language="zh" if measure_cjk_share(block.rewritten_query) > 1 / 3 else "en",
         )
 
-    def _is_filler(self, block: LogicalBlock) -> bool:
+    def _is_filler(self, block: Round) -> bool:
         text = block.rewritten_query
         return _tokens(text) < self._policy.filler_tokens or self._fillers.is_all_of(text)
 
 
-def _begins(rating: Rating | None, block: LogicalBlock) -> bool:
+def _begins(rating: Rating | None, block: Round) -> bool:
     if rating is None:
         return False
     return rating.continues < 0.5 if block.ruling is None else block.ruling == "opens"

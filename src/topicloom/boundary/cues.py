@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from topicloom.boundary.similarity import Floats, lagged
 from topicloom.index.words import words_of
-from topicloom.state.script import cjk_share
+from topicloom.state.script import measure_cjk_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def distinct_words(text: str) -> frozenset[str]:
 @lru_cache(maxsize=4_096)
 def is_cjk(text: str) -> bool:
     """True if a message is mostly Chinese, Japanese or Korean."""
-    return cjk_share(text[:MAX_CHARACTERS]) > MOSTLY_CJK
+    return measure_cjk_share(text[:MAX_CHARACTERS]) > MOSTLY_CJK
 
 
 def novelty(texts: Sequence[str], near: int, first: int = 0) -> NDArray[np.float64]:

@@ -12,8 +12,8 @@ from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.index.embedder import Embedder, Vectors, unit_rows
 from topicloom.index.vectors import vectors_of
-from topicloom.state.rounds import LogicalBlock
-from topicloom.state.stored_message import Record, hours_between
+from topicloom.state.rounds import Round
+from topicloom.state.stored_message import StoredMessage, measure_gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Rating:
 class BoundaryDetector(Protocol):
     """Rates messages by what stands before them."""
 
-    def rate(self, before: Sequence[LogicalBlock], block: LogicalBlock) -> Rating:
+    def rate(self, before: Sequence[Round], block: Round) -> Rating:
         """Rate a message as it arrives.
 
         Args:
@@ -38,9 +38,7 @@ class BoundaryDetector(Protocol):
         """
         ...
 
-    def look_back(
-        self, blocks: Sequence[LogicalBlock], fillers: Collection[int] = ()
-    ) -> list[Rating]:
+    def look_back(self, blocks: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
         """Rate blocks once all of them are known.
 
         Args:
@@ -61,17 +59,15 @@ class TrainedDetector:
         self._embedder = embedder
         self._policy = policy
 
-    def rate(self, before: Sequence[LogicalBlock], block: LogicalBlock) -> Rating:
+    def rate(self, before: Sequence[Round], block: Round) -> Rating:
         """See `BoundaryDetector.rate`."""
-        records = _spoken([*before, LogicalBlock(block.records[:1])])
+        records = _spoken([*before, Round(block.records[:1])])
         heard, vectors = _utterances(records), vectors_of(records, self._embedder)
         threshold = self._model.weights.thresholds["online"].of(self._policy.granularity)
         odds = _odds(self._model.newest(heard, vectors), threshold)
         return _rating(odds * self._pause(before[-1], block))
 
-    def look_back(
-        self, blocks: Sequence[LogicalBlock], fillers: Collection[int] = ()
-    ) -> list[Rating]:
+    def look_back(self, blocks: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
         """See `BoundaryDetector.look_back`; the model was trained on talk with its fillers."""
         records = _spoken(blocks)
         found = self._model.retrospective(_utterances(records), vectors_of(records, self._embedder))
@@ -83,9 +79,9 @@ class TrainedDetector:
             for block, pause in zip(blocks, pauses, strict=True)
         ]
 
-    def _pause(self, before: LogicalBlock, block: LogicalBlock) -> float:
+    def _pause(self, before: Round, block: Round) -> float:
         """The factor of the pause between two blocks on the odds that a topic begins."""
-        hours = hours_between(before.records[-1], block.records[0])
+        hours = measure_gap(before.records[-1], block.records[0])
         return self._policy.pause_odds if hours >= self._policy.pause_hours else 1.0
 
 
@@ -104,16 +100,14 @@ class CosineDetector:
         self._policy = policy
         self._trained = trained
 
-    def rate(self, before: Sequence[LogicalBlock], block: LogicalBlock) -> Rating:
+    def rate(self, before: Sequence[Round], block: Round) -> Rating:
         """See `BoundaryDetector.rate`."""
         last = max((i for i, b in enumerate(before) if b.opens), default=0)
         vectors = self._anchors([*before[last:], block])
         score = float(_centroid(vectors[:-1]) @ vectors[-1])
         return Rating(score, self._trained.rate(before, block).continues)
 
-    def look_back(
-        self, blocks: Sequence[LogicalBlock], fillers: Collection[int] = ()
-    ) -> list[Rating]:
+    def look_back(self, blocks: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
         """See `BoundaryDetector.look_back`; what was seen as a message came is never revised.
 
         Scores are cosines to the centroid since the last place that is in no doubt.
@@ -127,7 +121,7 @@ class CosineDetector:
             last = place if scores[block.first] < self._policy.low else last
         return [Rating(scores.get(b.first, 1.0), 0.0 if b.opens else 1.0) for b in blocks]
 
-    def _anchors(self, blocks: Sequence[LogicalBlock]) -> Vectors:
+    def _anchors(self, blocks: Sequence[Round]) -> Vectors:
         context = self._policy.anchor == "context"
         return self._embedder.embed(
             [b.anchor_text if context else b.rewritten_query for b in blocks]
@@ -140,21 +134,21 @@ def _centroid(vectors: Vectors) -> Vectors:
     return found
 
 
-def _spoken(blocks: Sequence[LogicalBlock]) -> list[Record]:
+def _spoken(blocks: Sequence[Round]) -> list[StoredMessage]:
     """The messages of people and models: tool results are no talk, and neither are empty calls."""
     return [
         r for b in blocks for r in b.records if r.role in ("user", "assistant") and r.text.strip()
     ]
 
 
-def _utterances(records: Sequence[Record]) -> list[Utterance]:
+def _utterances(records: Sequence[StoredMessage]) -> list[Utterance]:
     first = records[0] if records else None
     return [
         Utterance(
             role=r.role,
             speaker=r.speaker,
             text=r.query or r.text,
-            hours=hours_between(first, r) if first else None,
+            hours=measure_gap(first, r) if first else None,
         )
         for r in records
     ]

@@ -10,11 +10,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli._excerpts import Rarity, excerpt, shortened
-from topicloom.cli._views import day_of, topic_view
-from topicloom.cli.console import heading
-from topicloom.context.tokens import counter_for
-from topicloom.state.recall import TopicNote, number_of
+from topicloom.cli._excerpts import TermRarity, find_excerpt, shorten
+from topicloom.cli._views import format_message_day, render_topics
+from topicloom.cli.console import render_heading
+from topicloom.context.tokens import choose_counter
+from topicloom.state.recall import TopicNote, parse_message_number
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
 from topicloom.storage.sessions import SessionStore
@@ -24,7 +24,7 @@ _SLEEP = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Waking:
+class Reactivation:
     """A topic that woke after a long sleep, for a turn that quoted it."""
 
     note: TopicNote
@@ -36,37 +36,37 @@ class Waking:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class SessionFigures:
     """A session in figures."""
 
     splits: int
     """How often messages moved into topics."""
     largest: int
     """Tokens of the largest main prompt."""
-    wakings: tuple[Waking, ...]
+    wakings: tuple[Reactivation, ...]
     """Topics that woke after a sleep and were quoted, in order."""
     forgotten: tuple[Receipt, ...]
     """Turns that searched everything, in order."""
 
 
-def account_of(receipts: Sequence[Receipt]) -> Account:
+def summarize_session(receipts: Sequence[Receipt]) -> SessionFigures:
     """Draw up the account of a session's turns, in order."""
-    return Account(
+    return SessionFigures(
         splits=sum(bool(r.split) for r in receipts),
         largest=max((sum(r.sections.values()) for r in receipts), default=0),
-        wakings=tuple(_wakings(receipts)),
+        wakings=tuple(_find_reactivations(receipts)),
         forgotten=tuple(r for r in receipts if r.searches),
     )
 
 
-def _wakings(receipts: Sequence[Receipt]) -> Iterator[Waking]:
+def _find_reactivations(receipts: Sequence[Receipt]) -> Iterator[Reactivation]:
     awake_until: dict[str, int] = {}
     for receipt in receipts:
         quoted = {note.topic: note for note in receipt.quoted if note.quotes}
         for topic in receipt.woken:
             asleep = receipt.turn - awake_until.get(topic, receipt.turn)
             if topic in quoted and asleep >= _SLEEP:
-                yield Waking(quoted[topic], asleep, receipt.user)
+                yield Reactivation(quoted[topic], asleep, receipt.user)
         awake_until |= dict.fromkeys((*receipt.active, *receipt.slept), receipt.turn)
 
 
@@ -76,27 +76,27 @@ _TELLING = 8.0
 """What a message and its quote share (`Rarity.shared`) when that is worth showing."""
 
 
-def account_view(session: Session, store: SessionStore, width: int) -> RenderableType:
+def render_account(session: Session, store: SessionStore, width: int) -> RenderableType:
     """What became of a conversation: figures, topics over time, what woke, what was searched."""
-    account = account_of(store.receipts(session))
+    account = summarize_session(store.receipts(session))
     parts: list[RenderableType] = [
-        heading("What became of the conversation"),
-        _figures(session, store, account),
+        render_heading("What became of the conversation"),
+        _render_figures(session, store, account),
         Text(),
-        topic_view(session, store, width, most=_TOPICS),
+        render_topics(session, store, width, most=_TOPICS),
     ]
-    moments = Moments(session, store, width, Rarity(store.records(session)))
+    moments = MomentRenderer(session, store, width, TermRarity(store.records(session)))
     wakings = moments.best(account.wakings)
     if wakings:
-        parts.append(heading("Topics that slept, and woke when they were needed"))
-        parts.append(_rows([moments.waking(w) for w in wakings]))
+        parts.append(render_heading("Topics that slept, and woke when they were needed"))
+        parts.append(_make_table([moments.waking(w) for w in wakings]))
     if account.forgotten:
-        parts.append(heading("“I told you”: moments in which everything was searched"))
-        parts.append(_rows([moments.search(r) for r in account.forgotten[:_FORGOTTEN]]))
+        parts.append(render_heading("“I told you”: moments in which everything was searched"))
+        parts.append(_make_table([moments.search(r) for r in account.forgotten[:_FORGOTTEN]]))
     return Group(*parts)
 
 
-def next_steps(kept: str | None, *, composed: bool) -> RenderableType:
+def render_next_steps(kept: str | None, *, composed: bool) -> RenderableType:
     """What to do after a replay.
 
     Args:
@@ -118,30 +118,30 @@ def next_steps(kept: str | None, *, composed: bool) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     for command, what in steps:
         table.add_row(Text(command, style="cyan"), Text(what, style="dim"))
-    return Group(heading("Next"), table)
+    return Group(render_heading("Next"), table)
 
 
-def _figures(session: Session, store: SessionStore, account: Account) -> Text:
+def _render_figures(session: Session, store: SessionStore, account: SessionFigures) -> Text:
     if not session.count:
         return Text("Nothing was said.")
     first, last = store.record(session, 1), store.record(session, session.count)
     return Text.assemble(
         (f"{session.count:,} messages", "bold"),
-        f", {day_of(first)} to {day_of(last)}, went into ",
+        f", {format_message_day(first)} to {format_message_day(last)}, went into ",
         (f"{len(store.roster(session))} topics", "bold"),
         f" in {account.splits} splits; the newest {session.count - session.tail + 1} are in no"
-        f" topic yet. All of it is about {_tokens(session, store):,} tokens; no prompt was larger"
-        f" than {account.largest:,}. Every original is still there, word for word.",
+        f" topic yet. All of it is about {_count_tokens(session, store):,} tokens; no prompt was"
+        f" larger than {account.largest:,}. Every original is still there, word for word.",
     )
 
 
-def _tokens(session: Session, store: SessionStore) -> int:
+def _count_tokens(session: Session, store: SessionStore) -> int:
     """Tokens of the whole conversation, to the nearest thousand."""
-    counter = counter_for("")
+    counter = choose_counter("")
     return round(sum(counter.message(r.message) for r in store.records(session)), -3)
 
 
-def _rows(rows: Sequence[tuple[str, Text]]) -> Table:
+def _make_table(rows: Sequence[tuple[str, Text]]) -> Table:
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True, justify="right", width=5, style="dim")
     table.add_column(no_wrap=True)
@@ -151,50 +151,52 @@ def _rows(rows: Sequence[tuple[str, Text]]) -> Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
+class MomentRenderer:
     """Shows what brought something back."""
 
     session: Session
     store: SessionStore
     width: int
-    rarity: Rarity
+    rarity: TermRarity
 
-    def best(self, wakings: Sequence[Waking]) -> list[Waking]:
+    def best(self, wakings: Sequence[Reactivation]) -> list[Reactivation]:
         """Wakings whose quotes have most to do with what woke them; each topic once."""
         worth = {w: self._worth(w) for w in wakings}
         ranked = sorted((w for w in wakings if worth[w] >= _TELLING), key=lambda w: -worth[w])
         once = {w.note.topic: w for w in reversed(ranked)}
         return [w for w in ranked if once[w.note.topic] is w][:_WAKINGS]
 
-    def _worth(self, waking: Waking) -> float:
-        cause = self.store.record(self.session, number_of(waking.user)).text
-        quotes = [self.store.record(self.session, number_of(i)) for i in waking.note.quotes]
+    def _worth(self, waking: Reactivation) -> float:
+        cause = self.store.record(self.session, parse_message_number(waking.user)).text
+        quotes = [
+            self.store.record(self.session, parse_message_number(i)) for i in waking.note.quotes
+        ]
         return max(self.rarity.shared(cause, quote.text) for quote in quotes)
 
-    def waking(self, waking: Waking) -> tuple[str, Text]:
+    def waking(self, waking: Reactivation) -> tuple[str, Text]:
         """A topic that woke."""
-        cause = self.store.record(self.session, number_of(waking.user))
-        after = f" woke {shortened(waking.note.name, 26)}, asleep for {waking.asleep} turns"
-        said = shortened(cause.text, max(20, self.width - 10 - Text(after).cell_len))
+        cause = self.store.record(self.session, parse_message_number(waking.user))
+        after = f" woke {shorten(waking.note.name, 26)}, asleep for {waking.asleep} turns"
+        said = shorten(cause.text, max(20, self.width - 10 - Text(after).cell_len))
         text = Text.assemble(f"“{said}”", (after, "dim"))
         return cause.id, self._quotes(text, cause.text, [waking.note], most=1)
 
     def search(self, receipt: Receipt) -> tuple[str, Text]:
         """A search through everything."""
-        cause = self.store.record(self.session, number_of(receipt.user))
+        cause = self.store.record(self.session, parse_message_number(receipt.user))
         notes = [note for note in receipt.quoted if note.quotes]
-        text = Text(f"“{shortened(cause.text, self.width - 10)}”")
+        text = Text(f"“{shorten(cause.text, self.width - 10)}”")
         if not notes:
             text.append("\nnothing was found", style="yellow")
         return cause.id, self._quotes(text, cause.text, notes, most=2)
 
     def _quotes(self, text: Text, wanted: str, notes: Sequence[TopicNote], most: int) -> Text:
         """Adds the quotes that are nearest to what was said."""
-        names = {number_of(i): note.name for note in notes for i in note.quotes}
+        names = {parse_message_number(i): note.name for note in notes for i in note.quotes}
         records = [self.store.record(self.session, number) for number in names]
         said = [r for r in records if r.role == "user"] or records
         for record in self.rarity.nearest(wanted, said)[:most]:
-            head = f"\n→ {record.id}, {record.day}, {shortened(names[record.seq], 26)} "
+            head = f"\n→ {record.id}, {record.day}, {shorten(names[record.seq], 26)} "
             room = max(20, self.width - 9 - Text(head.strip()).cell_len)
-            text.append(head, style="green").append(f"“{excerpt(record.text, wanted, room)}”")
+            text.append(head, style="green").append(f"“{find_excerpt(record.text, wanted, room)}”")
         return text

@@ -9,23 +9,23 @@ from math import log
 
 from rich.cells import cell_len
 
-from topicloom.cli.console import one_line
-from topicloom.state.recall import TopicNote, number_of
-from topicloom.state.stored_message import Record
+from topicloom.cli.console import to_one_line
+from topicloom.state.recall import TopicNote, parse_message_number
+from topicloom.state.stored_message import StoredMessage
 
 _TERM = re.compile(r"\d[\d.,]*|[^\W\d_]{4,}")
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 
 
-def shortened(text: str, width: int) -> str:
+def shorten(text: str, width: int) -> str:
     """A text on one line of at most so many columns, its end left out where it is too long."""
-    line = one_line(text)
+    line = to_one_line(text)
     if cell_len(line) <= width:
         return line
-    return f"{_head(line, width - 1).rstrip()}…"
+    return f"{_take_head(line, width - 1).rstrip()}…"
 
 
-def excerpt(text: str, wanted: str, width: int) -> str:
+def find_excerpt(text: str, wanted: str, width: int) -> str:
     """The part of a text that shares most with another.
 
     Args:
@@ -33,49 +33,51 @@ def excerpt(text: str, wanted: str, width: int) -> str:
         wanted: What to look for in it, such as the answer that it proves.
         width: Columns at most.
     """
-    line = one_line(text)
+    line = to_one_line(text)
     if cell_len(line) <= width:
         return line
     lower = line.lower()
-    hits = sorted(place for place in map(lower.find, terms(wanted)) if place >= 0)
+    hits = sorted(place for place in map(lower.find, extract_terms(wanted)) if place >= 0)
     start = max(hits, key=lambda h: sum(h <= other < h + width // 2 for other in hits), default=0)
     if cell_len(line[:start]) < width // 2:
-        return shortened(line, width)
+        return shorten(line, width)
     start = max(0, start - width // 4)
     room = cell_len(line[start:]) - width
     while room < 0 < start:
         start -= 1
         room += cell_len(line[start])
-    return f"…{shortened(line[start + 1 :], width - 1)}"
+    return f"…{shorten(line[start + 1 :], width - 1)}"
 
 
-class Rarity:
+class TermRarity:
     """How much two messages of a conversation share, rare words counting more."""
 
-    def __init__(self, records: Sequence[Record]) -> None:
+    def __init__(self, records: Sequence[StoredMessage]) -> None:
         """Args:
         records: The conversation.
         """
         self._size = len(records)
-        self._holding = Counter(term for record in records for term in set(terms(record.text)))
+        self._holding = Counter(
+            term for record in records for term in set(extract_terms(record.text))
+        )
 
     def shared(self, text: str, other: str) -> float:
         """Sum of the rarities of the terms that both have."""
-        both = set(terms(text)).intersection(terms(other))
+        both = set(extract_terms(text)).intersection(extract_terms(other))
         return sum(log((1 + self._size) / (1 + self._holding[term])) for term in sorted(both))
 
-    def nearest(self, text: str, records: Sequence[Record]) -> list[Record]:
+    def nearest(self, text: str, records: Sequence[StoredMessage]) -> list[StoredMessage]:
         """Records by how much they share with a text, most first; of equals the older first."""
         return sorted(records, key=lambda r: (-self.shared(text, r.text), r.seq))
 
 
-def terms(text: str) -> list[str]:
+def extract_terms(text: str) -> list[str]:
     """Numbers, longer words and pairs of Han characters, lower case."""
     pairs = [run[i : i + 2] for run in _HAN.findall(text) for i in range(len(run) - 1)]
     return _TERM.findall(_HAN.sub(" ", text.lower())) + pairs
 
 
-def _head(line: str, width: int) -> str:
+def _take_head(line: str, width: int) -> str:
     """As much of the beginning as fits."""
     used = 0
     for place, character in enumerate(line):
@@ -85,7 +87,7 @@ def _head(line: str, width: int) -> str:
     return line
 
 
-def counted(notes: Sequence[TopicNote], most: int | None = None) -> str:
+def count_quotes(notes: Sequence[TopicNote], most: int | None = None) -> str:
     """How many messages were quoted from which topics, most of them first.
 
     Args:
@@ -93,15 +95,15 @@ def counted(notes: Sequence[TopicNote], most: int | None = None) -> str:
         most: Topics that are named.
     """
     quoting = sorted((n for n in notes if n.quotes), key=lambda n: -len(n.quotes))
-    named = [f"{len(n.quotes)} from {shortened(n.name, 24)}" for n in quoting[:most]]
+    named = [f"{len(n.quotes)} from {shorten(n.name, 24)}" for n in quoting[:most]]
     rest = sum(len(n.quotes) for n in quoting[len(named) :])
     others = f"{rest} from other topics"
     return ", ".join([*named, others] if rest else named) or "nothing"
 
 
-def runs(ids: Sequence[str]) -> str:
+def format_runs(ids: Sequence[str]) -> str:
     """Short ids in order, neighbours drawn together: `m3, m7-m9`."""
-    numbers = sorted(map(number_of, ids))
+    numbers = sorted(map(parse_message_number, ids))
     begins = [n for n in numbers if n - 1 not in numbers]
     ends = [n for n in numbers if n + 1 not in numbers]
     return ", ".join(f"m{a}" if a == b else f"m{a}-m{b}" for a, b in zip(begins, ends, strict=True))

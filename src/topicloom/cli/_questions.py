@@ -13,16 +13,16 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli._excerpts import counted, excerpt, shortened
-from topicloom.cli.console import one_line
-from topicloom.cli.context import thread
+from topicloom.cli._excerpts import count_quotes, find_excerpt, shorten
+from topicloom.cli.console import to_one_line
+from topicloom.cli.context import make_thread_config
 from topicloom.errors import InputError
 from topicloom.graph.session import SessionGraph
 from topicloom.recordings.conversations import Question
-from topicloom.state.recall import number_of
+from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record, text_of
+from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.storage.sessions import SessionStore
 
 
@@ -30,7 +30,7 @@ from topicloom.storage.sessions import SessionStore
 class Evidence:
     """A message that an answer rests on."""
 
-    record: Record
+    record: StoredMessage
     """The original."""
     topic: str = ""
     """Name of the topic that it was quoted from."""
@@ -59,7 +59,7 @@ class AskedQuestion:
         return all(e.found for e in self.evidence)
 
 
-class Asker:
+class QuestionAsker:
     """Asks each question on a fork of its own, from the checkpoint at its place."""
 
     def __init__(
@@ -88,23 +88,25 @@ class Asker:
         """
         fork = self._fork(self._checkpoint(place))
         state = self._graph.invoke(
-            {"messages": [HumanMessage(question.question)]}, thread(fork), durability="exit"
+            {"messages": [HumanMessage(question.question)]},
+            make_thread_config(fork),
+            durability="exit",
         )
         session = Session.model_validate(state["session"])
         (receipt,) = self._store.receipts(session, newest=1)
         shown = self._shown(session)
-        view = range(session.view, number_of(receipt.user))
+        view = range(session.view, parse_message_number(receipt.user))
         records = [self._by_source[i] for i in question.evidence if i in self._by_source]
         evidence = tuple(Evidence(r, shown.get(r.seq, ""), r.seq in view) for r in records)
-        return AskedQuestion(question, text_of(state["messages"][-1]), receipt, evidence)
+        return AskedQuestion(question, get_text(state["messages"][-1]), receipt, evidence)
 
     def _shown(self, session: Session) -> dict[int, str]:
         """Topic names by the numbers of the messages that the prompt quoted."""
         notes = [topic for note in self._store.notes(session) for topic in note.topics]
-        return {number_of(i): topic.name for topic in notes for i in topic.quotes}
+        return {parse_message_number(i): topic.name for topic in notes for i in topic.quotes}
 
     def _checkpoint(self, place: int | None) -> CheckpointTuple:
-        for found in self._saver.list(thread(self._session.id)):
+        for found in self._saver.list(make_thread_config(self._session.id)):
             session = found.checkpoint["channel_values"].get("session")
             heard = session.get("count", 0) if session else 0
             if heard and (place is None or heard <= place):
@@ -114,7 +116,7 @@ class Asker:
     def _fork(self, base: CheckpointTuple) -> str:
         """Put a checkpoint under a thread of its own; returns the thread."""
         name = f"question-{next(self._numbers)}"
-        config = thread(name)
+        config = make_thread_config(name)
         config["configurable"]["checkpoint_ns"] = ""
         checkpoint = base.checkpoint
         self._forks.put(config, checkpoint, base.metadata, checkpoint["channel_versions"])
@@ -126,7 +128,7 @@ _SHOWN = 2
 _BESIDE = 12
 
 
-def question_view(asked: AskedQuestion, width: int, *, composed: bool) -> Table:
+def render_question(asked: AskedQuestion, width: int, *, composed: bool) -> Table:
     """A question with what was found for it.
 
     Args:
@@ -139,28 +141,28 @@ def question_view(asked: AskedQuestion, width: int, *, composed: bool) -> Table:
     table.add_column(no_wrap=True)
     room = width - _BESIDE
     mark = ("✓", "bold green") if asked.complete else ("✗", "bold yellow")
-    table.add_row(Text(*mark), Text(shortened(asked.question.question, room), style="bold"))
+    table.add_row(Text(*mark), Text(shorten(asked.question.question, room), style="bold"))
     if composed:
-        table.add_row(Text("reply", style="dim"), Text(shortened(asked.reply, room)))
+        table.add_row(Text("reply", style="dim"), Text(shorten(asked.reply, room)))
     if asked.question.answer:
-        answer = Text(shortened(asked.question.answer, room), style="dim")
+        answer = Text(shorten(asked.question.answer, room), style="dim")
         table.add_row(Text("expected", style="dim"), answer)
-    for label, line in _evidence(asked, room):
+    for label, line in _list_evidence(asked, room):
         table.add_row(Text(label, style="dim"), line)
     return table
 
 
-def brief_view(asked: AskedQuestion, width: int) -> Text:
+def render_brief(asked: AskedQuestion, width: int) -> Text:
     """A question on one line, for recordings with many."""
     found = sum(e.found for e in asked.evidence)
     return Text.assemble(
         ("✓ ", "bold green") if asked.complete else ("✗ ", "bold yellow"),
         (f"{found}/{len(asked.evidence)} ", "dim"),
-        shortened(asked.question.question, width - 8),
+        shorten(asked.question.question, width - 8),
     )
 
 
-def score_view(asked: Sequence[AskedQuestion]) -> Text:
+def render_score(asked: Sequence[AskedQuestion]) -> Text:
     """How many questions had all of their evidence."""
     complete = sum(a.complete for a in asked)
     found = sum(e.found for a in asked for e in a.evidence)
@@ -171,24 +173,24 @@ def score_view(asked: Sequence[AskedQuestion]) -> Text:
     )
 
 
-def _evidence(asked: AskedQuestion, room: int) -> Iterator[tuple[str, Text]]:
+def _list_evidence(asked: AskedQuestion, room: int) -> Iterator[tuple[str, Text]]:
     found = [e for e in asked.evidence if e.found]
     for evidence in found[:_SHOWN]:
         yield "in view" if evidence.in_view else "quoted", _line(evidence, asked, room)
     if found[_SHOWN:]:
-        names = ", ".join(f"{e.record.id} from {one_line(e.topic)}" for e in found[_SHOWN:])
-        yield "and", Text(shortened(names, room), style="green")
+        names = ", ".join(f"{e.record.id} from {to_one_line(e.topic)}" for e in found[_SHOWN:])
+        yield "and", Text(shorten(names, room), style="green")
     missing = [e.record.id for e in asked.evidence if not e.found]
     if missing:
         names = ", ".join(missing)
         yield (
             "missing",
-            Text(shortened(f"{names}; quoted {counted(asked.receipt.quoted)}", room), "yellow"),
+            Text(shorten(f"{names}; quoted {count_quotes(asked.receipt.quoted)}", room), "yellow"),
         )
 
 
 def _line(evidence: Evidence, asked: AskedQuestion, room: int) -> Text:
-    record, topic = evidence.record, shortened(evidence.topic, 26)
+    record, topic = evidence.record, shorten(evidence.topic, 26)
     head = f"{record.id}, {record.day}" + (f", from {topic}" if topic else "")
-    rest = excerpt(record.text, asked.question.answer, max(20, room - Text(head).cell_len - 4))
+    rest = find_excerpt(record.text, asked.question.answer, max(20, room - Text(head).cell_len - 4))
     return Text.assemble((head, "green"), f" “{rest}”")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 _BLOCKS = "▁▃▅█"
 _FEW_DAYS = 5
@@ -15,7 +15,7 @@ _FEW_DAYS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class TimelineAxis:
     """The columns of a picture."""
 
     columns: int
@@ -24,25 +24,25 @@ class Axis:
     """What stands above them; it may reach a little over their end."""
     unit: str
     """What a column is."""
-    place: Callable[[Record], int]
+    place: Callable[[StoredMessage], int]
     """The column that a message belongs to, from 0."""
 
 
-def axis_of(records: Sequence[Record], width: int) -> Axis:
+def choose_axis(records: Sequence[StoredMessage], width: int) -> TimelineAxis:
     """The axis on which a conversation is drawn.
 
     Args:
         records: All of its messages, in order.
         width: Columns at most, from 12.
     """
-    days = [day for day in map(_day, records) if day is not None]
+    days = [day for day in map(_parse_day, records) if day is not None]
     first, last = (min(days), max(days)) if days else (date.min, date.min)
     if (last - first).days < _FEW_DAYS:
-        return _by_message(len(records), width)
-    return _by_day(first, last, width)
+        return _make_message_axis(len(records), width)
+    return _make_day_axis(first, last, width)
 
 
-def picture(records: Iterable[Record], axis: Axis, most: int) -> str:
+def draw_row(records: Iterable[StoredMessage], axis: TimelineAxis, most: int) -> str:
     """The blocks of some messages, one character a column.
 
     Args:
@@ -51,46 +51,50 @@ def picture(records: Iterable[Record], axis: Axis, most: int) -> str:
         most: How many messages in a column make the tallest block.
     """
     counts = Counter(axis.place(record) for record in records)
-    return "".join(_block(counts[column], most) for column in range(axis.columns))
+    return "".join(_choose_bar(counts[column], most) for column in range(axis.columns))
 
 
-def fullest(groups: Iterable[Iterable[Record]], axis: Axis) -> int:
+def find_maximum(groups: Iterable[Iterable[StoredMessage]], axis: TimelineAxis) -> int:
     """The most messages that any of the groups has in one column."""
-    return max((max(_counts(group, axis).values(), default=1) for group in groups), default=1)
+    return max(
+        (max(_count_columns(group, axis).values(), default=1) for group in groups), default=1
+    )
 
 
-def _counts(records: Iterable[Record], axis: Axis) -> Counter[int]:
+def _count_columns(records: Iterable[StoredMessage], axis: TimelineAxis) -> Counter[int]:
     return Counter(axis.place(record) for record in records)
 
 
-def _block(count: int, most: int) -> str:
+def _choose_bar(count: int, most: int) -> str:
     if not count:
         return " "
     return _BLOCKS[min(len(_BLOCKS) - 1, len(_BLOCKS) * (count - 1) // max(most, 1))]
 
 
-def _by_message(count: int, width: int) -> Axis:
+def _make_message_axis(count: int, width: int) -> TimelineAxis:
     step = -(-max(count, 1) // width)
     columns = -(-max(count, 1) // step)
     last = f"m{count}"
     heading = f"m1{last.rjust(columns - 2)}" if columns > len(last) + 2 else "m1"
-    return Axis(columns, heading, _unit(step, "message"), lambda r: (r.seq - 1) // step)
+    return TimelineAxis(
+        columns, heading, _format_unit(step, "message"), lambda r: (r.seq - 1) // step
+    )
 
 
-def _by_day(first: date, last: date, width: int) -> Axis:
+def _make_day_axis(first: date, last: date, width: int) -> TimelineAxis:
     step = -(-((last - first).days + 1) // width)
     columns = (last - first).days // step + 1
 
-    def place(record: Record) -> int:
-        day = _day(record)
+    def place(record: StoredMessage) -> int:
+        day = _parse_day(record)
         # A message whose time nobody can read stands at the end.
         return columns - 1 if day is None else (day - first).days // step
 
     starts = [first + timedelta(step * column) for column in range(columns)]
-    return Axis(columns, _months(starts), _unit(step, "day"), place)
+    return TimelineAxis(columns, _format_months(starts), _format_unit(step, "day"), place)
 
 
-def _months(starts: Sequence[date]) -> str:
+def _format_months(starts: Sequence[date]) -> str:
     """The months above the columns in which they begin, as far as there is room."""
     heading = ""
     for column, start in enumerate(starts):
@@ -100,11 +104,11 @@ def _months(starts: Sequence[date]) -> str:
     return heading.rstrip()
 
 
-def _unit(step: int, name: str) -> str:
+def _format_unit(step: int, name: str) -> str:
     return f"a column is {step} {name}s" if step > 1 else f"a column is a {name}"
 
 
-def _day(record: Record) -> date | None:
+def _parse_day(record: StoredMessage) -> date | None:
     try:
         return date.fromisoformat(record.day)
     except ValueError:

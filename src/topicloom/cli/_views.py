@@ -11,48 +11,50 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli._excerpts import runs, shortened
-from topicloom.cli._timeline import Axis, axis_of, fullest, picture
-from topicloom.cli.console import clean, one_line
+from topicloom.cli._excerpts import format_runs, shorten
+from topicloom.cli._timeline import TimelineAxis, choose_axis, draw_row, find_maximum
+from topicloom.cli.console import strip_control, to_one_line
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record
-from topicloom.state.topics import Roster, Topic
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
 
 _STYLES = {"user": "bold cyan", "assistant": "bold green", "tool": "yellow", "system": "magenta"}
 
 
-def print_records(console: Console, records: Sequence[Record]) -> None:
+def print_messages(console: Console, records: Sequence[StoredMessage]) -> None:
     """Print messages under the days that they were said on."""
     shown = ""
     for record in records:
         if record.day != shown:
             shown = record.day
-            console.print(Rule(Text(day_of(record), style="dim"), style="dim", align="left"))
+            console.print(
+                Rule(Text(format_message_day(record), style="dim"), style="dim", align="left")
+            )
         console.print(_line(record), soft_wrap=True)
 
 
-def day_of(record: Record) -> str:
+def format_message_day(record: StoredMessage) -> str:
     """The day of a message as people write it: 2 March 2026; as it stands if it is no date."""
-    return written(record.day)
+    return format_day(record.day)
 
 
-def written(day: str, *, year: bool = True) -> str:
+def format_day(day: str, *, year: bool = True) -> str:
     """A day `2026-03-02` as 2 March 2026; as it stands if it is no date."""
     try:
         found = date.fromisoformat(day)
     except ValueError:
-        return clean(day)
+        return strip_control(day)
     return f"{found.day} {found:%B}" + (f" {found.year}" if year else "")
 
 
-def _line(record: Record) -> Text:
+def _line(record: StoredMessage) -> Text:
     clock = record.time[11:16]
     return Text.assemble(
         (f"{record.id:>5} {clock:5} ", "dim"),
-        (f"{clean(record.label)}: ", _STYLES[record.role]),
-        clean(record.text),
+        (f"{strip_control(record.label)}: ", _STYLES[record.role]),
+        strip_control(record.text),
     )
 
 
@@ -61,7 +63,7 @@ _BESIDE = 58
 _WIDEST = 48
 
 
-def topic_view(
+def render_topics(
     session: Session, store: SessionStore, width: int, most: int | None = None
 ) -> RenderableType:
     """The topics of a session over time, in the order in which they came up.
@@ -75,22 +77,26 @@ def topic_view(
     records = store.records(session)
     if not records:
         return Text("nothing has been said yet", style="dim")
-    axis = axis_of(records, max(12, min(_WIDEST, width - _BESIDE)))
+    axis = choose_axis(records, max(12, min(_WIDEST, width - _BESIDE)))
     topics = list(store.roster(session))
     chosen = sorted(topics, key=lambda t: -t.count)[:most]
     parts = {t.id: store.topic_records(t) for t in topics if t in chosen}
     view = store.records(session, session.tail)
-    table = _table(axis)
-    tallest = fullest([*parts.values(), view], axis)
+    table = _make_table(axis)
+    tallest = find_maximum([*parts.values(), view], axis)
     for topic in topics:
         if topic.id in parts:
-            table.add_row(*_row(topic, parts[topic.id], axis, tallest, topic.id in session.active))
+            table.add_row(
+                *_make_row(topic, parts[topic.id], axis, tallest, topic.id in session.active)
+            )
     if view:
-        table.add_row("", Text("not in a topic yet", style="dim"), *_sums(view, axis, tallest))
-    return Group(table, Text(_legend(axis, len(topics) - len(parts)), style="dim"))
+        table.add_row(
+            "", Text("not in a topic yet", style="dim"), *_format_sums(view, axis, tallest)
+        )
+    return Group(table, Text(_format_legend(axis, len(topics) - len(parts)), style="dim"))
 
 
-def _table(axis: Axis) -> Table:
+def _make_table(axis: TimelineAxis) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
     table.add_column("", no_wrap=True)
     table.add_column("topic", no_wrap=True, overflow="ellipsis", max_width=34)
@@ -100,28 +106,28 @@ def _table(axis: Axis) -> Table:
     return table
 
 
-def _row(
-    topic: Topic, records: Sequence[Record], axis: Axis, tallest: int, awake: bool
+def _make_row(
+    topic: Topic, records: Sequence[StoredMessage], axis: TimelineAxis, tallest: int, awake: bool
 ) -> tuple[Text, Text, Text, Text, Text]:
     mark = Text(f"{'●' if awake else '○'} {topic.id}", style="green" if awake else "dim")
-    name = Text(one_line(topic.name), style="bold" if awake else "")
+    name = Text(to_one_line(topic.name), style="bold" if awake else "")
     ended = topic.status != "open"
     if ended:
         name.append(f" ({topic.status})", style="dim")
-    return mark, name, *_sums(records, axis, tallest, "green" if awake else "blue")
+    return mark, name, *_format_sums(records, axis, tallest, "green" if awake else "blue")
 
 
-def _sums(
-    records: Sequence[Record], axis: Axis, tallest: int, style: str = "dim"
+def _format_sums(
+    records: Sequence[StoredMessage], axis: TimelineAxis, tallest: int, style: str = "dim"
 ) -> tuple[Text, Text, Text]:
     return (
         Text(f"{len(records):,}"),
         Text(f"{len({r.day for r in records}):,}"),
-        Text(picture(records, axis, tallest), style=style),
+        Text(draw_row(records, axis, tallest), style=style),
     )
 
 
-def _legend(axis: Axis, left_out: int) -> str:
+def _format_legend(axis: TimelineAxis, left_out: int) -> str:
     rest = f" · {left_out} smaller topics not shown" if left_out > 0 else ""
     return f"● awake ○ asleep · {axis.unit}{rest}"
 
@@ -130,72 +136,72 @@ _SCORES = 8
 """Topics whose scores are shown."""
 
 
-def receipt_view(receipt: Receipt, roster: Roster) -> RenderableType:
+def render_receipt(receipt: Receipt, roster: TopicTable) -> RenderableType:
     """A receipt as a few labelled lines."""
     title = f"turn {receipt.turn}, answering {receipt.user}, {receipt.seconds:.1f} s"
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for label, lines in (
-        ("read", _scores(receipt, roster)),
+        ("read", _format_scores(receipt, roster)),
         ("quoted", _quoted(receipt)),
-        ("woke", _names(receipt.woken, roster)),
-        ("fell asleep", _names(receipt.slept, roster)),
-        ("prompt", _prompt(receipt)),
-        ("planned", _planned(receipt)),
+        ("woke", _format_names(receipt.woken, roster)),
+        ("fell asleep", _format_names(receipt.slept, roster)),
+        ("prompt", _format_prompt(receipt)),
+        ("planned", _format_plan(receipt)),
         ("edited", [" ".join(map(str, edit)) for edit in receipt.edits]),
-        ("refused", [one_line(error) for error in receipt.edit_errors]),
-        ("calls", [_calls(role, receipt) for role in _roles(receipt)]),
-        ("failed", [f"{c.role}: {shortened(c.failure or '', 80)}" for c in receipt.failures]),
-        ("also", [one_line(event) for event in receipt.events]),
+        ("refused", [to_one_line(error) for error in receipt.edit_errors]),
+        ("calls", [_format_calls(role, receipt) for role in _list_roles(receipt)]),
+        ("failed", [f"{c.role}: {shorten(c.failure or '', 80)}" for c in receipt.failures]),
+        ("also", [to_one_line(event) for event in receipt.events]),
     ):
         if lines:
             table.add_row(label, Text("\n".join(lines)))
     return Group(Rule(Text(title, style="bold"), style="dim", align="left"), table)
 
 
-def name_of(topic: str, roster: Roster) -> str:
+def format_name(topic: str, roster: TopicTable) -> str:
     """A topic's name for people, with its id."""
-    return f"{topic} {shortened(roster[topic].name, 40)}" if topic in roster else topic
+    return f"{topic} {shorten(roster[topic].name, 40)}" if topic in roster else topic
 
 
-def _scores(receipt: Receipt, roster: Roster) -> list[str]:
+def _format_scores(receipt: Receipt, roster: TopicTable) -> list[str]:
     ranked = sorted(receipt.scores.items(), key=lambda pair: -pair[1])
-    lines = [f"{score:.2f}  {name_of(topic, roster)}" for topic, score in ranked[:_SCORES]]
+    lines = [f"{score:.2f}  {format_name(topic, roster)}" for topic, score in ranked[:_SCORES]]
     rest = len(ranked) - len(lines)
     return [*lines, f"and {rest} less relevant ones"] if rest else lines
 
 
 def _quoted(receipt: Receipt) -> list[str]:
     return [
-        f"{note.topic} {shortened(note.name, 40)}: {runs(note.quotes)}"
+        f"{note.topic} {shorten(note.name, 40)}: {format_runs(note.quotes)}"
         for note in receipt.quoted
         if note.quotes
     ]
 
 
-def _names(topics: tuple[str, ...], roster: Roster) -> list[str]:
-    names = ", ".join(name_of(topic, roster) for topic in topics)
+def _format_names(topics: tuple[str, ...], roster: TopicTable) -> list[str]:
+    names = ", ".join(format_name(topic, roster) for topic in topics)
     return [names] if names else []
 
 
-def _prompt(receipt: Receipt) -> list[str]:
+def _format_prompt(receipt: Receipt) -> list[str]:
     if not receipt.sections:
         return []
     parts = ", ".join(f"{name} {tokens:,}" for name, tokens in receipt.sections.items())
     return [f"{sum(receipt.sections.values()):,} of {receipt.window:,} tokens: {parts}"]
 
 
-def _planned(receipt: Receipt) -> list[str]:
+def _format_plan(receipt: Receipt) -> list[str]:
     plan = receipt.plan
     return [f"{plan.kind}, focus {plan.focus or 'none'}"] if plan else []
 
 
-def _roles(receipt: Receipt) -> list[tuple[str, str]]:
+def _list_roles(receipt: Receipt) -> list[tuple[str, str]]:
     return list(Counter((call.role, call.model) for call in receipt.calls))
 
 
-def _calls(role: tuple[str, str], receipt: Receipt) -> str:
+def _format_calls(role: tuple[str, str], receipt: Receipt) -> str:
     calls: list[Call] = [c for c in receipt.calls if (c.role, c.model) == role]
     read, written = sum(c.input_tokens for c in calls), sum(c.output_tokens for c in calls)
     cached = sum(c.cached_tokens for c in calls)

@@ -127,7 +127,7 @@ def chat(context: typer.Context, name: Name = "default") -> None:
     """Talk; a session goes on where it stopped."""
     from topicloom.cli.chat import run_chat
 
-    run_chat(_given(context), name)
+    run_chat(_get_options(context), name)
 
 
 @app.command()
@@ -152,7 +152,7 @@ def replay(
     """Watch a recorded conversation become topics, then ask about it."""
     from topicloom.cli.replay import ReplayOptions, run_replay
 
-    run_replay(_given(context), ReplayOptions(file, session, window, questions, limit))
+    run_replay(_get_options(context), ReplayOptions(file, session, window, questions, limit))
 
 
 @app.command()
@@ -160,7 +160,7 @@ def sessions(context: typer.Context) -> None:
     """List the sessions of the folder."""
     from topicloom.cli.reading import show_sessions
 
-    show_sessions(_given(context))
+    show_sessions(_get_options(context))
 
 
 @app.command()
@@ -168,7 +168,7 @@ def topics(context: typer.Context, name: Name) -> None:
     """Show the topics of a session over time."""
     from topicloom.cli.reading import show_topics
 
-    show_topics(_given(context), name)
+    show_topics(_get_options(context), name)
 
 
 @app.command()
@@ -182,7 +182,7 @@ def transcript(
     """Print what was said, word for word."""
     from topicloom.cli.reading import show_transcript
 
-    show_transcript(_given(context), name, topic, last, as_json=json)
+    show_transcript(_get_options(context), name, topic, last, as_json=json)
 
 
 @app.command()
@@ -198,7 +198,7 @@ def receipt(
     """Show what the newest turns read, quoted and cost."""
     from topicloom.cli.reading import show_receipts
 
-    show_receipts(_given(context), name, count, as_json=json)
+    show_receipts(_get_options(context), name, count, as_json=json)
 
 
 @app.command()
@@ -212,7 +212,7 @@ def review(
     """Sum topics up, put away what is over, merge what is the same."""
     from topicloom.cli.review import run_review
 
-    run_review(_given(context), name, dry_run=dry_run)
+    run_review(_get_options(context), name, dry_run=dry_run)
 
 
 @app.command()
@@ -226,7 +226,7 @@ def reflect(
     """Look for lasting facts about the user in what was said since the last time."""
     from topicloom.cli.reflect import run_reflect
 
-    run_reflect(_given(context), name, force=force)
+    run_reflect(_get_options(context), name, force=force)
 
 
 @app.command()
@@ -238,7 +238,7 @@ def facts(
     """List what is kept of the user, with the messages that it rests on."""
     from topicloom.cli.reflect import show_facts
 
-    show_facts(_given(context), name, as_json=json)
+    show_facts(_get_options(context), name, as_json=json)
 
 
 @app.command()
@@ -253,7 +253,7 @@ def memory(
     """Keep the topics as Markdown files, for whatever searches files."""
     from topicloom.cli.memory import run_memory
 
-    run_memory(_given(context), name, out, force=force)
+    run_memory(_get_options(context), name, out, force=force)
 
 
 @app.command()
@@ -271,8 +271,8 @@ def purge(
     """Remove messages for good, and what was made of them. What goes is named first."""
     from topicloom.cli.purge import PurgeOptions, run_purge
 
-    run_purge(_given(context), name, PurgeOptions(topic or (), message or (), yes))
+    run_purge(_get_options(context), name, PurgeOptions(topic or (), message or (), yes))
 
 
-def _given(context: typer.Context) -> CliOptions:
+def _get_options(context: typer.Context) -> CliOptions:
     return context.find_object(CliOptions) or CliOptions()

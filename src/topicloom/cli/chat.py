@@ -12,19 +12,19 @@ from langchain_core.runnables import RunnableConfig
 from rich.console import Console
 from rich.text import Text
 
-from topicloom.cli._excerpts import counted, shortened
-from topicloom.cli._views import day_of, print_records, receipt_view, topic_view
-from topicloom.cli.console import CliOptions, clean, dim, one_line, open_console
-from topicloom.cli.context import CliContext, model_line, open_context, thread
-from topicloom.cli.reflect import reflection_options
+from topicloom.cli._excerpts import count_quotes, shorten
+from topicloom.cli._views import format_message_day, print_messages, render_receipt, render_topics
+from topicloom.cli.console import CliOptions, open_console, print_dim, strip_control, to_one_line
+from topicloom.cli.context import CliContext, describe_model, make_thread_config, open_context
+from topicloom.cli.reflect import make_reflection_options
 from topicloom.errors import InputError, ReplyError
 from topicloom.graph.session import build_session_graph
-from topicloom.recordings.replay import Graph, session_of
+from topicloom.recordings.replay import Graph, get_session
 from topicloom.reflection.beside import reflect_beside
-from topicloom.reflection.scheduler import in_background
+from topicloom.reflection.scheduler import run_in_thread
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
-from topicloom.state.stored_message import text_of
+from topicloom.state.stored_message import get_text
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
 
@@ -73,15 +73,15 @@ class ChatTurns:
     def _write(self, data: tuple[object, dict[str, Any]]) -> None:
         chunk, where = data
         if isinstance(chunk, AIMessageChunk) and where.get("langgraph_node") == "main_generate":
-            piece = clean(text_of(chunk))
+            piece = strip_control(get_text(chunk))
             self.console.out(piece, end="", highlight=False)
             self.writing = self.writing or bool(piece)
 
     def _remark(self, event: dict[str, Any]) -> None:
-        remark = remark_of(event)
+        remark = describe_event(event)
         if remark:
             self._end_line()
-            dim(self.console, remark)
+            print_dim(self.console, remark)
 
     def _end_line(self) -> None:
         if self.writing:
@@ -89,7 +89,7 @@ class ChatTurns:
         self.writing = False
 
 
-def remark_of(event: dict[str, Any]) -> str:
+def describe_event(event: dict[str, Any]) -> str:
     """What a progress event says to the user; nothing for most."""
     match event:
         case {"type": "split", "blocks": 0}:
@@ -97,7 +97,7 @@ def remark_of(event: dict[str, Any]) -> str:
         case {"type": "split", "first": first, "last": last}:
             return f"· the window is filling: m{first} to m{last} move into topics"
         case {"type": "searching", "query": query, "when": when}:
-            return f"· looking for “{shortened(query, 60)}”" + (f" ({when})" if when else "")
+            return f"· looking for “{shorten(query, 60)}”" + (f" ({when})" if when else "")
         case {"type": "remembering"}:
             return "· going through all topics for what was said before"
         case {"type": "reply_restarted"}:
@@ -108,8 +108,8 @@ def remark_of(event: dict[str, Any]) -> str:
 
 
 def _quoted(receipt: Receipt) -> str:
-    failed = [f"{c.role}: {shortened(c.failure or '', 60)}" for c in receipt.failures]
-    lines = [f"· quoted {counted(receipt.quoted, 3)}"] if receipt.quoted else []
+    failed = [f"{c.role}: {shorten(c.failure or '', 60)}" for c in receipt.failures]
+    lines = [f"· quoted {count_quotes(receipt.quoted, 3)}"] if receipt.quoted else []
     lines += [f"· did without {'; '.join(failed)}"] if failed else []
     return "\n".join(lines)
 
@@ -135,17 +135,17 @@ def run_chat(given: CliOptions, name: str) -> None:
     builder = build_session_graph(settings=place.settings, storage=place.storage)
     with place.storage.lock(name), place.checkpoints() as saver, place.kept() as store:
         graph = builder.compile(checkpointer=saver, store=store)
-        chat = TerminalChat(place, ChatTurns(graph, thread(name), console), console)
+        chat = TerminalChat(place, ChatTurns(graph, make_thread_config(name), console), console)
         chat.greet()
-        scheduler = reflect_beside(only=[name], **reflection_options(place, saver, store))
-        with in_background(scheduler):
+        scheduler = reflect_beside(only=[name], **make_reflection_options(place, saver, store))
+        with run_in_thread(scheduler):
             for line in read_lines(console):
                 if not chat.take(line):
                     break
                 scheduler.notify(name)
         for report in scheduler.reports:
             if report.failure:
-                dim(console, one_line(f"reflection is put off: {report.failure}"))
+                print_dim(console, to_one_line(f"reflection is put off: {report.failure}"))
 
 
 def read_lines(console: Console) -> Iterator[str]:
@@ -158,7 +158,7 @@ def read_lines(console: Console) -> Iterator[str]:
             return
         line = line.strip()
         if line and not typed:
-            console.print(Text(f"› {one_line(line)}", style="cyan"), soft_wrap=True)
+            console.print(Text(f"› {to_one_line(line)}", style="cyan"), soft_wrap=True)
         if line:
             yield line
 
@@ -174,13 +174,14 @@ class TerminalChat:
     def greet(self) -> None:
         """Say which session this is and what answers."""
         session, store = self._session()
-        dim(self.console, model_line(self.place.settings))
+        print_dim(self.console, describe_model(self.place.settings))
         if session.count:
             last = store.record(session, session.count)
-            text = f"{session.count} messages in {session.topics} topics until {day_of(last)}"
+            day = format_message_day(last)
+            text = f"{session.count} messages in {session.topics} topics until {day}"
         else:
             text = "a new session"
-        dim(self.console, f"session {session.id}: {text}. /help shows the commands")
+        print_dim(self.console, f"session {session.id}: {text}. /help shows the commands")
 
     def take(self, line: str) -> bool:
         """Answer a line or do what it commands; False to leave."""
@@ -193,9 +194,9 @@ class TerminalChat:
         try:
             self.talk.say(text)
         except (ReplyError, InputError) as error:
-            self.console.print(Text(one_line(str(error)), style="red"), soft_wrap=True)
+            self.console.print(Text(to_one_line(str(error)), style="red"), soft_wrap=True)
             if isinstance(error, ReplyError):
-                dim(self.console, "/retry asks for the reply again")
+                print_dim(self.console, "/retry asks for the reply again")
 
     def _command(self, line: str) -> bool:
         word, _, rest = line.partition(" ")
@@ -204,13 +205,15 @@ class TerminalChat:
             "/receipt": self._receipt,
             "/transcript": self._transcript,
             "/retry": self._retry,
-            "/help": lambda _: dim(self.console, _HELP),
+            "/help": lambda _: print_dim(self.console, _HELP),
         }
         if word in ("/quit", "/exit"):
             return False
         command = commands.get(word)
         if command is None:
-            dim(self.console, f"there is no {word}; // at the beginning says it as it is\n{_HELP}")
+            print_dim(
+                self.console, f"there is no {word}; // at the beginning says it as it is\n{_HELP}"
+            )
         else:
             command(rest.strip())
         return True
@@ -219,22 +222,22 @@ class TerminalChat:
         if self.talk.unfinished:
             self._say(None)
         else:
-            dim(self.console, "there is nothing to try again")
+            print_dim(self.console, "there is nothing to try again")
 
     def _topics(self, _: str) -> None:
         session, store = self._session()
-        self.console.print(topic_view(session, store, self.console.width))
+        self.console.print(render_topics(session, store, self.console.width))
 
     def _receipt(self, _: str) -> None:
         session, store = self._session()
         for receipt in store.receipts(session, newest=1):
-            self.console.print(receipt_view(receipt, store.roster(session)))
+            self.console.print(render_receipt(receipt, store.roster(session)))
 
     def _transcript(self, rest: str) -> None:
         session, store = self._session()
         count = int(rest) if rest.isascii() and rest.isdigit() else 10
-        print_records(self.console, store.records(session, session.count - count + 1))
+        print_messages(self.console, store.records(session, session.count - count + 1))
 
     def _session(self) -> tuple[Session, SessionStore]:
-        session = session_of(self.talk.graph, self.talk.config)
+        session = get_session(self.talk.graph, self.talk.config)
         return session, SessionStore(self.place.storage.open(session.id))

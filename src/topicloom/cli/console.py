@@ -32,25 +32,25 @@ def open_console() -> Console:
 
 def show_error(error: Exception) -> None:
     """Print an error as one red line."""
-    message = f"error: {one_line(str(error))}"
+    message = f"error: {to_one_line(str(error))}"
     Console(stderr=True, highlight=False).print(Text(message, style="red"), soft_wrap=True)
 
 
-def dim(console: Console, message: str) -> None:
+def print_dim(console: Console, message: str) -> None:
     """Print a remark that is not part of the conversation."""
     console.print(Text(message, style="dim"))
 
 
-def heading(text: str) -> RenderableType:
+def render_heading(text: str) -> RenderableType:
     """A line that begins a part."""
     return Group(Text(), Rule(Text(text, style="bold"), style="dim", align="left"))
 
 
-def clean(text: str) -> str:
+def strip_control(text: str) -> str:
     """A text without the characters that would steer the terminal."""
     return _CONTROL.sub("", text)
 
 
-def one_line(text: str) -> str:
+def to_one_line(text: str) -> str:
     """A text on one line, without what would steer the terminal."""
-    return clean(" ".join(text.split()))
+    return strip_control(" ".join(text.split()))

@@ -16,8 +16,8 @@ from pydantic_settings import SettingsError
 
 from topicloom.cli.console import CliOptions
 from topicloom.errors import ConfigurationError, InputError, StorageUnavailableError
-from topicloom.graph.deps import default_folder, make_deps, models_of
-from topicloom.roles.models import name_of
+from topicloom.graph.deps import choose_models, default_folder, make_deps
+from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.session import Session
@@ -94,7 +94,7 @@ class CliContext:
         if not (self.folder / _CHECKPOINTS).exists():
             return None
         with self.checkpoints() as saver:
-            return session_in(saver, thread(name))
+            return load_session(saver, make_thread_config(name))
 
 
 def open_context(given: CliOptions) -> CliContext:
@@ -133,27 +133,27 @@ def read_settings() -> Settings:
         raise ConfigurationError(f"a TOPICLOOM_ variable cannot be used: {error}") from error
 
 
-def thread(name: str) -> RunnableConfig:
+def make_thread_config(name: str) -> RunnableConfig:
     """The configuration that names a session's thread."""
     return {"configurable": {"thread_id": name}}
 
 
-def session_in(saver: SqliteSaver, config: RunnableConfig) -> Session | None:
+def load_session(saver: SqliteSaver, config: RunnableConfig) -> Session | None:
     """The session that a checkpoint holds; None if there is no such checkpoint."""
     found = saver.get_tuple(config)
     value = found.checkpoint["channel_values"].get("session") if found else None
     return Session.model_validate(value) if value else None
 
 
-def replies_with(settings: Settings) -> str | None:
+def find_reply_model(settings: Settings) -> str | None:
     """The model that writes replies; None for the embedded default."""
-    model = models_of(settings, None, None, None).of("responder")
-    return model if model is None or isinstance(model, str) else name_of(model)
+    model = choose_models(settings, None, None, None).of("responder")
+    return model if model is None or isinstance(model, str) else get_model_name(model)
 
 
-def model_line(settings: Settings) -> str:
+def describe_model(settings: Settings) -> str:
     """Says what replies, and how that is changed."""
-    model = replies_with(settings)
+    model = find_reply_model(settings)
     if model is not None:
         return f"model {model}"
     return (
@@ -162,11 +162,11 @@ def model_line(settings: Settings) -> str:
     )
 
 
-def roles_for(place: CliContext) -> Roles:
+def open_roles(place: CliContext) -> Roles:
     """The roles that a graph with the place's settings makes itself.
 
     Raises:
         ConfigurationError: A model cannot be opened.
     """
-    models = models_of(place.settings, None, None, None)
+    models = choose_models(place.settings, None, None, None)
     return make_deps(place.settings, models, storage=place.storage).roles

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from topicloom.cli.console import CliOptions, dim, one_line, open_console
+from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
 from topicloom.cli.context import open_context
 from topicloom.cli.memory_files import MemoryFiles
 
@@ -23,11 +23,11 @@ def run_memory(given: CliOptions, name: str, out: Path, *, force: bool) -> None:
     session, _ = place.read(name)
     report = MemoryFiles(out, place.storage).update(session, force=force)
     for file, why in report.left.items():
-        console.print(Text(one_line(f"left {file} as it is: {why}"), style="yellow"))
-    dim(
+        console.print(Text(to_one_line(f"left {file} as it is: {why}"), style="yellow"))
+    print_dim(
         console,
         f"{len(report.written)} written, {report.unchanged} unchanged, "
         f"{len(report.removed)} removed in {out}",
     )
     if report.left and not force:
-        dim(console, "--force writes over what was edited")
+        print_dim(console, "--force writes over what was edited")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from topicloom.cli.memory_pages import Page, Stamp, pages_of, stamp_of, text_of
+from topicloom.cli.memory_pages import FileStamp, MemoryPage, build_pages, read_stamp, render_page
 from topicloom.errors import StorageError
 from topicloom.state.session import Session
 from topicloom.storage.base import Storage
@@ -34,7 +34,7 @@ class MemoryReport:
     """By name, files that were not written or removed, and why."""
 
 
-def file_name(session: str, topic: str) -> str:
+def make_file_name(session: str, topic: str) -> str:
     """The name of a topic's file: the same however the topic is called."""
     return f"{safe_name(f'{session}-{topic}')}.md"
 
@@ -55,7 +55,7 @@ class MemoryFiles:
         self._folder = folder
         self._storage = storage
         self._roster: dict[str, str | None] = {}
-        self._pages: dict[str, dict[str, Page]] = {}
+        self._pages: dict[str, dict[str, MemoryPage]] = {}
 
     def __call__(self, state: Mapping[str, Any]) -> MemoryReport:
         """Bring the files up to date with what a turn of the session graph returned."""
@@ -75,8 +75,8 @@ class MemoryFiles:
         if self._roster.get(session.id, "") == session.roster and not force:
             return MemoryReport()
         store = SessionStore(self._storage.open(session.id))
-        pages = {p.topic.id: p for p in pages_of(session.id, store.roster(session))}
-        work = _Work(self._folder, force)
+        pages = {p.topic.id: p for p in build_pages(session.id, store.roster(session))}
+        work = _FolderUpdate(self._folder, force)
         known = self._pages.setdefault(session.id, {})
         with reachable(self._folder):
             make_folder(self._folder, fsync=False)
@@ -92,7 +92,7 @@ class MemoryFiles:
 
 
 @dataclass(slots=True)
-class _Work:
+class _FolderUpdate:
     """One pass over a folder."""
 
     folder: Path
@@ -102,11 +102,11 @@ class _Work:
     unchanged: int = 0
     left: dict[str, str] = field(default_factory=dict)
 
-    def write(self, page: Page, store: SessionStore) -> bool:
+    def write(self, page: MemoryPage, store: SessionStore) -> bool:
         """Write a topic's file, if it does not stand there already; whether it stands there now."""
-        name = file_name(page.session, page.topic.id)
+        name = make_file_name(page.session, page.topic.id)
         try:
-            text = text_of(page, store.topic_records(page.topic))
+            text = render_page(page, store.topic_records(page.topic))
         except StorageError as error:
             self.left[name] = str(error)
             return False
@@ -115,7 +115,7 @@ class _Work:
         if old == text:
             self.unchanged += 1
             return True
-        why = "" if old is None else self._why_not(stamp_of(old), page)
+        why = "" if old is None else self._why_not(read_stamp(old), page)
         if why:
             self.left[name] = why
             return False
@@ -123,11 +123,11 @@ class _Work:
         self.written.append(name)
         return True
 
-    def remove_others(self, session: str, pages: Mapping[str, Page]) -> None:
+    def remove_others(self, session: str, pages: Mapping[str, MemoryPage]) -> None:
         """Remove files of a session that are of none of its pages."""
         for path in sorted(self.folder.glob("*.md")):
-            stamp = stamp_of(path.read_bytes())
-            ours = stamp is not None and path.name == file_name(session, stamp.topic)
+            stamp = read_stamp(path.read_bytes())
+            ours = stamp is not None and path.name == make_file_name(session, stamp.topic)
             if not ours or stamp is None or stamp.session != session or stamp.topic in pages:
                 continue
             if stamp.untouched or self.force:
@@ -136,7 +136,7 @@ class _Work:
             else:
                 self.left[path.name] = f"{stamp.topic} is gone, but the file was edited by hand"
 
-    def _why_not(self, stamp: Stamp | None, page: Page) -> str:
+    def _why_not(self, stamp: FileStamp | None, page: MemoryPage) -> str:
         """Why a file that is there is not written over; empty if it is."""
         if stamp is not None and (stamp.session, stamp.topic) != (page.session, page.topic.id):
             return f"it is the file of {stamp.topic} of session {stamp.session!r}"

@@ -19,10 +19,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from topicloom.index.phrases import phrases
-from topicloom.state.hierarchy import children_of, full_name, path_of
-from topicloom.state.stored_message import REMOVED, Record
-from topicloom.state.topics import Roster, Topic
+from topicloom.index.phrases import extract_phrases
+from topicloom.state.hierarchy import build_full_name, find_path, list_children
+from topicloom.state.stored_message import REMOVED, StoredMessage
+from topicloom.state.topics import Topic, TopicTable
 
 _KEYWORDS = 12
 _FENCE = "---\n"
@@ -32,7 +32,7 @@ _UNREADABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class MemoryPage:
     """What a topic's file says, but for what is drawn from its messages."""
 
     session: str
@@ -48,7 +48,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class FileStamp:
     """What a file of ours says of itself."""
 
     session: str
@@ -59,22 +59,22 @@ class Stamp:
     """Whether it is as it was written."""
 
 
-def pages_of(session: str, roster: Roster) -> list[Page]:
+def build_pages(session: str, roster: TopicTable) -> list[MemoryPage]:
     """The pages of a session: of all topics that have a brief or a summary and were not merged."""
     return [
-        Page(
+        MemoryPage(
             session=session,
             topic=topic,
-            title=_one_line(full_name(topic, roster.topics)),
-            parents=tuple(t.id for t in path_of(topic, roster.topics)[:-1]),
-            children=tuple(t.id for t in children_of(topic.id, roster.topics)),
+            title=_one_line(build_full_name(topic, roster.topics)),
+            parents=tuple(t.id for t in find_path(topic, roster.topics)[:-1]),
+            children=tuple(t.id for t in list_children(topic.id, roster.topics)),
         )
         for topic in roster
         if topic.status != "merged" and (topic.brief or topic.summary)
     ]
 
 
-def text_of(page: Page, records: Sequence[Record]) -> bytes:
+def render_page(page: MemoryPage, records: Sequence[StoredMessage]) -> bytes:
     """The file of a topic.
 
     Args:
@@ -83,7 +83,7 @@ def text_of(page: Page, records: Sequence[Record]) -> bytes:
     """
     topic = page.topic
     said = [r.text for r in records if r.role == "user" and r.text != REMOVED]
-    matter = _matter(
+    matter = _format_front_matter(
         {
             "session": page.session,
             "id": topic.id,
@@ -96,7 +96,7 @@ def text_of(page: Page, records: Sequence[Record]) -> bytes:
             "parents": list(page.parents),
             "children": list(page.children),
             "importance": topic.importance,
-            "keywords": _keywords(said),
+            "keywords": _choose_keywords(said),
         }
     )
     parts = [f"# {page.title}", topic.brief.strip()]
@@ -107,7 +107,7 @@ def text_of(page: Page, records: Sequence[Record]) -> bytes:
     return f'{_FENCE}topicloom: "{_hash(body)}"\n'.encode() + body
 
 
-def stamp_of(data: bytes) -> Stamp | None:
+def read_stamp(data: bytes) -> FileStamp | None:
     """What a file says of itself; None if it is not ours."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     stamp = _STAMP.match(text)
@@ -121,12 +121,12 @@ def stamp_of(data: bytes) -> Stamp | None:
         except ValueError:  # edited by hand
             continue
     untouched = _hash(data[stamp.end() :]) == stamp[1]
-    return Stamp(str(fields.get("session", "")), str(fields.get("id", "")), untouched)
+    return FileStamp(str(fields.get("session", "")), str(fields.get("id", "")), untouched)
 
 
-def _keywords(texts: Sequence[str]) -> list[str]:
+def _choose_keywords(texts: Sequence[str]) -> list[str]:
     """The most frequent phrases, the longer first, none a part of another; the same in each run."""
-    found = phrases(texts)
+    found = extract_phrases(texts)
     chosen: list[str] = []
     for phrase in sorted(found, key=lambda p: (-found[p], -len(p), p)):
         if len(chosen) < _KEYWORDS and not any(phrase in c or c in phrase for c in chosen):
@@ -134,11 +134,11 @@ def _keywords(texts: Sequence[str]) -> list[str]:
     return chosen
 
 
-def _matter(fields: Mapping[str, Any]) -> str:
-    return "".join(f"{key}: {_value(value)}\n" for key, value in fields.items())
+def _format_front_matter(fields: Mapping[str, Any]) -> str:
+    return "".join(f"{key}: {_format_value(value)}\n" for key, value in fields.items())
 
 
-def _value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """A value as JSON that YAML reads as the same."""
     text = json.dumps(value, ensure_ascii=False)
     return _UNREADABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -12,16 +12,16 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from topicloom.cli._excerpts import shortened
-from topicloom.cli.console import CliOptions, dim, one_line, open_console
-from topicloom.cli.context import open_context, thread
-from topicloom.cli.reflect import facts_view
+from topicloom.cli._excerpts import shorten
+from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
+from topicloom.cli.context import make_thread_config, open_context
+from topicloom.cli.reflect import render_facts
 from topicloom.errors import InputError
 from topicloom.graph.session import build_session_graph
 from topicloom.nodes.step import dump
 from topicloom.reflection.store import ReflectionStore
-from topicloom.roles.values import message_ids
-from topicloom.state.recall import number_of
+from topicloom.roles.values import parse_message_ids
+from topicloom.state.recall import parse_message_number
 from topicloom.state.session import Session, Turn
 from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
@@ -64,33 +64,33 @@ def run_purge(given: CliOptions, name: str, options: PurgeOptions) -> None:
         graph = build_session_graph(settings=place.settings, storage=place.storage).compile(
             checkpointer=saver
         )
-        if graph.get_state(thread(name)).next:
+        if graph.get_state(make_thread_config(name)).next:
             raise InputError(f"a turn of {name!r} is not finished: finish it with /retry in a chat")
         session, store = place.read(name)
-        numbers = _numbers(session, store, options)
+        numbers = _find_numbers(session, store, options)
         plan = store.plan_purge(session, numbers)
         asked = [f"m{number}" for number in numbers]
         facts = kept.resting_on(name, asked)
         if not (plan.messages or facts):
-            dim(console, "nothing to remove: all of it has been removed before")
+            print_dim(console, "nothing to remove: all of it has been removed before")
             return
-        _name_all(console, session, store, plan)
+        _print_messages(console, session, store, plan)
         if facts:
-            dim(console, "facts that rest on them:")
-            console.print(facts_view(facts.values()))
+            print_dim(console, "facts that rest on them:")
+            console.print(render_facts(facts.values()))
         if not (options.sure or typer.confirm("Remove all of this for good?")):
-            dim(console, "nothing was removed")
+            print_dim(console, "nothing was removed")
             return
         kept.forget(name, asked, plan.topics)
         store.purge(plan)
         _clear_state(graph, name, session, store, plan)
-    dim(console, f"{len(plan.messages)} messages were removed; their places stay")
+    print_dim(console, f"{len(plan.messages)} messages were removed; their places stay")
     if facts:
-        dim(console, f"facts removed with them: {len(facts)}")
-    dim(console, "checkpoints from before may still hold what was newest then")
+        print_dim(console, f"facts removed with them: {len(facts)}")
+    print_dim(console, "checkpoints from before may still hold what was newest then")
 
 
-def _numbers(session: Session, store: SessionStore, options: PurgeOptions) -> list[int]:
+def _find_numbers(session: Session, store: SessionStore, options: PurgeOptions) -> list[int]:
     """Numbers of the messages that are to go.
 
     Raises:
@@ -103,7 +103,7 @@ def _numbers(session: Session, store: SessionStore, options: PurgeOptions) -> li
             raise InputError(f"session {session.id!r} has no topic {topic!r}")
         numbers |= {record.seq for record in store.topic_records(roster[topic])}
     for text in options.messages:
-        named = [number_of(i) for i in message_ids(text, _WIDEST)]
+        named = [parse_message_number(i) for i in parse_message_ids(text, _WIDEST)]
         if not named or max(named) > session.count:
             there = f"m1 to m{session.count}" if session.count else "none"
             raise InputError(f"session {session.id!r} has no message {text!r} (there: {there})")
@@ -113,18 +113,20 @@ def _numbers(session: Session, store: SessionStore, options: PurgeOptions) -> li
     return sorted(numbers)
 
 
-def _name_all(console: Console, session: Session, store: SessionStore, plan: PurgePlan) -> None:
-    records = store.pick(session, map(number_of, plan.messages[:_NAMED]))
+def _print_messages(
+    console: Console, session: Session, store: SessionStore, plan: PurgePlan
+) -> None:
+    records = store.pick(session, map(parse_message_number, plan.messages[:_NAMED]))
     for record in records.values():
-        text = f"{record.id} {record.day} {record.label}: {shortened(record.text, 60)}"
-        console.print(Text(one_line(text)), soft_wrap=True)
+        text = f"{record.id} {record.day} {record.label}: {shorten(record.text, 60)}"
+        console.print(Text(to_one_line(text)), soft_wrap=True)
     rest = len(plan.messages) - len(records)
     if rest:
-        dim(console, f"and {rest} more messages, up to {plan.messages[-1]}")
+        print_dim(console, f"and {rest} more messages, up to {plan.messages[-1]}")
     roster = store.roster(session)
-    names = [f"{t} “{shortened(roster[t].name, 40)}”" for t in plan.topics if t in roster]
+    names = [f"{t} “{shorten(roster[t].name, 40)}”" for t in plan.topics if t in roster]
     if names:
-        dim(console, one_line(f"names, briefs and summaries of {', '.join(names)}"))
+        print_dim(console, to_one_line(f"names, briefs and summaries of {', '.join(names)}"))
 
 
 def _clear_state(
@@ -134,11 +136,11 @@ def _clear_state(
 
     A message that stood there with its old text would count as a new one.
     """
-    values = graph.get_state(thread(name)).values
+    values = graph.get_state(make_thread_config(name)).values
     shown = {message.id for message in values["messages"]}
-    gone = store.pick(session, map(number_of, plan.messages)).values()
+    gone = store.pick(session, map(parse_message_number, plan.messages)).values()
     turn = Turn.model_validate(values["turn"])
     empty = Turn(first=turn.first, user=turn.user, query="", answer=False)
     update: dict[str, Any] = dump(turn=empty)
     update["messages"] = [r.message for r in gone if r.source in shown]
-    graph.update_state(thread(name), update, as_node="finalize")
+    graph.update_state(make_thread_config(name), update, as_node="finalize")

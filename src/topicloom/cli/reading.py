@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli._views import day_of, print_records, receipt_view, topic_view
-from topicloom.cli.console import CliOptions, dim, one_line, open_console
+from topicloom.cli._views import format_message_day, print_messages, render_receipt, render_topics
+from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
 from topicloom.cli.context import CliContext, open_context
 from topicloom.errors import InputError
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.sessions import SessionStore
 
 
@@ -23,13 +23,13 @@ def show_sessions(given: CliOptions) -> None:
     place, console = open_context(given), open_console()
     names = place.storage.sessions()
     if not names:
-        dim(console, f"no sessions in {place.folder} yet; begin one with: topicloom chat")
+        print_dim(console, f"no sessions in {place.folder} yet; begin one with: topicloom chat")
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("session", "messages", "topics", "last message"):
         table.add_column(heading, justify="right" if heading in ("messages", "topics") else "left")
     for name in names:
-        table.add_row(one_line(name), *_facts(place, name))
+        table.add_row(to_one_line(name), *_describe_session(place, name))
     console.print(table)
 
 
@@ -37,7 +37,7 @@ def show_topics(given: CliOptions, name: str) -> None:
     """Print the topics of a session over time."""
     console = open_console()
     session, store = open_context(given).read(name)
-    console.print(topic_view(session, store, console.width))
+    console.print(render_topics(session, store, console.width))
 
 
 def show_transcript(
@@ -45,13 +45,13 @@ def show_transcript(
 ) -> None:
     """Print messages of a session, for people or as JSON lines."""
     session, store = open_context(given).read(name)
-    records = _records(session, store, topic)[-last if last else 0 :]
+    records = _read_messages(session, store, topic)[-last if last else 0 :]
     if as_json:
         for record in records:
             row = {"id": record.id} | record.model_dump(mode="json", exclude_defaults=True)
             sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
     else:
-        print_records(open_console(), records)
+        print_messages(open_console(), records)
 
 
 def show_receipts(given: CliOptions, name: str, count: int | None, *, as_json: bool) -> None:
@@ -70,20 +70,22 @@ def show_receipts(given: CliOptions, name: str, count: int | None, *, as_json: b
     else:
         console, roster = open_console(), store.roster(session)
         for receipt in store.receipts(session, newest=count or 1):
-            console.print(receipt_view(receipt, roster))
+            console.print(render_receipt(receipt, roster))
 
 
-def _facts(place: CliContext, name: str) -> tuple[str | Text, str | Text, str | Text]:
+def _describe_session(place: CliContext, name: str) -> tuple[str | Text, str | Text, str | Text]:
     session = place.session(name)
     if session is None:
         nothing = Text("-", style="dim")
         return nothing, nothing, Text("its checkpoints are not here", style="dim")
     store = SessionStore(place.storage.open(name))
-    last = day_of(store.record(session, session.count)) if session.count else ""
+    last = format_message_day(store.record(session, session.count)) if session.count else ""
     return f"{session.count:,}", f"{session.topics:,}", last
 
 
-def _records(session: Session, store: SessionStore, topic: str | None) -> Sequence[Record]:
+def _read_messages(
+    session: Session, store: SessionStore, topic: str | None
+) -> Sequence[StoredMessage]:
     """All messages, or those of a topic.
 
     Raises:

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli.console import CliOptions, dim, one_line, open_console
-from topicloom.cli.context import CliContext, open_context, roles_for
-from topicloom.reflection.beside import Once, ReflectionOptions, reflect_once
+from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
+from topicloom.cli.context import CliContext, open_context, open_roles
+from topicloom.reflection.beside import ReflectionOptions, ReflectionResult, reflect_once
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.facts import Fact
 from topicloom.reflection.reflect import Reflection
@@ -38,17 +38,19 @@ def run_reflect(given: CliOptions, name: str, *, force: bool) -> None:
     place, console = open_context(given), open_console()
     place.read(name)
     with place.checkpoints() as saver, place.kept() as store:
-        options = reflection_options(place, saver, store)
+        options = make_reflection_options(place, saver, store)
         once = reflect_once(name, force=force, **options)
         names = {update.topic: update.name for r in once.reflections for update in r.briefs}
     if not once.reflections:
-        dim(console, _not_due(once, place.settings.reflection))
+        print_dim(console, _explain_not_due(once, place.settings.reflection))
     for reflection in once.reflections:
         _print_reflection(console, reflection)
     if names:
         shown = ", ".join(f"{topic} “{text}”" for topic, text in list(names.items())[:_NAMED])
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        dim(console, one_line(f"new briefs, from the next turn in a chat on: {shown}{more}"))
+        print_dim(
+            console, to_one_line(f"new briefs, from the next turn in a chat on: {shown}{more}")
+        )
 
 
 def show_facts(given: CliOptions, name: str, *, as_json: bool) -> None:
@@ -61,12 +63,12 @@ def show_facts(given: CliOptions, name: str, *, as_json: bool) -> None:
         for key, fact in facts.items():
             sys.stdout.write(json.dumps({"key": key, **fact.value}, ensure_ascii=False) + "\n")
     elif facts:
-        console.print(facts_view(facts.values()))
+        console.print(render_facts(facts.values()))
     else:
-        dim(console, f"no facts yet; look for some with: topicloom reflect {name} --force")
+        print_dim(console, f"no facts yet; look for some with: topicloom reflect {name} --force")
 
 
-def reflection_options(
+def make_reflection_options(
     place: CliContext, saver: BaseCheckpointSaver[str], store: BaseStore
 ) -> ReflectionOptions:
     """What reflection needs of a workplace.
@@ -78,39 +80,39 @@ def reflection_options(
         "checkpointer": saver,
         "storage": place.storage,
         "store": store,
-        "roles": roles_for(place),
+        "roles": open_roles(place),
         "policy": place.settings.reflection,
     }
 
 
-def facts_view(facts: Iterable[Fact]) -> Table:
+def render_facts(facts: Iterable[Fact]) -> Table:
     """Facts with the day and the messages that they rest on."""
     table = Table.grid(padding=(0, 2))
     for fact in facts:
-        day = Text(one_line(fact.at[:10]), style="dim")
-        messages = Text(one_line(", ".join(fact.messages)), style="dim")
-        table.add_row(day, Text(one_line(fact.text)), messages)
+        day = Text(to_one_line(fact.at[:10]), style="dim")
+        messages = Text(to_one_line(", ".join(fact.messages)), style="dim")
+        table.add_row(day, Text(to_one_line(fact.text)), messages)
     return table
 
 
 def _print_reflection(console: Console, done: Reflection) -> None:
-    dim(console, f"read {done.read} messages, up to m{done.upto}: {_found(done)}")
+    print_dim(console, f"read {done.read} messages, up to m{done.upto}: {_describe_found(done)}")
     if done.facts:
-        console.print(facts_view(done.facts))
+        console.print(render_facts(done.facts))
     for reason, count in done.dropped.items():
-        dim(console, f"left out {count}: {reason}")
+        print_dim(console, f"left out {count}: {reason}")
     for call in done.calls:
         if call.failure:
-            console.print(Text(one_line(f"{call.role} failed: {call.failure}"), style="yellow"))
+            console.print(Text(to_one_line(f"{call.role} failed: {call.failure}"), style="yellow"))
 
 
-def _found(done: Reflection) -> str:
+def _describe_found(done: Reflection) -> str:
     new = len(done.facts)
     replaced = f", {len(done.retired)} of before replaced" if done.retired else ""
     return f"{new or 'no'} {'fact' if new == 1 else 'facts'}{replaced}"
 
 
-def _not_due(once: Once, policy: ReflectionPolicy) -> str:
+def _explain_not_due(once: ReflectionResult, policy: ReflectionPolicy) -> str:
     standing = once.standing
     if not standing.pending:
         return "nothing was said since the last reflection"

@@ -20,32 +20,38 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from topicloom.cli._account import account_view, next_steps
-from topicloom.cli._questions import AskedQuestion, Asker, brief_view, question_view, score_view
-from topicloom.cli._views import written
-from topicloom.cli.console import CliOptions, dim, heading, one_line, open_console
+from topicloom.cli._account import render_account, render_next_steps
+from topicloom.cli._questions import (
+    AskedQuestion,
+    QuestionAsker,
+    render_brief,
+    render_question,
+    render_score,
+)
+from topicloom.cli._views import format_day
+from topicloom.cli.console import CliOptions, open_console, print_dim, render_heading, to_one_line
 from topicloom.cli.context import (
     CliContext,
     context_in,
-    model_line,
+    describe_model,
+    find_reply_model,
+    load_session,
+    make_thread_config,
     open_context,
-    replies_with,
-    roles_for,
-    session_in,
-    thread,
+    open_roles,
 )
 from topicloom.errors import InputError
 from topicloom.graph.session import SessionGraph, build_session_graph
 from topicloom.recordings.conversations import Conversation
 from topicloom.recordings.replay import (
     Graph,
-    exchanges,
-    first_conversation,
+    cut_rounds,
+    find_place,
+    find_sample,
+    get_session,
     iso_time,
-    place_of,
+    load_first_conversation,
     replay,
-    sample,
-    session_of,
 )
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
@@ -89,26 +95,26 @@ def run_replay(given: CliOptions, options: ReplayOptions) -> None:
     """
     console, name = open_console(), options.session or _THROWAWAY
     check_session_name(name if options.session is None else options.session)
-    conversation = first_conversation(options.file or sample(), options.limit)
-    with _place(given, options) as place:
-        recorded, builder = _graph(place)
-        composed = replies_with(place.settings) is not None
+    conversation = load_first_conversation(options.file or find_sample(), options.limit)
+    with _open_context(given, options) as place:
+        recorded, builder = _build_graph(place)
+        composed = find_reply_model(place.settings) is not None
         _introduce(console, conversation, place.settings)
         with place.storage.lock(name), place.checkpoints() as saver:
             store = SessionStore(place.storage.open(name))
-            _check_same(session_in(saver, thread(name)), store, conversation)
+            _check_same(load_session(saver, make_thread_config(name)), store, conversation)
             graph = builder.compile(checkpointer=saver)
-            _feed(console, graph, recorded, conversation, thread(name))
-            session = session_of(graph, thread(name))
+            _feed(console, graph, recorded, conversation, make_thread_config(name))
+            session = get_session(graph, make_thread_config(name))
             if options.questions and conversation.questions:
-                asker = Asker(builder, saver, store, session)
+                asker = QuestionAsker(builder, saver, store, session)
                 _ask(console, asker, conversation, composed=composed)
-        console.print(account_view(session, store, console.width))
-        console.print(next_steps(options.session, composed=composed))
+        console.print(render_account(session, store, console.width))
+        console.print(render_next_steps(options.session, composed=composed))
 
 
 @contextmanager
-def _place(given: CliOptions, options: ReplayOptions) -> Iterator[CliContext]:
+def _open_context(given: CliOptions, options: ReplayOptions) -> Iterator[CliContext]:
     """The folder of the sessions, or one that is thrown away."""
     place = open_context(given)
     window = options.window or place.settings.window or _WINDOW
@@ -120,8 +126,8 @@ def _place(given: CliOptions, options: ReplayOptions) -> Iterator[CliContext]:
         yield context_in(Path(folder), settings.model_copy(update={"fsync": False}))
 
 
-def _graph(place: CliContext) -> tuple[RecordedResponder, SessionGraph]:
-    roles = roles_for(place)
+def _build_graph(place: CliContext) -> tuple[RecordedResponder, SessionGraph]:
+    roles = open_roles(place)
     recorded = RecordedResponder(otherwise=roles[RESPONDER])
     builder = build_session_graph(
         settings=place.settings, roles=roles.replace(RESPONDER, recorded), storage=place.storage
@@ -131,24 +137,24 @@ def _graph(place: CliContext) -> tuple[RecordedResponder, SessionGraph]:
 
 def _introduce(console: Console, conversation: Conversation, settings: Settings) -> None:
     days = sorted(iso_time(m.time)[:10] for m in conversation.messages if m.time)
-    when = f", {written(days[0])} to {written(days[-1])}" if days else ""
+    when = f", {format_day(days[0])} to {format_day(days[-1])}" if days else ""
     count = len(conversation.messages)
     console.print(
-        Text.assemble((one_line(conversation.id), "bold"), f": {count} messages{when}."),
+        Text.assemble((to_one_line(conversation.id), "bold"), f": {count} messages{when}."),
     )
     console.print(
         "Every message goes in as if it were said now. The main window is small,"
         f" {settings.window:,} tokens: when it fills, older messages move into topics, each"
         " with a window of its own."
     )
-    dim(console, model_line(settings))
+    print_dim(console, describe_model(settings))
 
 
 def _check_same(session: Session | None, store: SessionStore, conversation: Conversation) -> None:
     """Raises InputError if the session began with something else than the recording."""
     if session is None or not session.count:
         return
-    first, begun = store.record(session, 1), exchanges(conversation)[0].said[0]
+    first, begun = store.record(session, 1), cut_rounds(conversation)[0].said[0]
     if (first.source, first.text) != (begun.id, begun.text):
         raise InputError(
             f"session {session.id!r} holds another conversation: give --session a new name"
@@ -162,7 +168,7 @@ def _feed(
     conversation: Conversation,
     config: RunnableConfig,
 ) -> None:
-    total = sum(map(len, exchanges(conversation)))
+    total = sum(map(len, cut_rounds(conversation)))
     progress = Progress(
         SpinnerColumn(style="cyan"),
         TextColumn("replaying"),
@@ -173,7 +179,7 @@ def _feed(
         console=console,
         transient=True,
     )
-    begun = session_of(graph, config)
+    begun = get_session(graph, config)
     with progress:
         task = progress.add_task("", total=total, completed=begun.count, topics=begun.topics)
         for exchange, state in replay(graph, recorded, conversation, config):
@@ -182,19 +188,19 @@ def _feed(
 
 def _ask(
     console: Console,
-    asker: Asker,
+    asker: QuestionAsker,
     conversation: Conversation,
     *,
     composed: bool,
 ) -> None:
-    console.print(heading("Questions about it, each on a fork of its own"))
+    console.print(render_heading("Questions about it, each on a fork of its own"))
     asked: list[AskedQuestion] = []
     for question in conversation.questions:
-        with console.status(Text(one_line(question.question), style="dim")):
-            asked.append(asker.ask(question, place_of(question, conversation)))
+        with console.status(Text(to_one_line(question.question), style="dim")):
+            asked.append(asker.ask(question, find_place(question, conversation)))
         console.print(
-            question_view(asked[-1], console.width, composed=composed)
+            render_question(asked[-1], console.width, composed=composed)
             if len(conversation.questions) <= _MANY
-            else brief_view(asked[-1], console.width)
+            else render_brief(asked[-1], console.width)
         )
-    console.print(score_view(asked))
+    console.print(render_score(asked))

@@ -7,8 +7,8 @@ from collections import Counter
 from rich.console import Console
 from rich.text import Text
 
-from topicloom.cli.console import CliOptions, dim, one_line, open_console
-from topicloom.cli.context import open_context, thread
+from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
+from topicloom.cli.context import make_thread_config, open_context
 from topicloom.graph.review import review
 from topicloom.graph.session import build_session_graph
 from topicloom.review.channels import ReviewReport
@@ -32,7 +32,7 @@ def run_review(given: CliOptions, name: str, *, dry_run: bool) -> None:
         )
         report = review(
             graph,
-            thread(name),
+            make_thread_config(name),
             dry_run=dry_run,
             checkpointer=saver,
             settings=place.settings,
@@ -48,18 +48,18 @@ def print_report(console: Console, report: ReviewReport) -> None:
     kept = [t for t, c in told.items() if report.dry_run or c.topic in report.changed]
     weighty = [t for t in kept if told[t].archive or told[t].absorbs]
     for line in weighty:
-        console.print(Text(one_line(line)), soft_wrap=True)
+        console.print(Text(to_one_line(line)), soft_wrap=True)
     for line in kept:
         if line not in weighty:
-            console.print(Text(one_line(line), style="dim"), soft_wrap=True)
+            console.print(Text(to_one_line(line), style="dim"), soft_wrap=True)
     for topic, why in report.refused.items():
-        console.print(Text(one_line(f"left {topic} as it is: {why}"), style="yellow"))
+        console.print(Text(to_one_line(f"left {topic} as it is: {why}"), style="yellow"))
     for trouble in report.troubles:
-        console.print(Text(one_line(trouble), style="red"), soft_wrap=True)
-    dim(console, _summary(report))
+        console.print(Text(to_one_line(trouble), style="red"), soft_wrap=True)
+    print_dim(console, _summarize_report(report))
 
 
-def _summary(report: ReviewReport) -> str:
+def _summarize_report(report: ReviewReport) -> str:
     """How much it was, and what it cost."""
     counts = (
         f"{len(report.reviewed)} topics reviewed, {len(report.merged)} merged, "

@@ -21,13 +21,13 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from topicloom.context.notes import layer_text, render_note
+from topicloom.context.notes import format_layer, render_note
 from topicloom.context.tokens import TokenCounter
 from topicloom.context.transcript import excerpt
-from topicloom.prompts.wording import wording
-from topicloom.state.recall import Note, number_of
+from topicloom.prompts.wording import get_wording
+from topicloom.state.recall import Note, parse_message_number
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record, text_of
+from topicloom.state.stored_message import StoredMessage, get_text
 
 _MOST_A_CHARACTER = 2
 """Tokens that a character costs at most, about."""
@@ -44,7 +44,7 @@ class MainPrompt:
     """System message first, if there is anything to say in one."""
     sections: dict[str, int]
     """Tokens of `system`, `notes` and `tail`; of `skeleton` and `curated`, if there are any."""
-    sources: list[Record]
+    sources: list[StoredMessage]
     """Quoted originals, those of the newest note first."""
 
     @property
@@ -66,22 +66,22 @@ class Layout:
     order: LayoutName = "ledger"
     """Where recall notes stand."""
 
-    def shown(self, record: Record, language: Language) -> str:
+    def shown(self, record: StoredMessage, language: Language) -> str:
         """The text of a record as the prompt shows it."""
         if len(record.text) * _MOST_A_CHARACTER <= self.cap:
             return record.text  # not worth counting: it fits in any case
         return excerpt(record.text, self.cap, self.counter.text, record.id, language)
 
-    def size(self, record: Record) -> int:
+    def size(self, record: StoredMessage) -> int:
         """Tokens of a record in the prompt."""
         return min(self.counter.message(record.message), self.cap)
 
     def prompt(
         self,
         system: str,
-        view: Sequence[Record],
+        view: Sequence[StoredMessage],
         notes: Sequence[Note],
-        record: Callable[[int], Record],
+        record: Callable[[int], StoredMessage],
         language: Language,
         loop: Sequence[BaseMessage] = (),
         view_tokens: int | None = None,
@@ -107,15 +107,15 @@ class Layout:
             first = view[0].seq if view else 1
             for after, text in texts.items():
                 place = max(0, min(after - first, len(messages) - 1))
-                messages[place] = _with_text(messages[place], text)
+                messages[place] = _append_text(messages[place], text)
         head = [system] if system else []
         if self.order == "spec":
             head += texts.values()
         newest_first = [t for n in reversed(notes) for t in n.topics]
-        quoted = [record(number_of(i)) for t in newest_first for i in t.quotes]
+        quoted = [record(parse_message_number(i)) for t in newest_first for i in t.quotes]
         if view_tokens is None:
             view_tokens = sum(map(self.size, view))
-        said = _with_results([*messages, *loop], language)
+        said = _pair_tool_calls([*messages, *loop], language)
         layers = self._layers(notes)
         noted = sum(self.counter.text(t) for t in texts.values())
         return MainPrompt(
@@ -129,8 +129,8 @@ class Layout:
             sources=quoted,
         )
 
-    def _message(self, record: Record, language: Language) -> AnyMessage:
-        message = _named(record.message)
+    def _message(self, record: StoredMessage, language: Language) -> AnyMessage:
+        message = _sanitize_name(record.message)
         text = self.shown(record, language)
         if text == record.text:
             return message
@@ -148,7 +148,7 @@ class Layout:
         return message if text == message.content else message.model_copy(update={"content": text})
 
     def _notes(
-        self, notes: Sequence[Note], record: Callable[[int], Record], language: Language
+        self, notes: Sequence[Note], record: Callable[[int], StoredMessage], language: Language
     ) -> Mapping[int, str]:
         texts: dict[int, str] = {}
         for note in notes:
@@ -163,24 +163,24 @@ class Layout:
         sizes: dict[str, int] = {}
         for layer in (layer for note in notes for layer in note.layers):
             section = "skeleton" if layer.kind == "deterministic" else "curated"
-            sizes[section] = sizes.get(section, 0) + self.counter.text(layer_text(layer))
+            sizes[section] = sizes.get(section, 0) + self.counter.text(format_layer(layer))
         return sizes
 
-    def quoted(self, record: Record, part: bool, language: Language) -> str:
+    def quoted(self, record: StoredMessage, part: bool, language: Language) -> str:
         """The text of a quoted original as a note shows it."""
         if not part:
             return record.text
         return excerpt(record.text, self.part, self.counter.text, record.id, language)
 
 
-def _named(message: AnyMessage) -> AnyMessage:
+def _sanitize_name(message: AnyMessage) -> AnyMessage:
     """The message under a name that providers take: OpenAI refuses blanks and `<|\\/>` in one."""
     if message.name is None or not _UNSENDABLE.search(message.name):
         return message
     return message.model_copy(update={"name": _UNSENDABLE.sub("_", message.name)})
 
 
-def _with_results(messages: Sequence[BaseMessage], language: Language) -> list[BaseMessage]:
+def _pair_tool_calls(messages: Sequence[BaseMessage], language: Language) -> list[BaseMessage]:
     """Calls with results and results with calls: providers refuse the one without the other.
 
     A call that was cut off is given a result that says so; a result that nothing called for
@@ -190,25 +190,29 @@ def _with_results(messages: Sequence[BaseMessage], language: Language) -> list[B
     due: dict[str | None, str | None] = {}
     for message in messages:
         if isinstance(message, ToolMessage):
-            whole.append(message if message.tool_call_id in due else HumanMessage(text_of(message)))
+            whole.append(
+                message if message.tool_call_id in due else HumanMessage(get_text(message))
+            )
             due.pop(message.tool_call_id, None)
             continue
-        whole += _cut_off(due, language)
+        whole += _make_missing_results(due, language)
         calls = isinstance(message, AIMessage) and [
             *message.tool_calls,
             *message.invalid_tool_calls,
         ]
         due = {c["id"]: c["name"] for c in calls or ()}
         whole.append(message)
-    return whole + _cut_off(due, language)
+    return whole + _make_missing_results(due, language)
 
 
-def _cut_off(due: Mapping[str | None, str | None], language: Language) -> list[ToolMessage]:
-    text = wording(language).cut_off
+def _make_missing_results(
+    due: Mapping[str | None, str | None], language: Language
+) -> list[ToolMessage]:
+    text = get_wording(language).cut_off
     return [ToolMessage(text, tool_call_id=i or "", name=name) for i, name in due.items()]
 
 
-def _with_text(message: AnyMessage, text: str) -> AnyMessage:
+def _append_text(message: AnyMessage, text: str) -> AnyMessage:
     if isinstance(message.content, str):
         return message.model_copy(update={"content": f"{message.content}\n\n{text}"})
     return message.model_copy(

@@ -15,7 +15,7 @@ _WindowKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Prompt:
+class _MeasuredPrompt:
     """A prompt as it is remembered: for each prefix of messages, its digest and its tokens."""
 
     messages: Sequence[BaseMessage]
@@ -41,7 +41,7 @@ class PrefixMeter:
         self._prompts = prompts
         self._capacity = capacity
         self._size = 0
-        self._windows: OrderedDict[_WindowKey, deque[_Prompt]] = OrderedDict()
+        self._windows: OrderedDict[_WindowKey, deque[_MeasuredPrompt]] = OrderedDict()
         self._lock = Lock()
 
     def share(
@@ -66,17 +66,17 @@ class PrefixMeter:
         key = (session, window)
         with self._lock:
             earlier = list(self._windows.get(key, ()))
-        digests = _prefix_digests(messages, earlier[-1] if earlier else None)
-        repeated, tokens = _longest(digests, earlier)
+        digests = _digest_prefixes(messages, earlier[-1] if earlier else None)
+        repeated, tokens = _find_longest_prefix(digests, earlier)
         total = repeated_tokens = tokens[-1] if tokens else 0
         for message in messages[repeated:]:
             total += count(message)
             tokens.append(total)
         with self._lock:
-            self._remember(key, _Prompt(list(messages), digests, tokens))
+            self._remember(key, _MeasuredPrompt(list(messages), digests, tokens))
         return repeated_tokens / total if total else 0.0
 
-    def _remember(self, key: _WindowKey, prompt: _Prompt) -> None:
+    def _remember(self, key: _WindowKey, prompt: _MeasuredPrompt) -> None:
         window = self._windows.setdefault(key, deque())
         self._windows.move_to_end(key)
         window.append(prompt)
@@ -88,22 +88,24 @@ class PrefixMeter:
             self._size -= sum(len(p.digests) for p in forgotten)
 
 
-def _longest(digests: Sequence[bytes], earlier: Sequence[_Prompt]) -> tuple[int, list[int]]:
+def _find_longest_prefix(
+    digests: Sequence[bytes], earlier: Sequence[_MeasuredPrompt]
+) -> tuple[int, list[int]]:
     """Length of the longest repeated prefix, and the tokens of its prefixes."""
     best, known = 0, list[int]()
     for prompt in earlier:
-        length = _shared(digests, prompt.digests)
+        length = _count_shared(digests, prompt.digests)
         if length > best:
             best, known = length, list(prompt.tokens[:length])
     return best, known
 
 
-def _shared(one: Sequence[bytes], other: Sequence[bytes]) -> int:
+def _count_shared(one: Sequence[bytes], other: Sequence[bytes]) -> int:
     """Leading digests that are equal; a digest stands for all before it, so they bisect."""
     return bisect_left(range(min(len(one), len(other))), True, key=lambda i: one[i] != other[i])
 
 
-def _prefix_digests(messages: Sequence[BaseMessage], last: _Prompt | None) -> list[bytes]:
+def _digest_prefixes(messages: Sequence[BaseMessage], last: _MeasuredPrompt | None) -> list[bytes]:
     """For each message, a digest of it and of all before it."""
     digests = list[bytes]()
     if last is not None:
@@ -113,13 +115,13 @@ def _prefix_digests(messages: Sequence[BaseMessage], last: _Prompt | None) -> li
         digests = list(last.digests[:shared])
     running = digests[-1] if digests else b""
     for message in messages[len(digests) :]:
-        said = repr(_content(message)).encode("utf-8", "surrogatepass")
+        said = repr(_get_sent_content(message)).encode("utf-8", "surrogatepass")
         running = blake2b(running + said, digest_size=16).digest()
         digests.append(running)
     return digests
 
 
-def _content(message: BaseMessage) -> tuple[object, ...]:
+def _get_sent_content(message: BaseMessage) -> tuple[object, ...]:
     """What a provider is sent of a message."""
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     answers = message.tool_call_id if isinstance(message, ToolMessage) else ""

@@ -17,15 +17,15 @@ from threading import Lock
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from topicloom.context.tokens import TokenCounter
-from topicloom.prompts.wording import wording
-from topicloom.state.rounds import LogicalBlock, blocks_of
+from topicloom.prompts.wording import get_wording
+from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 _REMEMBERED = 10_000
 """Summaries that are kept in memory: those of some hundred conversations."""
 
-Summarize = Callable[[Sequence[Record]], str]
+Summarize = Callable[[Sequence[StoredMessage]], str]
 """Sums up the messages of one segment, from their originals."""
 
 
@@ -48,8 +48,8 @@ class ContextWindowPolicy:
             raise ValueError(f"need first >= 0 and last >= 1, got {self.first=} and {self.last=}")
 
     def select(
-        self, rounds: Sequence[LogicalBlock]
-    ) -> tuple[Sequence[LogicalBlock], Sequence[LogicalBlock], Sequence[LogicalBlock]]:
+        self, rounds: Sequence[Round]
+    ) -> tuple[Sequence[Round], Sequence[Round], Sequence[Round]]:
         """First rounds, those between, and the newest; each round in one of them."""
         end = max(len(rounds) - self.last, min(self.first, len(rounds)))
         return rounds[: self.first], rounds[self.first : end], rounds[end:]
@@ -96,8 +96,8 @@ class SummaryManager:
         self._lock = Lock()
 
     def build(
-        self, rounds: Sequence[LogicalBlock], following: Sequence[LogicalBlock] = ()
-    ) -> tuple[list[Segment], Sequence[LogicalBlock]]:
+        self, rounds: Sequence[Round], following: Sequence[Round] = ()
+    ) -> tuple[list[Segment], Sequence[Round]]:
         """Segments of some rounds, and the rounds at the end that make no whole segment yet.
 
         Args:
@@ -110,9 +110,7 @@ class SummaryManager:
             begin += length
         return segments, rounds[begin:]
 
-    def _length(
-        self, rounds: Sequence[LogicalBlock], following: Sequence[LogicalBlock], begin: int
-    ) -> int:
+    def _length(self, rounds: Sequence[Round], following: Sequence[Round], begin: int) -> int:
         """Rounds of the segment that begins somewhere; 0 if it is not whole yet."""
         known = [*rounds[begin : begin + self._longest + 1], *following[:1]]
         for length in range(self._shortest, min(self._longest, len(rounds) - begin) + 1):
@@ -120,7 +118,7 @@ class SummaryManager:
                 return length
         return 0
 
-    def _segment(self, rounds: Sequence[LogicalBlock]) -> Segment:
+    def _segment(self, rounds: Sequence[Round]) -> Segment:
         """The summary of some rounds, by what they say: one manager serves many conversations."""
         records = [record for block in rounds for record in block.records]
         said = "\n".join(r.line for r in records)
@@ -136,7 +134,7 @@ class SummaryManager:
         return Segment(rounds[0].first, rounds[-1].last, text)
 
 
-def newest_that_fit(
+def take_newest_fitting(
     segments: Sequence[Segment], counter: TokenCounter, room: int
 ) -> Sequence[Segment]:
     """The newest segments that fit; whole ones only (spec 003, 2.2).
@@ -158,7 +156,7 @@ class SegmentPrompt:
 
     messages: list[BaseMessage]
     """System message first, if there is anything to say in one."""
-    records: list[Record]
+    records: list[StoredMessage]
     """Messages that stand in it word for word."""
     segments: Sequence[Segment]
     """Summaries in it."""
@@ -178,7 +176,7 @@ class SegmentLayout:
     """What stays in view."""
 
     def prompt(
-        self, system: str, records: Sequence[Record], budget: int, language: Language
+        self, system: str, records: Sequence[StoredMessage], budget: int, language: Language
     ) -> SegmentPrompt:
         """Lay a prompt out.
 
@@ -195,9 +193,9 @@ class SegmentLayout:
         first, segments, newest = self.parts(records)
         room = budget - (self._size(SystemMessage(system)) if system else 0)
         shown = self._in_view(first, newest, room)
-        heading = wording(language).summaries
+        heading = get_wording(language).summaries
         left = room - self._tokens(shown) - self._size(SystemMessage(f"\n\n{heading}\n"))
-        told = newest_that_fit(segments, self.counter, left)
+        told = take_newest_fitting(segments, self.counter, left)
         block = "\n".join([heading, *(s.line for s in told)]) if told else ""
         head = "\n\n".join(filter(None, [system, block]))
         messages: list[BaseMessage] = [*([SystemMessage(head)] if head else [])]
@@ -205,20 +203,20 @@ class SegmentLayout:
         return SegmentPrompt(messages, shown, told, sum(map(self._size, messages)))
 
     def parts(
-        self, records: Sequence[Record]
-    ) -> tuple[Sequence[LogicalBlock], list[Segment], Sequence[LogicalBlock]]:
+        self, records: Sequence[StoredMessage]
+    ) -> tuple[Sequence[Round], list[Segment], Sequence[Round]]:
         """First rounds, segments, and what follows them; sums up what became a whole segment."""
-        first, between, newest = self.policy.select(blocks_of(records))
+        first, between, newest = self.policy.select(group_rounds(records))
         segments, waiting = self.summaries.build(between, newest)
         return first, segments, [*waiting, *newest]
 
     def _in_view(
-        self, first: Sequence[LogicalBlock], last: Sequence[LogicalBlock], room: int
-    ) -> list[Record]:
+        self, first: Sequence[Round], last: Sequence[Round], room: int
+    ) -> list[StoredMessage]:
         """Messages of the rounds that fit: the newest, the first, and then backwards."""
         kept = [last[-1]] if last else []
         room -= self._tokens([r for b in kept for r in b.records])
-        before: list[LogicalBlock] = []
+        before: list[Round] = []
         for block in [*first, *reversed(last[:-1])]:
             room -= self._tokens(block.records)
             if room < 0:
@@ -227,7 +225,7 @@ class SegmentLayout:
         chosen = sorted([*before, *kept], key=lambda b: b.first)
         return [record for block in chosen for record in block.records]
 
-    def _tokens(self, records: Sequence[Record]) -> int:
+    def _tokens(self, records: Sequence[StoredMessage]) -> int:
         return sum(self._size(r.message) for r in records)
 
     def _size(self, message: BaseMessage) -> int:

@@ -3,7 +3,7 @@
 Every counter walks messages the same way and differs only in how it counts a string. The
 constants are OpenAI's where OpenAI states them (cookbook, "How to count tokens with tiktoken",
 sections 6 and 7, and the vision guide). Other providers differ by a few tokens a message, which
-`Correction` takes up.
+`TokenCalibration` takes up.
 """
 
 from __future__ import annotations
@@ -53,63 +53,63 @@ _CALLS = frozenset(
 _TEXT_KEYS = ("text", "reasoning", "thinking")
 
 
-def message_tokens(message: BaseMessage, count: CountText) -> int:
+def count_message_tokens(message: BaseMessage, count: CountText) -> int:
     """Count one message: frame, name, content, tool calls, link to a tool call."""
-    total = MESSAGE_TOKENS + _content_tokens(message, count)
+    total = MESSAGE_TOKENS + _count_content(message, count)
     if message.name:
         total += NAME_TOKENS + count(message.name)
     if isinstance(message, AIMessage):
-        total += _call_tokens(message, count)
+        total += _count_calls(message, count)
     if isinstance(message, ToolMessage):
         total += TOOL_RESULT_TOKENS
     return total
 
 
-def tools_tokens(tools: Sequence[ToolLike], count: CountText) -> int:
+def count_tools_tokens(tools: Sequence[ToolLike], count: CountText) -> int:
     """Count the JSON schemas of bound tools; 0 for none.
 
     OpenAI rewrites schemas into something shorter (67 tokens where this gives 78 for the
     cookbook's weather tool), others send about the JSON: this is on the high side.
     """
     schemas = (convert_to_openai_tool(tool) for tool in tools)
-    return sum(count(_json(schema.get("function", schema))) for schema in schemas)
+    return sum(count(_to_json(schema.get("function", schema))) for schema in schemas)
 
 
-def _content_tokens(message: BaseMessage, count: CountText) -> int:
+def _count_content(message: BaseMessage, count: CountText) -> int:
     if isinstance(message.content, str):
         return count(message.content)
     return sum(
-        count(block) if isinstance(block, str) else _block_tokens(block, count)
+        count(block) if isinstance(block, str) else _count_block(block, count)
         for block in message.content
     )
 
 
-def _block_tokens(block: Mapping[str, Any], count: CountText) -> int:
+def _count_block(block: Mapping[str, Any], count: CountText) -> int:
     """Count one content block; images and other media are a flat cost, calls are not here."""
     kind = block.get("type")
     if kind in _CALLS:
         return 0  # providers repeat them in `tool_calls`, where they are counted
     if kind in _IMAGES:
-        return LOW_DETAIL_IMAGE_TOKENS if _detail(block) == "low" else IMAGE_TOKENS
+        return LOW_DETAIL_IMAGE_TOKENS if _get_detail(block) == "low" else IMAGE_TOKENS
     if kind in _MEDIA:
         return IMAGE_TOKENS
     texts = [block[key] for key in _TEXT_KEYS if isinstance(block.get(key), str)]
-    return sum(map(count, texts)) if texts else count(_json(block))
+    return sum(map(count, texts)) if texts else count(_to_json(block))
 
 
-def _detail(block: Mapping[str, Any]) -> object:
+def _get_detail(block: Mapping[str, Any]) -> object:
     """Say how closely the model shall look: OpenAI nests it, LangChain's blocks do not."""
     image = block.get("image_url")
     return image.get("detail") if isinstance(image, Mapping) else block.get("detail")
 
 
-def _call_tokens(message: AIMessage, count: CountText) -> int:
-    calls = [(call["name"], _json(call["args"])) for call in message.tool_calls]
+def _count_calls(message: AIMessage, count: CountText) -> int:
+    calls = [(call["name"], _to_json(call["args"])) for call in message.tool_calls]
     calls += [(call["name"] or "", call["args"] or "") for call in message.invalid_tool_calls]
     return sum(TOOL_CALL_TOKENS + count(name) + count(args) for name, args in calls)
 
 
-def _json(value: object) -> str:
+def _to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -155,11 +155,11 @@ class EstimatingCounter:
 
     def message(self, message: BaseMessage) -> int:
         """Estimate one message with its frame, blocks and tool calls."""
-        return message_tokens(message, self.text)
+        return count_message_tokens(message, self.text)
 
     def tools(self, tools: Sequence[ToolLike]) -> int:
         """Estimate the JSON schemas of bound tools."""
-        return tools_tokens(tools, self.text)
+        return count_tools_tokens(tools, self.text)
 
     def _price(self, run: str) -> int:
         """Price one run, in hundredths of a token; its first character tells its kind."""
@@ -167,7 +167,7 @@ class EstimatingCounter:
         if not first.isascii():
             return self._price_beyond_ascii(first, length)
         if first.isalpha():
-            return _word(length)
+            return _price_word(length)
         if first.isdigit():
             return _THREE_DIGITS * -(-length // 3)
         if first in "\r\n":
@@ -182,8 +182,8 @@ class EstimatingCounter:
         """Price a run of CJK, of accented Latin, or of anything else, CJK punctuation included."""
         if _CJK_START.match(first):
             return self._cjk_price * length
-        return _word(length) if "\u00c0" <= first <= "\u024f" else _OTHER * length
+        return _price_word(length) if "\u00c0" <= first <= "\u024f" else _OTHER * length
 
 
-def _word(length: int) -> int:
+def _price_word(length: int) -> int:
     return _WORD + _LETTER_BEYOND_SIX * max(0, length - 6)

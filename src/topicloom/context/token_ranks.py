@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.token_count import ToolLike, message_tokens, tools_tokens
+from topicloom.context.token_count import ToolLike, count_message_tokens, count_tools_tokens
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -102,11 +102,11 @@ class TiktokenCounter:
 
     def message(self, message: BaseMessage) -> int:
         """Count one message with its frame, blocks and tool calls."""
-        return message_tokens(message, self.text)
+        return count_message_tokens(message, self.text)
 
     def tools(self, tools: Sequence[ToolLike]) -> int:
         """Count the JSON schemas of bound tools."""
-        return tools_tokens(tools, self.text)
+        return count_tools_tokens(tools, self.text)
 
 
 @lru_cache(maxsize=4)

@@ -11,19 +11,13 @@ from typing import Protocol
 
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.token_count import EncodingName, EstimatingCounter, ToolLike, message_tokens
+from topicloom.context.token_count import (
+    EncodingName,
+    EstimatingCounter,
+    ToolLike,
+    count_message_tokens,
+)
 from topicloom.context.token_ranks import RANK_FILES, RankFile, TiktokenCounter
-
-__all__ = [
-    "EncodingName",
-    "EstimatingCounter",
-    "TiktokenCounter",
-    "TokenCounter",
-    "ToolLike",
-    "budget_tokens",
-    "counter_for",
-    "encoding_for",
-]
 
 _CL100K = re.compile(r"gpt-4(?![o.\d])|gpt-3|gpt-35")
 _CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]+")
@@ -48,7 +42,9 @@ class TokenCounter(Protocol):
         ...
 
 
-def counter_for(model_name: str, rank_files: Mapping[str, RankFile] = RANK_FILES) -> TokenCounter:
+def choose_counter(
+    model_name: str, rank_files: Mapping[str, RankFile] = RANK_FILES
+) -> TokenCounter:
     """Choose the most exact counter that is on this machine; nothing is ever fetched.
 
     Args:
@@ -58,13 +54,13 @@ def counter_for(model_name: str, rank_files: Mapping[str, RankFile] = RANK_FILES
     Returns:
         tiktoken's count where its file is there, else the estimate.
     """
-    encoding = encoding_for(model_name)
+    encoding = choose_encoding(model_name)
     ranks = rank_files.get(encoding)
     exact = TiktokenCounter.open(ranks) if ranks else None
     return exact or EstimatingCounter(encoding)
 
 
-def encoding_for(model_name: str) -> EncodingName:
+def choose_encoding(model_name: str) -> EncodingName:
     """Name the tokenizer of a model; o200k, the current OpenAI one, for any unknown."""
     name = model_name.lower()
     if "deepseek" in name:
@@ -74,7 +70,7 @@ def encoding_for(model_name: str) -> EncodingName:
     return "cl100k" if _CL100K.search(name) else "o200k"
 
 
-def budget_tokens(text: str) -> int:
+def count_budget_tokens(text: str) -> int:
     """Measure `text` as the evaluation does: a CJK character or four other characters.
 
     CJK takes in kana, hangul, CJK punctuation and full-width forms. Rounded up.
@@ -87,7 +83,7 @@ _SHORT = 200
 """Characters up to which counting is as cheap as remembering."""
 
 
-class RememberedCounts:
+class CachedTokenCounter:
     """A token counter that remembers what another one said of longer texts.
 
     Only digests are kept, the longest unused are forgotten first. Safe in several threads.
@@ -122,7 +118,7 @@ class RememberedCounts:
 
     def message(self, message: BaseMessage) -> int:
         """Count a message as sent: frame, name, content blocks and tool calls."""
-        return message_tokens(message, self.text)
+        return count_message_tokens(message, self.text)
 
     def tools(self, tools: Sequence[ToolLike]) -> int:
         """Count the JSON schemas of bound tools."""

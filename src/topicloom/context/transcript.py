@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from langchain_core.messages import AIMessage
 
 from topicloom.context.tokens import TokenCounter
-from topicloom.prompts.wording import wording
-from topicloom.state.rounds import LogicalBlock
+from topicloom.prompts.wording import get_wording
+from topicloom.state.rounds import Round
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 
 def excerpt(
@@ -44,7 +44,7 @@ def excerpt(
 def _cut(text: str, keep: int, message_id: str, language: Language) -> str:
     head, tail = text[: keep * 2 // 3], text[len(text) - keep // 3 :]
     count = len(text) - len(head) - len(tail)
-    mark = f"\n{wording(language).left_out.format(count=count, id=message_id)}\n"
+    mark = f"\n{get_wording(language).left_out.format(count=count, id=message_id)}\n"
     return f"{head}{mark}{tail}"
 
 
@@ -54,7 +54,7 @@ _SHOWN_ELSEWHERE = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Transcript:
+class TranscriptFormatter:
     """Writes messages down as `[m42] user: ...`.
 
     What is written for a message depends on it and on the one before it, never on a later one:
@@ -68,35 +68,36 @@ class Transcript:
     replies: int | None = None
     """The same for lines of the assistant and of tools; None for no other cap."""
 
-    def lines(self, records: Sequence[Record]) -> list[str]:
+    def lines(self, records: Sequence[StoredMessage]) -> list[str]:
         """One text a message; a message of another day than the one before is preceded by it."""
         days = ["", *(r.day for r in records)]
         caps = {"assistant": self.replies, "tool": self.replies}
         return [
-            _dated(self._line(r, caps.get(r.role) or self.cap), r, day)
+            _add_day(self._line(r, caps.get(r.role) or self.cap), r, day)
             for r, day in zip(records, days, strict=False)
         ]
 
-    def blocks(self, blocks: Sequence[LogicalBlock]) -> list[str]:
+    def blocks(self, blocks: Sequence[Round]) -> list[str]:
         """One text a logical block, dated likewise."""
         days = ["", *(b.records[-1].day for b in blocks)]
         return [
-            _dated(self._block(b), b.records[0], day) for b, day in zip(blocks, days, strict=False)
+            _add_day(self._block(b), b.records[0], day)
+            for b, day in zip(blocks, days, strict=False)
         ]
 
-    def _block(self, block: LogicalBlock) -> str:
+    def _block(self, block: Round) -> str:
         text = "\n".join(self._line(r, self.cap) for r in block.records)
         if len(block.records) == 1 or self.counter.text(text) <= self.cap:
             return text
         share = self.cap // len(block.records)
         return "\n".join(self._line(r, share) for r in block.records)
 
-    def _line(self, record: Record, cap: int) -> str:
-        text = excerpt(spoken(record), cap, self.counter.text, record.id, self.language)
+    def _line(self, record: StoredMessage, cap: int) -> str:
+        text = excerpt(describe_content(record), cap, self.counter.text, record.id, self.language)
         return f"[{record.id}] {record.label}: {text}"
 
 
-def spoken(record: Record) -> str:
+def describe_content(record: StoredMessage) -> str:
     """The text of a message, with tool calls, images and other content named in brackets."""
     if record.whole is None:
         return record.text
@@ -113,5 +114,5 @@ def spoken(record: Record) -> str:
     return "\n".join(parts)
 
 
-def _dated(text: str, record: Record, day_before: str) -> str:
+def _add_day(text: str, record: StoredMessage, day_before: str) -> str:
     return text if record.day in ("", day_before) else f"-- {record.day} --\n{text}"

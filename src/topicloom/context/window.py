@@ -16,7 +16,7 @@ from topicloom.prompts.loader import Prompts
 from topicloom.state.calibration import SAFETY_MARGIN
 from topicloom.state.recall import Note
 from topicloom.state.session import Language, Session
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class MainWindow:
     def prompt(
         self,
         session: Session,
-        view: Sequence[Record],
+        view: Sequence[StoredMessage],
         notes: Sequence[Note],
-        record: Callable[[int], Record],
+        record: Callable[[int], StoredMessage],
         *,
         loop: Sequence[BaseMessage] = (),
         view_tokens: int | None = None,

@@ -10,15 +10,15 @@ from threading import Lock
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from topicloom.context.tokens import TokenCounter
-from topicloom.context.transcript import Transcript
+from topicloom.context.transcript import TranscriptFormatter
 from topicloom.prompts.loader import Prompts
-from topicloom.prompts.wording import wording
-from topicloom.state.rounds import blocks_of
+from topicloom.prompts.wording import get_wording
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
-Opening = Callable[[int, Sequence[int], Sequence[int], int], int]
+ChooseStart = Callable[[int, Sequence[int], Sequence[int], int], int]
 """A digest of what stands before the conversation, and the numbers, sizes and room of `opening`;
 to how many messages are left out."""
 
@@ -26,7 +26,7 @@ _ENOUGH = 1_000
 """Tokens of older messages that are shown at least, if that leaves half of the room."""
 
 
-def opening(
+def choose_start(
     numbers: Sequence[int], sizes: Sequence[int], room: int, since: int | None = None
 ) -> int:
     """How many leading messages of the conversation to leave out so that the rest fits.
@@ -53,7 +53,7 @@ def opening(
 
 
 @dataclass(frozen=True, slots=True)
-class _Begun:
+class _LastStart:
     """How a window's prompt was laid out last."""
 
     before: int
@@ -64,7 +64,7 @@ class _Begun:
     """Number of its newest message."""
 
 
-class Openings:
+class WindowStarts:
     """Where the conversation began that readers were shown last, by window.
 
     Where what stands before it has changed, a cache has lost the conversation anyhow: it begins
@@ -75,7 +75,7 @@ class Openings:
     def __init__(self, size: int = 16_384) -> None:
         """Remember at most `size` windows."""
         self._size = size
-        self._begun: OrderedDict[tuple[str, str], _Begun] = OrderedDict()
+        self._begun: OrderedDict[tuple[str, str], _LastStart] = OrderedDict()
         self._lock = Lock()
 
     def __call__(
@@ -102,8 +102,8 @@ class Openings:
             since = None
             if last and last.before == before and last.newest <= numbers[-1]:
                 since = last.since
-            cut = opening(numbers, sizes, room, since)
-            self._begun[window] = _Begun(before, numbers[cut], numbers[-1])
+            cut = choose_start(numbers, sizes, room, since)
+            self._begun[window] = _LastStart(before, numbers[cut], numbers[-1])
             while len(self._begun) > self._size:
                 self._begun.popitem(last=False)
         return cut
@@ -137,14 +137,14 @@ class PromptWindow:
 
 
 def topic_messages(
-    records: Sequence[Record], shown: Transcript, room: int, step: int
+    records: Sequence[StoredMessage], shown: TranscriptFormatter, room: int, step: int
 ) -> list[HumanMessage]:
     """The logical blocks of a topic, the oldest left out if they don't fit."""
-    blocks = blocks_of(records)
+    blocks = group_rounds(records)
     texts = shown.blocks(blocks)
-    cut = count_left_out(sizes_of(texts, shown.counter), room, step)
+    cut = count_left_out(measure_each(texts, shown.counter), room, step)
     count = sum(len(block.records) for block in blocks[:cut])
-    rest = rest_of(texts, cut, wording(shown.language).missing.format(count=count))
+    rest = drop_leading(texts, cut, get_wording(shown.language).missing.format(count=count))
     return [*map(HumanMessage, rest[:-1]), *map(cache_point, rest[-1:])]
 
 
@@ -161,12 +161,14 @@ def is_cache_point(message: BaseMessage) -> bool:
     return _CACHE_POINT in message.additional_kwargs
 
 
-def recent_text(tail: Sequence[Record], window: PromptWindow, language: Language, room: int) -> str:
+def recent_text(
+    tail: Sequence[StoredMessage], window: PromptWindow, language: Language, room: int
+) -> str:
     """The newest messages that fit some tokens."""
-    counter, missing = window.counter, wording(language).missing
-    lines = Transcript(counter, max(SMALLEST, room // 4), language).lines(tail)
+    counter, missing = window.counter, get_wording(language).missing
+    lines = TranscriptFormatter(counter, max(SMALLEST, room // 4), language).lines(tail)
     cut = count_left_out([counter.text(line) + 1 for line in lines], room, 1)
-    return "\n".join(rest_of(lines, cut, missing.format(count=cut)))
+    return "\n".join(drop_leading(lines, cut, missing.format(count=cut)))
 
 
 def topic_listing(
@@ -201,12 +203,12 @@ def count_left_out(sizes: Sequence[int], room: int, step: int) -> int:
     return len(sizes)
 
 
-def sizes_of(texts: Sequence[str], counter: TokenCounter) -> list[int]:
+def measure_each(texts: Sequence[str], counter: TokenCounter) -> list[int]:
     """Tokens of each text as a message."""
     return [counter.message(HumanMessage(text)) for text in texts]
 
 
-def rest_of(texts: Sequence[str], cut: int, notice: str) -> list[str]:
+def drop_leading(texts: Sequence[str], cut: int, notice: str) -> list[str]:
     """The texts after a cut, the first of them under a line that says what is missing."""
     if not cut:
         return list(texts)

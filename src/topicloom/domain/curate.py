@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from langchain_core.runnables import Runnable
 
 from topicloom.context.window import MainWindow
-from topicloom.domain.curation import Interest, Place, curated_layer
-from topicloom.domain.curator import Curator, Done, Work
-from topicloom.domain.document import Document, digest_of
-from topicloom.domain.events import EventSource, events_of
-from topicloom.domain.lore import LoreSource, Shelf
-from topicloom.domain.sources import NarrativeSource, Source, TopicSource
+from topicloom.domain.curation import ConversationPosition, TurnInterest, build_curated_layer
+from topicloom.domain.curator import CurationOutcome, CurationRequest, Curator
+from topicloom.domain.document import Document, digest_json
+from topicloom.domain.events import EventSource, list_events
+from topicloom.domain.lore import LoreIndex, LoreSource
+from topicloom.domain.sources import CandidateSource, NarrativeSource, TopicSource
 from topicloom.effects import Step, either
 from topicloom.index.words import words_of
 from topicloom.nodes.step import Update, current_session, current_turn, dumped, node, open_workspace
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.state.channels import DomainState
 from topicloom.state.layers import SourceKind
-from topicloom.state.plan import Plan
+from topicloom.state.plan import TurnPlan
 from topicloom.state.recall import Note
 from topicloom.state.session import Session, Turn
 
@@ -32,7 +32,12 @@ _TAIL = 6
 
 
 def curate(
-    *, workspaces: Workspaces, window: MainWindow, curator: Curator, lore: Shelf | None, events: str
+    *,
+    workspaces: Workspaces,
+    window: MainWindow,
+    curator: Curator,
+    lore: LoreIndex | None,
+    events: str,
 ) -> Runnable[DomainState, Update]:
     """The node that has a curation made, and hands in what there is of it by the deadline.
 
@@ -43,11 +48,11 @@ def curate(
         lore: The application's documents, if it has any.
         events: The document's field that lists its events.
     """
-    desk = _CurationDesk(workspaces, window, lore, events)
+    desk = _CurationRequestBuilder(workspaces, window, lore, events)
     deadline = curator.policy.deadline
 
     def step(state: DomainState) -> Step[Update]:
-        if not Plan.model_validate(state.get("plan") or {}).search.enabled:
+        if not TurnPlan.model_validate(state.get("plan") or {}).search.enabled:
             return {}
         began = time.monotonic()
         work, refs = desk.work(state)
@@ -55,7 +60,7 @@ def curate(
         if future is not None:
             yield from _until(future, began + deadline)
         made, calls = curator.collect(work, future, refs, time.monotonic() - began)
-        layer = curated_layer(made)
+        layer = build_curated_layer(made)
         update: Update = {"calls": dumped(calls)}
         if layer is not None:
             update["layers"] = [layer.model_dump(mode="json", exclude_defaults=True)]
@@ -64,13 +69,13 @@ def curate(
     return node(step, "curate")
 
 
-def _until(future: Future[Done], deadline: float) -> Step[object]:
+def _until(future: Future[CurationOutcome], deadline: float) -> Step[object]:
     """Wait for a curation, until a time of the monotonic clock at most."""
     left = max(0.0, deadline - time.monotonic())
-    return either(lambda: wait([future], left), lambda: _waited(future, left))
+    return either(lambda: wait([future], left), lambda: _wait_for(future, left))
 
 
-async def _waited(future: Future[Done], seconds: float) -> None:
+async def _wait_for(future: Future[CurationOutcome], seconds: float) -> None:
     """Wait for a while, on the event loop. The work itself goes on whatever happens here."""
     waiting = asyncio.wrap_future(future)
     try:
@@ -81,29 +86,29 @@ async def _waited(future: Future[Done], seconds: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _CurationDesk:
+class _CurationRequestBuilder:
     """Says what a turn wants looked for, and where."""
 
     workspaces: Workspaces
     window: MainWindow
-    lore: Shelf | None
+    lore: LoreIndex | None
     events: str
 
-    def work(self, state: DomainState) -> tuple[Work, Sequence[str]]:
+    def work(self, state: DomainState) -> tuple[CurationRequest, Sequence[str]]:
         """What to look for, and the refs of the conversation."""
         session, turn = current_session(state), current_turn(state)
         workspace = open_workspace(self.workspaces, session)
-        plan = Plan.model_validate(state["plan"])
+        plan = TurnPlan.model_validate(state["plan"])
         document = state.get("document") or {}
         notes = self._shown(workspace, session, turn)
         terms = words_of(" ".join(plan.search.keywords) or turn.query)
-        work = Work(
+        work = CurationRequest(
             session=session.id,
             turn=session.turn + 1,
-            place=Place(session.count, session.transcript),
-            basis=f"{digest_of(plan.model_dump(mode='json'))}{digest_of(document)}",
+            place=ConversationPosition(session.count, session.transcript),
+            basis=f"{digest_json(plan.model_dump(mode='json'))}{digest_json(document)}",
             # A single CJK character says nothing: it stands in words of all kinds.
-            interest=Interest(plan.focus, frozenset(t for t in terms if len(t) > 1)),
+            interest=TurnInterest(plan.focus, frozenset(t for t in terms if len(t) > 1)),
             query=turn.query,
             tail=workspace.store.records(session, turn.first - _TAIL, turn.first - 1),
             plan=plan,
@@ -125,18 +130,18 @@ class _CurationDesk:
         document: Document,
         workspace: Workspace,
         session: Session,
-        plan: Plan,
+        plan: TurnPlan,
         notes: Sequence[Note],
-    ) -> dict[SourceKind, Source]:
+    ) -> dict[SourceKind, CandidateSource]:
         """Where to look. What readers read in this turn is left to them."""
         roster = workspace.store.roster(session)
         asleep = [t for t in roster.open() if t.id not in session.active]
         shown = {i for note in notes for topic in note.topics for i in topic.quotes}
         shown |= {f"m{n}" for n in range(session.view, session.count + 1)}
         records = workspace.store.topic_records
-        sources: dict[SourceKind, Source] = {
+        sources: dict[SourceKind, CandidateSource] = {
             "narrative": NarrativeSource([*asleep, *roster.archived()]),
-            "event": EventSource(events_of(document, self.events), plan.focus),
+            "event": EventSource(list_events(document, self.events), plan.focus),
             "topic": TopicSource(asleep, workspace.index.search, records, shown),
         }
         return sources | ({"lore": LoreSource(self.lore)} if self.lore is not None else {})

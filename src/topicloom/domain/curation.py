@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from topicloom.state.layers import Entry, Layer, SourceKind
+from topicloom.state.layers import CuratedEntry, Layer, SourceKind
 from topicloom.state.plan import SearchIntent
 
 
@@ -67,7 +67,7 @@ class Curation(BaseModel):
 
     turn: int
     """Number of the turn that it was made for."""
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[CuratedEntry, ...] = ()
     """What was picked, best first."""
     rationale: str = ""
     """Why, in a sentence."""
@@ -81,7 +81,7 @@ class Curation(BaseModel):
     """What went wrong, in words."""
 
 
-def weights_of(search: SearchIntent) -> dict[SourceKind, float]:
+def scale_weights(search: SearchIntent) -> dict[SourceKind, float]:
     """How much each kind of source counts, the strongest 1; kinds that do not count are left out.
 
     Only the relations of the planner's weights say anything: weights of .2 all round mean the same
@@ -98,7 +98,7 @@ def weights_of(search: SearchIntent) -> dict[SourceKind, float]:
     return {kind: weight / most for kind, weight in given.items() if weight > 0}
 
 
-def merged(
+def merge_candidates(
     found: Iterable[Sequence[Candidate]], weights: Mapping[SourceKind, float], limit: int
 ) -> list[Candidate]:
     """The candidates of all sources in one row, best first.
@@ -117,14 +117,14 @@ def merged(
     return sorted(unique.values(), key=lambda c: (-c.score, c.id))[:limit]
 
 
-def unseen(candidates: Iterable[Candidate], seen: Collection[Entry]) -> list[Candidate]:
+def drop_shown(candidates: Iterable[Candidate], seen: Collection[CuratedEntry]) -> list[Candidate]:
     """Candidates that the prompt does not show already, as they are now.
 
     What has the id of something shown but begins otherwise has changed since, and counts as new.
     """
     shown: dict[str, list[str]] = {}
     for entry in seen:
-        shown.setdefault(entry.id, []).append(one_line(entry.text))
+        shown.setdefault(entry.id, []).append(collapse_whitespace(entry.text))
     return [
         c
         for c in candidates
@@ -132,18 +132,20 @@ def unseen(candidates: Iterable[Candidate], seen: Collection[Entry]) -> list[Can
     ]
 
 
-def picked(ids: Iterable[str], candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
+def select_by_id(
+    ids: Iterable[str], candidates: Sequence[Candidate], limit: int
+) -> list[Candidate]:
     """The candidates of some ids, each once, in that order; ids of nothing are passed over."""
     known = {c.id: c for c in candidates}
     return [known[i] for i in dict.fromkeys(ids) if i in known][:limit]
 
 
-def stand_in(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
+def pick_by_score(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
     """What is taken where no selector answers: the best by score, if they are worth anything."""
     return [c for c in candidates if c.score >= FAINT][: min(STAND_IN, limit)]
 
 
-def one_line(text: str) -> str:
+def collapse_whitespace(text: str) -> str:
     """A text without line breaks and runs of spaces."""
     return " ".join(text.split())
 
@@ -155,7 +157,7 @@ _OVERLAP = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Interest:
+class TurnInterest:
     """What a turn is about."""
 
     focus: str | None
@@ -163,7 +165,7 @@ class Interest:
     terms: frozenset[str]
     """Words to look for."""
 
-    def fits(self, other: Interest) -> bool:
+    def fits(self, other: TurnInterest) -> bool:
         """Whether what was found for one is of use for the other."""
         if self.focus is not None and self.focus == other.focus:
             return True
@@ -172,7 +174,7 @@ class Interest:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ConversationPosition:
     """A place in the conversation: everything up to one message."""
 
     count: int
@@ -190,24 +192,24 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CurationResult:
     """What a curation came to."""
 
-    place: Place
+    place: ConversationPosition
     """The message that asked for it."""
-    interest: Interest
+    interest: TurnInterest
     """What it was about."""
     curation: Curation
     """What was picked."""
 
 
-def serving(
-    results: Sequence[Result],
+def find_prefetched(
+    results: Sequence[CurationResult],
     *,
     turn: int,
-    interest: Interest,
+    interest: TurnInterest,
     refs: Sequence[str],
-    seen: Sequence[Entry],
+    seen: Sequence[CuratedEntry],
     policy: CurationPolicy,
 ) -> Curation | None:
     """The newest result of an earlier turn that is of use to this one.
@@ -232,7 +234,7 @@ def serving(
     return None
 
 
-def kept(
+def retain_recent(
     items: Sequence[T], turn_of: Callable[[T], int], turn: int, policy: CurationPolicy
 ) -> list[T]:
     """Those of some results that are worth keeping, the newest and not too old.
@@ -243,7 +245,7 @@ def kept(
     return sorted(young, key=turn_of)[-policy.kept :]
 
 
-def curated_layer(curation: Curation) -> Layer | None:
+def build_curated_layer(curation: Curation) -> Layer | None:
     """The layer of a curation; None if it found nothing."""
     if not curation.entries:
         return None

@@ -10,73 +10,75 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Event, Lock
 
-from topicloom.background import begin
+from topicloom.background import submit_daemon
 from topicloom.domain.curation import (
     Candidate,
+    ConversationPosition,
     Curation,
     CurationPolicy,
-    Interest,
-    Place,
-    Result,
-    kept,
-    merged,
-    picked,
-    serving,
-    stand_in,
-    unseen,
-    weights_of,
+    CurationResult,
+    TurnInterest,
+    drop_shown,
+    find_prefetched,
+    merge_candidates,
+    pick_by_score,
+    retain_recent,
+    scale_weights,
+    select_by_id,
 )
-from topicloom.domain.lore import Shelf
+from topicloom.domain.lore import LoreIndex
 from topicloom.domain.selector import Selector, SelectRequest
-from topicloom.domain.sources import Source, begun
-from topicloom.effects import Step, run
-from topicloom.roles.calls import ask
-from topicloom.state.layers import Entry, SourceKind
-from topicloom.state.plan import Plan
+from topicloom.domain.sources import CandidateSource, truncate
+from topicloom.effects import Step, run_step
+from topicloom.roles.calls import ask_role
+from topicloom.state.layers import CuratedEntry, SourceKind
+from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import Call
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 _ENTRY_TOKENS = 500
 """Tokens of one entry; of what is longer, its beginning is shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class CurationRequest:
     """What a turn wants looked for. It holds the session as it is: later turns change nothing."""
 
     session: str
     turn: int
     """Number of the turn."""
-    place: Place
+    place: ConversationPosition
     """Where the conversation stands."""
     basis: str
     """Digest of what else the turn begins with. A turn that is taken again from its checkpoint has
     the same, and needs no curation of its own."""
-    interest: Interest
+    interest: TurnInterest
     """What the turn is about."""
     query: str
     """What to answer."""
-    tail: Sequence[Record]
+    tail: Sequence[StoredMessage]
     """The messages before it, oldest first."""
-    plan: Plan
+    plan: TurnPlan
     language: Language
-    sources: Mapping[SourceKind, Source]
+    sources: Mapping[SourceKind, CandidateSource]
     """Where to look."""
-    seen: tuple[Entry, ...] = ()
+    seen: tuple[CuratedEntry, ...] = ()
     """Entries that the prompt shows already."""
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CurationOutcome:
     """What a curation came to."""
 
-    result: Result
+    result: CurationResult
     calls: tuple[Call, ...] = ()
     """What it cost."""
 
 
-def curation(work: Work, selector: Selector, policy: CurationPolicy, closed: Event) -> Step[Done]:
+def run_curation(
+    work: CurationRequest, selector: Selector, policy: CurationPolicy, closed: Event
+) -> Step[CurationOutcome]:
     """Find, pick and fetch.
 
     A source that fails costs what it would have found. Where the selector fails, the best by score
@@ -91,13 +93,13 @@ def curation(work: Work, selector: Selector, policy: CurationPolicy, closed: Eve
     Raises:
         CancelledError: It is set.
     """
-    weights = {k: w for k, w in weights_of(work.plan.search).items() if k in work.sources}
+    weights = {k: w for k, w in scale_weights(work.plan.search).items() if k in work.sources}
     wide = policy.candidates + len(work.seen)
-    found, events = _found(work, weights, wide)
-    candidates = unseen(merged(found, weights, wide), work.seen)[: policy.candidates]
+    found, events = _search_sources(work, weights, wide)
+    candidates = drop_shown(merge_candidates(found, weights, wide), work.seen)[: policy.candidates]
     made = Curation(turn=work.turn, candidates=len(candidates), events=tuple(events))
     if not candidates:
-        return Done(Result(work.place, work.interest, made))
+        return CurationOutcome(CurationResult(work.place, work.interest, made))
     if closed.is_set():
         raise CancelledError
     question = SelectRequest(
@@ -109,22 +111,22 @@ def curation(work: Work, selector: Selector, policy: CurationPolicy, closed: Eve
         limit=policy.picks,
         language=work.language,
     )
-    selection, call = yield from ask("selector", selector, question)
+    selection, call = yield from ask_role("selector", selector, question)
     if selection is None:
-        picks = stand_in(candidates, policy.picks)
+        picks = pick_by_score(candidates, policy.picks)
     else:
-        picks = picked(selection.ids, candidates, policy.picks)
+        picks = select_by_id(selection.ids, candidates, policy.picks)
         made = made.model_copy(update={"rationale": selection.rationale, "model": selector.model})
-    made = made.model_copy(update={"entries": tuple(_fetched(picks, work.sources))})
-    return Done(Result(work.place, work.interest, made), (call,))
+    made = made.model_copy(update={"entries": tuple(_fetch_entries(picks, work.sources))})
+    return CurationOutcome(CurationResult(work.place, work.interest, made), (call,))
 
 
-def _found(
-    work: Work, kinds: Iterable[SourceKind], limit: int
+def _search_sources(
+    work: CurationRequest, kinds: Iterable[SourceKind], limit: int
 ) -> tuple[list[list[Candidate]], list[str]]:
     """What the sources found, side by side; and what went wrong in those that failed."""
     asked: dict[SourceKind, Future[list[Candidate]]] = {
-        kind: begin(partial(work.sources[kind].search, work.query, work.plan.search, limit))
+        kind: submit_daemon(partial(work.sources[kind].search, work.query, work.plan.search, limit))
         for kind in kinds
     }
     wait(asked.values())
@@ -133,13 +135,15 @@ def _found(
     return [f.result() for k, f in asked.items() if failures[k] is None], events
 
 
-def _fetched(picks: Sequence[Candidate], sources: Mapping[SourceKind, Source]) -> list[Entry]:
+def _fetch_entries(
+    picks: Sequence[Candidate], sources: Mapping[SourceKind, CandidateSource]
+) -> list[CuratedEntry]:
     """What was picked, with full texts, in the same order."""
     texts: dict[str, str] = {}
     for kind in {c.kind for c in picks}:
         texts |= sources[kind].fetch([c.id for c in picks if c.kind == kind])
     return [
-        Entry(id=c.id, kind=c.kind, title=c.title, text=begun(texts[c.id], _ENTRY_TOKENS))
+        CuratedEntry(id=c.id, kind=c.kind, title=c.title, text=truncate(texts[c.id], _ENTRY_TOKENS))
         for c in picks
         if c.id in texts
     ]
@@ -152,13 +156,13 @@ _SESSIONS = 1_000
 
 
 @dataclass(slots=True)
-class _Job:
+class _CurationJob:
     """A curation at work, or one that is done and may still be of use."""
 
-    key: tuple[Place, str]
+    key: tuple[ConversationPosition, str]
     """The message that asked for it, and what its turn began with."""
     turn: int
-    future: Future[Done]
+    future: Future[CurationOutcome]
     told: bool = False
     """Whether its calls stand in a receipt."""
 
@@ -167,7 +171,7 @@ class Curator:
     """Runs curations and keeps what comes of them. Safe to use from several threads."""
 
     def __init__(
-        self, selector: Selector, policy: CurationPolicy, lore: Shelf | None = None
+        self, selector: Selector, policy: CurationPolicy, lore: LoreIndex | None = None
     ) -> None:
         """Args:
         selector: Picks.
@@ -176,15 +180,15 @@ class Curator:
         """
         self.policy = policy
         self._selector = selector
-        self._jobs: OrderedDict[str, list[_Job]] = OrderedDict()
-        self._running: set[Future[Done]] = set()
+        self._jobs: OrderedDict[str, list[_CurationJob]] = OrderedDict()
+        self._running: set[Future[CurationOutcome]] = set()
         self._closed = Event()
         self._lock = Lock()
         # Also when the graph is dropped or the interpreter ends, so it may not hold the curator.
         self.close = weakref.finalize(self, _close, self._closed, lore)
         """Stop: nothing new is begun, and what is at work goes no further. May be called again."""
 
-    def begin(self, work: Work) -> Future[Done] | None:
+    def begin(self, work: CurationRequest) -> Future[CurationOutcome] | None:
         """Begin a curation; if a turn is taken again, it is the same one.
 
         Returns:
@@ -197,15 +201,19 @@ class Curator:
             same = next((job.future for job in jobs if job.key == key), None)
             if same is not None or self._closed.is_set() or not self._has_room(jobs):
                 return same
-            steps = curation(work, self._selector, self.policy, self._closed)
-            future = begin(partial(run, steps))
+            steps = run_curation(work, self._selector, self.policy, self._closed)
+            future = submit_daemon(partial(run_step, steps))
             self._running.add(future)
-            jobs.append(_Job(key, work.turn, future))
+            jobs.append(_CurationJob(key, work.turn, future))
             self._clear(work)
             return future
 
     def collect(
-        self, work: Work, future: Future[Done] | None, refs: Sequence[str], waited: float
+        self,
+        work: CurationRequest,
+        future: Future[CurationOutcome] | None,
+        refs: Sequence[str],
+        waited: float,
     ) -> tuple[Curation, list[Call]]:
         """What a turn gets: its own curation, or an earlier one that was late for its turn.
 
@@ -221,7 +229,7 @@ class Curator:
         """
         with self._lock:
             done = [job for job in self._jobs.get(work.session, ()) if job.future.done()]
-            calls = [call for job in done for call in _untold(job, work.turn)]
+            calls = [call for job in done for call in _take_unreported(job, work.turn)]
         own = Call(role="curation", seconds=waited)
         fault = self._fault(future)
         if future is not None and not fault:
@@ -230,7 +238,7 @@ class Curator:
                 events = "; ".join(made.events) or None
                 calls.append(own.model_copy(update={"failure": events}))
             return made, calls
-        served = serving(
+        served = find_prefetched(
             [job.future.result().result for job in done if job.future.exception() is None],
             turn=work.turn,
             interest=work.interest,
@@ -242,7 +250,7 @@ class Curator:
         used = tuple(f"{e.id}, asked for by turn {made.turn}" for e in made.entries)
         return made, [*calls, own.model_copy(update={"failure": fault, "remarks": used})]
 
-    def _fault(self, future: Future[Done] | None) -> str:
+    def _fault(self, future: Future[CurationOutcome] | None) -> str:
         """Why a turn's own curation gives nothing; empty if it does."""
         if future is None:
             return "not begun: too many are at work"
@@ -251,22 +259,22 @@ class Curator:
         error = future.exception()
         return "" if error is None else f"{type(error).__name__}: {error}"
 
-    def _has_room(self, jobs: Iterable[_Job]) -> bool:
+    def _has_room(self, jobs: Iterable[_CurationJob]) -> bool:
         self._running.difference_update([f for f in self._running if f.done()])
         at_work = sum(not job.future.done() for job in jobs)
         return at_work < self.policy.running and len(self._running) < _RUNNING
 
-    def _clear(self, work: Work) -> None:
+    def _clear(self, work: CurationRequest) -> None:
         """Drop results that are too many or too old, and sessions that nobody asks for."""
         jobs = self._jobs[work.session]
         done = [job for job in jobs if job.future.done()]
-        stay = kept(done, lambda job: job.turn, work.turn, self.policy)
+        stay = retain_recent(done, lambda job: job.turn, work.turn, self.policy)
         self._jobs[work.session] = [job for job in jobs if job in stay or not job.future.done()]
         while len(self._jobs) > _SESSIONS:
             self._jobs.popitem(last=False)
 
 
-def _untold(job: _Job, turn: int) -> tuple[Call, ...]:
+def _take_unreported(job: _CurationJob, turn: int) -> tuple[Call, ...]:
     """Calls of a curation that stand in no receipt yet; with a remark if another turn asked."""
     if job.told or job.future.exception() is not None:
         return ()
@@ -278,7 +286,7 @@ def _untold(job: _Job, turn: int) -> tuple[Call, ...]:
     return tuple(c.model_copy(update={"remarks": (*c.remarks, *late)}) for c in calls)
 
 
-def _close(closed: Event, lore: Shelf | None) -> None:
+def _close(closed: Event, lore: LoreIndex | None) -> None:
     closed.set()
     if lore is not None:
         lore.close()

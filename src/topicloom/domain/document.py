@@ -32,7 +32,7 @@ _SMALLEST_INT, _LARGEST_INT = -(2**63), 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DocumentNode:
     """An object of the document that has an anchor."""
 
     anchor: str
@@ -47,7 +47,7 @@ class Place:
     """Whether it has its anchor by itself; otherwise it is named by where it stands."""
 
 
-def taken(value: object) -> Document:
+def parse_document(value: object) -> Document:
     """A document as it came from outside, as a copy of its own.
 
     Raises:
@@ -55,14 +55,14 @@ def taken(value: object) -> Document:
     """
     if not isinstance(value, Mapping):
         raise InputError(f"the document has to be a JSON object, not {type(value).__name__}")
-    document: Document = native(value, "document")
+    document: Document = to_json_native(value, "document")
     if REFUSED in document:
         raise InputError(f"document.{REFUSED}: a key of that name is taken")
-    places_of(document)
+    index_nodes(document)
     return document
 
 
-def native(value: object, path: str) -> Any:
+def to_json_native(value: object, path: str) -> Any:
     """A copy of a value as JSON-native data.
 
     Args:
@@ -72,82 +72,82 @@ def native(value: object, path: str) -> Any:
     Raises:
         InputError: If JSON, or a checkpoint, cannot hold it.
     """
-    return _native(value, (path,))
+    return _to_native(value, (path,))
 
 
-def copied(value: Any) -> Any:
+def copy_json(value: Any) -> Any:
     """A copy of JSON-native data."""
     if type(value) is dict:
-        return {k: copied(v) for k, v in value.items()}
-    return [copied(v) for v in value] if type(value) is list else value
+        return {k: copy_json(v) for k, v in value.items()}
+    return [copy_json(v) for v in value] if type(value) is list else value
 
 
 _Path = tuple[str | int, ...]
 """Keys and places on the way to a value, after what it all is called."""
 
 
-def _native(value: object, path: _Path) -> Any:
+def _to_native(value: object, path: _Path) -> Any:
     if isinstance(value, str):
-        return _text(value, path)
+        return _check_text(value, path)
     if isinstance(value, Mapping):
         _check_depth(path)
         for key in value:
             if not isinstance(key, str):
-                raise InputError(f"{_told(path)}: the key {str(key)[:40]!r} is no text")
-        return {_text(k, path): _native(v, (*path, k)) for k, v in value.items()}
+                raise InputError(f"{_format_path(path)}: the key {str(key)[:40]!r} is no text")
+        return {_check_text(k, path): _to_native(v, (*path, k)) for k, v in value.items()}
     if isinstance(value, list | tuple):
         _check_depth(path)
-        return [_native(v, (*path, n)) for n, v in enumerate(value)]
-    return _number(value, path)
+        return [_to_native(v, (*path, n)) for n, v in enumerate(value)]
+    return _check_number(value, path)
 
 
-def _number(value: object, path: _Path) -> Any:
+def _check_number(value: object, path: _Path) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
         if not _SMALLEST_INT <= value <= _LARGEST_INT:
-            raise InputError(f"{_told(path)}: an integer of more than 64 bits")
+            raise InputError(f"{_format_path(path)}: an integer of more than 64 bits")
         return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise InputError(f"{_told(path)}: {value} is no JSON number")
+            raise InputError(f"{_format_path(path)}: {value} is no JSON number")
         return float(value)
-    raise InputError(f"{_told(path)}: {type(value).__name__} is no JSON")
+    raise InputError(f"{_format_path(path)}: {type(value).__name__} is no JSON")
 
 
-def _text(text: str, path: _Path) -> str:
+def _check_text(text: str, path: _Path) -> str:
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            reason = f"{_told(path)}: half a character, which UTF-8 cannot hold"
+            reason = f"{_format_path(path)}: half a character, which UTF-8 cannot hold"
             raise InputError(reason) from error
     if "\0" in text:
-        raise InputError(f"{_told(path)}: a text may not hold the character NUL")
+        raise InputError(f"{_format_path(path)}: a text may not hold the character NUL")
     return str(text)
 
 
 def _check_depth(path: _Path) -> None:
     if len(path) > _DEEPEST:
-        raise InputError(f"{_told(path[:6])}...: nested more than {_DEEPEST} levels deep")
+        raise InputError(f"{_format_path(path[:6])}...: nested more than {_DEEPEST} levels deep")
 
 
-def _told(path: _Path) -> str:
+def _format_path(path: _Path) -> str:
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path[1:])
     text = f"{path[0]}{''.join(steps)}"[:200]
     return text.encode("utf-8", "replace").decode()
 
 
-def places_of(document: Document) -> dict[str, Place]:
+def index_nodes(document: Document) -> dict[str, DocumentNode]:
     """Every object that has an anchor, by its anchor; the document itself by "".
 
     Raises:
         InputError: If two have the same.
     """
-    places: dict[str, Place] = {}
+    places: dict[str, DocumentNode] = {}
     for place in _walk(document):
         if place.anchor in places:
-            one, other = (_where(document, p.value) for p in (places[place.anchor], place))
+            one, other = (_find_path(document, p.value) for p in (places[place.anchor], place))
             raise InputError(
                 f"the anchor {place.anchor!r} names two things, {one} and {other}: "
                 "give one of them an `_anchor` of its own"
@@ -156,63 +156,64 @@ def places_of(document: Document) -> dict[str, Place]:
     for key, value in document.items():
         if key in places and places[key].given and places[key].value is not value:
             raise InputError(
-                f"the anchor {key!r} names two things, {_where(document, places[key].value)} and "
-                f"document.{key}: give the former an `_anchor` of its own"
+                f"the anchor {key!r} names two things,"
+                f" {_find_path(document, places[key].value)} and document.{key}:"
+                " give the former an `_anchor` of its own"
             )
     return places
 
 
-def made_anchors(document: Document) -> dict[int, str]:
+def find_derived_anchors(document: Document) -> dict[int, str]:
     """Anchors of the objects that are named by where they stand, by `id()` of the object."""
     return {id(p.value): p.anchor for p in _walk(document, nested=True) if not p.given and p.anchor}
 
 
-def _walk(document: Document, *, nested: bool = False) -> Iterator[Place]:
+def _walk(document: Document, *, nested: bool = False) -> Iterator[DocumentNode]:
     """The objects that have an anchor, in the order of the document.
 
     Args:
         document: Where to begin.
         nested: Whether to pass over what stands in lists and holds no object.
     """
-    ahead: list[_Ahead] = [(document, None, "", "")]
+    ahead: list[_Pending] = [(document, None, "", "")]
     while ahead:
         value, parent, key, made = ahead.pop()
-        own = anchor_of(value) if parent is not None else None
+        own = get_anchor(value) if parent is not None else None
         anchor = made if own is None else own
         if anchor is not None:
-            yield Place(anchor, value, parent, key, own is not None)
-        below: list[_Ahead] = []
+            yield DocumentNode(anchor, value, parent, key, own is not None)
+        below: list[_Pending] = []
         for name, child in value.items():
             if type(child) is dict:
                 named = anchor is not None and name.isprintable() and name != ""
                 other = f"{anchor}/{name}" if anchor else name
                 below.append((child, value, name, other if named else None))
             elif type(child) is list:
-                below += [(v, around, "", None) for v, around in _listed(child, nested)]
+                below += [(v, around, "", None) for v, around in _walk_list(child, nested)]
         ahead += reversed(below)
 
 
-_Ahead = tuple[dict[str, Any], dict[str, Any] | list[Any] | None, str, str | None]
+_Pending = tuple[dict[str, Any], dict[str, Any] | list[Any] | None, str, str | None]
 """An object to look at: what it stands in, its key there, and an anchor if it has none itself."""
 
 
-def _listed(values: list[Any], nested: bool) -> Iterator[tuple[dict[str, Any], list[Any]]]:
+def _walk_list(values: list[Any], nested: bool) -> Iterator[tuple[dict[str, Any], list[Any]]]:
     """The objects of a list and of the lists in it, each with the list that it stands in."""
     for value in values:
         if type(value) is dict:
             if not (nested and _NESTED.isdisjoint(map(type, value.values()))):
                 yield value, values
         elif type(value) is list:
-            yield from _listed(value, nested)
+            yield from _walk_list(value, nested)
 
 
-def _where(document: Document, thing: object) -> str:
+def _find_path(document: Document, thing: object) -> str:
     """The path of an object in the document, for an error."""
     ahead: list[tuple[object, _Path]] = [(document, ("document",))]
     while ahead:
         value, path = ahead.pop()
         if value is thing:
-            return _told(path)
+            return _format_path(path)
         if isinstance(value, dict):
             ahead += [(inner, (*path, key)) for key, inner in value.items()]
         elif isinstance(value, list):
@@ -220,7 +221,7 @@ def _where(document: Document, thing: object) -> str:
     return "document"
 
 
-def anchor_of(value: Mapping[str, Any]) -> str | None:
+def get_anchor(value: Mapping[str, Any]) -> str | None:
     """The anchor that an object has by itself, if it has one."""
     for name in ("_anchor", "id"):
         own = value.get(name)
@@ -231,20 +232,20 @@ def anchor_of(value: Mapping[str, Any]) -> str | None:
     return None
 
 
-def holds_anchors(value: object) -> bool:
+def has_anchors(value: object) -> bool:
     """Whether a value is, or holds, an object that has an anchor by itself."""
     if isinstance(value, dict):
-        return anchor_of(value) is not None or any(map(holds_anchors, value.values()))
-    return isinstance(value, list) and any(map(holds_anchors, value))
+        return get_anchor(value) is not None or any(map(has_anchors, value.values()))
+    return isinstance(value, list) and any(map(has_anchors, value))
 
 
-def label_of(value: Mapping[str, Any]) -> str:
+def get_label(value: Mapping[str, Any]) -> str:
     """What people call a thing: its name or title, else its anchor, else ""."""
     named = (value[key] for key in _LABELS if _is_text(value.get(key)))
-    return next(named, None) or anchor_of(value) or ""
+    return next(named, None) or get_anchor(value) or ""
 
 
-def label_field(value: Mapping[str, Any]) -> str | None:
+def find_label_field(value: Mapping[str, Any]) -> str | None:
     """The field that people call a thing by, if it has one."""
     return next((key for key in _LABELS if _is_text(value.get(key))), None)
 
@@ -253,7 +254,7 @@ def _is_text(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and bool(value.strip())
 
 
-def digest_of(document: Document) -> str:
+def digest_json(document: Document) -> str:
     """16 hex digits that stand for what a document says, whatever the order of its keys."""
     text = json.dumps(document, sort_keys=True, ensure_ascii=False)
     return sha256(text.encode()).hexdigest()[:16]

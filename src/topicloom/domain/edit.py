@@ -11,9 +11,14 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
-from topicloom.domain.document import Document, digest_of, native
-from topicloom.domain.edit_text import confirmation, parse_edits, refusal, tool_result
-from topicloom.domain.edits import Check, Edited, apply_edits
+from topicloom.domain.document import Document, digest_json, to_json_native
+from topicloom.domain.edit_text import (
+    format_confirmation,
+    format_refusal,
+    format_tool_result,
+    parse_edits,
+)
+from topicloom.domain.edits import DocumentCheck, EditResult, apply_edits
 from topicloom.nodes.step import (
     Update,
     current_plan,
@@ -25,11 +30,11 @@ from topicloom.nodes.step import (
 )
 from topicloom.nodes.workspace import Workspaces
 from topicloom.state.channels import DomainState
-from topicloom.state.messages import calls_of, other_calls, words_of
-from topicloom.state.plan import Plan
+from topicloom.state.messages import find_edit_calls, find_other_calls, words_of
+from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import JournalEntry
 from topicloom.state.session import Language, Session, Turn
-from topicloom.state.stored_message import text_of
+from topicloom.state.stored_message import get_text
 from topicloom.storage.sessions import SessionStore
 
 EDIT_STATE = "edit_state"
@@ -52,7 +57,7 @@ class EditState(BaseModel):
     )
 
 
-def edit_tool() -> BaseTool:
+def make_edit_tool() -> BaseTool:
     """The tool as the main model sees it. The graph itself does what it asks for."""
 
     def never_called(edits: list[list[Any]]) -> str:
@@ -63,7 +68,7 @@ def edit_tool() -> BaseTool:
     )
 
 
-def edit(*, workspaces: Workspaces, check: Check | None) -> Runnable[DomainState, Update]:
+def edit(*, workspaces: Workspaces, check: DocumentCheck | None) -> Runnable[DomainState, Update]:
     """The node that makes edits.
 
     Args:
@@ -73,7 +78,7 @@ def edit(*, workspaces: Workspaces, check: Check | None) -> Runnable[DomainState
 
     def step(state: DomainState) -> Update:
         session, turn = current_session(state), current_turn(state)
-        work = _Work(
+        work = _DocumentEdit(
             session=session,
             turn=turn,
             store=open_workspace(workspaces, session).store,
@@ -81,51 +86,51 @@ def edit(*, workspaces: Workspaces, check: Check | None) -> Runnable[DomainState
             check=check,
         )
         message = state["messages"][-1]
-        if isinstance(message, AIMessage) and calls_of(message, EDIT_STATE):
+        if isinstance(message, AIMessage) and find_edit_calls(message, EDIT_STATE):
             return work.answer(message)
-        return work.follow(current_plan(state) or Plan())
+        return work.follow(current_plan(state) or TurnPlan())
 
     return node(step, "edit")
 
 
 @dataclass(slots=True)
-class _Work:
+class _DocumentEdit:
     """A turn's document while it is changed."""
 
     session: Session
     turn: Turn
     store: SessionStore
     document: Document
-    check: Check | None
+    check: DocumentCheck | None
     changed: bool = False
     """Whether the document is another one than before."""
 
-    def follow(self, plan: Plan) -> Update:
+    def follow(self, plan: TurnPlan) -> Update:
         """Make the planner's edits. If they cannot be made, the main model is asked."""
         made = self._make(plan.edits)
         if made.errors:
             return dump(turn=self._rejecting(made.errors))
-        reply = plan.reply.strip() or confirmation(made.changes, self._language)
+        reply = plan.reply.strip() or format_confirmation(made.changes, self._language)
         return self._update([AIMessage(reply)])
 
     def answer(self, message: AIMessage) -> Update:
         """Make the main model's edits, those of all its calls together, and say what came of it."""
-        calls = calls_of(message, EDIT_STATE)
+        calls = find_edit_calls(message, EDIT_STATE)
         made = self._make([edit for _, args in calls for edit in parse_edits(args)])
         if made.errors:
             self.turn = self._rejecting(made.errors)
             self.turn = self.turn.model_copy(update={"attempts": self.turn.attempts + 1})
-        words = [words_of(message)] if text_of(message).strip() else []
-        if not other_calls(message, EDIT_STATE):
+        words = [words_of(message)] if get_text(message).strip() else []
+        if not find_other_calls(message, EDIT_STATE):
             if self.turn.attempts > _REPAIRS and made.errors:
-                told = AIMessage(refusal(self._language))
-                return self._update([*(words or _gone(message)), told])
+                told = AIMessage(format_refusal(self._language))
+                return self._update([*(words or _remove_message(message)), told])
             if not made.errors and words:
                 return self._update(words)
             if not made.errors and self.turn.fast:
-                told = AIMessage(confirmation(made.changes, self._language))
-                return self._update([*_gone(message), told])
-        text = tool_result(made.changes, made.errors, self._language)
+                told = AIMessage(format_confirmation(made.changes, self._language))
+                return self._update([*_remove_message(message), told])
+        text = format_tool_result(made.changes, made.errors, self._language)
         status: Literal["error", "success"] = "error" if made.errors else "success"
         return self._update(
             [
@@ -138,20 +143,20 @@ class _Work:
     def _language(self) -> Language:
         return self.session.language
 
-    def _make(self, edits: Sequence[object]) -> Edited:
+    def _make(self, edits: Sequence[object]) -> EditResult:
         """Make edits and enter them in the journal, if all of them can be made."""
         made = apply_edits(self.document, edits, self.check)
         if made.errors:
             return made
         done = tuple(
-            tuple(native(edit, "edit")) for edit in edits if isinstance(edit, list | tuple)
+            tuple(to_json_native(edit, "edit")) for edit in edits if isinstance(edit, list | tuple)
         )
         entry = JournalEntry(
             turn=self.session.turn + 1,
             message=f"m{self.turn.user}",
             edits=done,
-            before=digest_of(self.document),
-            after=digest_of(made.document),
+            before=digest_json(self.document),
+            after=digest_json(made.document),
         )
         self.session = self.store.add_edits(self.session, entry)
         self.turn = self.turn.model_copy(update={"edited": (*self.turn.edited, *done)})
@@ -166,6 +171,6 @@ class _Work:
         return update | ({"document": self.document} if self.changed else {})
 
 
-def _gone(message: AIMessage) -> list[BaseMessage]:
+def _remove_message(message: AIMessage) -> list[BaseMessage]:
     """The removal of a message that is only a call: what is said instead takes its place."""
     return [RemoveMessage(id=message.id)] if message.id is not None else []

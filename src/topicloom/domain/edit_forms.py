@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from topicloom.domain.document import Document, label_field
+from topicloom.domain.document import Document, find_label_field
 from topicloom.domain.edits import Edit, apply_edits
-from topicloom.domain.paths import Target, kind_of
-from topicloom.domain.things import Things, find_word, fold
+from topicloom.domain.paths import EditTarget, describe_kind
+from topicloom.domain.things import ObjectResolver, find_word, fold
 
 _LEAD = re.compile(
     r"^(?:(?:please|ok|okay|now|also|hey|请|麻烦|麻烦你|帮我|请帮我|帮忙|好的|那就)[,，\s]*)*"
@@ -81,10 +81,10 @@ _MOST_WORDS, _MOST_CJK = 4, 12
 
 
 @dataclass(frozen=True, slots=True)
-class Forms:
+class EditFormParser:
     """Reads edits out of messages, for one document."""
 
-    things: Things
+    things: ObjectResolver
     document: Document
     statuses: Sequence[frozenset[str]]
     """Words that mean the same status, a group each."""
@@ -122,7 +122,7 @@ class Forms:
                     return None
                 return ("INC", target.path, by if name == "UP" else -by)
             case "RENAME":
-                field = label_field(target.place.value)
+                field = find_label_field(target.place.value)
                 text = parse_text(value)
                 named = target.field is None and field is not None and text is not None
                 return ("SET", f"{target.place.anchor}.{field}", text) if named else None
@@ -131,8 +131,8 @@ class Forms:
             case _:
                 return self._push(target, value)
 
-    def _set(self, target: Target, said: str) -> Edit | None:
-        field = target.field or _status_field(target.place.value)
+    def _set(self, target: EditTarget, said: str) -> Edit | None:
+        field = target.field or _find_status_field(target.place.value)
         if field is None or (target.field is None and not target.place.anchor):
             return None
         likes = target.place_and_siblings()
@@ -143,7 +143,7 @@ class Forms:
 
     def _value(self, said: str, old: object, others: Sequence[object], field: str) -> Any | None:
         """A text as a value of the kind that is there; None if it is not one for sure."""
-        kind = kind_of(old)
+        kind = describe_kind(old)
         if kind == "true or false":
             word = fold(said) or "done"
             return True if word in _TRUE else False if word in _FALSE else None
@@ -165,20 +165,20 @@ class Forms:
         """A status that no other thing has; only if it is a word for one."""
         return said.lower() if any(said.lower() in group for group in self.statuses) else None
 
-    def _remove(self, target: Target, place: str) -> Edit | None:
+    def _remove(self, target: EditTarget, place: str) -> Edit | None:
         """Taking a thing away: whole things only, and where a list is named, out of that."""
         if target.field is not None or not target.place.given:
             return None
         if place:
             around = self.things.resolve(place)
-            listed = _list_of(around) if around is not None else None
+            listed = _find_list(around) if around is not None else None
             if listed is None or listed is not target.place.parent:
                 return None
         return ("REMOVE", target.place.anchor)
 
-    def _push(self, target: Target, said: str) -> Edit | None:
+    def _push(self, target: EditTarget, said: str) -> Edit | None:
         """Adding to a list of texts; what a new thing has to have, nobody can tell here."""
-        listed, text = _list_of(target), parse_text(said)
+        listed, text = _find_list(target), parse_text(said)
         texts = listed is not None and listed and all(isinstance(v, str) for v in listed)
         return ("PUSH", target.path, text) if texts and text is not None else None
 
@@ -210,12 +210,12 @@ def parse_text(said: str) -> str | None:
     return None if not said or long or _CLAUSE.search(said.lower()) else said
 
 
-def _status_field(value: Mapping[str, Any]) -> str | None:
+def _find_status_field(value: Mapping[str, Any]) -> str | None:
     """The field that says how far a thing is."""
     return next((f for f in _STATUS_FIELDS if isinstance(value.get(f), str | bool)), None)
 
 
-def _list_of(target: Target) -> list[Any] | None:
+def _find_list(target: EditTarget) -> list[Any] | None:
     """The list that a target is or has."""
     value = target.place.value if target.field is None else target.place.value.get(target.field)
     if isinstance(value, dict):

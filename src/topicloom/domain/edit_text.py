@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from topicloom.domain.edits import Change
-from topicloom.roles.markup import json_values
+from topicloom.domain.edits import AppliedEdit
+from topicloom.roles.markup import find_json_values
 from topicloom.state.session import Language
 
 _OPERATIONS = frozenset({"SET", "INC", "PUSH", "REMOVE"})
@@ -29,19 +29,19 @@ def parse_edits(said: object, wrapped: int = 0) -> list[object]:
     if wrapped > _DEEPEST:
         return []
     if isinstance(said, str):
-        values = (value for value in json_values(said) if isinstance(value, dict | list))
+        values = (value for value in find_json_values(said) if isinstance(value, dict | list))
         return next((edits for value in values if (edits := parse_edits(value, wrapped + 1))), [])
     if isinstance(said, dict):
         inner = next((said[name] for name in _WRAPPERS if name in said), None)
         if inner is not None:
             return parse_edits(inner, wrapped + 1)
-        return [_edit(said)] if _is_one(said) else []
+        return [_parse_edit(said)] if _is_edit(said) else []
     if isinstance(said, list | tuple):
-        return [_edit(said)] if _is_one(said) else [_edit(entry) for entry in said]
+        return [_parse_edit(said)] if _is_edit(said) else [_parse_edit(entry) for entry in said]
     return []
 
 
-def _is_one(value: object) -> bool:
+def _is_edit(value: object) -> bool:
     """True if a value is one edit, and not a list of them."""
     if isinstance(value, dict):
         return bool({"op", "operation"} & value.keys())
@@ -49,10 +49,10 @@ def _is_one(value: object) -> bool:
     return isinstance(first, str) and _named(first) in _OPERATIONS
 
 
-def _edit(value: Any) -> object:
+def _parse_edit(value: Any) -> object:
     if isinstance(value, str):
-        value = _loaded(value)
-    if isinstance(value, dict) and _is_one(value):
+        value = _load_json(value)
+    if isinstance(value, dict) and _is_edit(value):
         path = value.get("path", value.get("anchor", value.get("target")))
         rest = [value["value"]] if "value" in value else []
         value = [value.get("op", value.get("operation")), path, *rest]
@@ -66,7 +66,7 @@ def _named(operation: str) -> str:
     return _ALIASES.get(upper, upper)
 
 
-def _loaded(text: str) -> object:
+def _load_json(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -111,37 +111,39 @@ _RESULT = {
 }
 
 
-def confirmation(changes: Sequence[Change], language: Language) -> str:
+def format_confirmation(changes: Sequence[AppliedEdit], language: Language) -> str:
     """A short reply that says what was changed."""
-    return _MADE[language][0].format(changes=_told(changes, language))
+    return _MADE[language][0].format(changes=_format_changes(changes, language))
 
 
-def refusal(language: Language) -> str:
+def format_refusal(language: Language) -> str:
     """A reply that says that nothing was changed."""
     return _REFUSED[language]
 
 
-def tool_result(changes: Sequence[Change], errors: Sequence[str], language: Language) -> str:
+def format_tool_result(
+    changes: Sequence[AppliedEdit], errors: Sequence[str], language: Language
+) -> str:
     """What the model is told of its edits."""
     made, refused = _RESULT[language]
     if errors:
         return refused.format(errors="\n".join(f"- {error}" for error in errors))
-    return made.format(changes=_told(changes, language))
+    return made.format(changes=_format_changes(changes, language))
 
 
-def _told(changes: Sequence[Change], language: Language) -> str:
-    return _MADE[language][1].join(_sentence(change, language) for change in changes)
+def _format_changes(changes: Sequence[AppliedEdit], language: Language) -> str:
+    return _MADE[language][1].join(_format_change(change, language) for change in changes)
 
 
-def _sentence(change: Change, language: Language) -> str:
+def _format_change(change: AppliedEdit, language: Language) -> str:
     _, _, field, own, pushed, removed, gone = _MADE[language]
     named = own if not change.label else field
     form = {"PUSH": pushed, "REMOVE": gone if change.field else removed}.get(
         change.operation, named
     )
     label = change.label or ("the document" if language == "en" else "文档")
-    return form.format(label=label, field=change.field, value=_value(change.value))
+    return form.format(label=label, field=change.field, value=_format_value(change.value))
 
 
-def _value(value: object) -> str:
+def _format_value(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

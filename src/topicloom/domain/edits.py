@@ -16,21 +16,28 @@ from typing import Any, Literal
 
 from topicloom.domain.document import (
     Document,
-    Place,
-    anchor_of,
-    copied,
-    holds_anchors,
-    label_of,
-    native,
-    places_of,
-    taken,
+    DocumentNode,
+    copy_json,
+    get_anchor,
+    get_label,
+    has_anchors,
+    index_nodes,
+    parse_document,
+    to_json_native,
 )
-from topicloom.domain.paths import Refusal, Target, fields_of, find, kind_of, nearly
+from topicloom.domain.paths import (
+    EditRefusedError,
+    EditTarget,
+    describe_kind,
+    list_fields,
+    resolve_path,
+    suggest_similar,
+)
 from topicloom.errors import InputError
 
 Edit = tuple[Any, ...]
 Operation = Literal["SET", "INC", "PUSH", "REMOVE"]
-Check = Callable[[Document], list[str]]
+DocumentCheck = Callable[[Document], list[str]]
 """Says what a JSON schema has against a document, a sentence each."""
 
 _LENGTHS = {"SET": 3, "INC": 3, "PUSH": 3, "REMOVE": 2}
@@ -43,7 +50,7 @@ _TOLD = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AppliedEdit:
     """What an edit did, for telling."""
 
     operation: Operation
@@ -56,18 +63,20 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class EditResult:
     """What became of some edits."""
 
     document: Document
     """The new document; the old one, the same object, if anything was wrong."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[AppliedEdit, ...] = ()
     """What was changed, in order; nothing if anything was wrong."""
     errors: tuple[str, ...] = ()
     """What was wrong, so that whoever wrote the edits can mend them."""
 
 
-def apply_edits(document: Document, edits: Sequence[object], check: Check | None = None) -> Edited:
+def apply_edits(
+    document: Document, edits: Sequence[object], check: DocumentCheck | None = None
+) -> EditResult:
     """Apply edits to a copy of a document: all of them, or none.
 
     Args:
@@ -76,191 +85,199 @@ def apply_edits(document: Document, edits: Sequence[object], check: Check | None
         check: The application's JSON schema, if it has one.
     """
     if not 1 <= len(edits) <= _MOST:
-        return Edited(document, errors=(f"give 1 to {_MOST} edits at once, not {len(edits)}",))
-    work = _Work(copied(document), strict=check is None)
-    changes: list[Change] = []
+        return EditResult(document, errors=(f"give 1 to {_MOST} edits at once, not {len(edits)}",))
+    work = _EditTrial(copy_json(document), strict=check is None)
+    changes: list[AppliedEdit] = []
     errors: list[str] = []
     for number, edit in enumerate(edits, 1):
         try:
             changes.append(work.apply(edit))
-        except (Refusal, InputError) as error:
+        except (EditRefusedError, InputError) as error:
             errors.append(f"edit {number}: {error}")
     errors = errors or work.faults(check)
     if errors:
         # An error quotes what it was given, which may be no text that can be stored.
         told = (e.encode("utf-8", "replace").decode() for e in errors[:_TOLD])
-        return Edited(document, errors=tuple(told))
-    return Edited(work.document, tuple(changes))
+        return EditResult(document, errors=tuple(told))
+    return EditResult(work.document, tuple(changes))
 
 
-class _Work:
+class _EditTrial:
     """A copy of a document on which edits are tried."""
 
     def __init__(self, document: Document, *, strict: bool) -> None:
         self.document = document
         self._strict = strict
-        self._places: dict[str, Place] | None = None
+        self._places: dict[str, DocumentNode] | None = None
 
-    def faults(self, check: Check | None) -> list[str]:
+    def faults(self, check: DocumentCheck | None) -> list[str]:
         """What is wrong with the document as it is now."""
         try:
-            taken(self.document)
+            parse_document(self.document)
         except InputError as error:
             return [str(error)]
         return check(self.document) if check else []
 
-    def apply(self, edit: object) -> Change:
+    def apply(self, edit: object) -> AppliedEdit:
         """Apply one edit.
 
         Raises:
             Refusal: If it cannot be done.
             InputError: If its value is no JSON, or makes an anchor ambiguous.
         """
-        operation, path, value = _parts(edit)
+        operation, path, value = _parse_edit(edit)
         if self._places is None:
-            self._places = places_of(self.document)
-        target = find(self._places, path, new=operation == "SET" and not self._strict)
+            self._places = index_nodes(self.document)
+        target = resolve_path(self._places, path, new=operation == "SET" and not self._strict)
         match operation:
             case "SET":
-                return self._set(target, native(value, "value"))
+                return self._set(target, to_json_native(value, "value"))
             case "INC":
                 return self._increment(target, value)
             case "PUSH":
                 self._places = None
-                return self._push(target, native(value, "value"))
+                return self._push(target, to_json_native(value, "value"))
             case "REMOVE":
                 self._places = None
                 return self._remove(target)
 
-    def _set(self, target: Target, value: Any) -> Change:
+    def _set(self, target: EditTarget, value: Any) -> AppliedEdit:
         owner, field = target.field_to_change()
         old = owner.get(field)
-        if holds_anchors(old) or isinstance(old, dict):
-            raise Refusal(f"{target.path} is not one value: change what is in it by its own anchor")
+        if has_anchors(old) or isinstance(old, dict):
+            raise EditRefusedError(
+                f"{target.path} is not one value: change what is in it by its own anchor"
+            )
         if self._strict:
             self._check_field(target, value)
         owner[field] = value
         self._places = None if isinstance(value, dict | list) else self._places
-        return Change("SET", target.label, field, value)
+        return AppliedEdit("SET", target.label, field, value)
 
-    def _check_field(self, target: Target, value: Any) -> None:
+    def _check_field(self, target: EditTarget, value: Any) -> None:
         """Refuse a field that nothing like it has, and a value of another kind."""
         assert target.field is not None
         known = {k for like in target.place_and_siblings() for k in like}
         if target.field not in known:
-            raise Refusal(
+            raise EditRefusedError(
                 f"{target.place.anchor or 'the document'} has no field {target.field!r}: "
-                f"it has {fields_of(target.place.value)}{nearly(target.field, known)}"
+                f"it has {list_fields(target.place.value)}{suggest_similar(target.field, known)}"
             )
         kinds = [
-            kind_of(like[target.field])
+            describe_kind(like[target.field])
             for like in target.place_and_siblings()
             if like.get(target.field) is not None
         ]
-        if kinds and kind_of(value) not in kinds:
-            raise Refusal(f"{target.path} has to be {kinds[0]}, not {kind_of(value)}")
+        if kinds and describe_kind(value) not in kinds:
+            raise EditRefusedError(
+                f"{target.path} has to be {kinds[0]}, not {describe_kind(value)}"
+            )
 
-    def _increment(self, target: Target, by: Any) -> Change:
+    def _increment(self, target: EditTarget, by: Any) -> AppliedEdit:
         owner, field = target.field_to_change()
         old = owner.get(field)
         for what, number in ((target.path, old), ("what is added", by)):
-            if kind_of(number) != "a number":
-                raise Refusal(f"{what} has to be a number, not {kind_of(number)}")
-        number = native(old + native(by, "value"), target.path)
+            if describe_kind(number) != "a number":
+                raise EditRefusedError(f"{what} has to be a number, not {describe_kind(number)}")
+        number = to_json_native(old + to_json_native(by, "value"), target.path)
         if isinstance(number, float):
             number = round(number, 10)  # 0.1 + 0.2 is 0.3 to people
         if abs(number) > _LARGEST:
-            raise Refusal(f"{target.path} would be too large a number")
+            raise EditRefusedError(f"{target.path} would be too large a number")
         owner[field] = number
-        return Change("INC", target.label, field, number)
+        return AppliedEdit("INC", target.label, field, number)
 
-    def _push(self, target: Target, value: Any) -> Change:
+    def _push(self, target: EditTarget, value: Any) -> AppliedEdit:
         listed = target.list_to_grow()
         likes = [v for v in listed if isinstance(v, dict)]
-        if self._strict and listed and kind_of(value) not in map(kind_of, listed):
-            kind = kind_of(listed[0])
-            raise Refusal(f"what is pushed to {target.path} has to be {kind}, not {kind_of(value)}")
+        if self._strict and listed and describe_kind(value) not in map(describe_kind, listed):
+            kind = describe_kind(listed[0])
+            raise EditRefusedError(
+                f"what is pushed to {target.path} has to be {kind}, not {describe_kind(value)}"
+            )
         if self._strict and isinstance(value, dict) and likes:
             _check_like(value, likes, target.path)
-        if isinstance(value, dict) and anchor_of(value) is None:
+        if isinstance(value, dict) and get_anchor(value) is None:
             value = self._with_id(value, listed, likes, target)
         listed.append(value)
-        shown = label_of(value) if isinstance(value, dict) else value
-        return Change("PUSH", target.list_label(), value=shown)
+        shown = get_label(value) if isinstance(value, dict) else value
+        return AppliedEdit("PUSH", target.list_label(), value=shown)
 
     def _with_id(
-        self, value: Document, listed: list[Any], likes: list[Document], target: Target
+        self, value: Document, listed: list[Any], likes: list[Document], target: EditTarget
     ) -> Document:
         """The value with an id like its siblings': `bag_main_3`, or the next number."""
-        ids = [like["id"] for like in likes if anchor_of(like) and "id" in like]
+        ids = [like["id"] for like in likes if get_anchor(like) and "id" in like]
         if likes and not ids:
             return value
         if ids and all(isinstance(i, int) for i in ids):
             return {"id": max(ids) + 1, **value}
-        named = {*places_of(self.document), *self.document}
+        named = {*index_nodes(self.document), *self.document}
         stem, number = target.stem, len(listed) + 1
         while f"{stem}_{number}" in named:
             number += 1
         return {"id": f"{stem}_{number}", **value}
 
-    def _remove(self, target: Target) -> Change:
+    def _remove(self, target: EditTarget) -> AppliedEdit:
         if target.field is not None:
             owner, field = target.field_to_change()
             if field not in owner:
-                known = fields_of(owner)
-                raise Refusal(f"{target.path} is not there: the fields are {known}")
-            if holds_anchors(owner[field]) or isinstance(owner[field], dict):
-                raise Refusal(f"{target.path} holds things: remove them one by one")
+                known = list_fields(owner)
+                raise EditRefusedError(f"{target.path} is not there: the fields are {known}")
+            if has_anchors(owner[field]) or isinstance(owner[field], dict):
+                raise EditRefusedError(f"{target.path} holds things: remove them one by one")
             del owner[field]
-            return Change("REMOVE", target.label, field)
+            return AppliedEdit("REMOVE", target.label, field)
         place = target.place
         if not place.given or place.parent is None:
-            raise Refusal(f"{target.path} is a part of the document that stays")
-        if any(map(holds_anchors, place.value.values())):
-            raise Refusal(f"{target.path} holds things: remove them one by one first")
+            raise EditRefusedError(f"{target.path} is a part of the document that stays")
+        if any(map(has_anchors, place.value.values())):
+            raise EditRefusedError(f"{target.path} holds things: remove them one by one first")
         if isinstance(place.parent, list):
             place.parent[:] = [v for v in place.parent if v is not place.value]
         else:
             key = next(k for k, v in place.parent.items() if v is place.value)
             del place.parent[key]
-        return Change("REMOVE", target.label)
+        return AppliedEdit("REMOVE", target.label)
 
 
 def _check_like(value: Document, likes: list[Document], path: str) -> None:
     """Refuse a new thing whose fields are not those of the things it joins."""
-    known = {k: kind_of(v) for like in likes for k, v in like.items() if v is not None}
-    known |= {k: kind_of(None) for like in likes for k, v in like.items() if k not in known}
+    known = {k: describe_kind(v) for like in likes for k, v in like.items() if v is not None}
+    known |= {k: describe_kind(None) for like in likes for k, v in like.items() if k not in known}
     for field, given in value.items():
         if field in ("id", "_anchor"):
             continue
         if field not in known:
-            raise Refusal(
+            raise EditRefusedError(
                 f"what is in {path} has no field {field!r}: "
-                f"it has {', '.join(sorted(known))}{nearly(field, known)}"
+                f"it has {', '.join(sorted(known))}{suggest_similar(field, known)}"
             )
-        nothing = kind_of(None)
-        if given is not None and known[field] != nothing and kind_of(given) != known[field]:
-            raise Refusal(f"{field} has to be {known[field]}, not {kind_of(given)}")
+        nothing = describe_kind(None)
+        if given is not None and known[field] != nothing and describe_kind(given) != known[field]:
+            raise EditRefusedError(f"{field} has to be {known[field]}, not {describe_kind(given)}")
 
 
-def _parts(edit: object) -> tuple[Operation, str, Any]:
+def _parse_edit(edit: object) -> tuple[Operation, str, Any]:
     """Operation, path and value of an edit.
 
     Raises:
         Refusal: If it has not the form of one.
     """
     if not isinstance(edit, list | tuple) or not edit:
-        raise Refusal('an edit is a list such as ["SET", "anchor.field", value]')
+        raise EditRefusedError('an edit is a list such as ["SET", "anchor.field", value]')
     operation = edit[0].upper() if isinstance(edit[0], str) else edit[0]
     match operation:
         case "SET" | "INC" | "PUSH" | "REMOVE":
             pass
         case _:
-            raise Refusal(f"there is no {str(edit[0])[:40]!r}: use SET, INC, PUSH or REMOVE")
+            raise EditRefusedError(
+                f"there is no {str(edit[0])[:40]!r}: use SET, INC, PUSH or REMOVE"
+            )
     length = _LENGTHS[operation]
     if len(edit) != length:
         form = '["REMOVE", "anchor"]' if length == 2 else f'["{operation}", "anchor.field", value]'
-        raise Refusal(f"{operation} has the form {form}")
+        raise EditRefusedError(f"{operation} has the form {form}")
     if not isinstance(edit[1], str) or not edit[1].strip():
-        raise Refusal(f"the path of {operation} has to be a text such as anchor.field")
+        raise EditRefusedError(f"the path of {operation} has to be a text such as anchor.field")
     return operation, edit[1].strip(), edit[2] if length == 3 else None

@@ -6,8 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from topicloom.domain.curation import Candidate
-from topicloom.domain.document import Document, anchor_of, label_of
-from topicloom.domain.sources import SURE_COVER, preview_of, scaled, with_keywords, word_index
+from topicloom.domain.document import Document, get_anchor, get_label
+from topicloom.domain.sources import (
+    SURE_COVER,
+    add_keywords,
+    build_word_index,
+    make_preview,
+    scale_scores,
+)
 from topicloom.state.plan import SearchIntent
 
 _OVER = frozenset(
@@ -18,11 +24,11 @@ _OVER = frozenset(
 )
 """Words for the status of an event that is over."""
 
-Event = Mapping[str, Any]
+DocumentEvent = Mapping[str, Any]
 """An object with an `id` and mostly a `status`."""
 
 
-def events_of(document: Document, key: str) -> list[Event]:
+def list_events(document: Document, key: str) -> list[DocumentEvent]:
     """The events of a document, in its order.
 
     Args:
@@ -33,7 +39,7 @@ def events_of(document: Document, key: str) -> list[Event]:
     return [e for e in listed if isinstance(e, dict)] if isinstance(listed, list) else []
 
 
-def is_active(event: Event) -> bool:
+def is_active(event: DocumentEvent) -> bool:
     """Whether an event goes on: it has not ended by any word that is known for that."""
     if event.get("done") is True or event.get("completed") is True:
         return False
@@ -45,7 +51,9 @@ Direction = Literal["before", "after"]
 """Whether an event lies before or after another."""
 
 
-def around(events: Sequence[Event], focus: str, depth: int) -> dict[str, tuple[int, Direction]]:
+def find_related_events(
+    events: Sequence[DocumentEvent], focus: str, depth: int
+) -> dict[str, tuple[int, Direction]]:
     """Events before and after one, by anchor, with how many steps away they are.
 
     A walk keeps its direction: what else comes after a predecessor is neither.
@@ -55,7 +63,7 @@ def around(events: Sequence[Event], focus: str, depth: int) -> dict[str, tuple[i
         focus: Anchor of the event to begin at; it is not among the result.
         depth: Steps at most.
     """
-    earlier, later = _links(events)
+    earlier, later = _link_events(events)
     found: dict[str, tuple[int, Direction]] = {}
     walks: tuple[tuple[dict[str, set[str]], Direction], ...] = (
         (earlier, "before"),
@@ -69,15 +77,17 @@ def around(events: Sequence[Event], focus: str, depth: int) -> dict[str, tuple[i
     return found
 
 
-def _links(events: Sequence[Event]) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+def _link_events(
+    events: Sequence[DocumentEvent],
+) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
     """The events right before each, and right after each."""
-    known = {anchor for e in events if (anchor := anchor_of(e))}
+    known = {anchor for e in events if (anchor := get_anchor(e))}
     earlier: dict[str, set[str]] = {i: set() for i in known}
     later: dict[str, set[str]] = {i: set() for i in known}
     for event in events:
-        own = anchor_of(event) or ""
-        pairs = [(i, own) for i in _ids(event.get("after"))]
-        pairs += [(own, i) for i in _ids(event.get("before"))]
+        own = get_anchor(event) or ""
+        pairs = [(i, own) for i in _read_ids(event.get("after"))]
+        pairs += [(own, i) for i in _read_ids(event.get("before"))]
         for first, second in pairs:
             if first in known and second in known:
                 later[first].add(second)
@@ -85,7 +95,7 @@ def _links(events: Sequence[Event]) -> tuple[dict[str, set[str]], dict[str, set[
     return earlier, later
 
 
-def _ids(value: object) -> list[str]:
+def _read_ids(value: object) -> list[str]:
     listed = value if isinstance(value, list) else [value]
     return [str(i) for i in listed if isinstance(i, str | int) and not isinstance(i, bool)]
 
@@ -102,24 +112,26 @@ class EventSource:
     Active events are in the skeleton already, and are only walked through here.
     """
 
-    def __init__(self, events: Sequence[Event], focus: str | None) -> None:
+    def __init__(self, events: Sequence[DocumentEvent], focus: str | None) -> None:
         """Args:
         events: All events of the document.
         focus: Anchor of the event that the turn is about.
         """
         self._all = events
         self._focus = focus
-        over = [(anchor_of(e), e) for e in events if not is_active(e)]
+        over = [(get_anchor(e), e) for e in events if not is_active(e)]
         self._events = {anchor: e for anchor, e in over if anchor and anchor != focus}
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
         """The events that fit best; see `Source.search`."""
         if not self._events:
             return []
-        near = around(self._all, self._focus, _DEPTH) if self._focus else {}
-        index = word_index(tuple((label_of(e), _text(e)) for e in self._events.values()))
-        words, cover = index.scores(with_keywords(query, intent))
-        scores = dict(zip(self._events, scaled(words, cover / SURE_COVER), strict=True))
+        near = find_related_events(self._all, self._focus, _DEPTH) if self._focus else {}
+        index = build_word_index(
+            tuple((get_label(e), _format_event(e)) for e in self._events.values())
+        )
+        words, cover = index.scores(add_keywords(query, intent))
+        scores = dict(zip(self._events, scale_scores(words, cover / SURE_COVER), strict=True))
         for anchor, (steps, _) in near.items():
             if anchor in scores:
                 scores[anchor] = max(scores[anchor], _NEAR[steps - 1])
@@ -128,8 +140,8 @@ class EventSource:
             Candidate(
                 id=f"event_{anchor}",
                 kind="event",
-                title=label_of(self._events[anchor]),
-                preview=preview_of(_text(self._events[anchor])),
+                title=get_label(self._events[anchor]),
+                preview=make_preview(_format_event(self._events[anchor])),
                 score=float(scores[anchor]),
                 tags=(near[anchor][1],) if anchor in near else (),
             )
@@ -138,16 +150,20 @@ class EventSource:
 
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
         """Whole events, a line a field; see `Source.fetch`."""
-        return {f"event_{a}": _text(e) for a, e in self._events.items() if f"event_{a}" in ids}
+        return {
+            f"event_{a}": _format_event(e) for a, e in self._events.items() if f"event_{a}" in ids
+        }
 
 
-def _text(event: Event) -> str:
-    return "\n".join(f"{key}: {_said(value)}" for key, value in event.items() if key != "_anchor")
+def _format_event(event: DocumentEvent) -> str:
+    return "\n".join(
+        f"{key}: {_format_value(value)}" for key, value in event.items() if key != "_anchor"
+    )
 
 
-def _said(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_said(inner)}" for key, inner in value.items())
+        return ", ".join(f"{key} {_format_value(inner)}" for key, inner in value.items())
     if isinstance(value, list):
-        return ", ".join(map(_said, value))
+        return ", ".join(map(_format_value, value))
     return str(value)

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from topicloom.domain.curation import Candidate
-from topicloom.domain.sources import SURE_COVER, preview_of, scaled, with_keywords
+from topicloom.domain.sources import SURE_COVER, add_keywords, make_preview, scale_scores
 from topicloom.index.ranking import Floats
 from topicloom.index.words import NameFinder
 from topicloom.state.plan import SearchIntent
@@ -44,7 +44,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LoreMatches:
     """What a query finds among passages; arrays are [n]."""
 
     passages: Sequence[Passage]
@@ -72,10 +72,10 @@ class Found:
         return max(_UNSURE, (self.cosine - chance) / (_SURE_COSINE - chance))
 
 
-class Shelf(Protocol):
+class LoreIndex(Protocol):
     """Where lore stands."""
 
-    def find(self, query: str, limit: int) -> Found:
+    def find(self, query: str, limit: int) -> LoreMatches:
         """Everything that may be found by a query, at least `limit` passages if there are."""
         ...
 
@@ -92,7 +92,7 @@ class LoreSource:
     it; so the second hop takes in what is named there.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: LoreIndex) -> None:
         """Args:
         shelf: Where the documents are.
         """
@@ -101,21 +101,21 @@ class LoreSource:
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
         """The passages that fit best; see `Source.search`."""
-        found = self._shelf.find(with_keywords(query, intent), limit)
+        found = self._shelf.find(add_keywords(query, intent), limit)
         if not len(found.passages):
             return []
-        scores = scaled(_standard(found.dense) + _standard(found.words), found.sure)
+        scores = scale_scores(_standardize(found.dense) + _standardize(found.words), found.sure)
         order = np.argsort(-scores, kind="stable").tolist()
-        rows = _with_named(order, found, limit)
+        rows = _add_named(order, found, limit)
         self._found = {found.passages[row].id: found.passages[row] for row in rows}
-        return [_candidate(found.passages[row], float(scores[row])) for row in rows]
+        return [_make_candidate(found.passages[row], float(scores[row])) for row in rows]
 
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
         """Whole passages; see `Source.fetch`."""
         return {i: self._found[i].text for i in ids if i in self._found}
 
 
-def _with_named(order: list[int], found: Found, limit: int) -> list[int]:
+def _add_named(order: list[int], found: LoreMatches, limit: int) -> list[int]:
     """The best rows; the last of them make room for others that the first name."""
     place = {row: n for n, row in enumerate(order)}
     named = {
@@ -126,18 +126,18 @@ def _with_named(order: list[int], found: Found, limit: int) -> list[int]:
     return order[: limit - len(further)] + further
 
 
-def _candidate(passage: Passage, score: float) -> Candidate:
+def _make_candidate(passage: Passage, score: float) -> Candidate:
     return Candidate(
         id=passage.id,
         kind="lore",
         title=passage.title,
-        preview=preview_of(passage.text),
+        preview=make_preview(passage.text),
         score=score,
         tags=passage.tags,
     )
 
 
-def _standard(values: Floats) -> Floats:
+def _standardize(values: Floats) -> Floats:
     spread = float(values.std())
     scaled_values: Floats = (values - values.mean()) / (spread if spread > 1e-9 else 1.0)
     return scaled_values

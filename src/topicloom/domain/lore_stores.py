@@ -14,9 +14,9 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from topicloom.background import uninterrupted
-from topicloom.domain.lore import Found, Passage
-from topicloom.domain.sources import word_index
+from topicloom.background import defer_exit
+from topicloom.domain.lore import LoreMatches, Passage
+from topicloom.domain.sources import build_word_index
 from topicloom.errors import ConfigurationError
 from topicloom.index.bm25 import passages_of
 from topicloom.index.embedder import Embedder, Vectors
@@ -41,7 +41,7 @@ _NOT_IN_ID = re.compile(r"[^\w.-]+")
 _SUNSET = "`langchain-community` is being sunset"
 
 
-class DocumentShelf:
+class DocumentLoreIndex:
     """Documents in a LangChain FAISS store, with a lexical index beside it.
 
     Everything is made of the documents, when they are first searched; nothing is ever unpickled.
@@ -60,15 +60,15 @@ class DocumentShelf:
         Raises:
             ConfigurationError: Two documents have the same id.
         """
-        self.passages = _passages(documents)
+        self.passages = _build_passages(documents)
         """What stands on it."""
         self._embedder = embedder
         self._log = vectors
         self._rows = {p.id: row for row, p in enumerate(self.passages)}
         self._names = NameFinder([p.title for p in self.passages])
-        self._words = word_index(tuple((p.title, p.text) for p in self.passages))
+        self._words = build_word_index(tuple((p.title, p.text) for p in self.passages))
         # Here, and not in the thread that searches first: warnings are filtered by the process.
-        self._faiss = _faiss()
+        self._faiss = _import_faiss()
         self._store: VectorStore | None = None
         self._lock = RLock()
         self._closed = Event()
@@ -85,7 +85,7 @@ class DocumentShelf:
 
     def _built(self, vectors: list[list[float]]) -> VectorStore:
         """A store of inner products over unit vectors, which are cosines."""
-        with uninterrupted():
+        with defer_exit():
             store: VectorStore = self._faiss.from_embeddings(
                 zip([p.headed for p in self.passages], vectors, strict=True),
                 LangChainEmbeddings(self._embedder),
@@ -94,13 +94,13 @@ class DocumentShelf:
             )
         return store
 
-    def find(self, query: str, limit: int) -> Found:
+    def find(self, query: str, limit: int) -> LoreMatches:
         """See `Shelf.find`."""
         self.prepare()
         words, cover = self._words.scores(query)
         dense = self._dense(query)
         nearest = float(dense.max(initial=0.0))
-        return Found(self.passages, self._names, dense, words, cover, nearest)
+        return LoreMatches(self.passages, self._names, dense, words, cover, nearest)
 
     def close(self) -> None:
         """Stop embedding, if that is being done."""
@@ -110,7 +110,7 @@ class DocumentShelf:
         if self._store is None:
             return np.zeros(0)
         nearest = min(_NEAREST, len(self.passages))
-        with uninterrupted():
+        with defer_exit():
             hits = self._store.similarity_search_with_score(query, k=nearest)
         dense = np.full(len(self.passages), min(score for _, score in hits), dtype=float)
         for document, score in hits:
@@ -119,7 +119,7 @@ class DocumentShelf:
 
     def _vectors(self) -> Vectors:
         """Vectors of all passages, those from the log first."""
-        texts = {_key(p.headed): p.headed for p in self.passages}
+        texts = {_hash_text(p.headed): p.headed for p in self.passages}
         made = np.zeros((0, 0), dtype=np.float32)
         kept: list[str] = []
         if self._log is not None:
@@ -130,15 +130,15 @@ class DocumentShelf:
             if self._closed.is_set():
                 raise CancelledError
             keys = missing[start : start + _BATCH]
-            with uninterrupted():
+            with defer_exit():
                 fresh = self._embedder.embed([texts[key] for key in keys])
             known |= zip(keys, fresh, strict=True)
             if self._log is not None:
                 self._log.append(keys, fresh)
-        return np.stack([known[_key(p.headed)] for p in self.passages])
+        return np.stack([known[_hash_text(p.headed)] for p in self.passages])
 
 
-class StoreShelf:
+class VectorStoreLoreIndex:
     """A vector store that the application filled itself.
 
     Only the order of what it returns is relied on: what its scores mean differs between stores.
@@ -150,18 +150,20 @@ class StoreShelf:
         """
         self._store = store
 
-    def find(self, query: str, limit: int) -> Found:
+    def find(self, query: str, limit: int) -> LoreMatches:
         """See `Shelf.find`; raises what the store raises."""
-        passages = _passages(self._store.similarity_search(query, k=_WIDER * limit), whole=True)
-        words, cover = word_index(tuple((p.title, p.text) for p in passages)).scores(query)
+        passages = _build_passages(
+            self._store.similarity_search(query, k=_WIDER * limit), whole=True
+        )
+        words, cover = build_word_index(tuple((p.title, p.text) for p in passages)).scores(query)
         dense = -np.arange(len(passages), dtype=float)
-        return Found(passages, NameFinder([p.title for p in passages]), dense, words, cover)
+        return LoreMatches(passages, NameFinder([p.title for p in passages]), dense, words, cover)
 
     def close(self) -> None:
         """Nothing to stop."""
 
 
-def _passages(documents: Iterable[Document], *, whole: bool = False) -> list[Passage]:
+def _build_passages(documents: Iterable[Document], *, whole: bool = False) -> list[Passage]:
     """The passages of documents, long ones cut unless they are to stay whole.
 
     Raises:
@@ -169,8 +171,8 @@ def _passages(documents: Iterable[Document], *, whole: bool = False) -> list[Pas
     """
     found: dict[str, Passage] = {}
     for number, document in enumerate(documents, start=1):
-        name = document.id or (_key(document.page_content) if whole else str(number))
-        for passage in _parts(document, f"lore_{_NOT_IN_ID.sub('-', name)}", whole):
+        name = document.id or (_hash_text(document.page_content) if whole else str(number))
+        for passage in _cut_document(document, f"lore_{_NOT_IN_ID.sub('-', name)}", whole):
             if passage.id in found and not whole:
                 raise ConfigurationError(
                     f"two documents of the lore have the id {name!r}: give each its own, or none"
@@ -179,7 +181,7 @@ def _passages(documents: Iterable[Document], *, whole: bool = False) -> list[Pas
     return list(found.values())
 
 
-def _parts(document: Document, name: str, whole: bool) -> Iterator[Passage]:
+def _cut_document(document: Document, name: str, whole: bool) -> Iterator[Passage]:
     title = str(document.metadata.get("title") or document.metadata.get("name") or "")
     tags = document.metadata.get("tags")
     told = tuple(map(str, tags)) if isinstance(tags, list | tuple) else ()
@@ -188,11 +190,11 @@ def _parts(document: Document, name: str, whole: bool) -> Iterator[Passage]:
         yield Passage(name if len(texts) == 1 else f"{name}.{part}", title, text, told)
 
 
-def _key(text: str) -> str:
+def _hash_text(text: str) -> str:
     return sha256(text.encode(errors="replace")).hexdigest()[:16]
 
 
-def _faiss() -> type[FAISS]:
+def _import_faiss() -> type[FAISS]:
     """LangChain's FAISS store. Loading it takes a while, and only those who have lore need it."""
     with warnings.catch_warnings():
         # The package says on import that it is no longer developed; which we know, and whoever

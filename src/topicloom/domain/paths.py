@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from topicloom.domain.document import Place, anchor_of, label_of
+from topicloom.domain.document import DocumentNode, get_anchor, get_label
 
 _SHOWN = 12
 """Names that an error lists at most."""
 
 
-class Refusal(Exception):
+class EditRefusedError(Exception):
     """Why an edit cannot be made; never leaves the edits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class EditTarget:
     """What a path means."""
 
     path: str
     """The path as given."""
-    place: Place
+    place: DocumentNode
     """The object."""
     field: str | None = None
     """Its field; None for the object itself."""
@@ -31,7 +31,7 @@ class Target:
     @property
     def label(self) -> str:
         """What people call the object; empty for the document itself."""
-        return (label_of(self.place.value) or self.place.anchor) if self.place.anchor else ""
+        return (get_label(self.place.value) or self.place.anchor) if self.place.anchor else ""
 
     @property
     def stem(self) -> str:
@@ -45,10 +45,10 @@ class Target:
             Refusal: If the path names no field, or one that never changes.
         """
         if self.field is None:
-            fields = fields_of(self.place.value)
-            raise Refusal(f"{self.path} is a whole thing: name a field of it, of {fields}")
+            fields = list_fields(self.place.value)
+            raise EditRefusedError(f"{self.path} is a whole thing: name a field of it, of {fields}")
         if self.field in ("id", "_anchor"):
-            raise Refusal(f"{self.path} never changes: it is what the thing is named by")
+            raise EditRefusedError(f"{self.path} never changes: it is what the thing is named by")
         return self.place.value, self.field
 
     def list_to_grow(self) -> list[Any]:
@@ -67,7 +67,7 @@ class Target:
         if isinstance(found, list):
             return found
         known = f": the lists are {', '.join(lists[:_SHOWN])}" if lists else ""
-        raise Refusal(f"{self.path} is no list{known}")
+        raise EditRefusedError(f"{self.path} is no list{known}")
 
     def list_label(self) -> str:
         """What people call the list that something is pushed to."""
@@ -80,7 +80,7 @@ class Target:
         return [self.place.value, *(v for v in others if isinstance(v, dict))]
 
 
-def find(places: Mapping[str, Place], path: str, *, new: bool = False) -> Target:
+def resolve_path(places: Mapping[str, DocumentNode], path: str, *, new: bool = False) -> EditTarget:
     """What a path means.
 
     Args:
@@ -92,31 +92,31 @@ def find(places: Mapping[str, Place], path: str, *, new: bool = False) -> Target
         Refusal: If it means nothing, or goes deeper than one field.
     """
     if path in places and path:
-        return Target(path, places[path])
+        return EditTarget(path, places[path])
     anchor, dot, field = path.rpartition(".")
     if dot and anchor in places and anchor and field:
-        return Target(path, places[anchor], field)
+        return EditTarget(path, places[anchor], field)
     if dot and ("." in anchor or "[" in path):
-        raise Refusal(
+        raise EditRefusedError(
             f"{path[:80]!r} goes too deep: name the innermost thing by its own anchor, "
-            f"then one field, such as anchor.field{nearly(anchor, places)}"
+            f"then one field, such as anchor.field{suggest_similar(anchor, places)}"
         )
     if new and not dot and path not in places[""].value:
-        return Target(path, places[""], path)
+        return EditTarget(path, places[""], path)
     if dot or path not in places[""].value:
         names = [*places, *places[""].value]
-        raise Refusal(
+        raise EditRefusedError(
             f"there is nothing with the anchor {(anchor or path)[:80]!r}"
-            f"{nearly(anchor or path, names)}"
+            f"{suggest_similar(anchor or path, names)}"
         )
     value = places[""].value[path]
-    inner = anchor_of(value) if isinstance(value, dict) else None
+    inner = get_anchor(value) if isinstance(value, dict) else None
     if inner is not None:
-        raise Refusal(f"{path} has an anchor of its own: call it {inner}")
-    return Target(path, places[""], path)
+        raise EditRefusedError(f"{path} has an anchor of its own: call it {inner}")
+    return EditTarget(path, places[""], path)
 
 
-def nearly(name: str, names: Iterable[str]) -> str:
+def suggest_similar(name: str, names: Iterable[str]) -> str:
     """The end of a sentence that says what else may have been meant; "" if nothing is near."""
     known = {n.lower(): n for n in names if n}
     close = get_close_matches(name[:80].lower(), list(known), n=3)
@@ -125,14 +125,14 @@ def nearly(name: str, names: Iterable[str]) -> str:
     return f". Did you mean {' or '.join(meant[:3])}?" if meant else ""
 
 
-def fields_of(value: Mapping[str, Any]) -> str:
+def list_fields(value: Mapping[str, Any]) -> str:
     """The fields of an object, for an error."""
     names = [k for k in value if k not in ("id", "_anchor")]
     more = ", ..." if len(names) > _SHOWN else ""
     return (", ".join(names[:_SHOWN]) or "no field") + more
 
 
-def kind_of(value: object) -> str:
+def describe_kind(value: object) -> str:
     """The kind of a JSON value, in words."""
     if isinstance(value, bool):
         return "true or false"

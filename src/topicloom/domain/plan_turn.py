@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from langchain_core.runnables import Runnable
 
-from topicloom.domain.document import Document, anchor_of, native
-from topicloom.domain.events import Event
+from topicloom.domain.document import Document, get_anchor, to_json_native
+from topicloom.domain.events import DocumentEvent
 from topicloom.domain.planner import Planner, PlanRequest
 from topicloom.effects import Step
 from topicloom.errors import InputError
@@ -22,9 +22,9 @@ from topicloom.nodes.step import (
     open_workspace,
 )
 from topicloom.nodes.workspace import Workspaces
-from topicloom.roles.calls import ask
+from topicloom.roles.calls import ask_role
 from topicloom.state.channels import DomainState
-from topicloom.state.plan import Plan
+from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import Call
 
 _TAIL = 6
@@ -36,7 +36,7 @@ def plan(
     workspaces: Workspaces,
     planner: Planner,
     fallback: Planner,
-    events: Callable[[Document], list[Event]],
+    events: Callable[[Document], list[DocumentEvent]],
     templates: Sequence[str],
 ) -> Runnable[DomainState, Update]:
     """The node that has the turn planned.
@@ -63,8 +63,8 @@ def plan(
             previous=current_plan(state),
             language=session.language,
         )
-        made, calls = yield from _planned(planner, fallback, request)
-        made = sound(made, request)
+        made, calls = yield from _ask_planner(planner, fallback, request)
+        made = sanitize_plan(made, request)
         turn = turn.model_copy(update={"fast": made.kind == "state_edit"})
         return {
             **dump(turn=turn),
@@ -76,36 +76,36 @@ def plan(
     return node(step, "plan")
 
 
-def _planned(
+def _ask_planner(
     planner: Planner, fallback: Planner, request: PlanRequest
-) -> Step[tuple[Plan, list[Call]]]:
+) -> Step[tuple[TurnPlan, list[Call]]]:
     calls: list[Call] = []
     for role in (planner, fallback):
-        made, call = yield from ask("planner", role, request)
+        made, call = yield from ask_role("planner", role, request)
         calls.append(call)
         if made is not None:
             return made, calls
-    return Plan(), calls
+    return TurnPlan(), calls
 
 
-def sound(plan: Plan, request: PlanRequest) -> Plan:
+def sanitize_plan(plan: TurnPlan, request: PlanRequest) -> TurnPlan:
     """The plan with a focus and a template that are there, and edits that can be stored."""
-    known = {anchor_of(event) for event in request.events}
+    known = {get_anchor(event) for event in request.events}
     edit = plan.kind == "state_edit"
     return plan.model_copy(
         update={
             "focus": plan.focus if plan.focus in known else None,
             "template": plan.template if plan.template in request.templates else "default",
             "search": plan.search.model_copy(update={"enabled": plan.search.enabled and not edit}),
-            "edits": _storable(plan) if edit else (),
+            "edits": _keep_storable(plan) if edit else (),
             "reply": plan.reply if edit else "",
         }
     )
 
 
-def _storable(plan: Plan) -> tuple[tuple[object, ...], ...]:
+def _keep_storable(plan: TurnPlan) -> tuple[tuple[object, ...], ...]:
     """The edits, if JSON can hold them all; else none: they belong together."""
     try:
-        return tuple(tuple(edit) for edit in native(plan.edits, "edits"))
+        return tuple(tuple(edit) for edit in to_json_native(plan.edits, "edits"))
     except InputError:
         return ()

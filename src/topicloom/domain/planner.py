@@ -12,27 +12,33 @@ from langchain_core.messages import BaseMessage
 
 from topicloom.context.transcript import excerpt
 from topicloom.context.windows import PromptWindow, recent_text
-from topicloom.domain.document import anchor_of, label_of, made_anchors
-from topicloom.domain.edit_forms import Forms
+from topicloom.domain.document import find_derived_anchors, get_anchor, get_label
+from topicloom.domain.edit_forms import EditFormParser
 from topicloom.domain.edit_text import parse_edits
-from topicloom.domain.events import Event
-from topicloom.domain.things import Things
-from topicloom.domain.yaml_text import yaml_text
+from topicloom.domain.events import DocumentEvent
+from topicloom.domain.things import ObjectResolver
+from topicloom.domain.yaml_text import format_yaml
 from topicloom.effects import Step
-from topicloom.index.phrases import keywords
+from topicloom.index.phrases import extract_keywords
 from topicloom.index.words import words_of
-from topicloom.prompts.loader import cue_list, word_groups
-from topicloom.prompts.wording import wording
-from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.prompts.loader import load_cues, load_word_groups
+from topicloom.prompts.wording import get_wording
+from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
-from topicloom.roles.markup import child, elements, first_of, json_values, plain
-from topicloom.roles.values import note_repairs, score_in
+from topicloom.roles.markup import (
+    find_child_text,
+    find_elements,
+    find_json_values,
+    first_of,
+    unescape,
+)
+from topicloom.roles.values import note_repairs, parse_score
 from topicloom.state.cues import Cues
-from topicloom.state.plan import DomainWeights, Plan, SearchIntent, TurnKind
+from topicloom.state.plan import DomainWeights, SearchIntent, TurnKind, TurnPlan
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
-When = Literal["now", "past", "future"]
+TimeFocus = Literal["now", "past", "future"]
 
 _FIELDS = ("kind", "focus", "goal", "template", "keywords", "when", "weights", "edits", "reply")
 _EDIT = re.compile(r"state[_ ]?edit|numerical|数值|改数据|修改", re.I)
@@ -48,7 +54,7 @@ _LONGEST_EDIT = 200
 """Characters of a message that may only be an edit."""
 _NAMES = re.compile(r"(?<![.!?。！？] )(?<!^)\b[A-Z][\w'’-]+(?: (?:of |the )?[A-Z][\w'’-]+)*")
 _QUOTED = re.compile(r"[\"“「『《]([^\"”」』》]{2,40})[\"”」』》]")
-_WEIGHTS: Mapping[When, DomainWeights] = {
+_WEIGHTS: Mapping[TimeFocus, DomainWeights] = {
     "past": DomainWeights(narrative=0.8, lore=0.3, event=0.6),
     "now": DomainWeights(narrative=0.4, lore=0.6, event=0.5),
     "future": DomainWeights(narrative=0.4, lore=0.4, event=0.8),
@@ -64,7 +70,7 @@ class PlanRequest:
     session: str
     query: str
     """The message, with references resolved."""
-    tail: Sequence[Record]
+    tail: Sequence[StoredMessage]
     """The messages before it, oldest first."""
     document: dict[str, Any]
     """The application's document."""
@@ -72,30 +78,30 @@ class PlanRequest:
     """The events of the document that are active; the focus has to be one of them."""
     templates: Sequence[str]
     """Names of the templates there are."""
-    previous: Plan | None
+    previous: TurnPlan | None
     """The plan of the turn before."""
     language: Language
 
 
-class Planner(Role[PlanRequest, Plan], Protocol):
+class Planner(Role[PlanRequest, TurnPlan], Protocol):
     """Says what kind of turn it is, what it is about and what to look for."""
 
 
-class ChatPlanner(ChatRole[PlanRequest, Plan]):
+class ChatPlanner(ChatRole[PlanRequest, TurnPlan]):
     """Plans a turn; for a change of the document it gives the edits and the reply itself."""
 
     role = "planner"
 
-    def step(self, request: PlanRequest) -> Step[Answer[Plan]]:
+    def step(self, request: PlanRequest) -> Step[Answer[TurnPlan]]:
         """Plan the turn; a focus or template that does not exist is dropped."""
-        prompt = planner_messages(request, self._chat.prompt_window)
+        prompt = build_planner_prompt(request, self._chat.prompt_window)
         asked = yield from self.ask(request, "planner", prompt, parse_plan, "turn_plan")
         plan, remarks = _repair(asked.value, request)
         return Answer(plan, asked.usage, asked.remarks + remarks)
 
 
-def _repair(plan: Plan, request: PlanRequest) -> tuple[Plan, tuple[str, ...]]:
-    events = {anchor_of(event) for event in request.events}
+def _repair(plan: TurnPlan, request: PlanRequest) -> tuple[TurnPlan, tuple[str, ...]]:
+    events = {get_anchor(event) for event in request.events}
     lost = [plan.focus] if plan.focus is not None and plan.focus not in events else []
     unknown = [plan.template] if plan.template not in request.templates else []
     kept = plan.model_copy(
@@ -110,16 +116,16 @@ def _repair(plan: Plan, request: PlanRequest) -> tuple[Plan, tuple[str, ...]]:
     )
 
 
-def planner_messages(request: PlanRequest, window: PromptWindow) -> list[BaseMessage]:
+def build_planner_prompt(request: PlanRequest, window: PromptWindow) -> list[BaseMessage]:
     """The prompt by which a turn is planned: what changes least stands first.
 
     The document is cut where it takes more than half of the prompt.
     """
     count, language, document = window.counter.text, request.language, request.document
-    words = wording(language)
+    words = get_wording(language)
     room = window.room("planner", language, request.query)
-    data = yaml_text(document, made_anchors(document))
-    events = yaml_text(list(request.events), {}) if request.events else words.nothing
+    data = format_yaml(document, find_derived_anchors(document))
+    events = format_yaml(list(request.events), {}) if request.events else words.nothing
     known = [
         words.templates,
         ", ".join(request.templates),
@@ -133,7 +139,7 @@ def planner_messages(request: PlanRequest, window: PromptWindow) -> list[BaseMes
     return window.messages("planner", language, "\n".join(known), recent, message)
 
 
-def parse_plan(text: str) -> Plan:
+def parse_plan(text: str) -> TurnPlan:
     """A planner's answer. Nothing is checked against the document here.
 
     Raises:
@@ -142,29 +148,31 @@ def parse_plan(text: str) -> Plan:
     return first_of(text, "plan", _plan_of_answer)
 
 
-def _plan_of_answer(text: str) -> Plan | None:
+def _plan_of_answer(text: str) -> TurnPlan | None:
     fields = (_plan_fields_of_tags(text), *_plan_fields_of_json(text))
-    return next((_plan(found) for found in fields if any(found.values())), None)
+    return next((_make_plan(found) for found in fields if any(found.values())), None)
 
 
 def _plan_fields_of_tags(text: str) -> dict[str, Any]:
     fields: dict[str, Any] = {
-        name: child(text, name, *_FIELDS, "turn_plan") for name in _FIELDS if name != "weights"
+        name: find_child_text(text, name, *_FIELDS, "turn_plan")
+        for name in _FIELDS
+        if name != "weights"
     }
-    fields["weights"] = next((dict(e.attributes) for e in elements(text, "weights")), {})
+    fields["weights"] = next((dict(e.attributes) for e in find_elements(text, "weights")), {})
     return fields
 
 
 def _plan_fields_of_json(text: str) -> list[dict[str, Any]]:
-    found = [v for v in json_values(text) if isinstance(v, dict)]
+    found = [v for v in find_json_values(text) if isinstance(v, dict)]
     return [{k: v[k] for k in _FIELDS if k in v} for v in found if "kind" in v]
 
 
-def _plan(fields: Mapping[str, Any]) -> Plan:
-    kind = _kind(_text(fields.get("kind")))
+def _make_plan(fields: Mapping[str, Any]) -> TurnPlan:
+    kind = _parse_kind(_parse_text(fields.get("kind")))
     edit = kind == "state_edit"
     edits = [tuple(e) for e in parse_edits(fields.get("edits")) if isinstance(e, list | tuple)]
-    return Plan(
+    return TurnPlan(
         kind=kind,
         focus=_one_line(fields.get("focus")) or None,
         goal=_one_line(fields.get("goal"))[:_LONGEST],
@@ -172,20 +180,20 @@ def _plan(fields: Mapping[str, Any]) -> Plan:
         search=SearchIntent(
             enabled=not edit,
             keywords=_parse_keywords(fields.get("keywords")),
-            when=_when(_text(fields.get("when"))),
+            when=_parse_when(_parse_text(fields.get("when"))),
             weights=_parse_weights(fields.get("weights")),
         ),
         edits=tuple(edits) if edit else (),
-        reply=_text(fields.get("reply"))[:_LONGEST] if edit else "",
+        reply=_parse_text(fields.get("reply"))[:_LONGEST] if edit else "",
     )
 
 
-def _kind(said: str) -> TurnKind:
+def _parse_kind(said: str) -> TurnKind:
     """A state edit only if that is said clearly: the rest of the turn depends on it."""
     return "state_edit" if _EDIT.search(said) and not _TELL.search(said) else "narrative"
 
 
-def _when(said: str) -> When:
+def _parse_when(said: str) -> TimeFocus:
     lowered = said.lower()
     if "past" in lowered or "过去" in said:
         return "past"
@@ -193,7 +201,7 @@ def _when(said: str) -> When:
 
 
 def _parse_keywords(said: object) -> tuple[str, ...]:
-    parts = said if isinstance(said, list) else _BETWEEN.split(_text(said))
+    parts = said if isinstance(said, list) else _BETWEEN.split(_parse_text(said))
     words = (_one_line(part).strip("\"'“”‘’[]")[:_LONGEST_KEYWORD].strip() for part in parts)
     return tuple(dict.fromkeys(w for w in words if w))[:_MOST_PARSED]
 
@@ -203,52 +211,52 @@ def _parse_weights(said: object) -> DomainWeights:
     scores = {
         name: score
         for name in ("narrative", "lore", "event")
-        if (score := score_in(str(given.get(name, "")))) is not None
+        if (score := parse_score(str(given.get(name, "")))) is not None
     }
     return DomainWeights(**scores)
 
 
 def _one_line(said: object) -> str:
     """A text in one line; "" where a model says that there is nothing."""
-    text = " ".join(_text(said).split())
+    text = " ".join(_parse_text(said).split())
     return "" if text.lower() in _NOTHING else text
 
 
-def _text(said: object) -> str:
+def _parse_text(said: object) -> str:
     """Text that can be stored: JSON may hold halves of characters."""
-    text = plain(said) if isinstance(said, str) else ""
+    text = unescape(said) if isinstance(said, str) else ""
     return text.encode("utf-8", "replace").decode()
 
 
-class EmbeddedPlanner(Local[PlanRequest, Plan]):
+class EmbeddedPlanner(LocalRole[PlanRequest, TurnPlan]):
     """Plans by rules. A turn is a state edit only if the edit itself is certain."""
 
-    def call(self, request: PlanRequest) -> Answer[Plan]:
+    def call(self, request: PlanRequest) -> Answer[TurnPlan]:
         """Plan one turn."""
-        things = Things(request.document, word_groups("fields"))
+        things = ObjectResolver(request.document, load_word_groups("fields"))
         if len(request.query) <= _LONGEST_EDIT:
-            forms = Forms(things, request.document, word_groups("statuses"))
+            forms = EditFormParser(things, request.document, load_word_groups("statuses"))
             edit = forms.parse_edit(request.query)
             if edit is not None:
                 search = SearchIntent(enabled=False)
-                return Answer(Plan(kind="state_edit", search=search, edits=(edit,)))
-        focus = focus_of(request)
-        when = when_of(request.query)
+                return Answer(TurnPlan(kind="state_edit", search=search, edits=(edit,)))
+        focus = find_focus(request)
+        when = detect_time(request.query)
         return Answer(
-            Plan(
-                focus=anchor_of(focus) if focus else None,
-                goal=label_of(focus) if focus else "",
-                template=_template(focus, request.templates),
+            TurnPlan(
+                focus=get_anchor(focus) if focus else None,
+                goal=get_label(focus) if focus else "",
+                template=_choose_template(focus, request.templates),
                 search=SearchIntent(
-                    keywords=_keywords(request.query, things),
+                    keywords=_choose_keywords(request.query, things),
                     when=when,
-                    weights=_weights(request.query, when),
+                    weights=_choose_weights(request.query, when),
                 ),
             )
         )
 
 
-def focus_of(request: PlanRequest) -> Event | None:
+def find_focus(request: PlanRequest) -> DocumentEvent | None:
     """The active event that a message is about.
 
     The one that shares the rarest words with it; else the one of the turn before, if it still goes
@@ -261,61 +269,67 @@ def focus_of(request: PlanRequest) -> Event | None:
     if best > 0 and worth.count(best) == 1:
         return request.events[worth.index(best)]
     before = request.previous.focus if request.previous else None
-    kept = next((e for e in request.events if anchor_of(e) == before), None)
+    kept = next((e for e in request.events if get_anchor(e) == before), None)
     if kept is not None:
         return kept
     return request.events[0] if len(request.events) == 1 else None
 
 
-def when_of(text: str) -> When:
+def detect_time(text: str) -> TimeFocus:
     """The time that more of a message's words speak of."""
-    past, future = _cues("past").count_in(text), _cues("future").count_in(text)
+    past, future = _load_time_cues("past").count_in(text), _load_time_cues("future").count_in(text)
     if past > future:
         return "past"
     return "future" if future > past else "now"
 
 
-def _text_of(event: Event) -> str:
+def _text_of(event: DocumentEvent) -> str:
     """The words of an event."""
     return " ".join(str(v) for v in event.values() if isinstance(v, str))
 
 
-def _template(focus: Event | None, templates: Sequence[str]) -> str:
+def _choose_template(focus: DocumentEvent | None, templates: Sequence[str]) -> str:
     """The template that the event in focus asks for, if there is one of that name."""
     wanted: Any = focus.get("template") if focus else None
     return wanted if isinstance(wanted, str) and wanted in templates else "default"
 
 
-def _keywords(text: str, things: Things) -> tuple[str, ...]:
+def _choose_keywords(text: str, things: ObjectResolver) -> tuple[str, ...]:
     """Names first: of things in the document, quoted, in capitals; then the rarer words."""
-    named = [label_of(place.value) or place.anchor for place in things.find_mentioned(text)]
+    named = [get_label(place.value) or place.anchor for place in things.find_mentioned(text)]
     named += _QUOTED.findall(text)
     named += _NAMES.findall(text)
-    rest = [w for w in keywords([text], _MOST_KEYWORDS) if not any(w in n.lower() for n in named)]
+    rest = [
+        w
+        for w in extract_keywords([text], _MOST_KEYWORDS)
+        if not any(w in n.lower() for n in named)
+    ]
     return tuple(dict.fromkeys(n for n in [*named, *rest] if n))[:_MOST_KEYWORDS]
 
 
-def _weights(text: str, when: When) -> DomainWeights:
+def _choose_weights(text: str, when: TimeFocus) -> DomainWeights:
     weights = _WEIGHTS[when]
-    if when == "now" and _explaining().found_in(text):
+    if when == "now" and _load_explain_cues().found_in(text):
         return weights.model_copy(update={"lore": _EXPLAINING})
     return weights
 
 
 @cache
-def _cues(time: Literal["past", "future"]) -> Cues:
-    return cue_list("past_en", "past_zh") if time == "past" else cue_list("future_en", "future_zh")
+def _load_time_cues(time: Literal["past", "future"]) -> Cues:
+    return (
+        load_cues("past_en", "past_zh") if time == "past" else load_cues("future_en", "future_zh")
+    )
 
 
 @cache
-def _explaining() -> Cues:
-    return cue_list("explain")
+def _load_explain_cues() -> Cues:
+    return load_cues("explain")
 
 
 PLANNER: RoleSpec[Planner] = RoleSpec(
     name="planner",
     purpose="says what kind of turn it is, what it is about and what to look for",
-    answers=Plan,
+    answers=TurnPlan,
     played="with a domain",
     chat=ChatPlanner,
     embedded=lambda embedder: EmbeddedPlanner(),

@@ -11,8 +11,8 @@ import referencing
 from jsonschema.validators import validator_for
 from referencing.exceptions import Unresolvable
 
-from topicloom.domain.document import Document, anchor_of, taken
-from topicloom.domain.edits import Check
+from topicloom.domain.document import Document, get_anchor, parse_document
+from topicloom.domain.edits import DocumentCheck
 from topicloom.errors import ConfigurationError, InputError
 
 _TOLD = 3
@@ -21,7 +21,7 @@ _LONGEST = 240
 """Characters of a fault."""
 
 
-def checker(schema: Mapping[str, Any]) -> Check:
+def make_checker(schema: Mapping[str, Any]) -> DocumentCheck:
     """What says what a schema has against a document.
 
     Raises:
@@ -41,31 +41,31 @@ def checker(schema: Mapping[str, Any]) -> Check:
             errors = list(islice(validator.iter_errors(document), _TOLD))
         except Unresolvable as error:
             raise ConfigurationError(f"domain.schema refers to what it has not: {error}") from error
-        return [_told(document, e.absolute_path, e.message) for e in errors]
+        return [_format_fault(document, e.absolute_path, e.message) for e in errors]
 
     return check
 
 
-def admitted(value: object, check: Check | None) -> Document:
+def validate_document(value: object, check: DocumentCheck | None) -> Document:
     """A document as it came from outside, as a copy that fits the schema.
 
     Raises:
         InputError: If it cannot be used; names the path.
     """
-    document = taken(value)
+    document = parse_document(value)
     faults = check(document) if check else []
     if faults:
         raise InputError(f"the document does not fit the schema: {'; '.join(faults)}")
     return document
 
 
-def _told(document: Document, path: Iterable[str | int], message: str) -> str:
+def _format_fault(document: Document, path: Iterable[str | int], message: str) -> str:
     """A fault under the flat path of where it is, as edits name it."""
     value: Any = document
     named: list[str] = []
     for step in path:
         value = value[step]
-        own = anchor_of(value) if isinstance(value, dict) else None
+        own = get_anchor(value) if isinstance(value, dict) else None
         named = [own] if own else [*named, str(step)]
     text = message if len(message) <= _LONGEST else message[:_LONGEST] + "..."
     return f"{'.'.join(named) or 'document'}: {text}"

@@ -11,20 +11,27 @@ from typing import Protocol
 from langchain_core.messages import BaseMessage
 
 from topicloom.context.tokens import TokenCounter
-from topicloom.context.transcript import Transcript
+from topicloom.context.transcript import TranscriptFormatter
 from topicloom.context.windows import PromptWindow
-from topicloom.domain.curation import FAINT, Candidate, one_line
+from topicloom.domain.curation import FAINT, Candidate, collapse_whitespace
 from topicloom.effects import Step
 from topicloom.errors import UnusableAnswerError
 from topicloom.index.words import NameFinder
-from topicloom.prompts.wording import wording
-from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.prompts.wording import get_wording
+from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
-from topicloom.roles.markup import child, elements, first_of, has_tag, json_values, strings
+from topicloom.roles.markup import (
+    find_child_text,
+    find_elements,
+    find_json_values,
+    first_of,
+    has_tag,
+    stringify_values,
+)
 from topicloom.roles.values import clip, note_repairs
-from topicloom.state.plan import Plan
+from topicloom.state.plan import TurnPlan
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 _RATIONALE = 300
 """Characters of a rationale."""
@@ -54,9 +61,9 @@ class SelectRequest:
     session: str
     query: str
     """What to answer."""
-    tail: Sequence[Record]
+    tail: Sequence[StoredMessage]
     """The newest messages, oldest first."""
-    plan: Plan
+    plan: TurnPlan
     """The plan of the turn."""
     candidates: Sequence[Candidate]
     """Best first."""
@@ -86,7 +93,7 @@ class ChatSelector(ChatRole[SelectRequest, Selection]):
 
     def step(self, request: SelectRequest) -> Step[Answer[Selection]]:
         """Pick; ids that are no candidates, and those past the limit, are dropped."""
-        prompt = selector_messages(request, self._chat.prompt_window)
+        prompt = build_selector_prompt(request, self._chat.prompt_window)
         known = {c.id for c in request.candidates}
         asked = yield from self.ask(
             request, "selector", prompt, lambda t: _parse_known(t, known), "selection"
@@ -116,19 +123,19 @@ def _parse_known(text: str, known: Set[str]) -> Selection:
     return selection
 
 
-def selector_messages(request: SelectRequest, window: PromptWindow) -> list[BaseMessage]:
+def build_selector_prompt(request: SelectRequest, window: PromptWindow) -> list[BaseMessage]:
     """The prompt by which candidates are picked; they stand last.
 
     Candidates that do not fit the window are left out, the worst first; messages go before them.
     """
     counter, language = window.counter, request.language
-    words = wording(language)
+    words = get_wording(language)
     asked = f"{words.message}\n{request.query}\n{words.candidates}\n"
     asked += words.picks.format(limit=request.limit)
     room = window.room("selector", language, asked)
     listed = _take_fitting([_candidate_line(c) for c in request.candidates], counter, room * 3 // 4)
     room -= sum(counter.text(line) + 1 for line in listed)
-    said = Transcript(counter, _MESSAGE_TOKENS, language).lines(request.tail)
+    said = TranscriptFormatter(counter, _MESSAGE_TOKENS, language).lines(request.tail)
     recent = _take_fitting(said[::-1], counter, room)[::-1]
     return window.messages(
         "selector",
@@ -151,12 +158,12 @@ def _take_fitting(lines: Sequence[str], counter: TokenCounter, room: int) -> lis
 
 def _candidate_line(candidate: Candidate) -> str:
     """A candidate in one line: nothing in it can pass for a line of ours."""
-    named = " ".join(filter(None, [one_line(candidate.title), *_tag_text(candidate)]))
+    named = " ".join(filter(None, [collapse_whitespace(candidate.title), *_tag_text(candidate)]))
     return f"[{candidate.id}] {named}: {candidate.preview}"
 
 
 def _tag_text(candidate: Candidate) -> list[str]:
-    tags = ", ".join(map(one_line, candidate.tags))
+    tags = ", ".join(map(collapse_whitespace, candidate.tags))
     return [f"({tags})"] if tags else []
 
 
@@ -171,26 +178,30 @@ def parse_selection(text: str) -> Selection:
 
 def _selection_of_tags(text: str) -> Selection | None:
     for name in _PICKS:
-        ids = _unique_ids(e.field("id") or e.body for e in elements(text, name, "selection"))
+        ids = _unique_ids(e.field("id") or e.body for e in find_elements(text, name, "selection"))
         if ids:
             return Selection(ids, _parse_rationale(text))
-    inside = child(text, "selection")
+    inside = find_child_text(text, "selection")
     if not has_tag(text, "selection") or inside.startswith(("[", "{")):
         return None
     return Selection(_unique_ids(_ID.findall(inside)), _parse_rationale(text))
 
 
 def _selection_of_json(text: str) -> Selection | None:
-    for value in json_values(text):
+    for value in find_json_values(text):
         listed = value
         if isinstance(value, dict):
             lists = [value[n] for n in _LISTS if isinstance(value.get(n), list)]
             if not lists:
                 continue
             listed = lists[0]
-        ids = _unique_ids(v if isinstance(v, str) else strings(v).get("id", "") for v in listed)
+        ids = _unique_ids(
+            v if isinstance(v, str) else stringify_values(v).get("id", "") for v in listed
+        )
         if ids or not listed:
-            return Selection(ids, strings(value).get("rationale", "") or _parse_rationale(text))
+            return Selection(
+                ids, stringify_values(value).get("rationale", "") or _parse_rationale(text)
+            )
     return None
 
 
@@ -200,7 +211,7 @@ def _selection_of_words(text: str) -> Selection | None:
 
 
 def _parse_rationale(text: str) -> str:
-    return " ".join(child(text, "rationale", *_PICKS, "selection").split())
+    return " ".join(find_child_text(text, "rationale", *_PICKS, "selection").split())
 
 
 def _unique_ids(found: Iterator[str] | list[str]) -> tuple[str, ...]:
@@ -208,7 +219,7 @@ def _unique_ids(found: Iterator[str] | list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in bare if text))
 
 
-class EmbeddedSelector(Local[SelectRequest, Selection]):
+class EmbeddedSelector(LocalRole[SelectRequest, Selection]):
     """Picks candidates by score, raising what is asked for by name and what the others name.
 
     A question of two steps ("where does the director of that film live?") finds the film by its
@@ -225,7 +236,7 @@ class EmbeddedSelector(Local[SelectRequest, Selection]):
         worth = [own[r] + (_LENT * own[s] if s is not None else 0) for r, s in enumerate(source)]
         order = sorted(range(len(candidates)), key=lambda row: -worth[row])
         picks = [row for row in order if worth[row] >= FAINT][: request.limit]
-        why = _rationale(candidates, picks, asked, source, request.language)
+        why = _explain_picks(candidates, picks, asked, source, request.language)
         return Answer(Selection(tuple(candidates[row].id for row in picks), why))
 
 
@@ -241,7 +252,7 @@ def _find_naming(
     return best
 
 
-def _rationale(
+def _explain_picks(
     candidates: Sequence[Candidate],
     picks: Sequence[int],
     asked: Collection[int],

@@ -24,12 +24,12 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from langchain_core.runnables import Runnable
 from markupsafe import Markup
 
-from topicloom.context.notes import layer_text
+from topicloom.context.notes import format_layer
 from topicloom.context.window import MainWindow
-from topicloom.domain.document import Document, anchor_of, made_anchors
+from topicloom.domain.document import Document, find_derived_anchors, get_anchor
 from topicloom.domain.domain import Domain
-from topicloom.domain.events import events_of, is_active
-from topicloom.domain.yaml_text import yaml_text
+from topicloom.domain.events import is_active, list_events
+from topicloom.domain.yaml_text import format_yaml
 from topicloom.errors import ConfigurationError
 from topicloom.nodes.step import (
     Update,
@@ -43,7 +43,7 @@ from topicloom.nodes.step import (
 from topicloom.nodes.workspace import Workspaces
 from topicloom.state.channels import DomainState
 from topicloom.state.layers import Layer
-from topicloom.state.plan import Plan
+from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
 from topicloom.storage.sessions import SessionStore
@@ -58,7 +58,7 @@ _FAULTS = (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, A
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedSkeleton:
     """A skeleton as text."""
 
     text: str
@@ -67,7 +67,7 @@ class Rendered:
     """Why the template that was asked for could not be used."""
 
 
-class Skeletons:
+class SkeletonRenderer:
     """Renders skeletons by Jinja2 templates.
 
     A template sees `document`; `status`, which is the document without its events; `events`, the
@@ -84,48 +84,48 @@ class Skeletons:
         """
         self._events = domain.events
         self._environment = ImmutableSandboxedEnvironment(
-            loader=_loader(domain.templates),
+            loader=_make_loader(domain.templates),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
         )
-        self._environment.filters["yaml"] = _yaml
+        self._environment.filters["yaml"] = _to_yaml
         names = self._environment.list_templates(extensions=[_SUFFIX[1:]])
         self.names = tuple(n.removesuffix(_SUFFIX) for n in names if n != _OURS)
         """Names of the templates."""
         for name in names:
             self._compile(name)
 
-    def render(self, document: Document, plan: Plan) -> Rendered:
+    def render(self, document: Document, plan: TurnPlan) -> RenderedSkeleton:
         """The skeleton of a document; an empty text for an empty document without a goal.
 
         A template of the application that fails is replaced by the one that ships.
         """
         if not document and not plan.goal:
-            return Rendered("")
+            return RenderedSkeleton("")
         values = self._values(document, plan)
         name = plan.template if plan.template in self.names else DEFAULT
         try:
-            return Rendered(self._filled(f"{name}{_SUFFIX}", values))
+            return RenderedSkeleton(self._filled(f"{name}{_SUFFIX}", values))
         except _FAULTS as error:
             fault = f"template {name!r} failed, {DEFAULT!r} was used: {error}"
-            return Rendered(self._filled(_OURS, values), fault)
+            return RenderedSkeleton(self._filled(_OURS, values), fault)
 
     def _filled(self, name: str, values: Mapping[str, Any]) -> str:
         return self._environment.get_template(name).render(values).strip()
 
-    def _values(self, document: Document, plan: Plan) -> dict[str, Any]:
-        events = events_of(document, self._events)
+    def _values(self, document: Document, plan: TurnPlan) -> dict[str, Any]:
+        events = list_events(document, self._events)
         return {
             "document": document,
             "status": {k: v for k, v in document.items() if k != self._events},
             "events": [e for e in events if is_active(e)],
             "goal": plan.goal,
-            "focus": next((e for e in events if anchor_of(e) == plan.focus), None),
+            "focus": next((e for e in events if get_anchor(e) == plan.focus), None),
             "plan": plan.model_dump(mode="json"),
-            "anchors": made_anchors(document),
+            "anchors": find_derived_anchors(document),
         }
 
     def _compile(self, name: str) -> None:
@@ -137,7 +137,7 @@ class Skeletons:
             ) from error
 
 
-def _loader(folder: str | Path | None) -> BaseLoader:
+def _make_loader(folder: str | Path | None) -> BaseLoader:
     ours = (files("topicloom") / "templates" / f"{DEFAULT}{_SUFFIX}").read_text("utf-8")
     shipped = DictLoader({f"{DEFAULT}{_SUFFIX}": ours, _OURS: ours})
     if folder is None:
@@ -148,21 +148,21 @@ def _loader(folder: str | Path | None) -> BaseLoader:
 
 
 @pass_context
-def _yaml(context: Context, value: object) -> Markup:
+def _to_yaml(context: Context, value: object) -> Markup:
     """The filter `yaml`: what it writes needs no further escaping."""
-    return Markup(yaml_text(value, context.get("anchors", {})))
+    return Markup(format_yaml(value, context.get("anchors", {})))
 
 
 @dataclass(frozen=True, slots=True)
-class SkeletonDesk:
+class SkeletonService:
     """Knows what the prompt shows of the document, and what it has to be told."""
 
-    skeletons: Skeletons
+    skeletons: SkeletonRenderer
     window: MainWindow
 
-    def rendered(self, state: Mapping[str, Any]) -> Rendered:
+    def rendered(self, state: Mapping[str, Any]) -> RenderedSkeleton:
         """The skeleton as it is now, whole."""
-        plan = current_plan(state) or Plan()
+        plan = current_plan(state) or TurnPlan()
         return self.skeletons.render(state.get("document") or {}, plan)
 
     def due(self, text: str, store: SessionStore, session: Session, turn: Turn) -> Layer | None:
@@ -171,7 +171,7 @@ class SkeletonDesk:
         if self.window.layout.order == "spec":
             # That order shows the notes of the turn and no others.
             notes = [n for n in notes if n.after == turn.user]
-        return skeleton_layer(text, [(n.after, layer) for n in notes for layer in n.layers])
+        return build_skeleton_layer(text, [(n.after, layer) for n in notes for layer in n.layers])
 
     def expected(
         self, state: Mapping[str, Any], store: SessionStore, session: Session, turn: Turn
@@ -180,10 +180,12 @@ class SkeletonDesk:
         text = self.rendered(state).text
         layer, whole = self.due(text, store, session, turn), Layer(kind="deterministic", text=text)
         count = self.window.counter.text
-        return count(layer_text(layer)) if layer else 0, count(layer_text(whole)) if text else 0
+        return count(format_layer(layer)) if layer else 0, count(format_layer(whole)) if text else 0
 
 
-def skeleton(*, workspaces: Workspaces, desk: SkeletonDesk) -> Runnable[DomainState, Update]:
+def render_skeleton(
+    *, workspaces: Workspaces, desk: SkeletonService
+) -> Runnable[DomainState, Update]:
     """The node that hands the skeleton in for the note of the turn."""
 
     def step(state: DomainState) -> Update:
@@ -204,7 +206,7 @@ def skeleton(*, workspaces: Workspaces, desk: SkeletonDesk) -> Runnable[DomainSt
 _OPENING = re.compile(r"^<([A-Za-z_][\w-]*)(?: [^<>]*)?>$", re.MULTILINE)
 
 
-def skeleton_layer(text: str, shown: Sequence[tuple[int, Layer]]) -> Layer | None:
+def build_skeleton_layer(text: str, shown: Sequence[tuple[int, Layer]]) -> Layer | None:
     """What has to be said so that the prompt shows a skeleton; None if it does already.
 
     Args:
@@ -217,11 +219,15 @@ def skeleton_layer(text: str, shown: Sequence[tuple[int, Layer]]) -> Layer | Non
         return Layer(kind="deterministic", text=text) if text else None
     known: dict[str, str] = {}
     for _, layer in behind:
-        known = (known if layer.since else {}) | elements_of(layer.text)
-    now = elements_of(text)
+        known = (known if layer.since else {}) | split_elements(layer.text)
+    now = split_elements(text)
     changed = [element for name, element in now.items() if known.get(name) != element]
     # An element that is not there any more is shown empty.
-    gone = [_empty(name) for name in known if name not in now and known[name] != _empty(name)]
+    gone = [
+        _format_empty(name)
+        for name in known
+        if name not in now and known[name] != _format_empty(name)
+    ]
     if not changed and not gone:
         return None
     if len(changed) == len(now):
@@ -230,7 +236,7 @@ def skeleton_layer(text: str, shown: Sequence[tuple[int, Layer]]) -> Layer | Non
     return Layer(kind="deterministic", text="\n".join([*changed, *gone]), since=since)
 
 
-def elements_of(text: str) -> dict[str, str]:
+def split_elements(text: str) -> dict[str, str]:
     """The elements of a skeleton by name, and what stands outside of them under "".
 
     An element begins and ends with a tag that has a line to itself. No text of a document looks
@@ -252,5 +258,5 @@ def elements_of(text: str) -> dict[str, str]:
     return found | ({"": rest} if rest else {})
 
 
-def _empty(name: str) -> str:
+def _format_empty(name: str) -> str:
     return f"<{name}>\n</{name}>" if name else ""

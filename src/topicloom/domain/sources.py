@@ -8,22 +8,22 @@ from typing import Protocol
 
 import numpy as np
 
-from topicloom.background import uninterrupted
-from topicloom.domain.curation import PREVIEW_TOKENS, Candidate, one_line
+from topicloom.background import defer_exit
+from topicloom.domain.curation import PREVIEW_TOKENS, Candidate, collapse_whitespace
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.ranking import Floats
 from topicloom.index.session_index import Hits
 from topicloom.state.plan import SearchIntent
-from topicloom.state.recall import number_of
+from topicloom.state.recall import parse_message_number
 from topicloom.state.script import CJK_RUN
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
 SURE_COVER = 0.6
 """Share of the query's words from which something was found for sure."""
 
 
-class Source(Protocol):
+class CandidateSource(Protocol):
     """Finds candidates of one kind for one turn. Safe to use from a thread of its own.
 
     A source is a view of the session as it was when its turn began: what is said meanwhile does
@@ -50,14 +50,14 @@ class Source(Protocol):
         ...
 
 
-def with_keywords(query: str, intent: SearchIntent) -> str:
+def add_keywords(query: str, intent: SearchIntent) -> str:
     """The query with those of the planner's keywords that it does not say itself."""
     said = query.casefold()
     missing = [k for k in dict.fromkeys(intent.keywords) if k.casefold() not in said]
     return " ".join([query, *missing])
 
 
-def scaled(scores: Floats, sure: float) -> Floats:
+def scale_scores(scores: Floats, sure: float) -> Floats:
     """Scores [n] of one source as shares of its best, 0 to 1.
 
     The scores of two sources have no scale in common, but the best of each is what it found, and
@@ -77,7 +77,7 @@ def scaled(scores: Floats, sure: float) -> Floats:
 
 
 @lru_cache(maxsize=16)
-def word_index(texts: tuple[tuple[str, str], ...]) -> LexicalIndex:
+def build_word_index(texts: tuple[tuple[str, str], ...]) -> LexicalIndex:
     """A lexical index over labels and texts. The last few are kept: turn by turn they are equal."""
     index = LexicalIndex()
     for label, text in texts:
@@ -85,14 +85,14 @@ def word_index(texts: tuple[tuple[str, str], ...]) -> LexicalIndex:
     return index
 
 
-def preview_of(text: str) -> str:
+def make_preview(text: str) -> str:
     """The beginning of a text in one line, as a selector is shown it."""
-    whole = one_line(text[: 8 * PREVIEW_TOKENS])
-    preview = begun(whole, PREVIEW_TOKENS)
+    whole = collapse_whitespace(text[: 8 * PREVIEW_TOKENS])
+    preview = truncate(whole, PREVIEW_TOKENS)
     return preview if preview != whole or len(text) <= 8 * PREVIEW_TOKENS else f"{whole}…"
 
 
-def begun(text: str, tokens: int) -> str:
+def truncate(text: str, tokens: int) -> str:
     """The beginning of a text, an ellipsis at its end if there is more.
 
     Args:
@@ -118,41 +118,41 @@ class NarrativeSource:
         """Args:
         topics: Topics that nobody reads in this turn, archived ones among them.
         """
-        self._topics = [t for t in topics if _told(t)]
+        self._topics = [t for t in topics if _get_summary(t)]
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
         """The summaries that fit best; see `Source.search`."""
         if not self._topics:
             return []
-        index = word_index(tuple((t.name, _told(t)) for t in self._topics))
-        words, cover = index.scores(with_keywords(query, intent))
+        index = build_word_index(tuple((t.name, _get_summary(t)) for t in self._topics))
+        words, cover = index.scores(add_keywords(query, intent))
         newest = np.array([t.newest for t in self._topics], dtype=float)
         age = 1 - newest / max(1.0, float(newest.max()))
-        scores = scaled(words * (1 - (1 - _OLDEST) * age), cover / SURE_COVER)
+        scores = scale_scores(words * (1 - (1 - _OLDEST) * age), cover / SURE_COVER)
         best = np.argsort(-scores, kind="stable")[:limit]
         return [self._candidate(int(row), float(scores[row])) for row in best if scores[row] > 0]
 
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
         """Whole summaries; see `Source.fetch`."""
-        return {_id(t): _told(t) for t in self._topics if _id(t) in ids}
+        return {_make_id(t): _get_summary(t) for t in self._topics if _make_id(t) in ids}
 
     def _candidate(self, row: int, score: float) -> Candidate:
         topic = self._topics[row]
         return Candidate(
-            id=_id(topic),
+            id=_make_id(topic),
             kind="narrative",
             title=topic.name,
-            preview=preview_of(_told(topic)),
+            preview=make_preview(_get_summary(topic)),
             score=score,
             tags=("archived",) if topic.status == "archived" else (),
         )
 
 
-def _id(topic: Topic) -> str:
+def _make_id(topic: Topic) -> str:
     return f"narrative_{topic.id}"
 
 
-def _told(topic: Topic) -> str:
+def _get_summary(topic: Topic) -> str:
     return topic.summary or topic.brief
 
 
@@ -169,7 +169,7 @@ class TopicSource:
         self,
         topics: Sequence[Topic],
         search: Callable[[str], Hits],
-        records: Callable[[Topic], Sequence[Record]],
+        records: Callable[[Topic], Sequence[StoredMessage]],
         shown: Collection[str],
     ) -> None:
         """Args:
@@ -188,8 +188,8 @@ class TopicSource:
         """The topics that fit best; see `Source.search`."""
         if not self._topics:
             return []
-        with uninterrupted():
-            hits = self._search(with_keywords(query, intent))
+        with defer_exit():
+            hits = self._search(add_keywords(query, intent))
         ranked = sorted(
             (t for t in hits.topics if t in self._topics), key=lambda t: -hits.topics[t]
         )
@@ -203,7 +203,7 @@ class TopicSource:
                 id=name,
                 kind="topic",
                 title=self._topics[name.removeprefix("topic_")].name,
-                preview=preview_of(text),
+                preview=make_preview(text),
                 score=hits.topics[name.removeprefix("topic_")],
             )
             for name, text in self._texts.items()
@@ -217,5 +217,5 @@ class TopicSource:
         """The best messages of a topic, in conversation order; empty if all are shown."""
         found = [r for r in self._records(topic) if r.id in weights and r.id not in self._shown]
         best = sorted(found, key=lambda r: -weights[r.id])[:_QUOTES]
-        best.sort(key=lambda r: number_of(r.id))
+        best.sort(key=lambda r: parse_message_number(r.id))
         return "\n".join(f"[{r.id}] {r.line}" for r in best)

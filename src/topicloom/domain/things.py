@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from topicloom.domain.document import Document, Place, label_of, places_of
-from topicloom.domain.paths import Refusal, Target, find
+from topicloom.domain.document import Document, DocumentNode, get_label, index_nodes
+from topicloom.domain.paths import EditRefusedError, EditTarget, resolve_path
 
 _LATIN = re.compile(r"[a-z0-9_/-]+")
 _FILLERS = frozenset(
@@ -21,17 +21,17 @@ _POSSESSIVE = re.compile(r"['’]s?\b")
 
 
 @dataclass(frozen=True, slots=True)
-class _Match:
+class _NameMatch:
     """A thing that words may mean."""
 
-    place: Place
+    place: DocumentNode
     rest: str
     """The words that do not name it."""
     strength: int
     """Characters of its name that were said; whole names go before parts of names."""
 
 
-class Things:
+class ObjectResolver:
     """The things of one document, by what people call them."""
 
     def __init__(self, document: Document, fields: Sequence[frozenset[str]]) -> None:
@@ -39,21 +39,21 @@ class Things:
         document: The application's document.
         fields: Words that mean the same field, a group each.
         """
-        self._places = places_of(document)
+        self._places = index_nodes(document)
         self._fields = fields
-        self._names = [(place, _names(place)) for place in self._places.values()]
+        self._names = [(place, _list_names(place)) for place in self._places.values()]
 
-    def resolve(self, said: str) -> Target | None:
+    def resolve(self, said: str) -> EditTarget | None:
         """The thing, or the field of a thing, that words mean; None if that is not certain.
 
         Every word has to be used: what is left over may change the meaning.
         """
-        plain = _plain(said)
+        plain = _simplify(said)
         if not plain:
             return None
         try:
-            return find(self._places, said.strip())
-        except Refusal:
+            return resolve_path(self._places, said.strip())
+        except EditRefusedError:
             pass
         found = self._of_one_place(plain)
         for matches in (self._named(plain), self._named_in_part(plain)):
@@ -68,15 +68,15 @@ class Things:
         """The values of all fields of that name in the document."""
         return [p.value[field] for p in self._places.values() if field in p.value]
 
-    def find_mentioned(self, text: str) -> list[Place]:
+    def find_mentioned(self, text: str) -> list[DocumentNode]:
         """Things whose whole names are in a text, those with longer names first."""
-        matches = sorted(self._named(_plain(text)), key=lambda m: -m.strength)
+        matches = sorted(self._named(_simplify(text)), key=lambda m: -m.strength)
         return [m.place for m in matches]
 
-    def _of_one_place(self, plain: str) -> list[Target]:
+    def _of_one_place(self, plain: str) -> list[EditTarget]:
         """A field that only one object has, of those that there is one of."""
         found = [
-            Target(f"{place.anchor}.{field}" if place.anchor else field, place, field)
+            EditTarget(f"{place.anchor}.{field}" if place.anchor else field, place, field)
             for place in self._places.values()
             if not isinstance(place.parent, list)
             and (field := find_field(place.value, plain, self._fields)) is not None
@@ -84,37 +84,37 @@ class Things:
         ]
         return found if len(found) == 1 else []
 
-    def _named(self, plain: str) -> list[_Match]:
+    def _named(self, plain: str) -> list[_NameMatch]:
         """Things whose anchor or label is in the words."""
         found = []
         for place, names in self._names:
-            said = [n for n in names if _within(n, plain)]
+            said = [n for n in names if _contains_name(n, plain)]
             if said:
                 longest = max(said, key=len)
-                found.append(_Match(place, _without(plain, longest), len(longest)))
+                found.append(_NameMatch(place, _remove_name(plain, longest), len(longest)))
         return found
 
-    def _named_in_part(self, plain: str) -> list[_Match]:
+    def _named_in_part(self, plain: str) -> list[_NameMatch]:
         """Things that have some of the words in their labels."""
         words = _LATIN.findall(plain)
         found = []
         for place in self._places.values():
-            own = set(_LATIN.findall(label_of(place.value).lower())) - _FILLERS
+            own = set(_LATIN.findall(get_label(place.value).lower())) - _FILLERS
             shared = [w for w in words if w in own]
             if shared:
                 rest = " ".join(w for w in words if w not in own)
-                found.append(_Match(place, rest, sum(map(len, shared))))
+                found.append(_NameMatch(place, rest, sum(map(len, shared))))
         return found
 
-    def _target(self, match: _Match) -> Target | None:
-        rest = _plain(match.rest)
+    def _target(self, match: _NameMatch) -> EditTarget | None:
+        rest = _simplify(match.rest)
         if not rest:
-            return Target(match.place.anchor, match.place)
-        likes = Target("", match.place).place_and_siblings()
+            return EditTarget(match.place.anchor, match.place)
+        likes = EditTarget("", match.place).place_and_siblings()
         field = find_field({k: v for like in likes for k, v in like.items()}, rest, self._fields)
         if field is None or not match.place.anchor:
             return None
-        return Target(f"{match.place.anchor}.{field}", match.place, field)
+        return EditTarget(f"{match.place.anchor}.{field}", match.place, field)
 
 
 def find_field(owner: Mapping[str, Any], said: str, groups: Sequence[frozenset[str]]) -> str | None:
@@ -143,7 +143,7 @@ def find_word(said: str, words: Iterable[str], groups: Sequence[frozenset[str]])
     return next((w for w in listed if fold(w) in alike), None)
 
 
-def _plain(said: str) -> str:
+def _simplify(said: str) -> str:
     """Words in lower case without quotes, possessives and those that name nothing."""
     text = _POSSESSIVE.sub(" ", said.lower())
     text = re.sub(r"[\"“”‘’「」《》,，:：]+", " ", text)
@@ -151,32 +151,32 @@ def _plain(said: str) -> str:
     return " ".join(w for w in text.split() if w not in _FILLERS)
 
 
-def _names(place: Place) -> set[str]:
+def _list_names(place: DocumentNode) -> set[str]:
     """The names of a thing, as plain words; a single character is no name."""
-    names = (place.anchor, label_of(place.value), place.key)
-    return {name for n in names if len(name := _name(n)) > 1}
+    names = (place.anchor, get_label(place.value), place.key)
+    return {name for n in names if len(name := _to_plain_name(n)) > 1}
 
 
-def _name(text: str) -> str:
+def _to_plain_name(text: str) -> str:
     words = text.replace("_", " ") if " " not in text else text
-    return _plain(words) or text.lower()
+    return _simplify(words) or text.lower()
 
 
-def _within(name: str, text: str) -> bool:
+def _contains_name(name: str, text: str) -> bool:
     """True if a name stands in a text, as whole words where it is written in words."""
     at = text.find(name)
     while at >= 0:
         before, after = text[at - 1 : at], text[at + len(name) : at + len(name) + 1]
-        if not (_joined(before, name[0]) or _joined(name[-1], after)):
+        if not (_is_joined(before, name[0]) or _is_joined(name[-1], after)):
             return True
         at = text.find(name, at + 1)
     return False
 
 
-def _joined(left: str, right: str) -> bool:
+def _is_joined(left: str, right: str) -> bool:
     """True if two characters are parts of one Latin word."""
     return bool(left and right) and bool(_LATIN.fullmatch(left) and _LATIN.fullmatch(right))
 
 
-def _without(text: str, name: str) -> str:
+def _remove_name(text: str, name: str) -> str:
     return text.replace(name, " ", 1).strip("的 ")

@@ -21,12 +21,14 @@ from topicloom.nodes.step import Update, current_session, node, open_workspace
 from topicloom.nodes.workspace import Workspaces
 from topicloom.state.channels import DomainState
 from topicloom.state.messages import unheard
-from topicloom.state.stored_message import message_type
+from topicloom.state.stored_message import get_message_type
 
 _KEPT = "kept"
 
 
-def keeping(admitted: Callable[[object], Document]) -> Callable[[Document, Document], Document]:
+def make_document_reducer(
+    admitted: Callable[[object], Document],
+) -> Callable[[Document, Document], Document]:
     """The reducer of the `document` channel.
 
     Args:
@@ -54,7 +56,7 @@ def decline(*, workspaces: Workspaces) -> Runnable[DomainState, Update]:
         session = current_session(state)
         workspace = open_workspace(workspaces, session)
         messages = state.get("messages", [])
-        given = _given(unheard(messages, workspace.recent(session, messages)))
+        given = _select_given(unheard(messages, workspace.recent(session, messages)))
         return {
             "document": Overwrite(state["document"][_KEPT]),
             "refused": state["document"][REFUSED],
@@ -77,7 +79,7 @@ def refuse() -> Runnable[DomainState, Update]:
     return node(step, "refuse")
 
 
-def _given(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+def _select_given(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
     """Those that came with the input: a tool loop that was cut off before it stays."""
-    users = (n for n, m in enumerate(messages) if message_type(m) == "human")
+    users = (n for n, m in enumerate(messages) if get_message_type(m) == "human")
     return messages[next(users, len(messages)) :]

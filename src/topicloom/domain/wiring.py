@@ -19,16 +19,16 @@ from topicloom.domain.curator import Curator
 from topicloom.domain.document import Document
 from topicloom.domain.domain import Domain
 from topicloom.domain.edit import edit
-from topicloom.domain.edits import Check
-from topicloom.domain.events import Event, events_of, is_active
-from topicloom.domain.lore import Shelf
-from topicloom.domain.lore_stores import DocumentShelf, StoreShelf
+from topicloom.domain.edits import DocumentCheck
+from topicloom.domain.events import DocumentEvent, is_active, list_events
+from topicloom.domain.lore import LoreIndex
+from topicloom.domain.lore_stores import DocumentLoreIndex, VectorStoreLoreIndex
 from topicloom.domain.plan_turn import plan
 from topicloom.domain.planner import PLANNER, EmbeddedPlanner
-from topicloom.domain.schema import admitted, checker
+from topicloom.domain.schema import make_checker, validate_document
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector
-from topicloom.domain.skeleton import SkeletonDesk, Skeletons, skeleton
-from topicloom.domain.validate_document import decline, keeping, refuse
+from topicloom.domain.skeleton import SkeletonRenderer, SkeletonService, render_skeleton
+from topicloom.domain.validate_document import decline, make_document_reducer, refuse
 from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.deps import Deps
@@ -44,9 +44,9 @@ class DomainRuntime:
 
     domain: Domain
     deps: Deps
-    check: Check | None
+    check: DocumentCheck | None
     """The application's JSON schema."""
-    desk: SkeletonDesk
+    desk: SkeletonService
     curate: Runnable[Any, Any] | None = None
     """The node that looks for what else is worth knowing; None to do without."""
 
@@ -57,9 +57,9 @@ class DomainRuntime:
         Raises:
             ConfigurationError: If its schema or a template cannot be used.
         """
-        check = checker(domain.schema) if domain.schema is not None else None
-        desk = SkeletonDesk(Skeletons(domain), deps.window)
-        return cls(domain, deps, check, desk, curation_node(domain, deps))
+        check = make_checker(domain.schema) if domain.schema is not None else None
+        desk = SkeletonService(SkeletonRenderer(domain), deps.window)
+        return cls(domain, deps, check, desk, build_curation_node(domain, deps))
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -80,13 +80,13 @@ class DomainRuntime:
                 events=self._active,
                 templates=self.desk.skeletons.names,
             ),
-            "skeleton": skeleton(workspaces=workspaces, desk=self.desk),
+            "skeleton": render_skeleton(workspaces=workspaces, desk=self.desk),
             "edit": edit(workspaces=workspaces, check=self.check),
         }
         return nodes | ({"curate": self.curate} if self.curate is not None else {})
 
-    def _active(self, document: Document) -> list[Event]:
-        return [e for e in events_of(document, self.domain.events) if is_active(e)]
+    def _active(self, document: Document) -> list[DocumentEvent]:
+        return [e for e in list_events(document, self.domain.events) if is_active(e)]
 
     def schemas(self) -> tuple[type[SessionState], type[SessionInput]]:
         """State and input of the graph, with the document as a channel.
@@ -95,14 +95,14 @@ class DomainRuntime:
         leaves no trace: neither in the state nor, by its message, in the conversation.
         """
 
-        kept = keeping(lambda document: admitted(document, self.check))
+        kept = make_document_reducer(lambda document: validate_document(document, self.check))
         return (
-            cast("type[SessionState]", _with_document("State", DomainState, kept)),
-            cast("type[SessionInput]", _with_document("Input", DomainInput, kept)),
+            cast("type[SessionState]", _add_document_channel("State", DomainState, kept)),
+            cast("type[SessionInput]", _add_document_channel("Input", DomainInput, kept)),
         )
 
 
-def _with_document(
+def _add_document_channel(
     name: str, schema: type[Any], kept: Callable[[Document, Document], Document]
 ) -> type[Any]:
     """A state schema whose document goes through a function."""
@@ -112,7 +112,7 @@ def _with_document(
     return made
 
 
-def curation_node(domain: Domain, deps: Deps) -> Runnable[Any, Any]:
+def build_curation_node(domain: Domain, deps: Deps) -> Runnable[Any, Any]:
     """The node that looks for what else is worth knowing.
 
     Args:
@@ -123,8 +123,8 @@ def curation_node(domain: Domain, deps: Deps) -> Runnable[Any, Any]:
         ConfigurationError: If the domain's numbers make no sense, or two documents of its lore have
             the same id.
     """
-    shelf = _shelf(domain, deps.settings.folder, deps.embedder)
-    curator = Curator(deps.roles.get(SELECTOR) or EmbeddedSelector(), _policy(domain), shelf)
+    shelf = _open_lore(domain, deps.settings.folder, deps.embedder)
+    curator = Curator(deps.roles.get(SELECTOR) or EmbeddedSelector(), _make_policy(domain), shelf)
     return curate(
         workspaces=deps.workspaces,
         window=deps.window,
@@ -134,7 +134,7 @@ def curation_node(domain: Domain, deps: Deps) -> Runnable[Any, Any]:
     )
 
 
-def _policy(domain: Domain) -> CurationPolicy:
+def _make_policy(domain: Domain) -> CurationPolicy:
     try:
         return CurationPolicy(
             deadline=domain.deadline, candidates=domain.candidates, picks=domain.picks
@@ -144,14 +144,14 @@ def _policy(domain: Domain) -> CurationPolicy:
         raise ConfigurationError(f"domain: {wrong}") from error
 
 
-def _shelf(domain: Domain, folder: Path | None, embedder: Embedder) -> Shelf | None:
+def _open_lore(domain: Domain, folder: Path | None, embedder: Embedder) -> LoreIndex | None:
     if isinstance(domain.lore, VectorStore):
-        return StoreShelf(domain.lore)
-    vectors = _kept_in(folder, embedder) if folder is not None else None
-    return DocumentShelf(domain.lore, embedder, vectors) if domain.lore else None
+        return VectorStoreLoreIndex(domain.lore)
+    vectors = _open_vector_log(folder, embedder) if folder is not None else None
+    return DocumentLoreIndex(domain.lore, embedder, vectors) if domain.lore else None
 
 
-def _kept_in(folder: Path, embedder: Embedder) -> VectorLog:
+def _open_vector_log(folder: Path, embedder: Embedder) -> VectorLog:
     """Vectors of lore in a folder, beside the sessions."""
 
     @contextmanager

@@ -2,7 +2,7 @@
 
 Keys are sorted, the anchor first, so that a store which reorders keys changes nothing. Flat
 objects stand in one line each, as JSON, which is YAML too. Texts are always quoted, and `<` is
-written `\u003c` in them, so that no text of the document can close the element around it.
+written `<` in them, so that no text of the document can close the element around it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _APART = "\0"
 _json = JSONEncoder(ensure_ascii=False, separators=(", ", ": ")).encode
 
 
-def yaml_text(value: object, anchors: Mapping[int, str]) -> str:
+def format_yaml(value: object, anchors: Mapping[int, str]) -> str:
     """A JSON value as YAML.
 
     Args:
         value: JSON-native data.
         anchors: Anchors of objects that have none by themselves, by `id()` of the object.
     """
-    writer = _Writer(anchors)
+    writer = _YamlWriter(anchors)
     if isinstance(value, dict) and value:
         writer.mapping(value, "")
     elif isinstance(value, list) and any(isinstance(v, dict | list) for v in value):
@@ -42,7 +42,7 @@ def yaml_text(value: object, anchors: Mapping[int, str]) -> str:
     return _UNSAFE.sub(lambda m: f"\\u{ord(m[0]):04x}", "\n".join(writer.lines))
 
 
-class _Writer:
+class _YamlWriter:
     """Writes lines of YAML."""
 
     def __init__(self, anchors: Mapping[int, str]) -> None:
@@ -54,14 +54,14 @@ class _Writer:
         ordered = self._ordered(value)
         anchor = ordered.get("_anchor", ordered.get("id"))
         for key, inner in ordered.items():
-            head = f"{indent}{_key(key)}:"
+            head = f"{indent}{_format_key(key)}:"
             if _is_flat(inner):
                 self.lines.append(f"{head} {_json(self._ordered(inner))}")
             elif isinstance(inner, dict):
                 self.lines.append(head)
                 self.mapping(inner, indent + "  ")
             else:
-                self.lines.append(f"{head} # {_comment(key, anchor)}")
+                self.lines.append(f"{head} # {_format_comment(key, anchor)}")
                 self.sequence(inner, indent + "  ")
 
     def sequence(self, values: list[Any], indent: str) -> None:
@@ -92,12 +92,12 @@ class _Writer:
         if type(value) is not dict:
             return value
         anchor = self._anchors.get(id(value))
-        entries = {key: value[key] for key in _order(tuple(value))}
+        entries = {key: value[key] for key in _sort_keys(tuple(value))}
         return entries if anchor is None else {"_anchor": anchor, **entries}
 
 
 @lru_cache(maxsize=4_096)
-def _order(keys: tuple[str, ...]) -> tuple[str, ...]:
+def _sort_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
     """Keys in the order in which they are written; things of one kind have the same."""
     return tuple(sorted(keys, key=lambda k: (_FIRST.index(k) if k in _FIRST else len(_FIRST), k)))
 
@@ -112,10 +112,10 @@ def _is_flat(value: object) -> bool:
     return type(value) is not list or _NESTED.isdisjoint(map(type, value))
 
 
-def _key(key: str) -> str:
+def _format_key(key: str) -> str:
     return key if _PLAIN.fullmatch(key) else _json(key)
 
 
-def _comment(key: str, anchor: object) -> str:
+def _format_comment(key: str, anchor: object) -> str:
     """How a list is addressed: by its key at the top, else as a field."""
     return _json(f"{anchor}.{key}" if anchor is not None else key)[1:-1]

@@ -21,9 +21,9 @@ from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.context.layout import Layout
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.segments import SegmentLayout, SummaryManager
-from topicloom.context.tokens import RememberedCounts, TokenCounter, counter_for
+from topicloom.context.tokens import CachedTokenCounter, TokenCounter, choose_counter
 from topicloom.context.window import MainWindow
-from topicloom.domain.edit import EDIT_STATE, edit_tool
+from topicloom.domain.edit import EDIT_STATE, make_edit_tool
 from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder, open_embedder
@@ -31,12 +31,12 @@ from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, activate_tool
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
-from topicloom.prompts.loader import Prompts, cue_list
+from topicloom.prompts.loader import Prompts, load_cues
 from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.base import RoleName
 from topicloom.roles.brief import summarize_by_extracts
-from topicloom.roles.choice import ChatOptions, Model, Models, choose_roles, embedded_roles
-from topicloom.roles.models import name_of, open_model, window_of
+from topicloom.roles.choice import ChatOptions, ModelSpec, RoleModels, choose_roles, embedded_roles
+from topicloom.roles.models import get_model_name, get_window_size, open_model
 from topicloom.roles.registry import Roles
 from topicloom.roles.responder import RESPONDER
 from topicloom.settings import Settings
@@ -50,7 +50,7 @@ _EXTRACT = 200
 
 def make_deps(
     settings: Settings,
-    models: Models,
+    models: RoleModels,
     *,
     roles: Roles | None = None,
     tools: Sequence[BaseTool | Callable[..., object]] = (),
@@ -71,10 +71,12 @@ def make_deps(
     models.check()
     embedder = open_embedder(settings.embedder if embedder is None else embedder)
     main = models.of("responder")
-    counter = RememberedCounts(counter or counter_for(_name(main)))
+    counter = CachedTokenCounter(counter or choose_counter(_name(main)))
     meter = PrefixMeter()
     opened = _open(settings, main) if main is not None and roles is None else None
-    size = settings.window or (window_of(opened, _DEFAULT_WINDOW) if opened else _DEFAULT_WINDOW)
+    size = settings.window or (
+        get_window_size(opened, _DEFAULT_WINDOW) if opened else _DEFAULT_WINDOW
+    )
     prompts = Prompts.of(settings.prompts)
     recall = settings.recall_tokens or round(settings.recall_share * size)
     if roles is None:
@@ -91,7 +93,7 @@ def make_deps(
         search=activate_tool(),
         instructions=instructions,
         prompts=prompts,
-        edit=edit_tool() if domain else None,
+        edit=make_edit_tool() if domain else None,
         beginning=_segments(embedder, counter) if roles.by_index(RESPONDER) else None,
     )
     return Deps(
@@ -105,7 +107,7 @@ def make_deps(
             layout.size,
         ),
         adsorber=open_adsorber(settings.adsorber, embedder),
-        amnesia=cue_list("amnesia_en", "amnesia_zh", more=settings.amnesia_cues),
+        amnesia=load_cues("amnesia_en", "amnesia_zh", more=settings.amnesia_cues),
         meter=meter,
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
         clock=clock or _system_clock,
@@ -131,27 +133,27 @@ def open_adsorber(policy: AdsorberPolicy, embedder: Embedder) -> Adsorber:
     detector: BoundaryDetector = trained
     if policy.screening == "cosine":
         detector = CosineDetector(embedder, policy, trained)
-    return SemanticAdsorber(detector, cue_list("fillers"), policy)
+    return SemanticAdsorber(detector, load_cues("fillers"), policy)
 
 
-def models_of(
+def choose_models(
     settings: Settings,
-    model: Model | None,
-    cheap_model: Model | None,
-    role_models: Mapping[RoleName, Model] | None,
-) -> Models:
+    model: ModelSpec | None,
+    cheap_model: ModelSpec | None,
+    role_models: Mapping[RoleName, ModelSpec] | None,
+) -> RoleModels:
     """Models by role: what is given goes before the settings."""
-    return Models(
+    return RoleModels(
         strong=model or settings.model,
         cheap=cheap_model or settings.cheap_model,
         by_role={**settings.role_models, **(role_models or {})},
     )
 
 
-def _name(model: Model | None) -> str:
+def _name(model: ModelSpec | None) -> str:
     if model is None or isinstance(model, str):
         return model or ""
-    return name_of(model)
+    return get_model_name(model)
 
 
 def _storage(storage: Storage | Literal["store"] | None, settings: Settings) -> Storage | None:
@@ -165,7 +167,7 @@ def default_folder() -> Path:
     return user_data_path("topicloom") / "sessions"
 
 
-def _open(settings: Settings, model: Model) -> BaseChatModel:
+def _open(settings: Settings, model: ModelSpec) -> BaseChatModel:
     return open_model(
         model,
         base_url=settings.base_url,

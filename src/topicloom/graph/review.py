@@ -14,20 +14,26 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import RetryPolicy, Send
 
-from topicloom.effects import Step, arun, either, run
+from topicloom.effects import Step, arun_step, either, run_step
 from topicloom.errors import MissingThreadError
-from topicloom.graph.deps import make_deps, models_of
+from topicloom.graph.deps import choose_models, make_deps
 from topicloom.index.embedder import Embedder
-from topicloom.review.archive_index import ArchiveKeeper
-from topicloom.review.channels import AssessTask, ReviewInput, ReviewReport, ReviewState, report_of
-from topicloom.review.decisions import Look
-from topicloom.review.file import file, hand_over
+from topicloom.review.archive_index import ArchiveIndexer
+from topicloom.review.channels import (
+    AssessTask,
+    ReviewInput,
+    ReviewReport,
+    ReviewState,
+    build_report,
+)
+from topicloom.review.decisions import TopicStats
+from topicloom.review.file import index_archived, move_archived
 from topicloom.review.judge import apply, judge
-from topicloom.review.match import match
-from topicloom.review.session_client import ReviewDesk, SessionApp, SessionDoor, free
+from topicloom.review.match import match_topics
+from topicloom.review.session_client import ReviewDeps, SessionApp, SessionClient, hold_nothing
 from topicloom.review.survey import assess, survey
 from topicloom.roles.base import RoleName
-from topicloom.roles.choice import Model
+from topicloom.roles.choice import ModelSpec
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.storage.base import Storage
@@ -38,11 +44,11 @@ ReviewGraph = StateGraph[ReviewState, None, ReviewInput, ReviewState]
 class ReviewOptions(TypedDict, total=False):
     """Collaborators of a review; what the session graph was built with has to be given again."""
 
-    model: Model | None
+    model: ModelSpec | None
     """The strong model; without one the embedded roles review."""
-    cheap_model: Model | None
+    cheap_model: ModelSpec | None
     """Reviews and compares; the strong one if not given."""
-    role_models: Mapping[RoleName, Model] | None
+    role_models: Mapping[RoleName, ModelSpec] | None
     """A model of its own for `reviewer` or `merger`."""
     settings: Settings | None
     """What can be tuned; read from `TOPICLOOM_*` if not given."""
@@ -79,7 +85,7 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
     settings = options.get("settings") or Settings()
     deps = make_deps(
         settings,
-        models_of(
+        choose_models(
             settings,
             options.get("model"),
             options.get("cheap_model"),
@@ -90,8 +96,8 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
         clock=options.get("clock"),
         embedder=options.get("embedder"),
     )
-    desk = ReviewDesk(
-        door=SessionDoor(graph, options.get("hold", free)),
+    desk = ReviewDeps(
+        door=SessionClient(graph, options.get("hold", hold_nothing)),
         workspaces=deps.workspaces,
         roles=deps.roles,
         embedder=deps.embedder,
@@ -100,29 +106,29 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
         topic_tokens=deps.topic_tokens,
     )
     index = options.get("archive_index")
-    return _wired(desk, ArchiveKeeper(index, settings.role_seconds) if index is not None else None)
+    return _wire(desk, ArchiveIndexer(index, settings.role_seconds) if index is not None else None)
 
 
-def _wired(desk: ReviewDesk, keeper: ArchiveKeeper | None) -> ReviewGraph:
+def _wire(desk: ReviewDeps, keeper: ArchiveIndexer | None) -> ReviewGraph:
     graph: ReviewGraph = StateGraph(ReviewState, input_schema=ReviewInput)
     retry = RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
     steps: dict[str, Runnable[Any, Any]] = {
         "survey": survey(desk),
-        "match": match(desk),
+        "match": match_topics(desk),
         "judge": judge(desk),
         "apply": apply(desk),
-        "file": file(desk),
+        "file": move_archived(desk),
     }
     if keeper is not None:
-        steps["hand_over"] = hand_over(desk, keeper)
+        steps["hand_over"] = index_archived(desk, keeper)
     for name, step in steps.items():
         graph.add_node(name, step, retry_policy=retry)
     graph.add_node("assess", assess(desk), input_schema=AssessTask, retry_policy=retry)
     graph.add_edge(START, "survey")
-    graph.add_conditional_edges("survey", _each_due, ["assess", "match"])
+    graph.add_conditional_edges("survey", _route_due, ["assess", "match"])
     graph.add_edge("assess", "match")
     graph.add_edge("match", "judge")
-    graph.add_conditional_edges("judge", _after_judge, ["apply", "file", END])
+    graph.add_conditional_edges("judge", _route_after_judge, ["apply", "file", END])
     graph.add_edge("apply", "file")
     graph.add_edge("file", "hand_over" if keeper is not None else END)
     if keeper is not None:
@@ -130,14 +136,14 @@ def _wired(desk: ReviewDesk, keeper: ArchiveKeeper | None) -> ReviewGraph:
     return graph
 
 
-def _each_due(state: ReviewState) -> list[Send] | str:
-    uses = {look.topic: look.uses for look in map(Look.model_validate, state["looks"])}
+def _route_due(state: ReviewState) -> list[Send] | str:
+    uses = {look.topic: look.uses for look in map(TopicStats.model_validate, state["looks"])}
     session = state["session"]
     tasks = [AssessTask(session=session, topic=t, uses=uses[t]) for t in state["due"]]
     return [Send("assess", task) for task in tasks] or "match"
 
 
-def _after_judge(state: ReviewState) -> str:
+def _route_after_judge(state: ReviewState) -> str:
     if state["dry_run"]:
         return END
     return "apply" if state["changes"] else "file"
@@ -167,7 +173,7 @@ def review(
         ConfigurationError: If a model cannot be opened or a setting cannot be used.
         SessionBusyError: If the session is held by another when it is to be changed.
     """
-    return run(_reviewed(graph, config, dry_run, now, checkpointer, options))
+    return run_step(_reviewed(graph, config, dry_run, now, checkpointer, options))
 
 
 async def areview(
@@ -180,7 +186,7 @@ async def areview(
     **options: Unpack[ReviewOptions],
 ) -> ReviewReport:
     """`review` on the event loop."""
-    return await arun(_reviewed(graph, config, dry_run, now, checkpointer, options))
+    return await arun_step(_reviewed(graph, config, dry_run, now, checkpointer, options))
 
 
 def _reviewed(
@@ -191,22 +197,22 @@ def _reviewed(
     checkpointer: BaseCheckpointSaver[Any] | None,
     options: ReviewOptions,
 ) -> Step[ReviewReport]:
-    thread = _thread(config)
+    thread = _get_thread(config)
     app = build_review_graph(graph, **options).compile(checkpointer=checkpointer)
-    given, own = _input(thread, dry_run, now), _own(thread)
+    given, own = _make_input(thread, dry_run, now), _make_review_config(thread)
     if checkpointer is not None:
         snapshot = yield from either(lambda: app.get_state(own), lambda: app.aget_state(own))
-        if _goes_on(snapshot, dry_run):
+        if _is_resumable(snapshot, dry_run):
             given = None
     state = yield from either(lambda: app.invoke(given, own), lambda: app.ainvoke(given, own))
     if checkpointer is not None:
         name = own["configurable"]["thread_id"]
         delete, adelete = checkpointer.delete_thread, checkpointer.adelete_thread
         yield from either(lambda: delete(name), lambda: adelete(name))
-    return report_of(state)
+    return build_report(state)
 
 
-def _thread(config: RunnableConfig) -> str:
+def _get_thread(config: RunnableConfig) -> str:
     thread = config.get("configurable", {}).get("thread_id")
     if thread in (None, ""):
         raise MissingThreadError(
@@ -215,16 +221,16 @@ def _thread(config: RunnableConfig) -> str:
     return str(thread)
 
 
-def _own(thread: str) -> RunnableConfig:
+def _make_review_config(thread: str) -> RunnableConfig:
     """The thread of a review: a name that no session is likely to have."""
     return {"configurable": {"thread_id": f"topicloom:review:{thread}"}}
 
 
-def _input(thread: str, dry_run: bool, now: datetime | None) -> ReviewInput | None:
+def _make_input(thread: str, dry_run: bool, now: datetime | None) -> ReviewInput | None:
     given: ReviewInput = {"thread": thread, "dry_run": dry_run}
     return given | {"now": now.isoformat() if now else ""}
 
 
-def _goes_on(snapshot: Any, dry_run: bool) -> bool:
+def _is_resumable(snapshot: Any, dry_run: bool) -> bool:
     """Whether there is a review of this kind to finish."""
     return bool(snapshot.next) and snapshot.values.get("dry_run") == dry_run

@@ -18,8 +18,8 @@ from topicloom.domain.validate_document import is_refused
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
 from topicloom.nodes.step import turn_options
 from topicloom.state.channels import DomainState, ReadTask, SessionState
-from topicloom.state.messages import calls_of, other_calls
-from topicloom.state.plan import Plan
+from topicloom.state.messages import find_edit_calls, find_other_calls
+from topicloom.state.plan import TurnPlan
 from topicloom.state.session import Session, Turn
 
 Next = str | list[str | Send]
@@ -118,7 +118,7 @@ class Routes:
 
     def after_plan(self, state: DomainState) -> str:
         """The fast path, if the planner gave the edits with the plan."""
-        turn, plan = Turn.model_validate(state["turn"]), Plan.model_validate(state["plan"])
+        turn, plan = Turn.model_validate(state["turn"]), TurnPlan.model_validate(state["plan"])
         return EDITS if turn.fast and plan.edits else MESSAGE
 
     def after_estimate(self, state: SessionState) -> Next:
@@ -153,7 +153,7 @@ class Routes:
         if state["turn"].get("request"):
             return SEARCH
         last = state["messages"][-1]
-        if self.streams and calls_of(last, EDIT_STATE):
+        if self.streams and find_edit_calls(last, EDIT_STATE):
             return EDITS
         return TOOLS if getattr(last, "tool_calls", None) else REPLY
 
@@ -185,4 +185,4 @@ def _readers(state: SessionState) -> list[Send]:
 def _application_calls(messages: list[Any]) -> list[dict[str, Any]]:
     """Calls of the application's tools that came together with edits."""
     asked: BaseMessage = next(m for m in reversed(messages) if isinstance(m, AIMessage))
-    return other_calls(asked, EDIT_STATE, ACTIVATE_TOPIC)
+    return find_other_calls(asked, EDIT_STATE, ACTIVATE_TOPIC)

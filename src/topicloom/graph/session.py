@@ -17,7 +17,7 @@ from langgraph.types import RetryPolicy
 from topicloom.context.tokens import TokenCounter
 from topicloom.domain.domain import Domain
 from topicloom.errors import ReplyError
-from topicloom.graph.deps import make_deps, models_of
+from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.routes import MESSAGE, UNUSABLE, Routes
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.activate_topic import activate_topic
@@ -35,7 +35,7 @@ from topicloom.nodes.search import TopicSearch
 from topicloom.nodes.split import split
 from topicloom.roles.archive_search import ArchiveSearch
 from topicloom.roles.base import RoleName
-from topicloom.roles.choice import Model
+from topicloom.roles.choice import ModelSpec
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.channels import ReadTask, SessionInput, SessionState, TurnOptions
@@ -49,9 +49,9 @@ SessionGraph = StateGraph[SessionState, TurnOptions, SessionInput, SessionState]
 
 def build_session_graph(
     *,
-    model: Model | None = None,
-    cheap_model: Model | None = None,
-    role_models: Mapping[RoleName, Model] | None = None,
+    model: ModelSpec | None = None,
+    cheap_model: ModelSpec | None = None,
+    role_models: Mapping[RoleName, ModelSpec] | None = None,
     settings: Settings | None = None,
     roles: Roles | None = None,
     tools: Sequence[BaseTool | Callable[..., object]] = (),
@@ -97,7 +97,7 @@ def build_session_graph(
     settings = settings or Settings()
     deps = make_deps(
         settings,
-        models_of(settings, model, cheap_model, role_models),
+        choose_models(settings, model, cheap_model, role_models),
         roles=roles,
         tools=tools,
         instructions=instructions,

@@ -22,7 +22,7 @@ from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.minilm import MiniLMEmbedder
 from topicloom.index.pretrained import readable
 from topicloom.index.sentence import SentenceTransformerEmbedder
-from topicloom.state.script import cjk_share
+from topicloom.state.script import measure_cjk_share
 
 VERSION = 1
 """Raise it with any change to the shares."""
@@ -63,7 +63,7 @@ class MixedEmbedder:
 
 def hashing_share(text: str) -> float:
     """Part that hashing has in the vector of a text, from `BASE_SHARE` to 1."""
-    ramp = (cjk_share(text) - NO_CJK) / (ALL_CJK - NO_CJK)
+    ramp = (measure_cjk_share(text) - NO_CJK) / (ALL_CJK - NO_CJK)
     return BASE_SHARE + (1 - BASE_SHARE) * min(1.0, max(0.0, ramp))
 
 

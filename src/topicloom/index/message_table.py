@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.context.tokens import budget_tokens
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Vectors
 from topicloom.index.ranking import Messages, words_of_day
 from topicloom.index.vectors import GrowingRows, StoredVectors
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 _ROW = np.dtype(
     [
@@ -92,7 +92,7 @@ class MessageTable:
         self._sums.all[[place for place in gone if place < len(self._sums)]] = 0
         self.view = self._viewed()
 
-    def enter(self, gains: Sequence[tuple[str, Sequence[Record]]]) -> bool:
+    def enter(self, gains: Sequence[tuple[str, Sequence[StoredMessage]]]) -> bool:
         """Enter messages under topics.
 
         Args:
@@ -116,7 +116,7 @@ class MessageTable:
         self.view = self._viewed()
         return True
 
-    def _forget_but(self, records: Sequence[Record]) -> bool:
+    def _forget_but(self, records: Sequence[StoredMessage]) -> bool:
         """Forget what waits and is not among some messages, where it is what was added last.
 
         So it is where a conversation went back to an older checkpoint.
@@ -146,7 +146,7 @@ class MessageTable:
                 return found
         return np.zeros(self._matrix.all.shape[1])
 
-    def _add(self, fresh: Sequence[Record]) -> None:
+    def _add(self, fresh: Sequence[StoredMessage]) -> None:
         missing = len(self._topics.all) - len(self._sums)
         self._sums.extend(np.zeros((missing, self._matrix.all.shape[1])))
         if not fresh:
@@ -157,10 +157,10 @@ class MessageTable:
         for record in fresh:
             self.words.add(record.label, record.text)
 
-    def _row(self, record: Record) -> tuple[Any, ...]:
+    def _row(self, record: StoredMessage) -> tuple[Any, ...]:
         """A row of no topic yet."""
         day, speaker = self._days.place(record.day), self._speakers.place(record.speaker or "")
-        cost = budget_tokens(record.line)
+        cost = count_budget_tokens(record.line)
         return record.seq, _digest(record), 0, day, speaker, cost, record.role == "user"
 
     def _viewed(self) -> MessageView:
@@ -235,5 +235,5 @@ class MessageView:
         return {self._topics[codes[p[0]]]: p for p in parts if len(p)}
 
 
-def _digest(record: Record) -> int:
+def _digest(record: StoredMessage) -> int:
     return hash((record.line, record.role, record.day))

@@ -46,7 +46,7 @@ _HAN_EDGE = frozenset(
 """Characters that a name may hold, but neither begin nor end with: counts, times, common verbs."""
 
 
-def title_of(
+def make_title(
     texts: Sequence[str], direction: NDArray[np.float32], embedder: Embedder, former: str = ""
 ) -> str:
     """A few words for a topic: the frequent phrase that is nearest to all of it.
@@ -58,7 +58,7 @@ def title_of(
         former: The name so far. It stays while at least half as many texts hold it as hold the
             most frequent phrase, and if none does: whoever gave it did not take it from the texts.
     """
-    found = _ranked(texts)[:_CANDIDATES]
+    found = _rank_phrases(texts)[:_CANDIDATES]
     found = [(phrase, count) for phrase, count in found if 2 * count >= found[0][1]]
     holding = sum(former.lower() in text.lower() for text in texts) if former else 0
     if former and (not holding or 2 * holding >= found[0][1]):
@@ -70,28 +70,30 @@ def title_of(
     return best if CJK_RUN.search(best) else best[0].upper() + best[1:]
 
 
-def keywords(texts: Sequence[str], most: int) -> list[str]:
+def extract_keywords(texts: Sequence[str], most: int) -> list[str]:
     """The most frequent phrases, none a part of another."""
     chosen: list[str] = []
-    for phrase, _ in _ranked(texts)[: 4 * most]:
+    for phrase, _ in _rank_phrases(texts)[: 4 * most]:
         if not any(phrase in c or c in phrase for c in chosen):
             chosen.append(phrase)
     return chosen[:most]
 
 
-def _ranked(texts: Sequence[str]) -> list[tuple[str, int]]:
+def _rank_phrases(texts: Sequence[str]) -> list[tuple[str, int]]:
     """Phrases with their counts, the most frequent first; ties have an order of their own."""
-    return sorted(phrases(texts).items(), key=lambda found: (-found[1], -len(found[0]), found[0]))
+    return sorted(
+        extract_phrases(texts).items(), key=lambda found: (-found[1], -len(found[0]), found[0])
+    )
 
 
-def phrases(texts: Sequence[str]) -> Counter[str]:
+def extract_phrases(texts: Sequence[str]) -> Counter[str]:
     """Candidate phrases: one to three content words, or two to four Han characters.
 
     What is nearly always part of one longer candidate is none by itself.
     """
     counts: Counter[str] = Counter()
     for text in texts:
-        counts.update(set(_latin(text)) | set(_han(text)))
+        counts.update(set(_extract_latin(text)) | set(_extract_han(text)))
     parts = {
         part
         for phrase, count in counts.items()
@@ -101,7 +103,7 @@ def phrases(texts: Sequence[str]) -> Counter[str]:
     return Counter({p: c for p, c in counts.items() if p not in parts})
 
 
-def _latin(text: str) -> list[str]:
+def _extract_latin(text: str) -> list[str]:
     found: list[str] = []
     for clause in re.split(r"[.,;:!?()\n\"“”`|]+", text.lower()):
         run: list[str] = []
@@ -118,7 +120,7 @@ def _latin(text: str) -> list[str]:
     return [p for p in found if len(p) > 3]
 
 
-def _han(text: str) -> list[str]:
+def _extract_han(text: str) -> list[str]:
     found: list[str] = []
     for run in _HAN_RUN.findall(text):
         pieces = "".join(" " if c in _HAN_BREAK else c for c in run).split()

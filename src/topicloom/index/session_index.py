@@ -16,10 +16,10 @@ from topicloom.index.message_table import MessageTable
 from topicloom.index.ranking import asked_first, rank
 from topicloom.index.time_expressions import Days
 from topicloom.index.vectors import StoredVectors, block_vectors
-from topicloom.state.hierarchy import holders, recognised_by
-from topicloom.state.rounds import LogicalBlock
-from topicloom.state.stored_message import Record
-from topicloom.state.topics import Roster, Topic
+from topicloom.state.hierarchy import describe_topic, drop_empty
+from topicloom.state.rounds import Round
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.log import SessionLog
 
 _REACH = 8
@@ -65,14 +65,14 @@ class SessionIndex:
         self._clear()
 
     def _clear(self) -> None:
-        self._taken: Roster | None = None
+        self._taken: TopicTable | None = None
         self._heads: dict[str, tuple[int, str]] = {}
         self._table = MessageTable(self._vectors, self._embedder.dimension)
         self._archived: list[str] = []
         self._centroids = TopicCentroids(self._vectors, self._embedder.dimension)
         self._latest: LRUCache[tuple[str, Days | None, bool], Hits] = LRUCache(_LATEST)
 
-    def update(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> None:
+    def update(self, roster: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]) -> None:
         """Take in what topics gained.
 
         What a divided or merged topic held is found through the topics that have it now.
@@ -88,14 +88,16 @@ class SessionIndex:
             self._update(roster, read)
             self._taken = roster
 
-    def _update(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> None:
-        held = holders(roster)
+    def _update(
+        self, roster: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]
+    ) -> None:
+        held = drop_empty(roster)
         changed = self._take(held, read)
         if changed is None:
             self._clear()
             self._take(held, read)
             changed = True
-        texts = {t.id: recognised_by(t, roster.topics) for t in held}
+        texts = {t.id: describe_topic(t, roster.topics) for t in held}
         if changed or self._centroids.outdated(texts):
             self._centroids.update(texts, [self._table.sum_of(topic) for topic in texts])
             self._latest.clear()
@@ -122,7 +124,7 @@ class SessionIndex:
                 self._latest[key] = hits
             return hits
 
-    def affinity(self, blocks: Sequence[LogicalBlock]) -> dict[str, NDArray[np.float32]]:
+    def affinity(self, blocks: Sequence[Round]) -> dict[str, NDArray[np.float32]]:
         """Nearness of some blocks to the topics that they are drawn to.
 
         Returns:
@@ -143,7 +145,9 @@ class SessionIndex:
                 if topic in drawn
             }
 
-    def _take(self, roster: Roster, read: Callable[[Topic, int], list[Record]]) -> bool | None:
+    def _take(
+        self, roster: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]
+    ) -> bool | None:
         """Take in what topics gained; whether it was anything, None if it does not fit."""
         lost = [i for i in self._heads if not self._goes_on(roster.get(i))]
         for topic_id in lost:

@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from topicloom.prompts.loader import cue_list
+from topicloom.prompts.loader import load_cues
 from topicloom.state.cues import Cues
 from topicloom.state.session import SearchRequest
 
@@ -195,4 +195,4 @@ def time_in(text: str, now: datetime) -> str | None:
 
 @cache
 def _asking() -> Cues:
-    return cue_list("asked_en", "asked_zh")
+    return load_cues("asked_en", "asked_zh")

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from topicloom.index.embedder import Embedder, Vectors, unit_rows
-from topicloom.state.rounds import LogicalBlock
-from topicloom.state.stored_message import Record
+from topicloom.state.rounds import Round
+from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.chain import link
 from topicloom.storage.log import SessionLog
 from topicloom.storage.records import row_of
@@ -33,7 +33,7 @@ class StoredVectors:
         self._log = log.vectors(embedder.fingerprint)
         self._known: set[str] | None = None
 
-    def of(self, records: Sequence[Record]) -> Vectors:
+    def of(self, records: Sequence[StoredMessage]) -> Vectors:
         """Vectors [n, d] of messages [n], embedding and storing those that are new.
 
         What is stored is read anew by every call that asks for any of it: ask for many at once.
@@ -97,7 +97,7 @@ class GrowingRows:
         self._count = min(count, self._count)
 
 
-def vectors_of(records: Sequence[Record], embedder: Embedder) -> Vectors:
+def vectors_of(records: Sequence[StoredMessage], embedder: Embedder) -> Vectors:
     """Vectors [n, d] of what was said: user messages whole, the others by their beginning."""
     # A user message by the text that is searched with later in the turn: it is embedded once.
     return embedder.embed(
@@ -105,7 +105,7 @@ def vectors_of(records: Sequence[Record], embedder: Embedder) -> Vectors:
     )
 
 
-def block_vectors(blocks: Sequence[LogicalBlock], embedder: Embedder) -> Vectors:
+def block_vectors(blocks: Sequence[Round], embedder: Embedder) -> Vectors:
     """Mean vector of each block's messages, as unit rows [blocks, d]."""
     flat = vectors_of([r for b in blocks for r in b.records], embedder)
     owner = np.repeat(np.arange(len(blocks)), [len(b.records) for b in blocks])

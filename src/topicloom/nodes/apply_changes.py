@@ -16,7 +16,13 @@ from topicloom.nodes.step import (
     open_workspace,
     turn_options,
 )
-from topicloom.state.changes import TopicChange, put_away, refusal, rewritten, told
+from topicloom.state.changes import (
+    TopicChange,
+    apply_archiving,
+    apply_texts,
+    describe_change,
+    explain_refusal,
+)
 from topicloom.state.channels import SessionState
 from topicloom.state.session import Session, Turn
 from topicloom.storage.references import merge_topics
@@ -41,13 +47,13 @@ def make_changes(
     """Make changes one after another, and say in the turn what became of each."""
     for change in changes:
         roster = store.roster(session)
-        why = refusal(change, roster, session.active)
+        why = explain_refusal(change, roster, session.active)
         if why:
             event = f"left {change.topic} as it is: {why}"
             refused = {**turn.refused, change.topic: why}
             turn = turn.model_copy(update={"refused": refused, "events": (*turn.events, event)})
             continue
-        event = told(change, roster)
+        event = describe_change(change, roster)
         changed = (*turn.changed, change.topic)
         turn = turn.model_copy(update={"changed": changed, "events": (*turn.events, event)})
         session = _made(store, session, change)
@@ -60,5 +66,5 @@ def _made(store: SessionStore, session: Session, change: TopicChange) -> Session
     topic = roster[change.topic]
     if change.absorbs is not None:
         session, topic = merge_topics(store, session, topic, roster[change.absorbs])
-    topic = put_away(rewritten(topic, change, roster), change, session.active)
+    topic = apply_archiving(apply_texts(topic, change, roster), change, session.active)
     return store.save_topics(session, [topic])

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.runnables import Runnable
 
-from topicloom.context.notes import quote_line, render_note, topic_heading
+from topicloom.context.notes import format_quote_line, format_topic_heading, render_note
 from topicloom.context.window import MainWindow
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
@@ -16,10 +16,10 @@ from topicloom.nodes.workspace import Workspace
 from topicloom.roles.reader import READER, read_by_worth
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
-from topicloom.state.recall import Costs, Note, Reading, compose_note, number_of
+from topicloom.state.recall import Note, PromptCosts, Reading, compose_note, parse_message_number
 from topicloom.state.session import Search, Session, Turn
-from topicloom.state.stored_message import Record
-from topicloom.state.topics import Roster
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import TopicTable
 from topicloom.storage.sessions import SessionStore
 
 
@@ -89,7 +89,7 @@ def _composed(
     store: SessionStore,
     session: Session,
     turn: Turn,
-    roster: Roster,
+    roster: TopicTable,
     readings: list[Reading],
     window: MainWindow,
 ) -> Note:
@@ -98,22 +98,22 @@ def _composed(
     notes = store.notes(session)
     if window.layout.order == "spec":
         notes = [n for n in notes if n.after == turn.user]
-    numbers = (number_of(q.id) for r in readings for q in r.quotes)
+    numbers = (parse_message_number(q.id) for r in readings for q in r.quotes)
     records = store.pick(session, (n for n in numbers if 1 <= n <= session.count))
 
-    def original(message_id: str) -> Record:
-        return records[number_of(message_id)]
+    def original(message_id: str) -> StoredMessage:
+        return records[parse_message_number(message_id)]
 
     def price(message_id: str) -> int:
         record = original(message_id)
-        return count(f"{quote_line(record, record.text)}\n")
+        return count(f"{format_quote_line(record, record.text)}\n")
 
     names = {t.id: t.name for t in roster}
-    costs = Costs(
+    costs = PromptCosts(
         quote=price,
         day=lambda i: original(i).day,
         text=count,
-        heading=lambda t: count(topic_heading(t, names.get(t, t))) + 1,
+        heading=lambda t: count(format_topic_heading(t, names.get(t, t))) + 1,
         part=window.layout.part,
     )
     return compose_note(
@@ -129,7 +129,7 @@ def _composed(
 
 
 def found_asleep(
-    workspace: Workspace, roster: Roster, turn: Turn, read: Collection[str]
+    workspace: Workspace, roster: TopicTable, turn: Turn, read: Collection[str]
 ) -> list[Reading]:
     """Readings of topics that sleep, by what the index found for the turn.
 

@@ -18,7 +18,7 @@ from topicloom.settings import Settings
 from topicloom.state.briefs import BriefUpdate
 from topicloom.state.cues import Cues
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Deps:
         """The language of all sessions; None if each follows its conversation."""
         return None if self.settings.language == "auto" else self.settings.language
 
-    def record_size(self, record: Record) -> int:
+    def record_size(self, record: StoredMessage) -> int:
         """Whole size of a record in tokens."""
         return self.window.counter.message(record.message)
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from topicloom.boundary.adsorber import Adsorber
 from topicloom.effects import Step
-from topicloom.nodes.split_draft import SplitDraft, sort_blocks
+from topicloom.nodes.split_draft import SplitDraft, sort_rounds
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SplitRequest
-from topicloom.state.dividing import Part, parts_of
-from topicloom.state.references import dealt
-from topicloom.state.rounds import LogicalBlock, blocks_of
-from topicloom.state.splitting import Portion, joined, runs
+from topicloom.state.dividing import TopicPart, divide_rounds
+from topicloom.state.references import distribute_references
+from topicloom.state.rounds import Round, group_rounds
+from topicloom.state.splitting import Portion, cut_runs, merge_assignments
 from topicloom.state.topics import Topic
 from topicloom.storage.references import refer, references
 
@@ -41,7 +41,7 @@ def divide_large(
     events: list[str] = []
     large = [t for t in draft.touched.values() if t.tokens > draft.limit]
     for topic in large:
-        blocks = blocks_of(draft.store.topic_records(topic))
+        blocks = group_rounds(draft.store.topic_records(topic))
         if len(blocks) > 1:
             parts = yield from _divide(draft, topic, blocks, roles, adsorber, chunk_tokens)
             names = ", ".join(f"{t.id} “{t.name}”" for t in parts)
@@ -52,14 +52,14 @@ def divide_large(
 def _divide(
     draft: SplitDraft,
     topic: Topic,
-    blocks: Sequence[LogicalBlock],
+    blocks: Sequence[Round],
     roles: Roles,
     adsorber: Adsorber,
     chunk_tokens: int,
 ) -> Step[list[Topic]]:
     """Divide one topic, and parts of it that are still too large; returns those that fit."""
     queue = deque([(topic, tuple(blocks))])
-    done: dict[str, tuple[LogicalBlock, ...]] = {}
+    done: dict[str, tuple[Round, ...]] = {}
     while queue:
         whole, held = queue.popleft()
         if len(held) == 1 or (whole is not topic and sum(map(draft.tokens, held)) <= draft.limit):
@@ -68,7 +68,7 @@ def _divide(
             continue
         said = yield from _asked(draft, whole, held, roles, adsorber, chunk_tokens)
         taken = {t.name for t in draft.topics.values()}
-        parts = parts_of(whole.name, held, said, draft.tokens, draft.limit, taken)
+        parts = divide_rounds(whole.name, held, said, draft.tokens, draft.limit, taken)
         draft.divide(whole)
         for part in parts:
             child = draft.open(part.name, part.brief, parent=whole.id)
@@ -80,17 +80,17 @@ def _divide(
 def _asked(
     draft: SplitDraft,
     topic: Topic,
-    blocks: Sequence[LogicalBlock],
+    blocks: Sequence[Round],
     roles: Roles,
     adsorber: Adsorber,
     chunk_tokens: int,
-) -> Step[list[Part]]:
+) -> Step[list[TopicPart]]:
     """How the splitter would divide a topic; it is shown the parts that it has named before."""
     labels = adsorber.segments(blocks)
     named: list[Topic] = []
     portions: list[Portion] = []
     glances = [sum(min(_GLANCE, draft.size(r)) for r in b.records) for b in blocks]
-    for start, stop in runs(glances, chunk_tokens):
+    for start, stop in cut_runs(glances, chunk_tokens):
         request = SplitRequest(
             session=draft.session.id,
             blocks=blocks[start:stop],
@@ -103,12 +103,12 @@ def _asked(
             dividing=topic,
         )
         names = {t.id: t.name for t in named}
-        for portion in (yield from sort_blocks(request, roles, draft.calls)):
+        for portion in (yield from sort_rounds(request, roles, draft.calls)):
             name = names[portion.topic] if portion.topic else portion.name
             portions.append(Portion(None, name, portion.brief, portion.blocks))
-        portions = joined(portions)
+        portions = merge_assignments(portions)
         named = [_named(place, p) for place, p in enumerate(portions, start=1)]
-    return [Part(p.name, p.brief, p.blocks) for p in portions]
+    return [TopicPart(p.name, p.brief, p.blocks) for p in portions]
 
 
 def _named(place: int, portion: Portion) -> Topic:
@@ -116,9 +116,9 @@ def _named(place: int, portion: Portion) -> Topic:
     return Topic(id=f"t{place}", name=portion.name, brief=portion.brief)
 
 
-def _hand_down(draft: SplitDraft, topic: Topic, parts: dict[str, tuple[LogicalBlock, ...]]) -> None:
+def _hand_down(draft: SplitDraft, topic: Topic, parts: dict[str, tuple[Round, ...]]) -> None:
     """Give a divided topic's references and its blocks of this split to its parts."""
-    for part, found in dealt(references(draft.store, topic), parts).items():
+    for part, found in distribute_references(references(draft.store, topic), parts).items():
         draft.touched[part] = refer(draft.store, draft.touched[part], found)
     tail = {b.first for b in draft.moved.pop(topic.id, ())}
     for part, blocks in parts.items():

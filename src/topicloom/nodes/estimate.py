@@ -18,7 +18,7 @@ from topicloom.nodes.step import (
     turn_options,
 )
 from topicloom.state.channels import SessionState
-from topicloom.state.rounds import blocks_of
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session, Turn
 from topicloom.state.splitting import SplitPlan, decide_split, keep_newest
 from topicloom.storage.sessions import SessionStore
@@ -48,7 +48,7 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
         if keep is None:
             plan = decide_split(
                 SplitPlan(tail=session.tail, view=session.view),
-                lambda: blocks_of(store.records(session, session.view)),
+                lambda: group_rounds(store.records(session, session.view)),
                 window.layout.size,
                 expected=expected,
                 # A split drops all notes, and the skeleton enters whole again.
@@ -57,7 +57,7 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
                 policy=policy,
             )
         else:
-            unsplit = blocks_of(store.records(session, session.tail))
+            unsplit = group_rounds(store.records(session, session.tail))
             plan = keep_newest(unsplit, store.records(session, turn.first - keep), turn.first)
         return dump(turn=turn.model_copy(update={"plan": plan, "estimated": expected}))
 

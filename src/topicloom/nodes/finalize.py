@@ -18,14 +18,14 @@ from topicloom.nodes.step import (
     node,
     open_workspace,
 )
-from topicloom.state.activation import average, settle
-from topicloom.state.briefs import updated
+from topicloom.state.activation import average, update_activation
+from topicloom.state.briefs import apply_brief_updates
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import removals, unheard
 from topicloom.state.recall import Reading, TopicNote
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session, Turn
-from topicloom.state.stored_message import record_of
+from topicloom.state.stored_message import to_stored_message
 from topicloom.storage.sessions import SessionStore
 
 
@@ -42,12 +42,14 @@ def finalize(deps: Deps) -> Runnable[SessionState, Update]:
         session = store.append(
             session,
             [
-                record_of(m, seq=session.count + 1 + i, time=now.isoformat(timespec="seconds"))
+                to_stored_message(
+                    m, seq=session.count + 1 + i, time=now.isoformat(timespec="seconds")
+                )
                 for i, m in enumerate(replies)
             ],
         )
         scores = {r.topic: r.score for r in readings if not r.failed}
-        result = settle(session.active, scores, deps.settings.activation)
+        result = update_activation(session.active, scores, deps.settings.activation)
         session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
         session = _with_new_briefs(deps, store, session)
         turn = turn.model_copy(update={"slept": (*turn.slept, *result.slept)})
@@ -72,7 +74,7 @@ def _with_new_briefs(deps: Deps, store: SessionStore, session: Session) -> Sessi
     beside = get_runtime().store
     if beside is None or not session.topics:
         return session
-    topics = updated(store.roster(session), deps.new_briefs(beside, session.id))
+    topics = apply_brief_updates(store.roster(session), deps.new_briefs(beside, session.id))
     return store.save_topics(session, topics) if topics else session
 
 

@@ -19,14 +19,14 @@ from topicloom.nodes.step import (
     open_workspace,
     turn_options,
 )
-from topicloom.roles.calls import ask
+from topicloom.roles.calls import ask_role
 from topicloom.roles.rewriter import REWRITER, RewriteRequest
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import language_of, new_messages
 from topicloom.state.receipt import Call
-from topicloom.state.rounds import blocks_of
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Turn
-from topicloom.state.stored_message import Record, record_of, text_of
+from topicloom.state.stored_message import StoredMessage, get_text, to_stored_message
 
 
 def ingest(deps: Deps) -> Runnable[SessionState, Update]:
@@ -43,18 +43,20 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
         silent = bool(options.changes and recent)
         fresh = new_messages(messages, recent, answer=options.answer, silent=silent)
         if session.turn == 0:
-            spoken = deps.language or language_of([text_of(m) for m in messages])
+            spoken = deps.language or language_of([get_text(m) for m in messages])
             session = session.model_copy(update={"language": spoken})
         newest = fresh[-1] if fresh else recent[-1].message
         answer = isinstance(newest, HumanMessage) and options.answer
-        query, calls = text_of(newest), list[Call]()
+        query, calls = get_text(newest), list[Call]()
         if answer and rewriter is not None and recent:
             request = RewriteRequest(session.id, query, recent, session.language)
-            rewritten, call = yield from ask("rewriter", rewriter, request)
+            rewritten, call = yield from ask_role("rewriter", rewriter, request)
             query = rewritten or query
             calls.append(call)
         now = deps.clock().isoformat(timespec="seconds")
-        said = [record_of(m, seq=n, time=now) for n, m in enumerate(fresh, session.count + 1)]
+        said = [
+            to_stored_message(m, seq=n, time=now) for n, m in enumerate(fresh, session.count + 1)
+        ]
         if answer and said and query != said[-1].text:
             said[-1] = said[-1].model_copy(update={"query": query})
         # Nobody is asked here, where the user waits: an arbiter is when the tail is split.
@@ -76,12 +78,14 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
     return node(step, "ingest")
 
 
-def _judged(said: Sequence[Record], recent: Sequence[Record], adsorber: Adsorber) -> list[Record]:
+def _judged(
+    said: Sequence[StoredMessage], recent: Sequence[StoredMessage], adsorber: Adsorber
+) -> list[StoredMessage]:
     """New records, each with the adsorber's word on a topic that may begin at it."""
-    records: list[Record] = []
+    records: list[StoredMessage] = []
     for record in said:
         if record.role == "user":
-            verdict = adsorber.judge(blocks_of([*recent, *records][-LOOK_BACK:]), record)
+            verdict = adsorber.judge(group_rounds([*recent, *records][-LOOK_BACK:]), record)
             record = record.model_copy(update={"opens": verdict.opens})
         records.append(record)
     return records

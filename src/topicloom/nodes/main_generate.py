@@ -24,10 +24,10 @@ from topicloom.nodes.step import (
     node,
     open_workspace,
 )
-from topicloom.nodes.stream_gate import Gate, Reply, Said, say
+from topicloom.nodes.stream_gate import Gate, Reply, Said, stream_reply
 from topicloom.roles.responder import RESPONDER, ReplyRequest
 from topicloom.state.channels import SessionState
-from topicloom.state.messages import calls_of, search_in, unheard, words_of
+from topicloom.state.messages import find_edit_calls, search_in, unheard, words_of
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
 
@@ -64,7 +64,7 @@ class _MainWindow:
         prepared = self._prepare(state)
         reply = Reply(self.deps.roles[RESPONDER], prepared.request, prepared.gate)
         try:
-            said = yield from say(reply)
+            said = yield from stream_reply(reply)
         except GraphBubbleUp:
             raise
         except Exception as error:  # however a provider fails, it ends in one clear error
@@ -105,7 +105,7 @@ class _MainWindow:
         turn, message = prepared.turn, said.message
         window, gate = self.deps.window, prepared.gate
         request = search_in(message, gate.search) if gate.characters >= 0 else None
-        edits = window.edit is not None and bool(calls_of(message, window.edit.name))
+        edits = window.edit is not None and bool(find_edit_calls(message, window.edit.name))
         if edits and said.seen:
             request = None  # an edit that the user was told of goes before a search
         if (request and said.seen) or not (request or window.tools or edits):

@@ -10,7 +10,7 @@ from topicloom.effects import Step
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_session, dumped, node, open_workspace
-from topicloom.roles.calls import ask_either
+from topicloom.roles.calls import ask_first
 from topicloom.roles.reader import READER, ReadRequest
 from topicloom.state.channels import ReadTask
 from topicloom.state.recall import Reading
@@ -44,7 +44,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         )
         calls: list[Call] = []
         readers = deps.roles.in_turn(READER)
-        reading = yield from ask_either("reader", readers, request, calls, topic.id)
+        reading = yield from ask_first("reader", readers, request, calls, topic.id)
         if reading is None:
             reading = Reading(topic=topic.id, score=0.0, failed=True)
         reading = sound(reading, request)

@@ -13,14 +13,14 @@ from topicloom.nodes.step import dumped
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.archive_search import ArchiveQuery
 from topicloom.roles.base import Role
-from topicloom.roles.calls import ask, ask_either
+from topicloom.roles.calls import ask_first, ask_role
 from topicloom.roles.router import ROUTER, Route, RouteRequest
-from topicloom.state.activation import ActivationPolicy, admit, ambiguous
-from topicloom.state.hierarchy import named_in_full
-from topicloom.state.lifecycle import woken
+from topicloom.state.activation import ActivationPolicy, activate_candidates, ambiguous
+from topicloom.state.hierarchy import add_full_names
+from topicloom.state.lifecycle import mark_active
 from topicloom.state.receipt import Call
 from topicloom.state.session import Search, SearchRequest, Session, Turn
-from topicloom.state.topics import Topic, shown_of
+from topicloom.state.topics import Topic, select_shown
 from topicloom.storage.sessions import SessionStore
 
 Found = tuple[Session, Turn, list[dict[str, Any]]]
@@ -98,21 +98,21 @@ class TopicSearch:
         index = workspace.indexed(roster)
         archived = request.include_archived
         priors = index.search(request.query, days, include_archived=archived).topics
-        shown = shown_of(topics, priors, self.deps.settings.index_topics)
+        shown = select_shown(topics, priors, self.deps.settings.index_topics)
         if not shown:
             return Route({}, "there is no topic to search")
         question = RouteRequest(
             session=session.id,
             query=request.query,
             tail=workspace.store.records(session, session.count - 5),
-            topics=named_in_full(shown, roster.topics),
+            topics=add_full_names(shown, roster.topics),
             priors={t.id: priors.get(t.id, 0.0) for t in shown},
             when=str(days) if days else None,
             language=session.language,
         )
         roles = self.deps.roles
         routers = roles.in_turn(ROUTER)
-        answer = yield from ask_either("router", routers, question, calls)
+        answer = yield from ask_first("router", routers, question, calls)
         if answer is not None:
             return _restricted(answer, {t.id for t in shown})
         return Route({}, "no router answered")
@@ -138,7 +138,7 @@ class TopicSearch:
         if not refs:
             return {}
         query = ArchiveQuery(session.id, request.query, refs)
-        answer, call = yield from ask("router", self.archive, query)
+        answer, call = yield from ask_role("router", self.archive, query)
         calls.append(call)
         return _restricted(answer, refs).relevance if answer is not None else {}
 
@@ -179,7 +179,7 @@ def _restricted(route: Route, offered: Collection[str]) -> Route:
 
 def _finds(session: Session, route: Route, policy: ActivationPolicy) -> bool:
     """Whether any topic of a route is active already or would wake."""
-    active = admit(session.active, route.relevance, policy).active
+    active = activate_candidates(session.active, route.relevance, policy).active
     return not route.relevance.keys().isdisjoint(active)
 
 
@@ -209,9 +209,9 @@ def wake(
     Raises:
         TransitionError: If a topic cannot wake.
     """
-    result = admit(session.active, relevance, policy)
+    result = activate_candidates(session.active, relevance, policy)
     rows = {t: store.roster(session)[t] for t in result.woken}
-    awake = {t: woken(row, session.active, asked=t in asked) for t, row in rows.items()}
+    awake = {t: mark_active(row, session.active, asked=t in asked) for t, row in rows.items()}
     session = store.save_topics(session, [awake[t] for t, row in rows.items() if awake[t] != row])
     return session.model_copy(update={"active": result.active}), turn.model_copy(
         update={

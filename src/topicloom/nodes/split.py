@@ -11,7 +11,7 @@ from topicloom.boundary.adsorber import LOOK_BACK, Adsorber
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.divide import divide_large
-from topicloom.nodes.split_draft import SplitDraft, sort_blocks
+from topicloom.nodes.split_draft import SplitDraft, sort_rounds
 from topicloom.nodes.step import (
     Update,
     current_session,
@@ -25,19 +25,24 @@ from topicloom.nodes.step import (
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.arbiter import ARBITER, Arbiter
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest
-from topicloom.roles.calls import ask_each, ask_either
+from topicloom.roles.calls import ask_all, ask_first
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SplitRequest
-from topicloom.state.activation import FRESH, ActivationPolicy, admit, handed_on
+from topicloom.state.activation import (
+    FRESH,
+    ActivationPolicy,
+    activate_candidates,
+    transfer_activation,
+)
 from topicloom.state.channels import SessionState
-from topicloom.state.hierarchy import named_in_full
-from topicloom.state.lifecycle import woken
+from topicloom.state.hierarchy import add_full_names
+from topicloom.state.lifecycle import mark_active
 from topicloom.state.messages import language_of
 from topicloom.state.receipt import Call
-from topicloom.state.rounds import LogicalBlock, Ruling, blocks_of
+from topicloom.state.rounds import Round, Ruling, group_rounds
 from topicloom.state.session import Session, Turn
-from topicloom.state.splitting import SplitPlan, runs
-from topicloom.state.topics import Roster, Topic, shown_of
+from topicloom.state.splitting import SplitPlan, cut_runs
+from topicloom.state.topics import Topic, TopicTable, select_shown
 
 _RELATED = 8
 """References to other topics that a topic keeps."""
@@ -54,18 +59,20 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         assert plan is not None  # the wiring comes here only with a plan
         workspace = open_workspace(deps.workspaces, session)
         store = workspace.store
-        blocks = blocks_of(store.records(session, session.tail, plan.tail - 1))
+        blocks = group_rounds(store.records(session, session.tail, plan.tail - 1))
         emit("split", blocks=len(blocks), first=session.tail, last=plan.tail - 1)
         draft = SplitDraft(store, session, deps.record_size, deps.topic_tokens)
         arbiter = roles.get(ARBITER)
         if arbiter is not None:
-            before = blocks_of(store.records(session, session.tail - LOOK_BACK, session.tail - 1))
+            before = group_rounds(
+                store.records(session, session.tail - LOOK_BACK, session.tail - 1)
+            )
             blocks = yield from _ruled(before, blocks, adsorber, arbiter, draft.calls)
         labels = adsorber.segments(blocks)
-        for start, stop in runs([draft.tokens(b) for b in blocks], chunk_tokens):
+        for start, stop in cut_runs([draft.tokens(b) for b in blocks], chunk_tokens):
             some = slice(start, stop)
             request = _request(draft, workspace, blocks[some], labels[some], settings.index_topics)
-            draft.move((yield from sort_blocks(request, roles, draft.calls)))
+            draft.move((yield from sort_rounds(request, roles, draft.calls)))
         divided = yield from divide_large(draft, roles, adsorber, chunk_tokens)
         _relate(draft)
         yield from _write_briefs(draft, roles)
@@ -82,18 +89,18 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
 
 
 def _ruled(
-    before: Sequence[LogicalBlock],
-    blocks: Sequence[LogicalBlock],
+    before: Sequence[Round],
+    blocks: Sequence[Round],
     adsorber: Adsorber,
     arbiter: Arbiter,
     calls: list[Call],
-) -> Step[list[LogicalBlock]]:
+) -> Step[list[Round]]:
     """The blocks, with the arbiter's rulings on those that the adsorber is in doubt about.
 
     It is asked about all at once. Where it fails, the adsorber's likelier answer stands.
     """
     doubts = adsorber.doubts(before, blocks)
-    outcomes = yield from ask_each("arbiter", arbiter, list(doubts.values()))
+    outcomes = yield from ask_all("arbiter", arbiter, list(doubts.values()))
     calls += [call for _, call in outcomes]
     answers = dict(zip(doubts, (answer for answer, _ in outcomes), strict=True))
     return [replace(block, ruling=_ruling(answers.get(block.first))) for block in blocks]
@@ -108,23 +115,23 @@ def _ruling(continues: float | None) -> Ruling | None:
 def _request(
     draft: SplitDraft,
     workspace: Workspace,
-    blocks: Sequence[LogicalBlock],
+    blocks: Sequence[Round],
     labels: Sequence[int],
     topics_shown: int,
 ) -> SplitRequest:
-    roster = Roster(draft.topics)
+    roster = TopicTable(draft.topics)
     affinity = workspace.indexed(roster).affinity(blocks)
     priors = {topic: float(near.max()) for topic, near in affinity.items()}
     active = frozenset(draft.session.active) | frozenset(draft.touched)
     previous = draft.before(blocks[0].first)
     at_hand = active if previous is None else active | {previous}
-    shown = shown_of(roster.open(), priors, topics_shown, always=at_hand)
+    shown = select_shown(roster.open(), priors, topics_shown, always=at_hand)
     return SplitRequest(
         session=draft.session.id,
         blocks=blocks,
         segments=labels,
         affinity={t.id: affinity[t.id] for t in shown if t.id in affinity},
-        topics=named_in_full(shown, roster.topics),
+        topics=add_full_names(shown, roster.topics),
         active=active,
         previous=previous,
         language=draft.session.language,
@@ -137,10 +144,10 @@ def _settled(
     """Session and turn after the split: a shorter tail, no notes, and what was touched awake."""
     active = draft.session.active
     for topic_id in draft.divided:
-        active = handed_on(active, topic_id, draft.heirs(topic_id))
-    result = admit(active, dict.fromkeys(draft.touched, FRESH), activation)
+        active = transfer_activation(active, topic_id, draft.heirs(topic_id))
+    result = activate_candidates(active, dict.fromkeys(draft.touched, FRESH), activation)
     for topic_id in result.woken:
-        woken(draft.touched[topic_id], active)
+        mark_active(draft.touched[topic_id], active)
     session = draft.session.model_copy(
         update={
             "tail": plan.tail,
@@ -175,12 +182,12 @@ def _write_briefs(draft: SplitDraft, roles: Roles) -> Step[None]:
     ]
     answers: list[tuple[Brief | None, Call]] = []
     if requests:
-        answers = yield from ask_each("brief", roles[BRIEF], requests, [t.id for t in topics])
+        answers = yield from ask_all("brief", roles[BRIEF], requests, [t.id for t in topics])
     for topic, request, (brief, call) in zip(topics, requests, answers, strict=True):
         draft.calls.append(call)
         if brief is None:
             stand_in = roles.in_turn(BRIEF)[1:]
-            brief = yield from ask_either("brief", stand_in, request, draft.calls, topic.id)
+            brief = yield from ask_first("brief", stand_in, request, draft.calls, topic.id)
         if brief is not None:
             named = {"name": _distinct(draft, topic, brief.name), "brief": brief.text}
             draft.touched[topic.id] = topic.model_copy(update=named)
@@ -193,7 +200,7 @@ def _distinct(draft: SplitDraft, topic: Topic, name: str) -> str:
     return topic.name if taken or not name else name
 
 
-def _events(blocks: Sequence[LogicalBlock], draft: SplitDraft) -> list[str]:
+def _events(blocks: Sequence[Round], draft: SplitDraft) -> list[str]:
     if not blocks:
         return ["dropped the recall notes to make room"]
     names = ", ".join(f"{t.id} “{t.name}”" for t in draft.touched.values())

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from topicloom.effects import Step
-from topicloom.roles.calls import ask
+from topicloom.roles.calls import ask_role
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SPLITTER, SplitRequest
-from topicloom.state.hierarchy import base_of, continued_in, heirs
-from topicloom.state.lifecycle import divided
+from topicloom.state.hierarchy import find_continuation, find_successors, strip_number
+from topicloom.state.lifecycle import mark_divided
 from topicloom.state.receipt import Call
-from topicloom.state.references import SHARE, references_of
-from topicloom.state.rounds import LogicalBlock
+from topicloom.state.references import SHARE, collect_references
+from topicloom.state.rounds import Round
 from topicloom.state.session import Session
-from topicloom.state.splitting import Portion, gather, joined
-from topicloom.state.stored_message import Record
+from topicloom.state.splitting import Portion, group_assignments, merge_assignments
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.references import refer
 from topicloom.storage.sessions import SessionStore
@@ -28,7 +28,7 @@ class SplitDraft:
 
     store: SessionStore
     session: Session
-    size: Callable[[Record], int]
+    size: Callable[[StoredMessage], int]
     """Tokens of a record."""
     limit: int
     """Tokens that a topic may have."""
@@ -38,7 +38,7 @@ class SplitDraft:
     """Topics that were divided, by id."""
     lent: dict[str, Topic] = field(default_factory=dict)
     """Topics that were given references only, by id."""
-    moved: dict[str, list[LogicalBlock]] = field(default_factory=dict)
+    moved: dict[str, list[Round]] = field(default_factory=dict)
     """Blocks of the tail, by the topic that they went to."""
     calls: list[Call] = field(default_factory=list)
 
@@ -52,7 +52,7 @@ class SplitDraft:
         """Topics that are not as the roster has them."""
         return {**self.lent, **self.touched, **self.divided}
 
-    def tokens(self, block: LogicalBlock) -> int:
+    def tokens(self, block: Round) -> int:
         """Size of a block."""
         return sum(map(self.size, block.records))
 
@@ -62,7 +62,7 @@ class SplitDraft:
         self.session = self.session.model_copy(update={"topics": number})
         return Topic(id=f"t{number}", name=name, brief=brief, parent=parent)
 
-    def put(self, topic: Topic, blocks: Sequence[LogicalBlock]) -> Topic:
+    def put(self, topic: Topic, blocks: Sequence[Round]) -> Topic:
         """Append blocks to a topic."""
         sizes = {
             "tokens": topic.tokens + sum(map(self.tokens, blocks)),
@@ -83,13 +83,13 @@ class SplitDraft:
 
     def divide(self, topic: Topic) -> None:
         """Take a topic's messages from it; they are its parts' from now on."""
-        self.divided[topic.id] = divided(topic, {*self.session.active, *self.touched})
+        self.divided[topic.id] = mark_divided(topic, {*self.session.active, *self.touched})
         self.touched.pop(topic.id, None)
 
     def before(self, first: int) -> str | None:
         """The open topic that goes on with what the block before a message went to."""
         ends = {b.last: i for i, moved in self.moved.items() for b in moved}
-        topic = continued_in(ends.get(first - 1, self.session.home), self.topics)
+        topic = find_continuation(ends.get(first - 1, self.session.home), self.topics)
         return topic.id if topic else None
 
     def _home_of(self, portion: Portion) -> Topic:
@@ -100,24 +100,24 @@ class SplitDraft:
         if portion.name in named:
             return named[portion.name]
         former = [t for t in self.topics.values() if t.status == "divided"]
-        ids = [t.id for t in former if base_of(t.name) == portion.name]
-        found = [t for i in ids if (t := continued_in(i, self.topics)) is not None]
+        ids = [t.id for t in former if strip_number(t.name) == portion.name]
+        found = [t for i in ids if (t := find_continuation(i, self.topics)) is not None]
         if found:
             return max(found, key=lambda t: t.newest)
         return self.open(portion.name, portion.brief, ids[0] if ids else None)
 
     def _refer(self, portion: Portion, home: Topic) -> None:
         small = [b for b in portion.blocks if self.tokens(b) * SHARE <= self.limit]
-        for other, found in references_of(portion, home.id, small).items():
+        for other, found in collect_references(portion, home.id, small).items():
             topic = refer(self.store, self.topics[other], found)
             (self.touched if other in self.touched else self.lent)[other] = topic
 
     def heirs(self, topic_id: str) -> list[str]:
         """Ids of the open topics that a topic was divided into."""
-        return [t.id for t in heirs(topic_id, self.topics)]
+        return [t.id for t in find_successors(topic_id, self.topics)]
 
 
-def sort_blocks(request: SplitRequest, roles: Roles, calls: list[Call]) -> Step[list[Portion]]:
+def sort_rounds(request: SplitRequest, roles: Roles, calls: list[Call]) -> Step[list[Portion]]:
     """Ask the splitter; ask once more for what it left out; then the stand-in decides.
 
     Should even that fail, blocks stay with the ones before them.
@@ -142,16 +142,16 @@ def sort_blocks(request: SplitRequest, roles: Roles, calls: list[Call]) -> Step[
             affinity={topic: near[places] for topic, near in request.affinity.items()},
             previous=_before(request, portions, left[0]).topic,
         )
-        answer, call = yield from ask("splitter", splitter, asked)
+        answer, call = yield from ask_role("splitter", splitter, asked)
         calls.append(call)
-        found, left = gather(left, answer or (), known)
+        found, left = group_assignments(left, answer or (), known)
         portions += found
     if left:  # nobody sorts them, but nothing may be lost
         portions.append(replace(_before(request, portions, left[0]), blocks=tuple(left)))
-    return joined(portions)
+    return merge_assignments(portions)
 
 
-def _before(request: SplitRequest, portions: Sequence[Portion], block: LogicalBlock) -> Portion:
+def _before(request: SplitRequest, portions: Sequence[Portion], block: Round) -> Portion:
     """Where the block before a block goes, without its blocks; before the first, what it may."""
     for portion in portions:
         if any(b.last == block.first - 1 for b in portion.blocks):

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 from langchain_core.runnables import Runnable, RunnableLambda
 from langgraph.runtime import get_runtime
 
-from topicloom.effects import Step, arun, run
+from topicloom.effects import Step, arun_step, run_step
 from topicloom.errors import MissingThreadError
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.state.channels import TurnOptions
-from topicloom.state.plan import Plan
+from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
 
@@ -33,10 +33,10 @@ def node(work: Callable[[S], Update | Step[Update]], name: str) -> Runnable[S, U
         return (yield from update) if isinstance(update, Generator) else update
 
     def sync(state: S) -> Update:
-        return run(step(state))
+        return run_step(step(state))
 
     async def asynchronous(state: S) -> Update:
-        return await arun(step(state))
+        return await arun_step(step(state))
 
     return RunnableLambda(sync, asynchronous, name=name)
 
@@ -63,10 +63,10 @@ def current_turn(state: Any) -> Turn:
     return Turn.model_validate(state["turn"])
 
 
-def current_plan(state: Any) -> Plan | None:
+def current_plan(state: Any) -> TurnPlan | None:
     """The plan of the newest turn that was planned; None where nothing plans."""
     plan = state.get("plan")
-    return None if plan is None else Plan.model_validate(plan)
+    return None if plan is None else TurnPlan.model_validate(plan)
 
 
 def open_workspace(workspaces: Workspaces, session: Session) -> Workspace:

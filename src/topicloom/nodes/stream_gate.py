@@ -13,19 +13,14 @@ from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import (
-    AIMessage,
-    AIMessageChunk,
-    BaseMessage,
-    message_chunk_to_message,
-)
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message
 from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict
 
 from topicloom.effects import Step, either, perform
 from topicloom.roles.responder import ReplyRequest, Responder
-from topicloom.state.stored_message import text_of
+from topicloom.state.stored_message import get_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +49,7 @@ class Gate:
         self.held.append(chunk)
         if self.characters < 0:
             return True
-        length = sum(len(text_of(c)) for c in self.held)
+        length = sum(len(get_text(c)) for c in self.held)
         return length > self.characters and not any(c.tool_call_chunks for c in self.held)
 
     def abandoned(self) -> AIMessage | None:
@@ -103,7 +98,7 @@ class Reply:
         return await anext(self._achunks, None)
 
 
-def say(reply: Reply) -> Step[Said]:
+def stream_reply(reply: Reply) -> Step[Said]:
     """Within a step: pass a reply on into the user's stream, unless it is abandoned."""
     released = yield from perform(reply)
     call = None if released else reply.gate.abandoned()

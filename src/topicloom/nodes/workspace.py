@@ -15,8 +15,8 @@ from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.errors import StorageUnavailableError
 from topicloom.index.session_index import SessionIndex
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record
-from topicloom.state.topics import Roster
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import TopicTable
 from topicloom.storage.base import Storage
 from topicloom.storage.log import SessionLog
 from topicloom.storage.sessions import SessionStore
@@ -29,7 +29,7 @@ class TranscriptSizes:
     A turn counts what is new; the tail of a large window may be thousands of messages.
     """
 
-    def __init__(self, store: SessionStore, size: Callable[[Record], int]) -> None:
+    def __init__(self, store: SessionStore, size: Callable[[StoredMessage], int]) -> None:
         self._store = store
         self._size = size
         self._first = 1
@@ -66,12 +66,12 @@ class Workspace:
     index: SessionIndex
     sizes: TranscriptSizes
 
-    def recent(self, session: Session, messages: Sequence[AnyMessage]) -> list[Record]:
+    def recent(self, session: Session, messages: Sequence[AnyMessage]) -> list[StoredMessage]:
         """The newest records, as many as the `messages` channel holds and some more."""
         back = max(LOOK_BACK, len(messages))
         return self.store.records(session, session.count - back + 1)
 
-    def indexed(self, roster: Roster) -> SessionIndex:
+    def indexed(self, roster: TopicTable) -> SessionIndex:
         """The index, with what the topics of a roster hold."""
         self.index.update(roster, self.store.topic_records)
         return self.index
@@ -84,7 +84,7 @@ class Workspaces:
         self,
         storage: Storage | None,
         index: Callable[[SessionLog], SessionIndex],
-        size: Callable[[Record], int],
+        size: Callable[[StoredMessage], int],
         *,
         open_at_once: int = 64,
     ) -> None:

@@ -36,7 +36,7 @@ GroupList = Literal["fields", "statuses"]
 
 
 @cache
-def prompt(name: str, language: Language) -> str:
+def load_prompt(name: str, language: Language) -> str:
     """The text of a prompt that ships, without the final newline."""
     path = files("topicloom.prompts") / language / f"{name}.md"
     return path.read_text(encoding="utf-8").strip()
@@ -84,10 +84,10 @@ class Prompts:
 
     def __call__(self, name: str, language: Language) -> str:
         """The text of a prompt, without the final newline."""
-        return self.own.get((language, name)) or prompt(name, language)
+        return self.own.get((language, name)) or load_prompt(name, language)
 
 
-def cue_list(*names: CueList, more: Sequence[str] = ()) -> Cues:
+def load_cues(*names: CueList, more: Sequence[str] = ()) -> Cues:
     """The cues of some lists together.
 
     Args:
@@ -98,7 +98,7 @@ def cue_list(*names: CueList, more: Sequence[str] = ()) -> Cues:
     return Cues.of([*lines, *more])
 
 
-def word_groups(name: GroupList) -> tuple[frozenset[str], ...]:
+def load_word_groups(name: GroupList) -> tuple[frozenset[str], ...]:
     """Words that mean the same, in lower case, a group each."""
     lines = (line for line in _cue_text(name).splitlines() if line and not line.startswith("#"))
     return tuple(frozenset(word.strip().lower() for word in line.split(",")) for line in lines)

@@ -145,6 +145,6 @@ _WORDINGS: Mapping[Language, Wording] = {
 }
 
 
-def wording(language: Language) -> Wording:
+def get_wording(language: Language) -> Wording:
     """The fixed words of a language."""
     return _WORDINGS[language]

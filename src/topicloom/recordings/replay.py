@@ -29,7 +29,7 @@ Graph = CompiledStateGraph[Any, TurnOptions, Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class RecordedRound:
     """Messages that go in together, and the recorded reply."""
 
     said: tuple[RecordedMessage, ...]
@@ -46,28 +46,28 @@ class Exchange:
         return len(self.said) + (self.reply is not None)
 
 
-def exchanges(conversation: Conversation) -> list[Exchange]:
+def cut_rounds(conversation: Conversation) -> list[RecordedRound]:
     """Cut a recording into turns. Messages without text are left out: nobody said anything."""
-    found: list[Exchange] = []
+    found: list[RecordedRound] = []
     waiting: list[RecordedMessage] = []
     for message in (m for m in conversation.messages if m.text.strip()):
         answered = bool(waiting) and waiting[-1].role == "user"
         if message.role == "assistant" and answered:
-            found.append(Exchange(tuple(waiting), message))
+            found.append(RecordedRound(tuple(waiting), message))
             waiting = []
             continue
         if answered:
-            found.append(Exchange(tuple(waiting), None))
+            found.append(RecordedRound(tuple(waiting), None))
             waiting = []
         waiting.append(message)
     if waiting:
-        found.append(Exchange(tuple(waiting), None))
+        found.append(RecordedRound(tuple(waiting), None))
     return found
 
 
 def replay(
     graph: Graph, recorded: RecordedResponder, conversation: Conversation, config: RunnableConfig
-) -> Iterator[tuple[Exchange, dict[str, Any]]]:
+) -> Iterator[tuple[RecordedRound, dict[str, Any]]]:
     """Feed what the session has not heard yet, one turn at a time.
 
     A replay that was interrupted goes on where it stopped: the position is the number of
@@ -82,8 +82,8 @@ def replay(
     Yields:
         Each exchange with the graph's state after it.
     """
-    heard = session_of(graph, config).count
-    for exchange in exchanges(conversation):
+    heard = get_session(graph, config).count
+    for exchange in cut_rounds(conversation):
         # A turn that was cut off has its message in the session, but not its reply: it is fed
         # again, and the session knows that it has heard the message.
         if heard >= len(exchange):
@@ -94,7 +94,7 @@ def replay(
 
 
 def feed(
-    graph: Graph, recorded: RecordedResponder, exchange: Exchange, config: RunnableConfig
+    graph: Graph, recorded: RecordedResponder, exchange: RecordedRound, config: RunnableConfig
 ) -> dict[str, Any]:
     """Run one turn with its recorded reply; returns the state after it."""
     thread = config["configurable"]["thread_id"]
@@ -110,7 +110,7 @@ def feed(
     return state
 
 
-def session_of(graph: Graph, config: RunnableConfig) -> Session:
+def get_session(graph: Graph, config: RunnableConfig) -> Session:
     """The session that a thread's newest checkpoint holds."""
     values = graph.get_state(config).values
     return Session.model_validate(
@@ -143,12 +143,12 @@ def _parsed(text: str) -> datetime | None:
         return found
 
 
-def sample() -> Path:
+def find_sample() -> Path:
     """The recording that ships with the package."""
     return min(Path(str(files("topicloom"))).joinpath("samples").glob("*.jsonl"))
 
 
-def first_conversation(path: Path, limit: int | None) -> Conversation:
+def load_first_conversation(path: Path, limit: int | None) -> Conversation:
     """The first conversation of a file.
 
     Args:
@@ -161,13 +161,13 @@ def first_conversation(path: Path, limit: int | None) -> Conversation:
     """
     conversation = next(load_conversations(path))
     if limit is not None:
-        conversation = _beginning(conversation, limit)
-    if not exchanges(conversation):
+        conversation = _cut_conversation(conversation, limit)
+    if not cut_rounds(conversation):
         raise InputError(f"{path}: no message of conversation {conversation.id!r} has a text")
     return conversation
 
 
-def place_of(question: Question, conversation: Conversation) -> int | None:
+def find_place(question: Question, conversation: Conversation) -> int | None:
     """After how many messages a question is asked: by a message's id, or by a time.
 
     Returns:
@@ -178,7 +178,7 @@ def place_of(question: Question, conversation: Conversation) -> int | None:
     by_id = question.asked_at in {message.id for message in conversation.messages}
     asked = None if by_id else moment_of(question.asked_at)
     heard = 0
-    for exchange in exchanges(conversation):
+    for exchange in cut_rounds(conversation):
         said = moment_of(exchange.said[0].time)
         later = asked is not None and said is not None and said > asked
         if later or question.asked_at in {message.id for message in exchange.said}:
@@ -196,7 +196,7 @@ def moment_of(text: str | None) -> datetime | None:
     return found.replace(tzinfo=found.tzinfo or UTC) if found else None
 
 
-def _beginning(conversation: Conversation, limit: int) -> Conversation:
+def _cut_conversation(conversation: Conversation, limit: int) -> Conversation:
     messages = conversation.messages[:limit]
     known = {message.id for message in messages}
     all_ids = {message.id for message in conversation.messages}

@@ -10,10 +10,10 @@ from typing import Any, Required, TypedDict, Unpack
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
-from topicloom.reflection.due import Reason, ReflectionPolicy, Standing, due
-from topicloom.reflection.reflect import Reflecting, Reflection
+from topicloom.reflection.due import DueState, Reason, ReflectionPolicy, find_due_reason
+from topicloom.reflection.reflect import Reflection, ReflectionRunner
 from topicloom.reflection.scheduler import ReflectionScheduler
-from topicloom.reflection.sessions import StoredSessions
+from topicloom.reflection.sessions import StoredSessionSource
 from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.registry import Roles
 from topicloom.storage.base import Storage
@@ -47,15 +47,15 @@ def reflect_beside(
         only: The sessions that it looks after; all of the storage if not given.
         options: See `ReflectionOptions`.
     """
-    sessions, reflecting = _parts(options, only)
-    return ReflectionScheduler(sessions, reflecting, _policy(options), _clock(options))
+    sessions, reflecting = _open_collaborators(options, only)
+    return ReflectionScheduler(sessions, reflecting, _get_policy(options), _get_clock(options))
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class ReflectionResult:
     """What came of a session that was looked at once."""
 
-    standing: Standing
+    standing: DueState
     """Where it stood before."""
     reason: Reason | None
     """Why it was due; None if it was not."""
@@ -65,7 +65,7 @@ class Once:
 
 def reflect_once(
     session: str, *, force: bool = False, **options: Unpack[ReflectionOptions]
-) -> Once:
+) -> ReflectionResult:
     """Reflect upon a session in the calling thread if it is due.
 
     Args:
@@ -78,30 +78,30 @@ def reflect_once(
         UnusableAnswerError: The reflector and its stand-in both failed.
         StorageError: What is stored cannot be read.
     """
-    policy, clock = _policy(options), _clock(options)
-    sessions, reflecting = _parts(options, [session])
+    policy, clock = _get_policy(options), _get_clock(options)
+    sessions, reflecting = _open_collaborators(options, [session])
     now = clock().timestamp()
     with sessions.kept.held(session, now, policy):
         standing = replace(sessions.standing(session), processing=None)
-        reason = due(standing, now, policy)
+        reason = find_due_reason(standing, now, policy)
         found: list[Reflection] = []
         while force or reason:
             done = reflecting.run(session)
             if not done.read:
                 break
             found.append(done)
-        return Once(standing, reason, tuple(found))
+        return ReflectionResult(standing, reason, tuple(found))
 
 
-def _parts(
+def _open_collaborators(
     options: ReflectionOptions, only: Collection[str] | None
-) -> tuple[StoredSessions, Reflecting]:
-    policy, clock = _policy(options), _clock(options)
+) -> tuple[StoredSessionSource, ReflectionRunner]:
+    policy, clock = _get_policy(options), _get_clock(options)
 
     def seconds() -> float:
         return clock().timestamp()
 
-    sessions = StoredSessions(
+    sessions = StoredSessionSource(
         checkpointer=options["checkpointer"],
         storage=options["storage"],
         kept=ReflectionStore(options["store"]),
@@ -109,19 +109,19 @@ def _parts(
         clock=seconds,
         only=only,
     )
-    reflecting = Reflecting(
+    reflecting = ReflectionRunner(
         sessions, options["roles"], policy=policy, clock=seconds, external=options.get("external")
     )
     return sessions, reflecting
 
 
-def _policy(options: ReflectionOptions) -> ReflectionPolicy:
+def _get_policy(options: ReflectionOptions) -> ReflectionPolicy:
     return options.get("policy") or ReflectionPolicy()
 
 
-def _clock(options: ReflectionOptions) -> Callable[[], datetime]:
-    return options.get("clock") or _system_clock
+def _get_clock(options: ReflectionOptions) -> Callable[[], datetime]:
+    return options.get("clock") or _read_system_clock
 
 
-def _system_clock() -> datetime:
+def _read_system_clock() -> datetime:
     return datetime.now().astimezone()

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from typing import Literal, cast
 
 from topicloom.reflection.due import ReflectionPolicy
-from topicloom.state.rounds import blocks_of
-from topicloom.state.stored_message import Record, seconds_of
+from topicloom.state.rounds import group_rounds
+from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
 
 _SPOKEN = ("user", "assistant")
 _OTHERS = ("tool", "system")
@@ -31,7 +31,7 @@ _NAMED = 5
 class ChatRecords:
     """What a reflection reads."""
 
-    records: tuple[Record, ...]
+    records: tuple[StoredMessage, ...]
     """User and assistant messages, oldest first; external ones are numbered from 1."""
     ids: Mapping[str, str]
     """The lasting id of each, by short id: itself for native records."""
@@ -42,7 +42,7 @@ class ChatRecords:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _ExternalRecord:
     """An external record that is well formed."""
 
     role: str
@@ -57,9 +57,9 @@ class _Given:
         return self.role, self.sender, self.seconds, self.text
 
 
-def native_records(
-    records: Sequence[Record], now: float, policy: ReflectionPolicy
-) -> tuple[list[Record], Record | None]:
+def select_native(
+    records: Sequence[StoredMessage], now: float, policy: ReflectionPolicy
+) -> tuple[list[StoredMessage], StoredMessage | None]:
     """The part of what is unread that the next reflection reads, in whole rounds.
 
     A newest round without a reply is left for the next time while it may still be answered.
@@ -73,10 +73,10 @@ def native_records(
         What was said by user and assistant, and the last message that this covers; None if
         nothing is to be read yet.
     """
-    blocks = blocks_of(records)
+    blocks = group_rounds(records)
     if blocks and _is_open(blocks[-1].records, now, policy):
         blocks.pop()
-    taken: list[Record] = []
+    taken: list[StoredMessage] = []
     for block in blocks:
         if taken and len(taken) + len(block.records) > policy.messages:
             break
@@ -85,7 +85,7 @@ def native_records(
     return said, taken[-1] if taken else None
 
 
-def chat_records(external: object, native: Sequence[Record]) -> ChatRecords:
+def choose_chat_records(external: object, native: Sequence[StoredMessage]) -> ChatRecords:
     """The external records if there are any and they are well formed, else the native ones.
 
     Of the external ones: those with `is_processed`, and the newest message of the user without;
@@ -100,67 +100,67 @@ def chat_records(external: object, native: Sequence[Record]) -> ChatRecords:
     own = ChatRecords(tuple(native), {r.id: r.id for r in native}, "native")
     if external is None:
         return own
-    given, reports = _read(external)
+    given, reports = _read_external(external)
     if reports:
         return ChatRecords(own.records, own.ids, "native", tuple(reports))
-    chosen = _chosen(given)
+    chosen = _choose_external(given)
     if not chosen:
         report = "chat_records hold nothing that was processed and no new message of the user"
         return ChatRecords(own.records, own.ids, "native", (report,))
-    records = tuple(_record(seq, one) for seq, one in enumerate(chosen, 1))
+    records = tuple(_to_stored_message(seq, one) for seq, one in enumerate(chosen, 1))
     ids = {r.id: one.id for r, one in zip(records, chosen, strict=True)}
     return ChatRecords(records, ids, "external")
 
 
-def _is_open(block: Sequence[Record], now: float, policy: ReflectionPolicy) -> bool:
-    said_at = seconds_of(block[-1].time)
+def _is_open(block: Sequence[StoredMessage], now: float, policy: ReflectionPolicy) -> bool:
+    said_at = parse_iso_seconds(block[-1].time)
     waiting = said_at is not None and abs(now - said_at) < policy.idle_seconds
     return waiting and all(r.role == "user" for r in block)
 
 
-def _chosen(given: Sequence[_Given]) -> list[_Given]:
+def _choose_external(given: Sequence[_ExternalRecord]) -> list[_ExternalRecord]:
     spoken = sorted((g for g in given if g.role in _SPOKEN), key=lambda g: g.seconds)
     fresh = [g for g in spoken if g.role == "user" and not g.processed][-1:]
     once = {g.key: g for g in (*fresh, *(g for g in spoken if g.processed))}
     return sorted(once.values(), key=lambda g: g.seconds)
 
 
-def _read(external: object) -> tuple[list[_Given], list[str]]:
+def _read_external(external: object) -> tuple[list[_ExternalRecord], list[str]]:
     """The records, and a report on each that is malformed."""
     if not isinstance(external, Sequence) or isinstance(external, str | bytes):
         return [], [f"chat_records are no list but {type(external).__name__!r}"]
-    read = [_given(one) for one in external]
+    read = [_parse_external(one) for one in external]
     flaws = [f"chat record {n}: {flaw}" for n, flaw in enumerate(read, 1) if isinstance(flaw, str)]
     more = len(flaws) - _NAMED
     named = [*flaws[:_NAMED], *([f"{more} more chat records are malformed"] if more > 0 else [])]
-    return [one for one in read if isinstance(one, _Given)], named
+    return [one for one in read if isinstance(one, _ExternalRecord)], named
 
 
-def _given(one: object) -> _Given | str:
+def _parse_external(one: object) -> _ExternalRecord | str:
     """A record, or what is wrong with it."""
     if not isinstance(one, Mapping):
         return f"is no mapping but {type(one).__name__!r}"
-    role, text = one.get("role"), _field(one, "content", "text")
-    sender, processed = _field(one, "sender_id", "sender"), one.get("is_processed")
-    seconds = epoch_of(_field(one, "timestamp", "time"))
+    role, text = one.get("role"), _get_field(one, "content", "text")
+    sender, processed = _get_field(one, "sender_id", "sender"), one.get("is_processed")
+    seconds = parse_timestamp(_get_field(one, "timestamp", "time"))
     if role not in (*_SPOKEN, *_OTHERS):
         return f"role is {role!r}, which is none of {', '.join((*_SPOKEN, *_OTHERS))}"
     if not isinstance(text, str) or not text.strip():
-        return f"content is {_kind(text)} and no text"
+        return f"content is {_describe_kind(text)} and no text"
     if not (sender is None or (isinstance(sender, str | int) and not isinstance(sender, bool))):
-        return f"sender_id is {_kind(sender)} and no name"
+        return f"sender_id is {_describe_kind(sender)} and no name"
     if not isinstance(processed, bool):
         return f"is_processed is {processed!r} and neither true nor false"
     if seconds is None:
-        return f"timestamp is {_field(one, 'timestamp', 'time')!r}, which is no time"
+        return f"timestamp is {_get_field(one, 'timestamp', 'time')!r}, which is no time"
     name = "" if sender is None else str(sender)
-    made = _Given(str(role), name, seconds, text, processed, "")
+    made = _ExternalRecord(str(role), name, seconds, text, processed, "")
     own = one.get("id")
-    lasting = own if isinstance(own, str) and own else _made_id(made)
-    return _Given(made.role, name, seconds, text, processed, lasting)
+    lasting = own if isinstance(own, str) and own else _make_id(made)
+    return _ExternalRecord(made.role, name, seconds, text, processed, lasting)
 
 
-def epoch_of(time: object) -> float | None:
+def parse_timestamp(time: object) -> float | None:
     """Seconds since the epoch of a time as chat platforms write it; None if it is none.
 
     Args:
@@ -170,8 +170,8 @@ def epoch_of(time: object) -> float | None:
     if isinstance(time, str):
         digits = time.strip()
         if len(digits) < 9 or not digits.replace(".", "", 1).isdecimal():
-            return seconds_of(digits)
-        return epoch_of(float(digits))
+            return parse_iso_seconds(digits)
+        return parse_timestamp(float(digits))
     if isinstance(time, bool) or not isinstance(time, int | float):
         return None
     try:
@@ -183,20 +183,20 @@ def epoch_of(time: object) -> float | None:
     return seconds if math.isfinite(seconds) else None
 
 
-def _record(seq: int, one: _Given) -> Record:
+def _to_stored_message(seq: int, one: _ExternalRecord) -> StoredMessage:
     time = datetime.fromtimestamp(one.seconds, UTC).isoformat()
     role = cast("Literal['user', 'assistant']", one.role)
-    return Record(seq=seq, role=role, text=one.text, time=time, speaker=one.sender or None)
+    return StoredMessage(seq=seq, role=role, text=one.text, time=time, speaker=one.sender or None)
 
 
-def _made_id(one: _Given) -> str:
+def _make_id(one: _ExternalRecord) -> str:
     said = json.dumps(one.key, ensure_ascii=True).encode()
     return f"x{hashlib.sha256(said).hexdigest()[:12]}"
 
 
-def _field(one: Mapping[object, object], *names: str) -> object:
+def _get_field(one: Mapping[object, object], *names: str) -> object:
     return next((one[name] for name in names if one.get(name) is not None), None)
 
 
-def _kind(value: object) -> str:
+def _describe_kind(value: object) -> str:
     return "empty" if isinstance(value, str) else f"{type(value).__name__!r}"

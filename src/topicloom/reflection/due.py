@@ -40,7 +40,7 @@ class ReflectionPolicy(BaseModel):
     """Sessions that one process reflects upon at a time."""
 
 
-class Mark(BaseModel):
+class ReflectionMark(BaseModel):
     """How far a session was reflected upon."""
 
     model_config = ConfigDict(frozen=True)
@@ -51,12 +51,12 @@ class Mark(BaseModel):
     """Its ref in the transcript, which tells branches of a forked session apart."""
 
 
-class Progress(BaseModel):
+class ReflectionProgress(BaseModel):
     """What is kept of a session's reflections."""
 
     model_config = ConfigDict(frozen=True)
 
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[ReflectionMark, ...] = ()
     """The newest marks, newest last."""
     failures: int = 0
     """Reflections that failed since the last that did not."""
@@ -73,12 +73,12 @@ class Progress(BaseModel):
         return max(here, default=0)
 
 
-NOTHING_YET = Progress()
+NOTHING_YET = ReflectionProgress()
 """A session that was never reflected upon."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class DueState:
     """Where a session stands, derived from its checkpoint and what is kept of its reflections."""
 
     session: str
@@ -87,13 +87,13 @@ class Standing:
     """User rounds since the last message that was reflected upon."""
     last_at: float | None
     """When the newest message was said; None where nobody can tell."""
-    progress: Progress = NOTHING_YET
+    progress: ReflectionProgress = NOTHING_YET
     """What is kept of its reflections."""
     processing: float | None = None
     """When a reflection began that has not ended, be it in another process."""
 
 
-def due(standing: Standing, now: float, policy: ReflectionPolicy) -> Reason | None:
+def find_due_reason(standing: DueState, now: float, policy: ReflectionPolicy) -> Reason | None:
     """Why a session is due now; None if it is not (spec 002, 6).
 
     A session that is being processed is not due, nor is one without pending rounds, nor one
@@ -104,44 +104,48 @@ def due(standing: Standing, now: float, policy: ReflectionPolicy) -> Reason | No
         now: The time.
         policy: Thresholds.
     """
-    if standing.pending <= 0 or _held(standing, now, policy) or _waits(standing, now, policy):
+    if (
+        standing.pending <= 0
+        or _is_processing(standing, now, policy)
+        or _is_backing_off(standing, now, policy)
+    ):
         return None
     if standing.pending >= policy.turns:
         return "count"
-    return None if _within(standing.last_at, now, policy.idle_seconds) else "silence"
+    return None if _is_within(standing.last_at, now, policy.idle_seconds) else "silence"
 
 
-def begin(standing: Standing, now: float) -> Standing:
+def mark_processing(standing: DueState, now: float) -> DueState:
     """The session with its `processing` mark."""
     return replace(standing, processing=now)
 
 
-def done(standing: Standing, mark: Mark | None) -> Standing:
+def mark_done(standing: DueState, mark: ReflectionMark | None) -> DueState:
     """The session after a reflection that reached `mark`; None if there was nothing to read."""
     progress = standing.progress
     marks = progress.marks
     if mark is not None:
         marks = (*(m for m in marks if m != mark), mark)[-_MARKS:]
-    return replace(standing, pending=0, processing=None, progress=Progress(marks=marks))
+    return replace(standing, pending=0, processing=None, progress=ReflectionProgress(marks=marks))
 
 
-def failed(standing: Standing, now: float) -> Standing:
+def mark_failed(standing: DueState, now: float) -> DueState:
     """The session after a reflection that failed: everything is still pending."""
     progress = standing.progress
     again = {"failures": progress.failures + 1, "failed_at": now}
     return replace(standing, processing=None, progress=progress.model_copy(update=again))
 
 
-def lasts(since: float | None, now: float, policy: ReflectionPolicy) -> bool:
+def is_lease_valid(since: float | None, now: float, policy: ReflectionPolicy) -> bool:
     """Whether a `processing` mark still counts: a crash must not block a session for ever."""
-    return _within(since, now, policy.lease_seconds)
+    return _is_within(since, now, policy.lease_seconds)
 
 
-def _held(standing: Standing, now: float, policy: ReflectionPolicy) -> bool:
-    return lasts(standing.processing, now, policy)
+def _is_processing(standing: DueState, now: float, policy: ReflectionPolicy) -> bool:
+    return is_lease_valid(standing.processing, now, policy)
 
 
-def _waits(standing: Standing, now: float, policy: ReflectionPolicy) -> bool:
+def _is_backing_off(standing: DueState, now: float, policy: ReflectionPolicy) -> bool:
     """Whether it is too early to try again: after 1, 2, 4, ... ticks, up to 64.
 
     Half a tick less than that, because a failure is noted after its tick began.
@@ -150,9 +154,9 @@ def _waits(standing: Standing, now: float, policy: ReflectionPolicy) -> bool:
     if failures <= 0:
         return False
     ticks = 2 ** (failures - 1) - 0.5
-    return _within(standing.progress.failed_at, now, ticks * policy.tick_seconds)
+    return _is_within(standing.progress.failed_at, now, ticks * policy.tick_seconds)
 
 
-def _within(then: float | None, now: float, seconds: float) -> bool:
+def _is_within(then: float | None, now: float, seconds: float) -> bool:
     """Whether two times are less than so many seconds apart, whichever is the earlier."""
     return then is not None and abs(now - then) < seconds

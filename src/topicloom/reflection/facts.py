@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from topicloom.state.stored_message import seconds_of
+from topicloom.state.stored_message import parse_iso_seconds
 
 _MESSAGES = 16
 """Newest messages that are named of those that a fact rests on."""
@@ -64,7 +64,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class FactChanges:
     """What a reflection changes in a session's facts."""
 
     written: tuple[Fact, ...] = ()
@@ -75,7 +75,9 @@ class Changes:
     """Facts left out because a newer one had taken their place already."""
 
 
-def changes(said: Sequence[tuple[Fact, Sequence[str]]], known: Mapping[str, Fact]) -> Changes:
+def merge_facts(
+    said: Sequence[tuple[Fact, Sequence[str]]], known: Mapping[str, Fact]
+) -> FactChanges:
     """What becomes of the known facts.
 
     Doing it twice changes nothing the second time: a fact that is known keeps its key, and one
@@ -87,32 +89,32 @@ def changes(said: Sequence[tuple[Fact, Sequence[str]]], known: Mapping[str, Fact
     """
     facts, outdated = dict(known), 0
     for fact, supersedes in said:
-        if any(fact.key in f.replaces and not _later(fact, f) for f in facts.values()):
+        if any(fact.key in f.replaces and not _is_later(fact, f) for f in facts.values()):
             outdated += 1
             continue
-        gone = [k for k in dict.fromkeys(supersedes) if _gives_way(facts.get(k), fact)]
+        gone = [k for k in dict.fromkeys(supersedes) if _is_superseded(facts.get(k), fact)]
         before = facts.get(fact.key)
-        fact = fact if before is None else _both(before, fact)
+        fact = fact if before is None else _combine(before, fact)
         # Whoever gives way leaves its own predecessors to its successor.
         inherited = [k for key in gone for k in (*facts.pop(key).replaces, key)]
         replaced = dict.fromkeys(k for k in (*fact.replaces, *inherited) if k != fact.key)
         facts[fact.key] = replace(fact, replaces=tuple(replaced)[-_REPLACED:])
     written = tuple(fact for key, fact in facts.items() if known.get(key) != fact)
-    return Changes(written, tuple(key for key in known if key not in facts), outdated)
+    return FactChanges(written, tuple(key for key in known if key not in facts), outdated)
 
 
-def _both(before: Fact, after: Fact) -> Fact:
+def _combine(before: Fact, after: Fact) -> Fact:
     """One fact that was said twice; its first words stay."""
     messages = tuple(dict.fromkeys((*before.messages, *after.messages)))[-_MESSAGES:]
-    at = after.at if _later(after, before) else before.at
+    at = after.at if _is_later(after, before) else before.at
     return replace(before, messages=messages, at=at)
 
 
-def _gives_way(old: Fact | None, new: Fact) -> bool:
-    return old is not None and old.key != new.key and not _later(old, new)
+def _is_superseded(old: Fact | None, new: Fact) -> bool:
+    return old is not None and old.key != new.key and not _is_later(old, new)
 
 
-def _later(one: Fact, other: Fact) -> bool:
+def _is_later(one: Fact, other: Fact) -> bool:
     """Whether one was said after another; False where their times cannot be compared."""
-    first, second = seconds_of(one.at), seconds_of(other.at)
+    first, second = parse_iso_seconds(one.at), parse_iso_seconds(other.at)
     return first is not None and second is not None and first > second

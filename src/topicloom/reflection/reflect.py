@@ -7,21 +7,27 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from topicloom.effects import Step, arun, run
+from topicloom.effects import Step, arun_step, run_step
 from topicloom.errors import UnusableAnswerError
 from topicloom.index.words import words_of
-from topicloom.reflection.chat_records import ChatRecords, chat_records, native_records
-from topicloom.reflection.due import Mark, Progress, ReflectionPolicy, Standing, done
-from topicloom.reflection.facts import Claim, Fact, changes
+from topicloom.reflection.chat_records import ChatRecords, choose_chat_records, select_native
+from topicloom.reflection.due import (
+    DueState,
+    ReflectionMark,
+    ReflectionPolicy,
+    ReflectionProgress,
+    mark_done,
+)
+from topicloom.reflection.facts import Claim, Fact, merge_facts
 from topicloom.reflection.reflector import REFLECTOR, ReflectRequest
-from topicloom.reflection.sessions import StoredSessions
+from topicloom.reflection.sessions import StoredSessionSource
 from topicloom.roles.brief import BRIEF, BriefRequest
-from topicloom.roles.calls import ask_either
+from topicloom.roles.calls import ask_first
 from topicloom.roles.registry import Roles
-from topicloom.state.briefs import BriefUpdate, update_of, updated
+from topicloom.state.briefs import BriefUpdate, apply_brief_updates, make_brief_update
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record, seconds_of
+from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
 
@@ -34,7 +40,7 @@ _REPORTING = re.compile(r"\b(?:the )?users?(?:'s)?\b|\bsays?\b|用户|对方|本
 
 
 @dataclass(frozen=True, slots=True)
-class Grounded:
+class GroundedClaims:
     """What of a reflector's claims may be kept."""
 
     facts: tuple[tuple[Fact, tuple[str, ...]], ...]
@@ -43,9 +49,9 @@ class Grounded:
     """How many were dropped, by reason."""
 
 
-def grounded(
-    claims: Sequence[Claim], records: Sequence[Record], ids: Mapping[str, str]
-) -> Grounded:
+def ground_claims(
+    claims: Sequence[Claim], records: Sequence[StoredMessage], ids: Mapping[str, str]
+) -> GroundedClaims:
     """Keep the claims that rest on the user's own messages.
 
     Args:
@@ -57,17 +63,17 @@ def grounded(
     dropped: Counter[str] = Counter()
     facts: list[tuple[Fact, tuple[str, ...]]] = []
     for claim in claims:
-        reason = flaw_in(claim, by_id)
+        reason = find_flaw(claim, by_id)
         if reason:
             dropped[reason] += 1
             continue
-        newest = max((by_id[i] for i in claim.messages), key=_when)
+        newest = max((by_id[i] for i in claim.messages), key=_get_time_key)
         lasting = tuple(dict.fromkeys(ids[i] for i in claim.messages))
         facts.append((Fact(claim.text, lasting, newest.time), claim.supersedes))
-    return Grounded(tuple(facts), dict(dropped))
+    return GroundedClaims(tuple(facts), dict(dropped))
 
 
-def flaw_in(claim: Claim, records: Mapping[str, Record]) -> str:
+def find_flaw(claim: Claim, records: Mapping[str, StoredMessage]) -> str:
     """Why a claim may not be kept; "" if it may.
 
     Args:
@@ -95,8 +101,8 @@ def _has_digit(word: str) -> bool:
     return any(map(str.isdigit, word))
 
 
-def _when(record: Record) -> tuple[float, int]:
-    return seconds_of(record.time) or 0.0, record.seq
+def _get_time_key(record: StoredMessage) -> tuple[float, int]:
+    return parse_iso_seconds(record.time) or 0.0, record.seq
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +131,12 @@ class Reflection:
     """What was wrong with external records."""
 
 
-class Reflecting:
+class ReflectionRunner:
     """Reflects upon sessions; what the scheduler calls."""
 
     def __init__(
         self,
-        sessions: StoredSessions,
+        sessions: StoredSessionSource,
         roles: Roles,
         *,
         policy: ReflectionPolicy,
@@ -143,7 +149,7 @@ class Reflecting:
         policy: Says how much one reflection reads.
         clock: Tells the time in seconds since the epoch.
         external: The `chat_records` of a session, None for the native ones; see
-            `scheduling.records.chat_records`.
+            `choose_chat_records`.
         """
         self._sessions = sessions
         self._roles = roles
@@ -158,11 +164,11 @@ class Reflecting:
             UnusableAnswerError: If the reflector and its stand-in both failed.
             StorageError: If what is stored cannot be read.
         """
-        return await arun(self.step(session))
+        return await arun_step(self.step(session))
 
     def run(self, session: str) -> Reflection:
         """The same in the calling thread."""
-        return run(self.step(session))
+        return run_step(self.step(session))
 
     def step(self, session: str) -> Step[Reflection]:
         """The work itself.
@@ -172,26 +178,26 @@ class Reflecting:
         """
         kept = self._sessions.kept
         core, store = self._sessions.open(session)
-        progress = kept.progress([session]).get(session, Progress())
+        progress = kept.progress([session]).get(session, ReflectionProgress())
         refs = store.transcript_refs(core)
         before = progress.upto(refs)
         unread = store.records(core, before + 1)
-        native, last = native_records(unread, self._clock(), self._policy)
+        native, last = select_native(unread, self._clock(), self._policy)
         if last is None:
             return Reflection(session, before)
-        said = chat_records(self._external(session) if self._external else None, native)
+        said = choose_chat_records(self._external(session) if self._external else None, native)
         calls: list[Call] = []
         found = yield from self._facts(core, said, calls)
         known = kept.facts(session)
-        changed = changes(found.facts, known)
+        changed = merge_facts(found.facts, known)
         briefs = yield from self._briefs(core, store, unread[0].seq, last.seq, calls)
         kept.change_facts(session, changed)
         # A node that is late finds those left before, too, as far as they still fit.
         roster = store.roster(core)
-        earlier = [u for u in kept.briefs(session) if updated(roster, [u])]
+        earlier = [u for u in kept.briefs(session) if apply_brief_updates(roster, [u])]
         kept.keep_briefs(session, list({u.topic: u for u in (*earlier, *briefs)}.values()))
-        mark = Mark(upto=last.seq, ref=refs[last.seq - 1])
-        self._sessions.keep(done(Standing(session, 0, None, progress), mark))
+        mark = ReflectionMark(upto=last.seq, ref=refs[last.seq - 1])
+        self._sessions.keep(mark_done(DueState(session, 0, None, progress), mark))
         outdated = {"is outdated": changed.outdated} if changed.outdated else {}
         return Reflection(
             session=session,
@@ -206,35 +212,35 @@ class Reflecting:
             reports=said.reports,
         )
 
-    def _facts(self, core: Session, said: ChatRecords, calls: list[Call]) -> Step[Grounded]:
+    def _facts(self, core: Session, said: ChatRecords, calls: list[Call]) -> Step[GroundedClaims]:
         if not any(r.role == "user" for r in said.records):
-            return Grounded((), {})
+            return GroundedClaims((), {})
         known = tuple(self._sessions.kept.facts(core.id).values())
         request = ReflectRequest(core.id, said.records, known, core.language)
         players = self._roles.in_turn(REFLECTOR)
-        answer = yield from ask_either("reflector", players, request, calls)
+        answer = yield from ask_first("reflector", players, request, calls)
         if answer is None:
             failures = "; ".join(str(c.failure) for c in calls)
             raise UnusableAnswerError(f"nobody could reflect upon {core.id!r}: {failures}")
-        return grounded(answer, said.records, said.ids)
+        return ground_claims(answer, said.records, said.ids)
 
     def _briefs(
         self, core: Session, store: SessionStore, first: int, last: int, calls: list[Call]
     ) -> Step[list[BriefUpdate]]:
         """Briefs of the topics that hold any of the messages."""
         found: list[BriefUpdate] = []
-        for topic, records in _touched(core, store, first, last):
+        for topic, records in _find_touched(core, store, first, last):
             request = BriefRequest(core.id, topic, records, core.language)
             players = self._roles.in_turn(BRIEF)
-            brief = yield from ask_either("brief", players, request, calls, topic.id)
-            update = brief and update_of(topic, brief.name or topic.name, brief.text)
+            brief = yield from ask_first("brief", players, request, calls, topic.id)
+            update = brief and make_brief_update(topic, brief.name or topic.name, brief.text)
             found += [update] if update else []
         return found
 
 
-def _touched(
+def _find_touched(
     core: Session, store: SessionStore, first: int, last: int
-) -> list[tuple[Topic, list[Record]]]:
+) -> list[tuple[Topic, list[StoredMessage]]]:
     """Open topics with messages of a stretch, and all their messages."""
     # Messages stand in a topic in order, and only what is before the tail stands in one.
     if first >= core.tail:

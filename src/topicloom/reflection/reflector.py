@@ -10,26 +10,26 @@ from typing import Protocol
 
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.transcript import Transcript
+from topicloom.context.transcript import TranscriptFormatter
 from topicloom.context.windows import SMALLEST, PromptWindow, count_left_out, one_line
 from topicloom.effects import Step
-from topicloom.prompts.wording import wording
+from topicloom.prompts.wording import get_wording
 from topicloom.reflection.facts import Claim, Fact
-from topicloom.reflection.statements import frame_of, statements_in
-from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.reflection.statements import find_frame, find_statements
+from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import (
     Element,
-    elements,
+    find_elements,
+    find_json_values,
     first_of,
     has_tag,
-    json_values,
-    plain,
-    strings,
+    stringify_values,
+    unescape,
 )
-from topicloom.roles.values import clip, message_ids, note_repairs
+from topicloom.roles.values import clip, note_repairs, parse_message_ids
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 _FACT_LIMIT = 300
 """Characters of a fact: one sentence."""
@@ -46,7 +46,7 @@ class ReflectRequest:
     """A stretch of conversation to reflect upon."""
 
     session: str
-    records: Sequence[Record]
+    records: Sequence[StoredMessage]
     """What was really said, in order."""
     facts: Sequence[Fact]
     """What is known about the user, in order; a new fact may take the place of one."""
@@ -76,7 +76,7 @@ class ChatReflector(ChatRole[ReflectRequest, tuple[Claim, ...]]):
 
     def step(self, request: ReflectRequest) -> Step[Answer[tuple[Claim, ...]]]:
         """Find the facts; numbers that no known fact has are dropped."""
-        prompt = reflector_messages(request, self._chat.prompt_window)
+        prompt = build_reflector_prompt(request, self._chat.prompt_window)
         asked = yield from self.ask(request, "reflector", prompt, parse_reflection, "reflection")
         claims = tuple(_claim_of(fact, request) for fact in asked.value)
         strangers = [
@@ -95,7 +95,7 @@ def _is_known(number: int, request: ReflectRequest) -> bool:
     return 1 <= number <= len(request.facts)
 
 
-def reflector_messages(request: ReflectRequest, window: PromptWindow) -> list[BaseMessage]:
+def build_reflector_prompt(request: ReflectRequest, window: PromptWindow) -> list[BaseMessage]:
     """The prompt of a reflection; what is new stands last.
 
     Every message is in it, long ones in part if need be: one that is not shown is never
@@ -103,16 +103,16 @@ def reflector_messages(request: ReflectRequest, window: PromptWindow) -> list[Ba
     place in the request as its number.
     """
     counter, language = window.counter, request.language
-    words = wording(language)
+    words = get_wording(language)
     room = window.room("reflector", language)
     known = [f"[f{number}] {one_line(fact.text)}" for number, fact in enumerate(request.facts, 1)]
     cut = count_left_out([counter.text(line) + 1 for line in known], room // 3, 1)
     listed = "\n".join(known[cut:]) or words.nothing
     spare = room - counter.text(listed)
-    shown = Transcript(counter, max(SMALLEST, spare // 4), language).lines(request.records)
+    shown = TranscriptFormatter(counter, max(SMALLEST, spare // 4), language).lines(request.records)
     if sum(counter.text(line) + 1 for line in shown) > spare:
         share = max(SMALLEST, spare // max(1, len(request.records)))
-        shown = Transcript(counter, share, language).lines(request.records)
+        shown = TranscriptFormatter(counter, share, language).lines(request.records)
     return window.messages(
         "reflector",
         language,
@@ -131,44 +131,46 @@ def parse_reflection(text: str) -> tuple[ParsedFact, ...]:
 
 
 def _facts_of_tags(text: str) -> tuple[ParsedFact, ...] | None:
-    facts = _facts(elements(text, "fact", "reflection"))
+    facts = _parse_facts(find_elements(text, "fact", "reflection"))
     return facts if facts or has_tag(text, "reflection") else None
 
 
 def _facts_of_json(text: str) -> tuple[ParsedFact, ...] | None:
-    for value in json_values(text):
+    for value in find_json_values(text):
         listed = value.get("facts") if isinstance(value, dict) else value
         if isinstance(listed, list):
-            entries = (Element(strings(entry), "") for entry in listed)
-            facts = _facts(entries)
+            entries = (Element(stringify_values(entry), "") for entry in listed)
+            facts = _parse_facts(entries)
             if facts or not listed:
                 return facts
     return None
 
 
-def _facts(found: Iterator[Element]) -> tuple[ParsedFact, ...]:
-    return tuple(fact for element in islice(found, _MOST) if (fact := _fact(element)))
+def _parse_facts(found: Iterator[Element]) -> tuple[ParsedFact, ...]:
+    return tuple(fact for element in islice(found, _MOST) if (fact := _parse_fact(element)))
 
 
-def _fact(element: Element) -> ParsedFact | None:
-    said = element.field("text", "fact", "statement") or plain(element.body)
+def _parse_fact(element: Element) -> ParsedFact | None:
+    said = element.field("text", "fact", "statement") or unescape(element.body)
     text = " ".join(said.split())
     if not text:
         return None
     ids = element.field("msg_id", "msg_ids", "message_id", "message_ids", "messages", "id")
     return ParsedFact(
-        text, message_ids(ids, _WIDEST), fact_numbers(element.field("supersedes", "replaces"))
+        text,
+        parse_message_ids(ids, _WIDEST),
+        parse_fact_numbers(element.field("supersedes", "replaces")),
     )
 
 
-def fact_numbers(text: str) -> tuple[int, ...]:
+def parse_fact_numbers(text: str) -> tuple[int, ...]:
     """Numbers of known facts in a text: `f2`, `[F2]`, `fact 2`, lists of these, or a bare `2`."""
     numbers = [int(n) for n in _FACT_ID.findall(text[:400])]
     bare = _BARE.fullmatch(text[:400])
     return tuple(dict.fromkeys(numbers or ([int(bare[1])] if bare else [])))
 
 
-class EmbeddedReflector(Local[ReflectRequest, tuple[Claim, ...]]):
+class EmbeddedReflector(LocalRole[ReflectRequest, tuple[Claim, ...]]):
     """Quotes sentences by their form; it understands nothing and concludes nothing.
 
     A new name, age or home takes the place of the one that was known; all else stands beside
@@ -186,9 +188,9 @@ class EmbeddedReflector(Local[ReflectRequest, tuple[Claim, ...]]):
         for record in request.records:
             if record.role != "user":
                 continue
-            for sentence in statements_in(record.text):
+            for sentence in find_statements(record.text):
                 text = f"{record.speaker}: {sentence}" if record.speaker else sentence
-                frame = frame_of(sentence)
+                frame = find_frame(sentence)
                 same = (key for f, who, key in known if (f, who) == (frame, record.speaker or ""))
                 claims.append(Claim(text, (record.id,), tuple(same) if frame else ()))
                 if frame:
@@ -207,7 +209,7 @@ def _merge_repeated(claims: Sequence[Claim]) -> list[Claim]:
 
 
 def _frame_of_fact(fact: Fact) -> str:
-    return frame_of(_sentence_of(fact.text))
+    return find_frame(_sentence_of(fact.text))
 
 
 def _speaker_of(text: str) -> str:

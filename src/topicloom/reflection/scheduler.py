@@ -21,7 +21,14 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 from uuid import uuid4
 
-from topicloom.reflection.due import Reason, ReflectionPolicy, Standing, begin, due, failed
+from topicloom.reflection.due import (
+    DueState,
+    Reason,
+    ReflectionPolicy,
+    find_due_reason,
+    mark_failed,
+    mark_processing,
+)
 
 _log = logging.getLogger("topicloom.scheduling")
 _log.addHandler(logging.NullHandler())
@@ -31,14 +38,14 @@ _REPORTS = 200
 T = TypeVar("T")
 
 
-class Sessions(Protocol):
+class SessionSource(Protocol):
     """Where sessions stand. Every method may block, raise, and be called from several threads."""
 
-    def standings(self) -> Iterator[tuple[str, Callable[[], Standing]]]:
+    def standings(self) -> Iterator[tuple[str, Callable[[], DueState]]]:
         """Every session with a call that says where it stands."""
         ...
 
-    def standing(self, session: str) -> Standing:
+    def standing(self, session: str) -> DueState:
         """Where one session stands."""
         ...
 
@@ -50,13 +57,13 @@ class Sessions(Protocol):
         """Give the lease back, if it is held."""
         ...
 
-    def keep(self, standing: Standing) -> None:
+    def keep(self, standing: DueState) -> None:
         """Write what has to last of a standing."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReflectionReport:
     """What became of a session that was due, or could not be looked at."""
 
     session: str
@@ -79,7 +86,7 @@ class ReflectionScheduler:
 
     def __init__(
         self,
-        sessions: Sessions,
+        sessions: SessionSource,
         reflect: Callable[[str], Awaitable[object]],
         policy: ReflectionPolicy | None = None,
         clock: Callable[[], datetime] | None = None,
@@ -93,12 +100,12 @@ class ReflectionScheduler:
         clock: Tells the time, with its zone; the system's if not given.
         owner: Name of this scheduler in leases, unlike any other's; made up if not given.
         """
-        self.reports: deque[Report] = deque(maxlen=_REPORTS)
+        self.reports: deque[ReflectionReport] = deque(maxlen=_REPORTS)
         """The newest reports, newest last; failures are logged too."""
         self._sessions = sessions
         self._reflect = reflect
         self._policy = policy or ReflectionPolicy()
-        self._clock = clock or _system_clock
+        self._clock = clock or _read_system_clock
         self._owner = owner or uuid4().hex
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ticker: asyncio.Task[None] | None = None
@@ -151,11 +158,11 @@ class ReflectionScheduler:
     async def tick(self) -> int:
         """Look at all sessions and begin with those that are due; returns how many."""
         found = await self._tried("", lambda: list(self._sessions.standings())) or []
-        outcomes = await asyncio.to_thread(_each, [look for _, look in found])
+        outcomes = await asyncio.to_thread(_run_each, [look for _, look in found])
         names = [name for name, _ in found]
         standings = [self._told(n, o) for n, o in zip(names, outcomes, strict=True)]
         now = self._now()
-        ready = [s.session for s in standings if s and due(s, now, self._policy)]
+        ready = [s.session for s in standings if s and find_due_reason(s, now, self._policy)]
         for name in ready:
             self._begin(name)
         return len(ready)
@@ -195,9 +202,9 @@ class ReflectionScheduler:
         """Reflect upon a session if it is due; whether that was done."""
         look = self._sessions.standing
         standing = await self._tried(session, lambda: look(session))
-        if standing is None or due(standing, self._now(), self._policy) is None:
+        if standing is None or find_due_reason(standing, self._now(), self._policy) is None:
             return False
-        held = begin(standing, self._now())
+        held = mark_processing(standing, self._now())
         since = held.processing or 0.0
         take, give = self._sessions.hold, self._sessions.release
         try:
@@ -214,16 +221,16 @@ class ReflectionScheduler:
         # those of others that see it and give way.
         standing = await self._tried(session, lambda: look(session))
         free = replace(standing, processing=None) if standing else None
-        reason = due(free, self._now(), self._policy) if free else None
+        reason = find_due_reason(free, self._now(), self._policy) if free else None
         if free is None or reason is None:
             return False
         (outcome,) = await asyncio.gather(self._within_lease(session), return_exceptions=True)
         if isinstance(outcome, Exception):
             self._told(session, outcome, reason)
-            after = failed(free, self._now())
+            after = mark_failed(free, self._now())
             await self._tried(session, lambda: self._sessions.keep(after))
             return False
-        self._tell(Report(session, reason, outcome))
+        self._tell(ReflectionReport(session, reason, outcome))
         return True
 
     async def _within_lease(self, session: str) -> object:
@@ -242,13 +249,13 @@ class ReflectionScheduler:
         """An outcome; None, with a report, for a failure."""
         if isinstance(outcome, Exception):
             failure = f"{type(outcome).__name__}: {outcome}"
-            self._tell(Report(session, reason, failure=failure))
+            self._tell(ReflectionReport(session, reason, failure=failure))
             return None
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
 
-    def _tell(self, report: Report) -> None:
+    def _tell(self, report: ReflectionReport) -> None:
         self.reports.append(report)
         if report.failure:
             _log.warning("reflection of %r: %s", report.session, report.failure)
@@ -257,19 +264,19 @@ class ReflectionScheduler:
         return self._clock().timestamp()
 
 
-def _each(works: Sequence[Callable[[], T]]) -> list[T | BaseException]:
+def _run_each(works: Sequence[Callable[[], T]]) -> list[T | BaseException]:
     """What each piece of work comes to, one after the other; the exception of one that fails."""
     with ThreadPoolExecutor(1) as pool:
         futures = [pool.submit(work) for work in works]
     return [future.exception() or future.result() for future in futures]
 
 
-def _system_clock() -> datetime:
+def _read_system_clock() -> datetime:
     return datetime.now().astimezone()
 
 
 @contextmanager
-def in_background(scheduler: ReflectionScheduler) -> Iterator[None]:
+def run_in_thread(scheduler: ReflectionScheduler) -> Iterator[None]:
     """Run a scheduler in a thread of its own.
 
     What is being reflected upon at the end comes to its end, unless something was raised: then it

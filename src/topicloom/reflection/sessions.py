@@ -13,10 +13,10 @@ from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from topicloom.reflection.due import Progress, ReflectionPolicy, Standing
+from topicloom.reflection.due import DueState, ReflectionPolicy, ReflectionProgress
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.session import Session
-from topicloom.state.stored_message import seconds_of
+from topicloom.state.stored_message import parse_iso_seconds
 from topicloom.storage.base import TRANSCRIPT, Storage
 from topicloom.storage.log import SessionLog
 from topicloom.storage.sessions import SessionStore
@@ -27,7 +27,7 @@ _REMEMBERED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadRounds:
     """What was said since the last reflection."""
 
     rounds: int
@@ -36,7 +36,7 @@ class Unread:
     """When the newest message was said, in seconds since the epoch; None if unknown."""
 
 
-class StoredSessions:
+class StoredSessionSource:
     """Every session of a storage, with the checkpoints that say how far each has come."""
 
     def __init__(
@@ -63,9 +63,9 @@ class StoredSessions:
         self._policy = policy
         self._clock = clock
         self._only = only
-        self._unread: OrderedDict[str, tuple[str, Progress, Unread]] = OrderedDict()
+        self._unread: OrderedDict[str, tuple[str, ReflectionProgress, UnreadRounds]] = OrderedDict()
 
-    def standings(self) -> Iterator[tuple[str, Callable[[], Standing]]]:
+    def standings(self) -> Iterator[tuple[str, Callable[[], DueState]]]:
         """Sessions that are looked after, with calls that say where they stand and may raise."""
         names = self._storage.sessions() if self._only is None else list(self._only)
         progress, leases = self.kept.progress(names), self._leases()
@@ -73,7 +73,7 @@ class StoredSessions:
             look = partial(self._standing, name, progress.get(name), leases.get(label(name)))
             yield name, look
 
-    def standing(self, session: str) -> Standing:
+    def standing(self, session: str) -> DueState:
         """Where one session stands."""
         progress = self.kept.progress([session])
         return self._standing(session, progress.get(session), self._leases().get(label(session)))
@@ -91,7 +91,7 @@ class StoredSessions:
         """Give the lease back."""
         self.kept.release(session, owner)
 
-    def keep(self, standing: Standing) -> None:
+    def keep(self, standing: DueState) -> None:
         """Write what has to last of a standing."""
         self.kept.keep_progress(standing.session, standing.progress)
 
@@ -99,14 +99,14 @@ class StoredSessions:
         return self.kept.leases(self._clock(), self._policy)
 
     def _standing(
-        self, name: str, progress: Progress | None, leases: dict[str, float] | None
-    ) -> Standing:
-        progress = progress or Progress()
+        self, name: str, progress: ReflectionProgress | None, leases: dict[str, float] | None
+    ) -> DueState:
+        progress = progress or ReflectionProgress()
         core, written_at = self._core(name)
         unread = self._counted(core, progress)
         last_at = unread.last_at if unread.last_at is not None else written_at
         since = max(leases.values()) if leases else None
-        return Standing(name, unread.rounds, last_at, progress, since)
+        return DueState(name, unread.rounds, last_at, progress, since)
 
     def _core(self, name: str) -> tuple[Session, float | None]:
         """The session of the newest checkpoint, and when that was written."""
@@ -116,16 +116,16 @@ class StoredSessions:
         if found is None:
             return Session(id=name), None
         core = found.checkpoint["channel_values"].get("session") or {"id": name}
-        return Session.model_validate(core), seconds_of(found.checkpoint["ts"])
+        return Session.model_validate(core), parse_iso_seconds(found.checkpoint["ts"])
 
-    def _counted(self, core: Session, progress: Progress) -> Unread:
+    def _counted(self, core: Session, progress: ReflectionProgress) -> UnreadRounds:
         head = core.transcript
         if head is None or any(mark.ref == head for mark in progress.marks):
-            return Unread(0, None)
+            return UnreadRounds(0, None)
         known = self._unread.get(core.id)
         if known is not None and known[:2] == (head, progress):
             return known[2]
-        unread = _count(head, self._storage.open(core.id), progress)
+        unread = _count_unread(head, self._storage.open(core.id), progress)
         self._unread[core.id] = (head, progress, unread)
         self._unread.move_to_end(core.id)
         while len(self._unread) > _REMEMBERED:
@@ -133,9 +133,9 @@ class StoredSessions:
         return unread
 
 
-def _count(head: str, log: SessionLog, progress: Progress) -> Unread:
+def _count_unread(head: str, log: SessionLog, progress: ReflectionProgress) -> UnreadRounds:
     # Rows, not records: this is done for every session of a tick.
     refs = log.refs(TRANSCRIPT, head)
     rows = log.read(TRANSCRIPT, refs[progress.upto(refs) :])
-    times = [t for row in rows if (t := seconds_of(row["time"])) is not None]
-    return Unread(sum(row["role"] == "user" for row in rows), max(times, default=None))
+    times = [t for row in rows if (t := parse_iso_seconds(row["time"])) is not None]
+    return UnreadRounds(sum(row["role"] == "user" for row in rows), max(times, default=None))

@@ -154,23 +154,23 @@ _READ = 20_000
 """Characters of a message that are looked at."""
 
 
-def statements_in(text: str) -> list[str]:
+def find_statements(text: str) -> list[str]:
     """The clauses of a message in which somebody says something of himself, word for word.
 
     Questions, suppositions and clauses with anything quoted in them are none.
     """
     bare = _QUOTED.sub(_MARK, text[:_READ])
     sentences = (" ".join(s.split()) for s in _SENTENCE.findall(bare))
-    return [clause for s in sentences for clause in _clauses(s) if _is_statement(clause)]
+    return [clause for s in sentences for clause in _split_clauses(s) if _is_statement(clause)]
 
 
-def frame_of(sentence: str) -> str:
+def find_frame(sentence: str) -> str:
     """The one thing that a statement is about, if people have only one: "name", "age", "home"."""
-    bare = _bare(sentence)
+    bare = _strip_punctuation(sentence)
     return next((frame for frame, form in _FRAMES if form.search(bare)), "")
 
 
-def _clauses(sentence: str) -> list[str]:
+def _split_clauses(sentence: str) -> list[str]:
     """The clauses before anything is supposed; none of a sentence that is questioned as such."""
     supposed = _SUPPOSED.search(sentence)
     if _TAG.search(sentence) or (supposed and not supposed.start()):
@@ -185,9 +185,9 @@ def _is_statement(sentence: str) -> bool:
         return False
     if _ASKED.search(sentence) or _UNSURE.search(sentence):
         return False
-    bare = _bare(sentence)
+    bare = _strip_punctuation(sentence)
     return any(form.search(bare) for _, form in _FRAMES)
 
 
-def _bare(sentence: str) -> str:
+def _strip_punctuation(sentence: str) -> str:
     return sentence.replace("’", "'").strip(" .!。！；;，,~～")

@@ -25,8 +25,8 @@ from langgraph.store.base import BaseStore, PutOp
 from pydantic import ValidationError
 
 from topicloom.errors import SessionBusyError
-from topicloom.reflection.due import Progress, ReflectionPolicy, lasts
-from topicloom.reflection.facts import Changes, Fact
+from topicloom.reflection.due import ReflectionPolicy, ReflectionProgress, is_lease_valid
+from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.state.briefs import BriefUpdate
 from topicloom.storage.store_items import Namespace, items_at, items_in, label, put_items
 
@@ -72,7 +72,7 @@ class ReflectionStore:
         found = {key: fact for key, fact in read.items() if fact is not None}
         return dict(sorted(found.items(), key=lambda pair: (pair[1].at, pair[0])))
 
-    def change_facts(self, session: str, changes: Changes) -> None:
+    def change_facts(self, session: str, changes: FactChanges) -> None:
         """Write new facts and take away those whose place they took.
 
         Facts are indexed for search where the store does so, and do not expire.
@@ -81,14 +81,14 @@ class ReflectionStore:
         puts = [PutOp(namespace, f.key, _clean(f.value)) for f in changes.written]
         self._put([*puts, *(PutOp(namespace, key, None) for key in changes.retired)])
 
-    def progress(self, sessions: Iterable[str]) -> dict[str, Progress]:
+    def progress(self, sessions: Iterable[str]) -> dict[str, ReflectionProgress]:
         """What is kept of some sessions; of a damaged item, as if there were none."""
         names = {label(session): session for session in sessions}
         with self._lock:
             items = items_at(self._store, (*self._prefix, "%reflected"), list(names))
         return {names[item.key]: _progress(item.value) for item in items}
 
-    def keep_progress(self, session: str, progress: Progress) -> None:
+    def keep_progress(self, session: str, progress: ReflectionProgress) -> None:
         """Write how far a session was reflected upon."""
         self._put_own("%reflected", label(session), progress.model_dump(mode="json"))
 
@@ -125,7 +125,7 @@ class ReflectionStore:
         stay = [f for key, f in self.facts(session).items() if key not in gone]
         puts = [replace(f, replaces=tuple(k for k in f.replaces if k not in gone)) for f in stay]
         changed = tuple(new for old, new in zip(stay, puts, strict=True) if new != old)
-        self.change_facts(session, Changes(changed, tuple(gone)))
+        self.change_facts(session, FactChanges(changed, tuple(gone)))
         briefs = self.briefs(session)
         left = [update for update in briefs if update.topic not in topics]
         if len(left) < len(briefs):
@@ -145,7 +145,7 @@ class ReflectionStore:
         for item in items:
             session, _, owner = item.key.rpartition("/")
             since = item.value.get("since")
-            if isinstance(since, int | float) and lasts(since, now, policy):
+            if isinstance(since, int | float) and is_lease_valid(since, now, policy):
                 found.setdefault(session, {})[owner] = float(since)
         return found
 
@@ -206,11 +206,11 @@ class ReflectionStore:
             put_items(self._store, (*self._prefix, name), {key: _clean(value)})
 
 
-def _progress(value: Mapping[str, Any]) -> Progress:
+def _progress(value: Mapping[str, Any]) -> ReflectionProgress:
     try:
-        return Progress.model_validate(value)
+        return ReflectionProgress.model_validate(value)
     except ValidationError:
-        return Progress()
+        return ReflectionProgress()
 
 
 def _clean(value: Any) -> Any:

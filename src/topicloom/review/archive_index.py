@@ -18,7 +18,7 @@ from topicloom.effects import Step, either
 from topicloom.roles.base import Answer, Usage
 from topicloom.roles.calls import Stepwise
 from topicloom.roles.router import Route
-from topicloom.state.rounds import LogicalBlock, blocks_of
+from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.stored_message import REMOVED
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
@@ -32,7 +32,7 @@ finds the document is led to the originals."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class TopicDocuments:
     """What a vector store should hold of a topic."""
 
     topic: str
@@ -43,7 +43,7 @@ class Shelf:
     """Ids of all documents that it may ever have had, in any branch of the session."""
 
 
-def shelf_of(store: SessionStore, session: str, topic: Topic) -> Shelf:
+def build_topic_documents(store: SessionStore, session: str, topic: Topic) -> TopicDocuments:
     """What a vector store should hold of a topic: of archived ones everything, else nothing.
 
     Args:
@@ -55,34 +55,37 @@ def shelf_of(store: SessionStore, session: str, topic: Topic) -> Shelf:
         StorageError: A message cannot be read.
     """
     archived = topic.status == "archived" and topic.head is not None
-    documents = _documents(store, session, topic) if archived else []
-    return Shelf(topic.id, documents, ids_of(store, session, topic))
+    documents = _build_documents(store, session, topic) if archived else []
+    return TopicDocuments(topic.id, documents, list_document_ids(store, session, topic))
 
 
-def ids_of(store: SessionStore, session: str, topic: Topic) -> list[str]:
+def list_document_ids(store: SessionStore, session: str, topic: Topic) -> list[str]:
     """Ids of all documents that a topic may ever have had."""
-    return [_id(session, topic, r) for r in (_SUMMARY, *store.log.entries(topic.chain))]
+    return [_make_id(session, topic, r) for r in (_SUMMARY, *store.log.entries(topic.chain))]
 
 
-def _documents(store: SessionStore, session: str, topic: Topic) -> list[Document]:
+def _build_documents(store: SessionStore, session: str, topic: Topic) -> list[Document]:
     records = store.topic_records(topic)
     refs = dict(zip((r.id for r in records), store.log.refs(topic.chain, topic.head), strict=True))
-    blocks = blocks_of(records)
+    blocks = group_rounds(records)
     summary = f"{topic.name}\n{topic.summary or topic.brief}"
-    parts = [(_SUMMARY, blocks, summary), *((refs[b.ids[-1]], [b], _said(b)) for b in blocks)]
+    parts = [
+        (_SUMMARY, blocks, summary),
+        *((refs[b.ids[-1]], [b], _format_round(b)) for b in blocks),
+    ]
     return [
         Document(
-            id=_id(session, topic, key),
+            id=_make_id(session, topic, key),
             page_content=text[:_LONGEST].strip(),
-            metadata=_metadata(session, topic, held, refs[held[-1].ids[-1]]),
+            metadata=_build_metadata(session, topic, held, refs[held[-1].ids[-1]]),
         )
         for key, held, text in parts
         if text.strip()
     ]
 
 
-def _metadata(
-    session: str, topic: Topic, blocks: Sequence[LogicalBlock], ref: str
+def _build_metadata(
+    session: str, topic: Topic, blocks: Sequence[Round], ref: str
 ) -> dict[str, str]:
     """Where a document comes from. All of it is plain text: not every store takes more."""
     times = sorted(r.time for b in blocks for r in b.records)
@@ -96,16 +99,18 @@ def _metadata(
     }
 
 
-def _said(block: LogicalBlock) -> str:
+def _format_round(block: Round) -> str:
     return "\n".join(r.line for r in block.records if r.text.strip() and r.text != REMOVED)
 
 
-def _id(session: str, topic: Topic, ref: str) -> str:
+def _make_id(session: str, topic: Topic, ref: str) -> str:
     # As JSON, which is ASCII: a name may hold what UTF-8 cannot.
     return str(uuid5(_OURS, json.dumps([session, topic.chain, ref])))
 
 
-def differing(shelf: Shelf, there: Collection[Document]) -> tuple[list[str], list[Document]]:
+def diff_documents(
+    shelf: TopicDocuments, there: Collection[Document]
+) -> tuple[list[str], list[Document]]:
     """What has to be removed from a store and what to be added, so that it holds a shelf.
 
     Args:
@@ -123,7 +128,7 @@ def differing(shelf: Shelf, there: Collection[Document]) -> tuple[list[str], lis
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveKeeper(Stepwise[Shelf, Route]):
+class ArchiveIndexer(Stepwise[TopicDocuments, Route]):
     """Has a store hold what it should of a topic: a `Role[Shelf, Route]`.
 
     Done again, it adds nothing twice. The route that it answers with names the topic if anything
@@ -138,7 +143,7 @@ class ArchiveKeeper(Stepwise[Shelf, Route]):
         """Name of the store's class, for reports."""
         return type(self.store).__name__
 
-    def step(self, request: Shelf) -> Step[Answer[Route]]:
+    def step(self, request: TopicDocuments) -> Step[Answer[Route]]:
         """Add what is missing and remove what should not be there."""
         store = self.store
         try:
@@ -146,8 +151,8 @@ class ArchiveKeeper(Stepwise[Shelf, Route]):
                 lambda: store.get_by_ids(request.ids), lambda: store.aget_by_ids(request.ids)
             )
         except NotImplementedError:
-            there = _anything(request)
-        stale, fresh = differing(request, there)
+            there = _assume_all(request)
+        stale, fresh = diff_documents(request, there)
         if stale:
             yield from either(lambda: store.delete(stale), lambda: store.adelete(stale))
         if fresh:
@@ -172,11 +177,13 @@ def forget_topics(
         session: The thread.
         topics: Ids of the topics.
     """
-    keeper = ArchiveKeeper(index, None)
+    keeper = ArchiveIndexer(index, None)
     for topic in topics:
-        keeper.call(Shelf(topic, (), ids_of(store, session, Topic(id=topic, name=""))))
+        keeper.call(
+            TopicDocuments(topic, (), list_document_ids(store, session, Topic(id=topic, name="")))
+        )
 
 
-def _anything(shelf: Shelf) -> list[Document]:
+def _assume_all(shelf: TopicDocuments) -> list[Document]:
     """What a store that does not tell what it holds is taken to hold: all of it, outdated."""
     return [Document(id=i, page_content="") for i in shelf.ids]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypedDict
 from pydantic import BaseModel, ConfigDict
 
 from topicloom.state.changes import TopicChange
-from topicloom.state.channels import collect
+from topicloom.state.channels import append_or_reset
 from topicloom.state.receipt import Call
 
 
@@ -32,7 +32,7 @@ class ReviewState(ReviewInput, total=False):
     """Dumped `Look`s."""
     due: list[str]
     """Ids of the topics to assess."""
-    assessed: Annotated[list[dict[str, Any]], collect]
+    assessed: Annotated[list[dict[str, Any]], append_or_reset]
     """Dumped `Assessment`s, each with its `topic`."""
     pairs: list[dict[str, Any]]
     """Dumped `Pair`s."""
@@ -48,9 +48,9 @@ class ReviewState(ReviewInput, total=False):
     """Topics that changes were not made to, and why."""
     filed: list[str]
     """Topics whose messages went to the archive or came back."""
-    troubles: Annotated[list[str], collect]
+    troubles: Annotated[list[str], append_or_reset]
     """What was found damaged or could not be read."""
-    calls: Annotated[list[dict[str, Any]], collect]
+    calls: Annotated[list[dict[str, Any]], append_or_reset]
     """Dumped `Call`s."""
 
 
@@ -111,7 +111,7 @@ class ReviewReport(BaseModel):
         return tuple(c for c in self.changes if self.dry_run or c.topic in self.changed)
 
 
-def report_of(state: Mapping[str, Any]) -> ReviewReport:
+def build_report(state: Mapping[str, Any]) -> ReviewReport:
     """The report of a review that is over."""
     return ReviewReport(
         session=state["thread"],

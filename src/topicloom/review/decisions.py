@@ -10,9 +10,9 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from topicloom.state.changes import TopicChange, mark_of
-from topicloom.state.stored_message import seconds_of
-from topicloom.state.topics import Roster, Topic
+from topicloom.state.changes import TopicChange, fingerprint_topic
+from topicloom.state.stored_message import parse_iso_seconds
+from topicloom.state.topics import Topic, TopicTable
 
 _DAY = 86_400.0
 _ROOM = 0.5
@@ -66,7 +66,7 @@ class Assessment(BaseModel):
     """Whether it was asked once and is over."""
 
 
-class Look(BaseModel):
+class TopicStats(BaseModel):
     """What a review saw of an open topic before anyone was asked."""
 
     model_config = ConfigDict(frozen=True)
@@ -81,7 +81,7 @@ class Look(BaseModel):
     """How often it was quoted lately, and how many topics refer to it."""
 
 
-class Pair(BaseModel):
+class TopicPair(BaseModel):
     """Two open topics that seem to be about the same thing."""
 
     model_config = ConfigDict(frozen=True)
@@ -98,16 +98,16 @@ class Pair(BaseModel):
     """What a reviewer says of both together."""
 
 
-class Findings(BaseModel):
+class ReviewFindings(BaseModel):
     """What was found out about the topics, all by id."""
 
     model_config = ConfigDict(frozen=True)
 
-    looks: tuple[Look, ...]
+    looks: tuple[TopicStats, ...]
     """Open topics that hold messages."""
     assessed: Mapping[str, Assessment] = {}
     """Those that were looked at anew."""
-    pairs: tuple[Pair, ...] = ()
+    pairs: tuple[TopicPair, ...] = ()
     """Those that are the same; each topic is in one at most."""
     near: Mapping[str, float] = {}
     """How near they are to what is being talked about, once the pairs are merged."""
@@ -119,13 +119,13 @@ def is_due(topic: Topic) -> bool:
     return held and (topic.head != topic.reviewed or not topic.summary)
 
 
-def idle_days(look: Look, now: datetime) -> float:
+def count_idle_days(look: TopicStats, now: datetime) -> float:
     """Days since a topic was last spoken of; 0 if nobody knows, or the clock went backwards."""
-    times = [t for time in look.spoken if (t := seconds_of(time)) is not None]
+    times = [t for time in look.spoken if (t := parse_iso_seconds(time)) is not None]
     return max(0.0, (now.timestamp() - max(times)) / _DAY) if times else 0.0
 
 
-def paired(one: Topic, other: Topic, likeness: float, limit: int) -> Pair | None:
+def pair_topics(one: Topic, other: Topic, likeness: float, limit: int) -> TopicPair | None:
     """Two topics as a pair to ask about; None if they should not be merged in any case.
 
     Parts of one topic were parted on purpose.
@@ -140,18 +140,18 @@ def paired(one: Topic, other: Topic, likeness: float, limit: int) -> Pair | None
     if siblings or one.tokens + other.tokens > _ROOM * limit:
         return None
     kept, gone = sorted((one, other), key=lambda t: (-t.tokens, len(t.id), t.id))
-    return Pair(kept=kept.id, other=gone.id, likeness=likeness)
+    return TopicPair(kept=kept.id, other=gone.id, likeness=likeness)
 
 
-def likeliest(pairs: Iterable[Pair], policy: ReviewPolicy) -> list[Pair]:
+def select_likeliest(pairs: Iterable[TopicPair], policy: ReviewPolicy) -> list[TopicPair]:
     """The pairs that a role is asked about: some more than may be merged, the most alike first."""
     ranked = sorted(pairs, key=lambda p: (-p.likeness, p.kept, p.other))
     return ranked[: _ASKED * policy.merges]
 
 
-def matched(pairs: Iterable[Pair], policy: ReviewPolicy) -> list[Pair]:
+def select_merges(pairs: Iterable[TopicPair], policy: ReviewPolicy) -> list[TopicPair]:
     """Those of the pairs, most alike first, that are merged: each topic is in one at most."""
-    chosen: list[Pair] = []
+    chosen: list[TopicPair] = []
     taken: set[str] = set()
     for pair in pairs:
         free = pair.same and taken.isdisjoint((pair.kept, pair.other))
@@ -161,8 +161,8 @@ def matched(pairs: Iterable[Pair], policy: ReviewPolicy) -> list[Pair]:
     return chosen
 
 
-def decide(
-    roster: Roster, found: Findings, now: datetime, policy: ReviewPolicy
+def decide_changes(
+    roster: TopicTable, found: ReviewFindings, now: datetime, policy: ReviewPolicy
 ) -> list[TopicChange]:
     """The changes that a review wants, merges first.
 
@@ -175,25 +175,25 @@ def decide(
     looks = {look.topic: look for look in found.looks}
     changes = []
     for pair in found.pairs:
-        look = _joint(looks.pop(pair.kept), looks.pop(pair.other))
-        change = _merged(pair, roster, found)
+        look = _join_stats(looks.pop(pair.kept), looks.pop(pair.other))
+        change = _make_merge(pair, roster, found)
         last_at = max(roster[pair.kept].last_at, roster[pair.other].last_at)
         # Of what nobody described nobody knows whether it is over.
         changes.append(
-            _judged(change, look, last_at, found, now, policy) if pair.together else change
+            _add_archiving(change, look, last_at, found, now, policy) if pair.together else change
         )
     for look in looks.values():
         topic = roster[look.topic]
-        change = _change(topic, found.assessed.get(topic.id))
-        change = _judged(change, look, topic.last_at, found, now, policy)
+        change = _make_change(topic, found.assessed.get(topic.id))
+        change = _add_archiving(change, look, topic.last_at, found, now, policy)
         if change.reviewed or change.archive:
             changes.append(change)
     return changes
 
 
-def _joint(kept: Look, other: Look) -> Look:
+def _join_stats(kept: TopicStats, other: TopicStats) -> TopicStats:
     """What was seen of two topics, as if they were one."""
-    return Look(
+    return TopicStats(
         topic=kept.topic,
         awake=kept.awake or other.awake,
         spoken=(*kept.spoken, *other.spoken),
@@ -201,25 +201,25 @@ def _joint(kept: Look, other: Look) -> Look:
     )
 
 
-def _merged(pair: Pair, roster: Roster, found: Findings) -> TopicChange:
+def _make_merge(pair: TopicPair, roster: TopicTable, found: ReviewFindings) -> TopicChange:
     """The change that merges a pair. Nobody to describe both: the one that stays stands for both,
     and is due again."""
     kept = roster[pair.kept]
-    change = _change(kept, pair.together or found.assessed.get(kept.id))
+    change = _make_change(kept, pair.together or found.assessed.get(kept.id))
     return change.model_copy(
         update={
             "reviewed": pair.together is not None,
             "absorbs": pair.other,
-            "absorbed_seen": mark_of(roster[pair.other]),
+            "absorbed_seen": fingerprint_topic(roster[pair.other]),
             "reason": f"they are about the same thing (likeness {pair.likeness:.2f})",
         }
     )
 
 
-def _change(topic: Topic, assessment: Assessment | None) -> TopicChange:
+def _make_change(topic: Topic, assessment: Assessment | None) -> TopicChange:
     return TopicChange(
         topic=topic.id,
-        seen=mark_of(topic),
+        seen=fingerprint_topic(topic),
         name=(assessment.name if assessment else "") or topic.name,
         brief=assessment.brief if assessment else topic.brief,
         summary=assessment.summary if assessment else topic.summary,
@@ -229,27 +229,27 @@ def _change(topic: Topic, assessment: Assessment | None) -> TopicChange:
     )
 
 
-def _judged(
+def _add_archiving(
     change: TopicChange,
-    look: Look,
+    look: TopicStats,
     last_at: str,
-    found: Findings,
+    found: ReviewFindings,
     now: datetime,
     policy: ReviewPolicy,
 ) -> TopicChange:
     """The change, which puts its topic away as well if that is due."""
-    why = _why_archived(change, look, found.near.get(look.topic, 1.0), now, policy)
+    why = _explain_archiving(change, look, found.near.get(look.topic, 1.0), now, policy)
     if not why:
         return change
     reason = "; ".join(filter(None, (change.reason, why)))
-    return change.model_copy(update={"archive": _month(last_at, now), "reason": reason})
+    return change.model_copy(update={"archive": _parse_month(last_at, now), "reason": reason})
 
 
-def _why_archived(
-    change: TopicChange, look: Look, near: float, now: datetime, policy: ReviewPolicy
+def _explain_archiving(
+    change: TopicChange, look: TopicStats, near: float, now: datetime, policy: ReviewPolicy
 ) -> str:
     """Why a topic, such as a change leaves it, is put away; empty if it stays."""
-    days, importance = idle_days(look, now), change.importance
+    days, importance = count_idle_days(look, now), change.importance
     if look.awake or days <= policy.dormant_days or importance is None:
         return ""
     why = []
@@ -262,7 +262,7 @@ def _why_archived(
     return f"not spoken of for {days:.0f} days, {', '.join(why)}" if why else ""
 
 
-def _month(last_at: str, now: datetime) -> str:
+def _parse_month(last_at: str, now: datetime) -> str:
     """The month of a time; the present one where nobody knows."""
     try:
         return datetime.fromisoformat(last_at).isoformat()[:7]

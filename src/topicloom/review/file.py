@@ -11,16 +11,16 @@ from langchain_core.runnables import Runnable
 from topicloom.effects import Step
 from topicloom.errors import StorageError
 from topicloom.nodes.step import Update, dumped, node
-from topicloom.review.archive_index import ArchiveKeeper, shelf_of
+from topicloom.review.archive_index import ArchiveIndexer, build_topic_documents
 from topicloom.review.channels import ReviewState
-from topicloom.review.session_client import ReviewDesk
-from topicloom.roles.calls import ask
+from topicloom.review.session_client import ReviewDeps
+from topicloom.roles.calls import ask_role
 from topicloom.state.receipt import Call
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
 
 
-def file(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
+def move_archived(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that puts messages where they belong; what is damaged stays and is told."""
 
     def step(state: ReviewState) -> Step[Update]:
@@ -30,7 +30,7 @@ def file(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
         troubles: list[str] = []
         for topic in store.roster(sight.session):
             try:
-                filed += _filed(store, topic)
+                filed += _move_topic(store, topic)
             except StorageError as error:
                 troubles.append(f"{topic.id} stays where it is: {error}")
         return {"filed": filed, "troubles": [*troubles, *store.new_reports()]}
@@ -38,7 +38,7 @@ def file(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
     return node(step, "file")
 
 
-def _filed(store: SessionStore, topic: Topic) -> list[str]:
+def _move_topic(store: SessionStore, topic: Topic) -> list[str]:
     """The topic's id, if its messages had to move."""
     if topic.status not in ("archived", "open") or topic.head is None:
         return []
@@ -58,7 +58,7 @@ _PATIENCE = 3
 """Failures in a row after which the rest waits for the next review."""
 
 
-def hand_over(desk: ReviewDesk, keeper: ArchiveKeeper) -> Runnable[ReviewState, Update]:
+def index_archived(desk: ReviewDeps, keeper: ArchiveIndexer) -> Runnable[ReviewState, Update]:
     """The node that brings the store up to date; what it fails to do is told."""
 
     def step(state: ReviewState) -> Step[Update]:
@@ -70,11 +70,11 @@ def hand_over(desk: ReviewDesk, keeper: ArchiveKeeper) -> Runnable[ReviewState, 
         failures = 0
         for topic in (t for t in store.roster(session) if t.archived):
             try:
-                shelf = shelf_of(store, session.id, topic)
+                shelf = build_topic_documents(store, session.id, topic)
             except StorageError as error:
                 troubles.append(f"{topic.id} was not handed over: {error}")
                 continue
-            done, call = yield from ask("router", keeper, shelf, topic.id)
+            done, call = yield from ask_role("router", keeper, shelf, topic.id)
             if done is None or done.relevance:
                 calls.append(call)
             failures = failures + 1 if done is None else 0

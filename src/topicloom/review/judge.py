@@ -9,34 +9,40 @@ from langchain_core.runnables import Runnable
 from topicloom.effects import Step
 from topicloom.nodes.step import Update, node
 from topicloom.review.channels import ReviewState
-from topicloom.review.decisions import Assessment, Findings, Look, Pair, decide
-from topicloom.review.session_client import ReviewDesk
-from topicloom.state.changes import TopicChange, told
+from topicloom.review.decisions import (
+    Assessment,
+    ReviewFindings,
+    TopicPair,
+    TopicStats,
+    decide_changes,
+)
+from topicloom.review.session_client import ReviewDeps
+from topicloom.state.changes import TopicChange, describe_change
 from topicloom.state.session import Session
 
 
-def judge(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
+def judge(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that comes to the changes; asks nobody."""
 
     def step(state: ReviewState) -> Update:
         session = Session.model_validate(state["session"])
         roster = desk.store(session.id).roster(session)
-        found = Findings(
-            looks=tuple(Look.model_validate(row) for row in state["looks"]),
+        found = ReviewFindings(
+            looks=tuple(TopicStats.model_validate(row) for row in state["looks"]),
             assessed={r["topic"]: Assessment.model_validate(r) for r in state["assessed"]},
-            pairs=tuple(Pair.model_validate(row) for row in state["pairs"]),
+            pairs=tuple(TopicPair.model_validate(row) for row in state["pairs"]),
             near=state["near"],
         )
-        changes = decide(roster, found, datetime.fromisoformat(state["now"]), desk.policy)
+        changes = decide_changes(roster, found, datetime.fromisoformat(state["now"]), desk.policy)
         return {
             "changes": [c.model_dump(mode="json") for c in changes],
-            "told": [told(c, roster) for c in changes],
+            "told": [describe_change(c, roster) for c in changes],
         }
 
     return node(step, "judge")
 
 
-def apply(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
+def apply(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that changes the session. Run again, it finds everything done."""
 
     def step(state: ReviewState) -> Step[Update]:

@@ -13,16 +13,16 @@ import numpy as np
 from topicloom.errors import StorageError
 from topicloom.index.embedder import Embedder, Vectors, unit_rows
 from topicloom.index.vectors import StoredVectors
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
 
-Sum = tuple[Vectors, int]
+VectorSum = tuple[Vectors, int]
 """Sum of the vectors of a topic's messages [d], and their number."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kernels:
+class ReviewCentroids:
     """Mean vectors of topics and of the newest messages, less what all have in common.
 
     What a whole conversation has in common, such as the names of its speakers, says nothing about
@@ -47,7 +47,7 @@ class Kernels:
         return float((discussed @ self.rows[self.places[topic]]).max())
 
 
-class TopicSums:
+class TopicVectorSums:
     """Sums of the vectors of topics' messages.
 
     They go by the topics' heads, which say all that is in them: a review takes the messages of
@@ -57,12 +57,12 @@ class TopicSums:
     def __init__(self, size: int = 4_096) -> None:
         """Remember the sums of at most `size` topics."""
         self._size = size
-        self._known: OrderedDict[str, Sum] = OrderedDict()
+        self._known: OrderedDict[str, VectorSum] = OrderedDict()
         self._lock = Lock()
 
     def of(
         self, store: SessionStore, embedder: Embedder, topics: Sequence[Topic]
-    ) -> dict[str, Sum]:
+    ) -> dict[str, VectorSum]:
         """Sum [d] and number of messages by topic; those that cannot be read are left out.
 
         Args:
@@ -73,7 +73,7 @@ class TopicSums:
         heads = {t.id: t.head for t in topics if t.head is not None}
         with self._lock:
             known = {head: self._known[head] for head in heads.values() if head in self._known}
-        said = _readable(store, [t for t in topics if heads.get(t.id) not in known])
+        said = _read_messages(store, [t for t in topics if heads.get(t.id) not in known])
         if said:
             vectors = StoredVectors(embedder, store.log).of([r for rs in said.values() for r in rs])
             begins = np.cumsum([len(records) for records in said.values()])[:-1]
@@ -88,20 +88,22 @@ class TopicSums:
         return {topic: known[head] for topic, head in heads.items() if head in known}
 
 
-def sum_of(one: Sum, other: Sum) -> Sum:
+def add_sums(one: VectorSum, other: VectorSum) -> VectorSum:
     """That of two topics together."""
     return one[0] + other[0], one[1] + other[1]
 
 
-def _readable(store: SessionStore, topics: Sequence[Topic]) -> dict[str, list[Record]]:
-    found: dict[str, list[Record]] = {}
+def _read_messages(store: SessionStore, topics: Sequence[Topic]) -> dict[str, list[StoredMessage]]:
+    found: dict[str, list[StoredMessage]] = {}
     for topic in topics:
         with suppress(StorageError):
             found[topic.id] = store.topic_records(topic)
     return found
 
 
-def kernels_of(sums: Mapping[str, Sum], embedder: Embedder, newest: Sequence[Record]) -> Kernels:
+def compute_centroids(
+    sums: Mapping[str, VectorSum], embedder: Embedder, newest: Sequence[StoredMessage]
+) -> ReviewCentroids:
     """The kernels of some topics.
 
     Args:
@@ -115,7 +117,7 @@ def kernels_of(sums: Mapping[str, Sum], embedder: Embedder, newest: Sequence[Rec
     now = np.zeros((1, embedder.dimension), dtype=np.float32)
     if newest:
         now = embedder.embed([r.line for r in newest]).mean(axis=0, keepdims=True) - common
-    return Kernels(
+    return ReviewCentroids(
         places={topic: row for row, topic in enumerate(sums)},
         rows=unit_rows(rows / counts - common),
         now=unit_rows(now),

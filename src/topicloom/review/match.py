@@ -11,15 +11,22 @@ from topicloom.effects import Step
 from topicloom.errors import StorageError
 from topicloom.nodes.step import Update, dumped, node
 from topicloom.review.channels import ReviewState
-from topicloom.review.decisions import Assessment, Look, Pair, likeliest, matched, paired
-from topicloom.review.likeness import Kernels, kernels_of, sum_of
+from topicloom.review.decisions import (
+    Assessment,
+    TopicPair,
+    TopicStats,
+    pair_topics,
+    select_likeliest,
+    select_merges,
+)
+from topicloom.review.likeness import ReviewCentroids, add_sums, compute_centroids
 from topicloom.review.merger import MERGER, MergeRequest
 from topicloom.review.reviewer import ReviewRequest
-from topicloom.review.session_client import ReviewDesk
-from topicloom.review.survey import assessed
-from topicloom.roles.calls import ask_each
-from topicloom.state.activation import handed_on
-from topicloom.state.merging import in_order
+from topicloom.review.session_client import ReviewDeps
+from topicloom.review.survey import ask_reviewer
+from topicloom.roles.calls import ask_all
+from topicloom.state.activation import transfer_activation
+from topicloom.state.merging import merge_in_order
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session
 from topicloom.state.topics import Topic
@@ -29,11 +36,11 @@ _NEWEST = 24
 _YES = 0.5
 """Probability from which two topics are the same."""
 
-Held = Mapping[str, Topic]
+ReadableTopics = Mapping[str, Topic]
 """Topics that can be read, by id."""
 
 
-def match(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
+def match_topics(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that proposes pairs by the index and asks a role whether they are the same.
 
     Only pairs are proposed of which one has been touched since the last review.
@@ -42,7 +49,7 @@ def match(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
     def step(state: ReviewState) -> Step[Update]:
         session = Session.model_validate(state["session"])
         store = desk.store(session.id)
-        looks = [Look.model_validate(row) for row in state["looks"]]
+        looks = [TopicStats.model_validate(row) for row in state["looks"]]
         roster = store.roster(session)
         # What was put away still counts as said: without it, putting something away would make
         # others less alike. Open ones that cannot be read were told of when they were assessed.
@@ -51,17 +58,17 @@ def match(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
         if not held:
             return {"pairs": [], "near": {}}
         newest = store.records(session, session.count - _NEWEST + 1)
-        kernels = kernels_of(sums, desk.embedder, newest)
+        kernels = compute_centroids(sums, desk.embedder, newest)
         calls: list[Call] = []
-        wanted = _proposed(desk, held, kernels, set(state["due"]))
+        wanted = _propose_pairs(desk, held, kernels, set(state["due"]))
         fresh = {row["topic"]: Assessment.model_validate(row) for row in state["assessed"]}
-        pairs = yield from _confirmed(desk, session, held, wanted, fresh, calls)
-        pairs = yield from _described(desk, session, held, pairs, looks, calls)
+        pairs = yield from _confirm_pairs(desk, session, held, wanted, fresh, calls)
+        pairs = yield from _describe_pairs(desk, session, held, pairs, looks, calls)
         awake = session.active
         for pair in pairs:
-            sums[pair.kept] = sum_of(sums[pair.kept], sums.pop(pair.other))
-            awake = handed_on(awake, pair.other, [pair.kept])
-        after = kernels_of(sums, desk.embedder, newest)
+            sums[pair.kept] = add_sums(sums[pair.kept], sums.pop(pair.other))
+            awake = transfer_activation(awake, pair.other, [pair.kept])
+        after = compute_centroids(sums, desk.embedder, newest)
         return {
             "pairs": [pair.model_dump(mode="json") for pair in pairs],
             "near": {i: round(after.nearness(i, list(awake)), 4) for i in held if i in sums},
@@ -71,53 +78,55 @@ def match(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
     return node(step, "match")
 
 
-def _proposed(desk: ReviewDesk, held: Held, kernels: Kernels, due: set[str]) -> list[Pair]:
+def _propose_pairs(
+    desk: ReviewDeps, held: ReadableTopics, kernels: ReviewCentroids, due: set[str]
+) -> list[TopicPair]:
     pairs = []
     for one, other in itertools.combinations(held, 2):
         if one not in due and other not in due:
             continue
         likeness = kernels.between(one, other)
         if likeness >= desk.policy.alike:
-            pairs.append(paired(held[one], held[other], likeness, desk.topic_tokens))
-    return likeliest((p for p in pairs if p is not None), desk.policy)
+            pairs.append(pair_topics(held[one], held[other], likeness, desk.topic_tokens))
+    return select_likeliest((p for p in pairs if p is not None), desk.policy)
 
 
-def _confirmed(
-    desk: ReviewDesk,
+def _confirm_pairs(
+    desk: ReviewDeps,
     session: Session,
-    held: Held,
-    pairs: Sequence[Pair],
+    held: ReadableTopics,
+    pairs: Sequence[TopicPair],
     fresh: Mapping[str, Assessment],
     calls: list[Call],
-) -> Step[list[Pair]]:
+) -> Step[list[TopicPair]]:
     """The pairs of which the merger says that they are the same; where it fails, they are not."""
     if not pairs:
         return []
     requests = [
         MergeRequest(
             session=session.id,
-            topics=(_with(held[p.kept], fresh), _with(held[p.other], fresh)),
+            topics=(_add_assessment(held[p.kept], fresh), _add_assessment(held[p.other], fresh)),
             likeness=p.likeness,
             language=session.language,
         )
         for p in pairs
     ]
     topics = [p.kept for p in pairs]
-    answers = yield from ask_each("merger", desk.roles[MERGER], requests, topics)
+    answers = yield from ask_all("merger", desk.roles[MERGER], requests, topics)
     calls += [call for _, call in answers]
     said = [answer is not None and answer >= _YES for answer, _ in answers]
     agreed = [p.model_copy(update={"same": s}) for p, s in zip(pairs, said, strict=True)]
-    return matched(agreed, desk.policy)
+    return select_merges(agreed, desk.policy)
 
 
-def _described(
-    desk: ReviewDesk,
+def _describe_pairs(
+    desk: ReviewDeps,
     session: Session,
-    held: Held,
-    pairs: Sequence[Pair],
-    looks: Sequence[Look],
+    held: ReadableTopics,
+    pairs: Sequence[TopicPair],
+    looks: Sequence[TopicStats],
     calls: list[Call],
-) -> Step[list[Pair]]:
+) -> Step[list[TopicPair]]:
     """The pairs, with what they are together."""
     store = desk.store(session.id)
     uses = {look.topic: look.uses for look in looks}
@@ -125,17 +134,17 @@ def _described(
     for pair in pairs:
         topic = held[pair.kept]
         try:
-            both = in_order(*(store.topic_records(held[i]) for i in (pair.kept, pair.other)))
+            both = merge_in_order(*(store.topic_records(held[i]) for i in (pair.kept, pair.other)))
         except StorageError:
             continue  # damaged since the review that last read it; the one that needs it tells
         used = uses[pair.kept] + uses[pair.other]
         request = ReviewRequest(session.id, topic, both, session.language, used)
-        together = yield from assessed(desk.roles, request, calls)
+        together = yield from ask_reviewer(desk.roles, request, calls)
         described.append(pair.model_copy(update={"together": together}))
     return described
 
 
-def _with(topic: Topic, fresh: Mapping[str, Assessment]) -> Topic:
+def _add_assessment(topic: Topic, fresh: Mapping[str, Assessment]) -> Topic:
     """The topic with what has just been said of it."""
     found = fresh.get(topic.id)
     if found is None:

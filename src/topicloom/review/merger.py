@@ -9,8 +9,8 @@ from langchain_core.messages import BaseMessage
 
 from topicloom.context.windows import PromptWindow
 from topicloom.effects import Step
-from topicloom.prompts.wording import wording
-from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.prompts.wording import get_wording
+from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.values import clip, parse_verdict
 from topicloom.state.session import Language
@@ -48,14 +48,14 @@ class ChatMerger(ChatRole[MergeRequest, float]):
 
     def step(self, request: MergeRequest) -> Step[Answer[float]]:
         """Ask, and once more if the answer is neither."""
-        prompt = merger_messages(request, self._chat.prompt_window)
+        prompt = build_merger_prompt(request, self._chat.prompt_window)
         asked = yield from self.ask(request, "merger", prompt, parse_verdict, "YES / NO")
         return Answer(float(asked.value), asked.usage, asked.remarks)
 
 
-def merger_messages(request: MergeRequest, window: PromptWindow) -> list[BaseMessage]:
+def build_merger_prompt(request: MergeRequest, window: PromptWindow) -> list[BaseMessage]:
     """The prompt by which two topics are compared."""
-    words = wording(request.language)
+    words = get_wording(request.language)
     one, other = map(_text_of, request.topics)
     return window.messages(
         "merger", request.language, f"{words.one_topic}\n{one}", f"{words.other_topic}\n{other}"
@@ -68,7 +68,7 @@ def _text_of(topic: Topic) -> str:
     return clip("\n".join(text for text in known if text), _SHOWN)
 
 
-class EmbeddedMerger(Local[MergeRequest, float]):
+class EmbeddedMerger(LocalRole[MergeRequest, float]):
     """Goes by the likeness alone."""
 
     def call(self, request: MergeRequest) -> Answer[float]:

@@ -10,19 +10,19 @@ from typing import Protocol
 from topicloom.effects import Step
 from topicloom.index.embedder import Embedder
 from topicloom.review.decisions import Assessment
-from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.brief import (
     BriefRequest,
     EmbeddedBriefWriter,
-    brief_messages,
-    brief_of,
+    build_brief_prompt,
     central_messages,
+    make_brief,
 )
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import first_of, lookups
-from topicloom.roles.values import clip, score_in
+from topicloom.roles.values import clip, parse_score
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
 _SUMMARY_LIMIT = 4_000
@@ -72,7 +72,7 @@ class ReviewRequest:
     session: str
     topic: Topic
     """The topic with its former name, brief and summary."""
-    records: Sequence[Record]
+    records: Sequence[StoredMessage]
     """Its messages, in order; for two topics that may be merged, those of both."""
     language: Language
     uses: int = 0
@@ -91,12 +91,14 @@ class ChatReviewer(ChatRole[ReviewRequest, Assessment]):
     def step(self, request: ReviewRequest) -> Step[Answer[Assessment]]:
         """Review the topic; what the answer does not give stays as it was."""
         topic = request.topic
-        prompt = brief_messages(_brief_request(request), self._chat.prompt_window, role="reviewer")
+        prompt = build_brief_prompt(
+            _brief_request(request), self._chat.prompt_window, role="reviewer"
+        )
         asked = yield from self.ask(
             request, f"reviewer:{topic.id}", prompt, parse_review, "topic_review"
         )
         said = asked.value
-        brief = brief_of(topic, said.name, said.brief or topic.brief or said.summary)
+        brief = make_brief(topic, said.name, said.brief or topic.brief or said.summary)
         assessment = said.model_copy(
             update={
                 "name": brief.name,
@@ -123,16 +125,16 @@ def _review_of_fields(text: str) -> Assessment | None:
                 name=" ".join(field_of("name").split()),
                 brief=field_of("brief"),
                 summary=summary,
-                importance=_importance(field_of("importance")),
+                importance=_parse_importance(field_of("importance")),
                 once=_NO.match(field_of("lasting")) is not None,
             )
     return None
 
 
-def _importance(said: str) -> float:
+def _parse_importance(said: str) -> float:
     """An importance in figures or words; also `8` of ten."""
     lowered = said.lower()
-    share = score_in(lowered)
+    share = parse_score(lowered)
     if share is not None:
         return share
     return next((value for word, value in _WORDS.items() if word in lowered), _UNKNOWN)
@@ -142,7 +144,7 @@ def _brief_request(request: ReviewRequest) -> BriefRequest:
     return BriefRequest(request.session, request.topic, request.records, request.language)
 
 
-class EmbeddedReviewer(Local[ReviewRequest, Assessment]):
+class EmbeddedReviewer(LocalRole[ReviewRequest, Assessment]):
     """Extracts and counts; it understands nothing and keeps the topic's name."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -159,19 +161,19 @@ class EmbeddedReviewer(Local[ReviewRequest, Assessment]):
                 name=brief.name,
                 brief=brief.text,
                 summary=self._summary(request.records) or brief.text,
-                importance=round(importance_of(request.records, request.uses), 3),
+                importance=round(rate_importance(request.records, request.uses), 3),
                 once=len(said) <= _ONCE
                 and len(days) <= 1
-                and not (request.uses or any(map(tells, said))),
+                and not (request.uses or any(map(is_informative, said))),
             )
         )
 
-    def _summary(self, records: Sequence[Record]) -> str:
+    def _summary(self, records: Sequence[StoredMessage]) -> str:
         said = [r for r in records if r.role == "user" and r.text.strip()][-_READ:]
         if not said:
             return ""
         left = _SUMMARY
-        chosen: list[Record] = []
+        chosen: list[StoredMessage] = []
         for record in central_messages(said, self._embedder, _QUOTED):
             left -= min(len(record.text), _LINE) + len(record.day) + 3
             if chosen and left < 0:
@@ -181,13 +183,13 @@ class EmbeddedReviewer(Local[ReviewRequest, Assessment]):
         return "\n".join(f"{r.day}: {' '.join(r.text.split())[:_LINE]}" for r in chosen)
 
 
-def tells(record: Record) -> bool:
+def is_informative(record: StoredMessage) -> bool:
     """True if a message says more than it asks, or asks about the user's own affairs."""
     said = record.text.strip()
     return _STATEMENT.search(said) is not None or _OWN_AFFAIRS.search(said) is not None
 
 
-def importance_of(records: Sequence[Record], uses: int) -> float:
+def rate_importance(records: Sequence[StoredMessage], uses: int) -> float:
     """The importance of a topic, 0 to 1.
 
     Each cause counts less the more there is of it. What the user told is worth keeping.
@@ -200,7 +202,7 @@ def importance_of(records: Sequence[Record], uses: int) -> float:
     days = len({r.day for r in said})
     words = sum(len(r.text) for r in records)
     own = sum(len(r.text) for r in said) / words if words else 0.0
-    told = sum(map(tells, said))
+    told = sum(map(is_informative, said))
     share = (
         _SIZE * len(said) / (len(said) + 4)
         + _SPAN * days / (days + 2)

@@ -19,7 +19,7 @@ from topicloom.effects import Step, either, holding
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.workspace import Workspaces
 from topicloom.review.decisions import ReviewPolicy
-from topicloom.review.likeness import TopicSums
+from topicloom.review.likeness import TopicVectorSums
 from topicloom.roles.registry import Roles
 from topicloom.state.changes import TopicChange
 from topicloom.state.channels import TurnOptions
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class SessionSnapshot:
     """A session as its newest checkpoint has it."""
 
     session: Session
@@ -39,13 +39,13 @@ class Sight:
     """Whether a message still waits for its answer: its turn is under way, or has failed."""
 
 
-def free(thread: str) -> AbstractContextManager[None]:
+def hold_nothing(thread: str) -> AbstractContextManager[None]:
     """Holds nothing: for applications that see to it that a session has one turn at a time."""
     return nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
-class SessionDoor:
+class SessionClient:
     """A compiled session graph.
 
     LangGraph takes a graph that is called inside a node for a part of the graph around it, with
@@ -53,17 +53,17 @@ class SessionDoor:
     """
 
     graph: SessionApp
-    hold: Callable[[str], AbstractContextManager[Any]] = free
+    hold: Callable[[str], AbstractContextManager[Any]] = hold_nothing
     """Holds a session while it is changed, such as `Storage.lock`."""
 
-    def look(self, thread: str) -> Step[Sight]:
+    def look(self, thread: str) -> Step[SessionSnapshot]:
         """Within a step: the session now."""
         get, aget = self.graph.get_state, self.graph.aget_state
-        config = _config(thread)
+        config = _make_config(thread)
         snapshot = yield from either(
-            lambda: Context().run(get, config), lambda: _apart(aget(config))
+            lambda: Context().run(get, config), lambda: _run_apart(aget(config))
         )
-        return _sight(thread, snapshot)
+        return _make_snapshot(thread, snapshot)
 
     def change(self, thread: str, changes: Sequence[TopicChange]) -> Step[Turn | None]:
         """Within a step: make changes by a turn; its result is None if another is not finished.
@@ -80,35 +80,35 @@ class SessionDoor:
         # One checkpoint at the end: killed before it, the session is as it was.
         call = {
             "input": {"messages": []},
-            "config": _config(thread),
+            "config": _make_config(thread),
             "context": TurnOptions(answer=False, changes=tuple(changes)),
             "durability": "exit",
         }
         invoke, ainvoke = partial(self.graph.invoke, **call), partial(self.graph.ainvoke, **call)
-        state = yield from either(lambda: Context().run(invoke), lambda: _apart(ainvoke()))
+        state = yield from either(lambda: Context().run(invoke), lambda: _run_apart(ainvoke()))
         return Turn.model_validate(state["turn"])
 
 
-def _config(thread: str) -> RunnableConfig:
+def _make_config(thread: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread}}
 
 
-async def _apart(work: Coroutine[Any, Any, T]) -> T:
+async def _run_apart(work: Coroutine[Any, Any, T]) -> T:
     return await asyncio.create_task(work, context=Context())
 
 
-def _sight(thread: str, snapshot: StateSnapshot) -> Sight:
+def _make_snapshot(thread: str, snapshot: StateSnapshot) -> SessionSnapshot:
     session = Session.model_validate(snapshot.values.get("session") or {"id": thread})
     turn = snapshot.values.get("turn")
     answering = turn is None or Turn.model_validate(turn).answer
-    return Sight(session, bool(snapshot.next) and answering)
+    return SessionSnapshot(session, bool(snapshot.next) and answering)
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewDesk:
+class ReviewDeps:
     """The collaborators of a review."""
 
-    door: SessionDoor
+    door: SessionClient
     workspaces: Workspaces
     roles: Roles
     embedder: Embedder
@@ -116,7 +116,7 @@ class ReviewDesk:
     policy: ReviewPolicy
     topic_tokens: int
     """What a topic's messages may come to."""
-    sums: TopicSums = field(default_factory=TopicSums)
+    sums: TopicVectorSums = field(default_factory=TopicVectorSums)
 
     def store(self, session: str) -> SessionStore:
         """The storage of a session."""

@@ -11,16 +11,16 @@ from topicloom.effects import Step
 from topicloom.errors import StorageError
 from topicloom.nodes.step import Update, dumped, node
 from topicloom.review.channels import AssessTask, ReviewState
-from topicloom.review.decisions import Assessment, Look, is_due
+from topicloom.review.decisions import Assessment, TopicStats, is_due
 from topicloom.review.reviewer import REVIEWER, ReviewRequest
-from topicloom.review.session_client import ReviewDesk
-from topicloom.roles.calls import ask_either
+from topicloom.review.session_client import ReviewDeps
+from topicloom.roles.calls import ask_first
 from topicloom.roles.registry import Roles
-from topicloom.state.merging import survivor_of
-from topicloom.state.recall import number_of
+from topicloom.state.merging import find_survivor
+from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session
-from topicloom.state.topics import Roster
+from topicloom.state.topics import TopicTable
 from topicloom.storage.references import references
 from topicloom.storage.sessions import SessionStore
 
@@ -28,7 +28,7 @@ _LOOK_BACK = 500
 """Newest receipts that are looked at: some weeks of them."""
 
 
-def survey(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
+def survey(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that a review begins with."""
 
     def step(state: ReviewState) -> Step[Update]:
@@ -36,7 +36,7 @@ def survey(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
         session = sight.session
         store = desk.store(session.id)
         roster = store.roster(session)
-        looks = looks_at(store, session, roster)
+        looks = collect_stats(store, session, roster)
         return {
             "now": state.get("now") or desk.clock().isoformat(),
             "dry_run": state.get("dry_run", False),
@@ -56,16 +56,16 @@ def survey(desk: ReviewDesk) -> Runnable[ReviewState, Update]:
     return node(step, "survey")
 
 
-def looks_at(store: SessionStore, session: Session, roster: Roster) -> list[Look]:
+def collect_stats(store: SessionStore, session: Session, roster: TopicTable) -> list[TopicStats]:
     """What is known of each open topic that holds messages."""
     receipts = store.receipts(session, _LOOK_BACK)
-    kept = {t.id: survivor_of(t, roster.topics) for t in roster}
-    awake = _last_awake(store, session, receipts, kept)
+    kept = {t.id: find_survivor(t, roster.topics) for t in roster}
+    awake = _find_last_active(store, session, receipts, kept)
     uses = Counter(kept.get(n.topic, n.topic) for r in receipts for n in r.quoted if n.quotes)
     for topic in roster:
         uses.update({kept.get(r.home, r.home) for r in references(store, topic)})
     return [
-        Look(
+        TopicStats(
             topic=topic.id,
             awake=topic.id in session.active,
             spoken=tuple(t for t in (topic.last_at, awake.get(topic.id)) if t),
@@ -76,7 +76,7 @@ def looks_at(store: SessionStore, session: Session, roster: Roster) -> list[Look
     ]
 
 
-def _last_awake(
+def _find_last_active(
     store: SessionStore,
     session: Session,
     receipts: Sequence[Receipt],
@@ -93,12 +93,12 @@ def _last_awake(
     for receipt in receipts:
         for topic in receipt.active:
             owner = kept.get(topic, topic)
-            newest[owner] = max(newest.get(owner, 0), number_of(receipt.user))
+            newest[owner] = max(newest.get(owner, 0), parse_message_number(receipt.user))
     said = store.pick(session, set(newest.values()))
     return {topic: said[number].time for topic, number in newest.items()}
 
 
-def assess(desk: ReviewDesk) -> Runnable[AssessTask, Update]:
+def assess(desk: ReviewDeps) -> Runnable[AssessTask, Update]:
     """The node that reviews one topic. If nobody can, that topic goes without."""
 
     def step(task: AssessTask) -> Step[Update]:
@@ -111,17 +111,19 @@ def assess(desk: ReviewDesk) -> Runnable[AssessTask, Update]:
             return {"troubles": [f"{topic.id} cannot be read: {error}"]}
         request = ReviewRequest(session.id, topic, records, session.language, task["uses"])
         calls: list[Call] = []
-        found = yield from assessed(desk.roles, request, calls)
+        found = yield from ask_reviewer(desk.roles, request, calls)
         rows = [{"topic": topic.id, **found.model_dump(mode="json")}] if found else []
         return {"assessed": rows, "calls": dumped(calls)}
 
     return node(step, "assess")
 
 
-def assessed(roles: Roles, request: ReviewRequest, calls: list[Call]) -> Step[Assessment | None]:
+def ask_reviewer(
+    roles: Roles, request: ReviewRequest, calls: list[Call]
+) -> Step[Assessment | None]:
     """What the reviewer says, or its stand-in; what was called is added to `calls`."""
     reviewers = roles.in_turn(REVIEWER)
-    found = yield from ask_either("reviewer", reviewers, request, calls, request.topic.id)
+    found = yield from ask_first("reviewer", reviewers, request, calls, request.topic.id)
     if found is None:
         return None
     return found.model_copy(update={"importance": min(1.0, max(0.0, found.importance))})

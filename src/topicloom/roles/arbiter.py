@@ -16,11 +16,11 @@ from topicloom.context.windows import PromptWindow
 from topicloom.effects import Step
 from topicloom.errors import UnknownModelError, UnusableAnswerError
 from topicloom.index.pretrained import ModelSource, open_pretrained, readable
-from topicloom.prompts.wording import wording
-from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.prompts.wording import get_wording
+from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.values import clip, parse_verdict
-from topicloom.state.stored_message import text_of
+from topicloom.state.stored_message import get_text
 
 _SHOWN = 4_000
 """Characters shown of what went before, and of the request; a boundary shows in far fewer."""
@@ -42,18 +42,18 @@ class ChatArbiter(ChatRole[BoundaryQuestion, float]):
 
     def step(self, request: BoundaryQuestion) -> Step[Answer[float]]:
         """Ask once: what is no yes or no leaves the prior, with a remark."""
-        messages = arbiter_messages(request, self._chat.prompt_window)
+        messages = build_arbiter_prompt(request, self._chat.prompt_window)
         answer, usage = yield from self.send("", "arbiter", messages)
         try:
-            return Answer(float(parse_verdict(text_of(answer))), usage)
+            return Answer(float(parse_verdict(get_text(answer))), usage)
         except UnusableAnswerError as error:
             remark = f"{error}: left at {request.prior:.2f}"
             return Answer(request.prior, usage, (remark,))
 
 
-def arbiter_messages(question: BoundaryQuestion, window: PromptWindow) -> list[BaseMessage]:
+def build_arbiter_prompt(question: BoundaryQuestion, window: PromptWindow) -> list[BaseMessage]:
     """The prompt by which a boundary is judged; the request stands last."""
-    words = wording(question.language)
+    words = get_wording(question.language)
     return window.messages(
         "arbiter",
         question.language,
@@ -62,7 +62,7 @@ def arbiter_messages(question: BoundaryQuestion, window: PromptWindow) -> list[B
     )
 
 
-class _Scorer(Protocol):
+class _PairScorer(Protocol):
     """The part that is used of a `sentence_transformers.CrossEncoder`."""
 
     max_seq_length: int
@@ -72,7 +72,7 @@ class _Scorer(Protocol):
     ) -> Sequence[float]: ...
 
 
-class CrossEncoderArbiter(Local[BoundaryQuestion, float]):
+class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
     """Scores the request against what went before. Needs `pip install "topicloom[rerank]"`.
 
     The model is loaded when the first question comes. It takes one pair at a time, so that
@@ -109,7 +109,7 @@ class CrossEncoderArbiter(Local[BoundaryQuestion, float]):
         self._device = device
         self._max_tokens = max_tokens
         self._lock = threading.Lock()
-        self._scorer: _Scorer | None = None
+        self._scorer: _PairScorer | None = None
 
     def call(self, request: BoundaryQuestion) -> Answer[float]:
         """The score of the request against what went before; raises what `check_coherence` does."""
@@ -135,12 +135,12 @@ class CrossEncoderArbiter(Local[BoundaryQuestion, float]):
             (score,) = scorer.predict([pair], activation_fn=identity, show_progress_bar=False)
         return _sigmoid(float(score))
 
-    def _open(self) -> _Scorer:
+    def _open(self) -> _PairScorer:
         opened = open_pretrained(
             "CrossEncoder", self._source, extra="rerank", device=self._device
         ).model
         _check_head(opened, self._source.model)
-        scorer = cast("_Scorer", opened)
+        scorer = cast("_PairScorer", opened)
         scorer.max_seq_length = min(scorer.max_seq_length, self._max_tokens)
         return scorer
 

@@ -38,7 +38,7 @@ class ArchiveQuery:
     """Refs of the messages of each topic that may be found, by its id."""
 
 
-class OfSession(dict[str, str]):
+class SessionFilter(dict[str, str]):
     """The filter for the documents of a session.
 
     Most stores take metadata as a mapping, some a function over documents or over metadata: this
@@ -68,26 +68,26 @@ class ArchiveSearch(Stepwise[ArchiveQuery, Route]):
 
     def step(self, request: ArchiveQuery) -> Step[Answer[Route]]:
         """Search."""
-        store, own = self.store, OfSession(request.session)
+        store, own = self.store, SessionFilter(request.session)
         found = yield from either(
             lambda: store.similarity_search(request.text, _HITS, filter=own),
             lambda: store.asimilarity_search(request.text, _HITS, filter=own),
         )
-        relevance = dict(zip(topics_in(request, found), _WORTH, strict=False))
+        relevance = dict(zip(extract_topics(request, found), _WORTH, strict=False))
         return Answer(Route(relevance), Usage(self.model, 0, 0))
 
 
-def topics_in(request: ArchiveQuery, found: Iterable[Document]) -> list[str]:
+def extract_topics(request: ArchiveQuery, found: Iterable[Document]) -> list[str]:
     """The topics that documents lead to, best first, each once.
 
     A store may give what was not asked for: documents of other sessions, of topics that are not
     archived any more, or of another branch of this session. These lead nowhere.
     """
-    own = OfSession(request.session)
-    led = [d.metadata.get("topic") for d in found if own(d) and _stands(d, request)]
+    own = SessionFilter(request.session)
+    led = [d.metadata.get("topic") for d in found if own(d) and _is_current(d, request)]
     return [topic for topic in dict.fromkeys(led) if isinstance(topic, str)]
 
 
-def _stands(document: Document, request: ArchiveQuery) -> bool:
+def _is_current(document: Document, request: ArchiveQuery) -> bool:
     topic, ref = (document.metadata.get(key) for key in ("topic", "ref"))
     return isinstance(topic, str) and ref in request.refs.get(topic, ())

@@ -71,7 +71,7 @@ class Role(Protocol[Q_contra, A_co]):
         ...
 
 
-class Local(Generic[Q, A]):
+class LocalRole(Generic[Q, A]):
     """Base of roles that compute: the async form runs the sync one in a thread."""
 
     model: str = "embedded"

@@ -10,18 +10,18 @@ import numpy as np
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from topicloom.context.segments import Summarize
-from topicloom.context.transcript import Transcript
+from topicloom.context.transcript import TranscriptFormatter
 from topicloom.context.windows import RESERVE, PromptWindow, topic_messages
 from topicloom.effects import Step
 from topicloom.index.embedder import Embedder
-from topicloom.index.phrases import keywords, title_of
-from topicloom.prompts.wording import wording
-from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.index.phrases import extract_keywords, make_title
+from topicloom.prompts.wording import get_wording
+from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.roles.values import clip
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
 NAME_LIMIT = 80
@@ -43,7 +43,7 @@ class BriefRequest:
     session: str
     topic: Topic
     """The topic with its former name and brief."""
-    records: Sequence[Record]
+    records: Sequence[StoredMessage]
     """Its messages, in order."""
     language: Language
 
@@ -68,20 +68,20 @@ class ChatBriefWriter(ChatRole[BriefRequest, Brief]):
 
     def step(self, request: BriefRequest) -> Step[Answer[Brief]]:
         """Write the brief."""
-        prompt = brief_messages(request, self._chat.prompt_window)
+        prompt = build_brief_prompt(request, self._chat.prompt_window)
         asked = yield from self.ask(
             request, f"brief:{request.topic.id}", prompt, parse_brief, "topic_brief"
         )
-        brief = brief_of(request.topic, asked.value.name, asked.value.text)
+        brief = make_brief(request.topic, asked.value.name, asked.value.text)
         return Answer(brief, asked.usage, asked.remarks)
 
 
-def brief_of(topic: Topic, name: str, text: str) -> Brief:
+def make_brief(topic: Topic, name: str, text: str) -> Brief:
     """A brief of what a model said, cut to size; a topic keeps its name if it gave none."""
     return Brief(clip(name, NAME_LIMIT) or topic.name, clip(text, BRIEF_LIMIT))
 
 
-def brief_messages(
+def build_brief_prompt(
     request: BriefRequest, window: PromptWindow, *, role: str = "brief"
 ) -> list[BaseMessage]:
     """The prompt by which a topic's brief is written; the former brief stands last.
@@ -92,13 +92,13 @@ def brief_messages(
         role: Who is asked: a reviewer is shown the same.
     """
     counter, topic = window.counter, request.topic
-    words = wording(request.language)
+    words = get_wording(request.language)
     system = SystemMessage(window.prompts(role, request.language))
     former = HumanMessage(
         f"{words.former_brief}\n{topic.name or words.nothing}\n{topic.brief or words.nothing}"
     )
     room = window.limit - counter.message(system) - counter.message(former) - RESERVE
-    shown = Transcript(counter, window.limit // 4, request.language)
+    shown = TranscriptFormatter(counter, window.limit // 4, request.language)
     return [system, *topic_messages(request.records, shown, room, window.limit // 8), former]
 
 
@@ -118,7 +118,7 @@ def _brief_of_fields(text: str) -> Brief | None:
     return None
 
 
-class EmbeddedBriefWriter(Local[BriefRequest, Brief]):
+class EmbeddedBriefWriter(LocalRole[BriefRequest, Brief]):
     """Extracts, and names a topic by what is most said in it."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -133,10 +133,10 @@ class EmbeddedBriefWriter(Local[BriefRequest, Brief]):
         texts = [r.text[:600] for r in said]
         direction = self._embedder.embed(texts).mean(axis=0)
         heard = [r.text[:1_200] for r in request.records[-_READ:]]
-        name = title_of([*texts, *heard], direction, self._embedder, request.topic.name)
+        name = make_title([*texts, *heard], direction, self._embedder, request.topic.name)
         lines = [
             f"{said[0].day} – {said[-1].day}, {len(request.records)}",
-            ", ".join(keywords(texts, 12)),
+            ", ".join(extract_keywords(texts, 12)),
             *(r.text.strip()[:240] for r in central_messages(said, self._embedder, _QUOTED)),
         ]
         text = ""
@@ -147,7 +147,9 @@ class EmbeddedBriefWriter(Local[BriefRequest, Brief]):
         return Answer(Brief(name, text))
 
 
-def central_messages(records: Sequence[Record], embedder: Embedder, most: int) -> list[Record]:
+def central_messages(
+    records: Sequence[StoredMessage], embedder: Embedder, most: int
+) -> list[StoredMessage]:
     """Some of the records, the most central first, each unlike the ones before it."""
     vectors = embedder.embed([r.text[:600] for r in records])
     worth = vectors @ vectors.mean(axis=0)
@@ -170,12 +172,12 @@ def summarize_by_extracts(embedder: Embedder, count: Callable[[str], int], limit
         limit: Tokens of a summary. Where not one message fits, the most central is cut.
     """
 
-    def summarize(records: Sequence[Record]) -> str:
+    def summarize(records: Sequence[StoredMessage]) -> str:
         said = [r for r in records if r.text.strip()]
         if not said:
             return ""
         ranked = central_messages(said, embedder, len(said))
-        chosen: list[Record] = []
+        chosen: list[StoredMessage] = []
         room = limit
         for record in ranked:
             size = count(f"{record.line}\n")
@@ -198,7 +200,7 @@ def summarize_by_briefs(writer: BriefWriter, language: Language) -> Summarize:
         language: Of its instructions.
     """
 
-    def summarize(records: Sequence[Record]) -> str:
+    def summarize(records: Sequence[StoredMessage]) -> str:
         segment = Topic(id=f"segment-{records[0].seq}", name="")
         return writer.call(BriefRequest("segments", segment, records, language)).value.text
 

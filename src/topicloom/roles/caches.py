@@ -23,8 +23,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
 from topicloom.context.windows import is_cache_point
-from topicloom.roles.models import name_of
-from topicloom.state.stored_message import text_of
+from topicloom.roles.models import get_model_name
+from topicloom.state.stored_message import get_text
 
 _ANTHROPIC = {"cache_control": {"type": "ephemeral"}}
 _OPENAI = {"prompt_cache_breakpoint": {"mode": "explicit"}}
@@ -53,16 +53,16 @@ def with_cache_hints(
         session: The session.
         window: Name of the window in it that the prompt fills, such as `reader:t3`.
     """
-    places = breakpoints(messages)
-    if _is_of("langchain_anthropic", model):
+    places = find_breakpoints(messages)
+    if _comes_from("langchain_anthropic", model):
         return CachedPrompt(_mark_at(messages, places, _ANTHROPIC))
-    if not (_is_of("langchain_openai", model) and _is_openai(model)):
+    if not (_comes_from("langchain_openai", model) and _is_openai(model)):
         return CachedPrompt(list(messages))
     options: dict[str, Any] = {}
     if "prompt_cache_key" not in getattr(model, "model_kwargs", {}):
         named = f"{session}\n{window}".encode("utf-8", "surrogatepass")
         options["prompt_cache_key"] = f"topicloom-{blake2b(named, digest_size=16).hexdigest()}"
-    if _version(model) < _SINCE:
+    if _parse_version(model) < _SINCE:
         return CachedPrompt(list(messages), options)
     chosen = getattr(model, "prompt_cache_options", None) or {}
     # Unless the application has said otherwise, OpenAI marks the newest message by itself.
@@ -70,18 +70,18 @@ def with_cache_hints(
     return CachedPrompt(_mark_at(messages, own, _OPENAI), options)
 
 
-def breakpoints(messages: Sequence[BaseMessage]) -> list[int]:
+def find_breakpoints(messages: Sequence[BaseMessage]) -> list[int]:
     """After how many leading messages a prompt may be cached, ascending; at most three.
 
     A mark on an empty text is an error, so a message without text has none.
     """
-    spoken = [n for n, m in enumerate(messages, start=1) if text_of(m).strip()]
+    spoken = [n for n, m in enumerate(messages, start=1) if get_text(m).strip()]
     system = [n for n in spoken if messages[n - 1].type == "system"]
     lasting = [n for n in spoken if is_cache_point(messages[n - 1])]
     return sorted({*system[:1], *lasting[-1:], *spoken[-1:]})
 
 
-def _is_of(package: str, model: BaseChatModel) -> bool:
+def _comes_from(package: str, model: BaseChatModel) -> bool:
     """True if a model's class, or a base of it, comes from a package."""
     return any(kind.__module__.partition(".")[0] == package for kind in type(model).__mro__)
 
@@ -93,9 +93,9 @@ def _is_openai(model: BaseChatModel) -> bool:
     return f".{host}".endswith(".api.openai.com")
 
 
-def _version(model: BaseChatModel) -> tuple[int, int]:
+def _parse_version(model: BaseChatModel) -> tuple[int, int]:
     """A GPT's version; of any other model 0.0."""
-    found = _GPT.match(name_of(model))
+    found = _GPT.match(get_model_name(model))
     return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
-from topicloom.background import begin
-from topicloom.effects import Step, arun, perform, run
+from topicloom.background import submit_daemon
+from topicloom.effects import Step, arun_step, perform, run_step
 from topicloom.errors import UnusableAnswerError
 from topicloom.roles.base import Answer, Role, RoleName
 from topicloom.roles.registry import spec_of
@@ -29,15 +29,15 @@ class Stepwise(Generic[Q, A]):
 
     def call(self, request: Q) -> Answer[A]:
         """Answer the request; raises what `step` raises."""
-        return run(self.step(request))
+        return run_step(self.step(request))
 
     async def acall(self, request: Q) -> Answer[A]:
         """Answer the request without blocking the event loop; raises what `step` raises."""
-        return await arun(self.step(request))
+        return await arun_step(self.step(request))
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RoleOutcome:
     """The end of a call: an answer, or why there is none."""
 
     value: Any | None
@@ -47,7 +47,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RoleRequest:
     """A call to make, as an effect that never fails."""
 
     name: RoleName
@@ -56,24 +56,24 @@ class Ask:
     topic: str | None = None
     """For the receipt."""
 
-    def perform(self) -> Outcome:
+    def perform(self) -> RoleOutcome:
         """Make the call in the calling thread; one with a deadline in a thread of its own."""
         began = time.monotonic()
         try:
-            answer = _checked(self, self._answer())
+            answer = _check_answer(self, self._answer())
         except Exception as error:  # noqa: BLE001 - a role's failure costs its contribution only
-            return _failed(self, error, time.monotonic() - began)
-        return _answered(self, answer, time.monotonic() - began)
+            return _make_failure(self, error, time.monotonic() - began)
+        return _make_outcome(self, answer, time.monotonic() - began)
 
-    async def aperform(self) -> Outcome:
+    async def aperform(self) -> RoleOutcome:
         """Make the call on the event loop."""
         began = time.monotonic()
         try:
             given = await asyncio.wait_for(self.role.acall(self.request), self.role.deadline)
-            answer = _checked(self, given)
+            answer = _check_answer(self, given)
         except Exception as error:  # noqa: BLE001 - a role's failure costs its contribution only
-            return _failed(self, error, time.monotonic() - began)
-        return _answered(self, answer, time.monotonic() - began)
+            return _make_failure(self, error, time.monotonic() - began)
+        return _make_outcome(self, answer, time.monotonic() - began)
 
     def _answer(self) -> Answer[Any]:
         deadline = self.role.deadline
@@ -81,33 +81,33 @@ class Ask:
             return self.role.call(self.request)
         # Neither the turn nor the end of the interpreter waits for a call that is late; its thread
         # ends with the client's own timeout.
-        return begin(partial(self.role.call, self.request)).result(deadline)
+        return submit_daemon(partial(self.role.call, self.request)).result(deadline)
 
 
 @dataclass(frozen=True, slots=True)
 class _SideBySide:
     """Several calls at once."""
 
-    asks: Sequence[Ask]
+    asks: Sequence[RoleRequest]
 
-    def perform(self) -> list[Outcome]:
+    def perform(self) -> list[RoleOutcome]:
         if len(self.asks) == 1 or all(ask.role.deadline is None for ask in self.asks):
             return [ask.perform() for ask in self.asks]
-        return [begun.result() for begun in [begin(ask.perform) for ask in self.asks]]
+        return [begun.result() for begun in [submit_daemon(ask.perform) for ask in self.asks]]
 
-    async def aperform(self) -> list[Outcome]:
+    async def aperform(self) -> list[RoleOutcome]:
         return await asyncio.gather(*(ask.aperform() for ask in self.asks))
 
 
-def ask(
+def ask_role(
     name: RoleName, role: Role[Q, A], request: Q, topic: str | None = None
 ) -> Step[tuple[A | None, Call]]:
     """Within a step: make one call. The answer is None if the role failed."""
-    outcome = yield from perform(Ask(name, role, request, topic))
+    outcome = yield from perform(RoleRequest(name, role, request, topic))
     return cast("A | None", outcome.value), outcome.call
 
 
-def ask_either(
+def ask_first(
     name: RoleName,
     roles: Sequence[Role[Q, A]],
     request: Q,
@@ -119,14 +119,14 @@ def ask_either(
     What was called is added to `calls`. The answer is None if all of them failed.
     """
     for role in roles:
-        answer, call = yield from ask(name, role, request, topic)
+        answer, call = yield from ask_role(name, role, request, topic)
         calls.append(call)
         if answer is not None:
             return answer
     return None
 
 
-def ask_each(
+def ask_all(
     name: RoleName, role: Role[Q, A], requests: Sequence[Q], topics: Sequence[str | None] = ()
 ) -> Step[list[tuple[A | None, Call]]]:
     """Within a step: make several calls of one role in parallel.
@@ -138,22 +138,22 @@ def ask_each(
         topics: For the receipt: the topic that each is about, if they are about any.
     """
     about = topics or [None] * len(requests)
-    asks = [Ask(name, role, q, t) for q, t in zip(requests, about, strict=True)]
+    asks = [RoleRequest(name, role, q, t) for q, t in zip(requests, about, strict=True)]
     outcomes = yield from perform(_SideBySide(asks))
     return [(cast("A | None", o.value), o.call) for o in outcomes]
 
 
-def _failed(ask: Ask, error: Exception, seconds: float) -> Outcome:
+def _make_failure(ask: RoleRequest, error: Exception, seconds: float) -> RoleOutcome:
     reason = (
         f"no answer within {ask.role.deadline:g} s"
         if isinstance(error, TimeoutError) and ask.role.deadline is not None
         else f"{type(error).__name__}: {error}"
     )
     call = Call(role=ask.name, model=ask.role.model, topic=ask.topic, seconds=seconds)
-    return Outcome(None, call.model_copy(update={"failure": reason}))
+    return RoleOutcome(None, call.model_copy(update={"failure": reason}))
 
 
-def _checked(ask: Ask, answer: Answer[Any]) -> Answer[Any]:
+def _check_answer(ask: RoleRequest, answer: Answer[Any]) -> Answer[Any]:
     """The answer, if it is what its role gives.
 
     Raises:
@@ -165,7 +165,7 @@ def _checked(ask: Ask, answer: Answer[Any]) -> Answer[Any]:
     return answer
 
 
-def _answered(ask: Ask, answer: Answer[Any], seconds: float) -> Outcome:
+def _make_outcome(ask: RoleRequest, answer: Answer[Any], seconds: float) -> RoleOutcome:
     call = Call(role=ask.name, topic=ask.topic, seconds=seconds, remarks=answer.remarks)
     if answer.usage is not None:
         usage = answer.usage
@@ -178,4 +178,4 @@ def _answered(ask: Ask, answer: Answer[Any], seconds: float) -> Outcome:
                 "repeated": usage.repeated,
             }
         )
-    return Outcome(answer.value, call)
+    return RoleOutcome(answer.value, call)

@@ -10,13 +10,13 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
 from topicloom.context.prefix import PrefixMeter
-from topicloom.context.tokens import RememberedCounts, TokenCounter, counter_for
+from topicloom.context.tokens import CachedTokenCounter, TokenCounter, choose_counter
 from topicloom.context.windows import PromptWindow
 from topicloom.prompts.loader import Prompts
 from topicloom.roles.base import Usage
-from topicloom.roles.models import name_of, window_of
+from topicloom.roles.models import get_model_name, get_window_size
 from topicloom.state.calibration import SAFETY_MARGIN
-from topicloom.state.stored_message import text_of
+from topicloom.state.stored_message import get_text
 
 _WINDOW = 128_000
 """Tokens of the window of a model that nothing is known about."""
@@ -59,14 +59,14 @@ class Chat:
             deadline: Seconds after which a turn goes on without an answer.
             prompts: The application's prompts; ours if not given.
         """
-        counter = RememberedCounts(counter_for(name_of(model)))
-        size = window or window_of(model, _WINDOW)
+        counter = CachedTokenCounter(choose_counter(get_model_name(model)))
+        size = window or get_window_size(model, _WINDOW)
         return cls(model, counter, meter, size, deadline, prompts or Prompts())
 
     @property
     def name(self) -> str:
         """The model's name, for receipts."""
-        return name_of(self.model)
+        return get_model_name(self.model)
 
     @property
     def prompt_window(self) -> PromptWindow:
@@ -89,7 +89,7 @@ class Chat:
         reported = answer.usage_metadata
         if reported is None:
             counted = sum(map(self.counter.message, prompt))
-            said = self.counter.text(text_of(answer))
+            said = self.counter.text(get_text(answer))
             return Usage(self.name, counted, said, repeated=repeated)
         cached = reported.get("input_token_details", {}).get("cache_read") or 0
         return Usage(

@@ -13,24 +13,24 @@ from topicloom.index.embedder import Embedder
 from topicloom.prompts.loader import Prompts
 from topicloom.roles.base import RoleName, RoleSpec
 from topicloom.roles.chat import Chat
-from topicloom.roles.models import window_of
+from topicloom.roles.models import get_window_size
 from topicloom.roles.registry import ROLES, Roles, check_names, spec_of
 
-Model = str | BaseChatModel
+ModelSpec = str | BaseChatModel
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
+class RoleModels:
     """Chat models by role."""
 
-    strong: Model | None = None
+    strong: ModelSpec | None = None
     """Replies and splits; None to leave them to the embedded roles."""
-    cheap: Model | None = None
+    cheap: ModelSpec | None = None
     """Reads, routes, writes briefs and reviews; None for the strong one."""
-    by_role: Mapping[RoleName, Model] = field(default_factory=dict)
+    by_role: Mapping[RoleName, ModelSpec] = field(default_factory=dict)
     """A model of its own for a role; `rewriter` and `arbiter` work only if given one."""
 
-    def of(self, role: RoleName) -> Model | None:
+    def of(self, role: RoleName) -> ModelSpec | None:
         """The model of a role; None for the embedded one."""
         if role in self.by_role:
             return self.by_role[role]
@@ -77,9 +77,9 @@ def embedded_roles(embedder: Embedder) -> Roles:
 
 
 def choose_roles(
-    models: Models,
+    models: RoleModels,
     embedded: Roles,
-    open_model: Callable[[Model], BaseChatModel],
+    open_model: Callable[[ModelSpec], BaseChatModel],
     options: ChatOptions,
     *,
     domain: bool = False,
@@ -103,8 +103,8 @@ def choose_roles(
 
 def _player(
     spec: RoleSpec[Any],
-    model: Model,
-    open_model: Callable[[Model], BaseChatModel],
+    model: ModelSpec,
+    open_model: Callable[[ModelSpec], BaseChatModel],
     options: ChatOptions,
 ) -> Any:
     for prefix, make in spec.named.items():
@@ -112,7 +112,7 @@ def _player(
             return make(model.removeprefix(prefix), options.deadline)
     opened = open_model(model)
     strong = spec.model == "strong"
-    window = window_of(opened, options.window) if strong else options.reader_window
+    window = get_window_size(opened, options.window) if strong else options.reader_window
     return spec.chat(
         Chat.of(
             opened,

@@ -17,20 +17,20 @@ from langgraph.constants import TAG_NOSTREAM
 
 from topicloom.effects import Step, perform
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.wording import wording
+from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import RoleName, Usage
 from topicloom.roles.caches import with_cache_hints
 from topicloom.roles.calls import Stepwise
 from topicloom.roles.chat import Chat, sum_usage
 from topicloom.state.session import Language
-from topicloom.state.stored_message import text_of
+from topicloom.state.stored_message import get_text
 
 Q = TypeVar("Q")
 A = TypeVar("A")
 T = TypeVar("T")
 
 
-def config_of(role: RoleName) -> RunnableConfig:
+def make_config(role: RoleName) -> RunnableConfig:
     """The configuration of inner calls: traced by name, out of the user's stream."""
     return RunnableConfig(tags=[TAG_NOSTREAM], run_name=f"topicloom-{role}")
 
@@ -50,12 +50,12 @@ class ModelCall:
     def perform(self) -> AIMessage:
         """Ask the model."""
         ready = with_cache_hints(self.messages, self.model, self.session, self.window)
-        return self.model.invoke(ready.messages, config_of(self.role), **ready.options)
+        return self.model.invoke(ready.messages, make_config(self.role), **ready.options)
 
     async def aperform(self) -> AIMessage:
         """Ask the model on the event loop."""
         ready = with_cache_hints(self.messages, self.model, self.session, self.window)
-        return await self.model.ainvoke(ready.messages, config_of(self.role), **ready.options)
+        return await self.model.ainvoke(ready.messages, make_config(self.role), **ready.options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +138,13 @@ class ChatRole(Stepwise[Q, A]):
             UnusableAnswerError: If the second answer can't be read either.
         """
         answer, usage = yield from self.send(request.session, window, prompt)
-        text = text_of(answer)
+        text = get_text(answer)
         try:
             return ParsedAnswer(parse(text), usage, ())
         except UnusableAnswerError as error:
             remark = f"asked again: {error}"
         # Some providers refuse an assistant message without text.
         own: list[BaseMessage] = [AIMessage(text)] if text.strip() else []
-        complaint = HumanMessage(wording(request.language).complaint.format(tag=tag))
+        complaint = HumanMessage(get_wording(request.language).complaint.format(tag=tag))
         answer, again = yield from self.send(request.session, window, [*prompt, *own, complaint])
-        return ParsedAnswer(parse(text_of(answer)), sum_usage(usage, again), (remark,))
+        return ParsedAnswer(parse(get_text(answer)), sum_usage(usage, again), (remark,))

@@ -48,7 +48,7 @@ class Element:
 
     def field(self, *names: str) -> str:
         """The first of some attributes or child elements that is there, else ""."""
-        return _first(self.attributes.get(n) or child(self.body, n) for n in names)
+        return _first(self.attributes.get(n) or find_child_text(self.body, n) for n in names)
 
 
 def first_of(text: str, what: str, *readers: Callable[[str], T | None]) -> T:
@@ -62,7 +62,7 @@ def first_of(text: str, what: str, *readers: Callable[[str], T | None]) -> T:
     Raises:
         UnusableAnswerError: If none of them finds anything.
     """
-    for answer in answers_of(text):
+    for answer in extract_answers(text):
         for read in readers:
             value = read(answer)
             if value is not None:
@@ -79,13 +79,15 @@ def lookups(text: str, *tags: str) -> Iterator[Callable[..., str]]:
         text: An answer.
         tags: Names of all its elements: each ends one before it that is never closed.
     """
-    yield lambda *names: _first(child(text, n, *(t for t in tags if t != n)) for n in names)
-    for value in json_values(text):
-        entries = strings(value)
+    yield lambda *names: _first(
+        find_child_text(text, n, *(t for t in tags if t != n)) for n in names
+    )
+    for value in find_json_values(text):
+        entries = stringify_values(value)
         yield lambda *names, entries=entries: _first(entries.get(n, "") for n in names)
 
 
-def answers_of(text: str) -> Iterator[str]:
+def extract_answers(text: str) -> Iterator[str]:
     """The answer proper: what follows the thoughts, and should that hold nothing, all of it."""
     text = text[:_LONGEST]
     if "<" not in text and "＜" in text:
@@ -96,7 +98,7 @@ def answers_of(text: str) -> Iterator[str]:
         yield _THOUGHTS.sub("", text).strip()
 
 
-def elements(text: str, name: str, *enders: str) -> Iterator[Element]:
+def find_elements(text: str, name: str, *enders: str) -> Iterator[Element]:
     """Elements of a name, in order; they do not nest.
 
     Args:
@@ -107,7 +109,7 @@ def elements(text: str, name: str, *enders: str) -> Iterator[Element]:
     if "<" not in text:
         return
     opening = re.compile(rf"<\s{{0,3}}{name}(?![\w-]){_REST_OF_TAG}", re.I | re.A)
-    end = re.compile(rf"<\s{{0,3}}/\s{{0,3}}{name}\b{_any_of(enders)}", re.I | re.A)
+    end = re.compile(rf"<\s{{0,3}}/\s{{0,3}}{name}\b{_build_enders(enders)}", re.I | re.A)
     found = list(islice(opening.finditer(text), _MOST))
     limits = [*(m.start() for m in found), len(text)][1:]
     for match, limit in zip(found, limits, strict=True):
@@ -115,15 +117,15 @@ def elements(text: str, name: str, *enders: str) -> Iterator[Element]:
         inside = match["inside"]
         empty = inside.endswith("/")
         body = "" if empty else text[match.end() : closed.start() if closed else limit]
-        yield Element(_attributes(inside), body.strip())
+        yield Element(_parse_attributes(inside), body.strip())
 
 
-def child(text: str, name: str, *enders: str) -> str:
+def find_child_text(text: str, name: str, *enders: str) -> str:
     """Plain text of the first element of a name that holds anything, else ""."""
-    return _first(plain(e.body) for e in elements(text, name, *enders))
+    return _first(unescape(e.body) for e in find_elements(text, name, *enders))
 
 
-def plain(text: str) -> str:
+def unescape(text: str) -> str:
     """Text with its entities resolved."""
     return _ENTITY.sub(lambda m: _ENTITIES[m[0]], text).strip()
 
@@ -133,7 +135,7 @@ def has_tag(text: str, name: str) -> bool:
     return re.search(rf"<\s{{0,3}}{name}(?![\w-])", text, re.I | re.A) is not None
 
 
-def json_values(text: str) -> Iterator[Any]:
+def find_json_values(text: str) -> Iterator[Any]:
     """JSON objects and arrays in a text, and the objects right inside each object.
 
     Models like to wrap an answer in an object named after it. At most a few places are tried.
@@ -141,7 +143,7 @@ def json_values(text: str) -> Iterator[Any]:
     decoder = json.JSONDecoder()
     position = 0
     for _ in range(_TRIES):
-        opening = _next_of(text, position, "{[")
+        opening = _find_next(text, position, "{[")
         if opening < 0:
             return
         try:
@@ -156,30 +158,30 @@ def json_values(text: str) -> Iterator[Any]:
 
 def json_entries(text: str, *names: str) -> Iterator[Element]:
     """The objects of the list under one of some names, or of a list that is the whole answer."""
-    for value in json_values(text):
+    for value in find_json_values(text):
         listed = value
         if isinstance(value, dict):
             listed = next((value[n] for n in names if isinstance(value.get(n), list)), [value])
         for entry in listed:
-            yield Element(strings(entry), "")
+            yield Element(stringify_values(entry), "")
 
 
-def strings(value: object) -> dict[str, str]:
+def stringify_values(value: object) -> dict[str, str]:
     """The scalar entries of a JSON object as strings, by key in lower case."""
     if not isinstance(value, dict):
         return {}
-    return {str(k).lower(): _scalar(v) for k, v in value.items()}
+    return {str(k).lower(): _stringify(v) for k, v in value.items()}
 
 
 def _first(values: Iterable[str]) -> str:
     return next((value for value in values if value), "")
 
 
-def _scalar(value: object) -> str:
+def _stringify(value: object) -> str:
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, list):
-        return "\n".join(_scalar(v) for v in value if not isinstance(v, list))
+        return "\n".join(_stringify(v) for v in value if not isinstance(v, list))
     if isinstance(value, float):
         return f"{value:f}"
     # An integer of very many digits has no string (the interpreter's own limit).
@@ -188,18 +190,18 @@ def _scalar(value: object) -> str:
     return ""
 
 
-def _attributes(inside: str) -> dict[str, str]:
+def _parse_attributes(inside: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for match in _ATTRIBUTE.finditer(inside[:4000]):
         value = next((v for v in match.groups()[1:] if v is not None), "")
-        found.setdefault(match[1].lower(), plain(value))
+        found.setdefault(match[1].lower(), unescape(value))
     return found
 
 
-def _any_of(names: Sequence[str]) -> str:
+def _build_enders(names: Sequence[str]) -> str:
     return "".join(rf"|<\s{{0,3}}/?\s{{0,3}}{name}(?![\w-])" for name in names)
 
 
-def _next_of(text: str, start: int, characters: str) -> int:
+def _find_next(text: str, start: int, characters: str) -> int:
     places = [p for c in characters if (p := text.find(c, start)) >= 0]
     return min(places, default=-1)

@@ -52,13 +52,13 @@ def open_model(
     return _open_other(spec, provider, name, options | {"max_retries": max_retries})
 
 
-def name_of(model: BaseChatModel) -> str:
+def get_model_name(model: BaseChatModel) -> str:
     """The name that a chat model goes by, for receipts and token counters."""
     names = (getattr(model, field, None) for field in ("model_name", "model", "model_id"))
     return next((n for n in names if isinstance(n, str) and n), type(model).__name__)
 
 
-def window_of(model: BaseChatModel, default: int) -> int:
+def get_window_size(model: BaseChatModel, default: int) -> int:
     """Tokens of the model's window as its profile has them, else the default."""
     size = (model.profile or {}).get("max_input_tokens")
     return size if isinstance(size, int) and size > 0 else default

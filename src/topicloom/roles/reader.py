@@ -10,25 +10,25 @@ from typing import ClassVar, Protocol
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from topicloom.context.transcript import Transcript
+from topicloom.context.transcript import TranscriptFormatter
 from topicloom.context.windows import (
     RESERVE,
-    Opening,
-    Openings,
+    ChooseStart,
     PromptWindow,
-    sizes_of,
+    WindowStarts,
+    measure_each,
     topic_messages,
 )
 from topicloom.effects import Step
-from topicloom.prompts.wording import wording
-from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.prompts.wording import get_wording
+from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import Chat
 from topicloom.roles.dialogue import ChatRole
-from topicloom.roles.markup import elements, first_of, lookups
-from topicloom.roles.values import clip, message_ids, note_repairs, score_in
+from topicloom.roles.markup import find_elements, first_of, lookups
+from topicloom.roles.values import clip, note_repairs, parse_message_ids, parse_score
 from topicloom.state.recall import Quote, Reading
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record, text_of
+from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.state.topics import Topic
 
 _REPLY = 128
@@ -58,9 +58,9 @@ class ReadRequest:
     """The session, by which prompts of the same window are compared."""
     topic: Topic
     """The topic."""
-    records: Sequence[Record]
+    records: Sequence[StoredMessage]
     """Its messages, in order."""
-    tail: Sequence[Record]
+    tail: Sequence[StoredMessage]
     """The messages in view of the main window and some before them, the newest last."""
     query: str
     """What to answer, with references resolved."""
@@ -93,13 +93,13 @@ class ChatReader(ChatRole[ReadRequest, Reading]):
 
     def __init__(self, chat: Chat) -> None:
         super().__init__(chat)
-        self._openings = Openings()
+        self._openings = WindowStarts()
 
     def step(self, request: ReadRequest) -> Step[Answer[Reading]]:
         """Read the topic; ids that are not in it are dropped."""
         topic = request.topic.id
         begin = partial(self._openings, (request.session, topic))
-        prompt = reader_messages(request, self._chat.prompt_window, begin)
+        prompt = build_reader_prompt(request, self._chat.prompt_window, begin)
         asked = yield from self.ask(
             request, f"reader:{topic}", prompt, parse_reading, "topic_result"
         )
@@ -110,8 +110,8 @@ class ChatReader(ChatRole[ReadRequest, Reading]):
         return Answer(_reading_of(topic, asked.value, ids), asked.usage, asked.remarks + remarks)
 
 
-def reader_messages(
-    request: ReadRequest, window: PromptWindow, begin: Opening
+def build_reader_prompt(
+    request: ReadRequest, window: PromptWindow, begin: ChooseStart
 ) -> list[BaseMessage]:
     """The prompt by which a topic is read: it changes only at its end from one turn to the next.
 
@@ -136,17 +136,17 @@ def reader_messages(
     counter, language, tail = window.counter, request.language, request.tail
     system = SystemMessage(window.prompts("reader", language))
     room = window.limit - counter.message(system) - RESERVE
-    whole = Transcript(counter, room // 5, language)
+    whole = TranscriptFormatter(counter, room // 5, language)
     topic = topic_messages(request.records, whole, room * 3 // 4, window.limit // 8)
     left = min(room // 2, room - sum(map(counter.message, topic)))
-    shown = Transcript(counter, room // 5, language, min(_REPLY, room // 5))
+    shown = TranscriptFormatter(counter, room // 5, language, min(_REPLY, room // 5))
     lines = shown.lines(tail)
-    before = hash(tuple(map(text_of, [system, *topic])))
-    cut = begin(before, [r.seq for r in tail], sizes_of(lines, counter), left)
+    before = hash(tuple(map(get_text, [system, *topic])))
+    cut = begin(before, [r.seq for r in tail], measure_each(lines, counter), left)
     # The first is written again, so that it is dated. Without a notice: its count would change.
     current = [*shown.lines(tail[cut : cut + 1]), *lines[cut + 1 :]]
     if current:
-        current[0] = f"{wording(language).now}\n{current[0]}"
+        current[0] = f"{get_wording(language).now}\n{current[0]}"
     return [system, *topic, *map(HumanMessage, current)]
 
 
@@ -156,23 +156,25 @@ def parse_reading(text: str) -> ParsedReading:
     Raises:
         UnusableAnswerError: If there is no score.
     """
-    return first_of(text, "relevance score", _reading_of_fields, _labelled_score)
+    return first_of(text, "relevance score", _reading_of_fields, _parse_labelled_score)
 
 
 def _reading_of_fields(text: str) -> ParsedReading | None:
-    for body in [*(e.body for e in elements(text, "topic_result")), text]:
+    for body in [*(e.body for e in find_elements(text, "topic_result")), text]:
         for field_of in lookups(body, *_TAGS):
-            score = score_in(field_of("relevance_score", "score"))
+            score = parse_score(field_of("relevance_score", "score"))
             if score is not None:
                 ids = field_of("referenced_message_ids", "referenced_messages")
-                return ParsedReading(score, message_ids(ids, _WIDEST_QUOTE), field_of("summary"))
+                return ParsedReading(
+                    score, parse_message_ids(ids, _WIDEST_QUOTE), field_of("summary")
+                )
     return None
 
 
-def _labelled_score(text: str) -> ParsedReading | None:
+def _parse_labelled_score(text: str) -> ParsedReading | None:
     """A score from a cut answer, or one that only says `relevance_score: 0.2`."""
     match = _LABELLED_SCORE.search(text)
-    score = score_in(match[1]) if match else None
+    score = parse_score(match[1]) if match else None
     return None if score is None else ParsedReading(score)
 
 
@@ -188,7 +190,7 @@ def _reading_of(topic: str, parsed: ParsedReading, ids: Sequence[str]) -> Readin
     )
 
 
-class EmbeddedReader(Local[ReadRequest, Reading]):
+class EmbeddedReader(LocalRole[ReadRequest, Reading]):
     """Scores a topic by its best messages and quotes them by weight.
 
     It understands nothing: what it hands over is what words and vectors find.

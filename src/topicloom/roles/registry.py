@@ -99,7 +99,7 @@ class Roles:
         Args:
             spec: Which.
             player: Who plays it; None for nobody.
-            stand_in: Who answers where that fails; None for the one so far.
+            pick_by_score: Who answers where that fails; None for the one so far.
         """
         stand_ins = {spec.name: stand_in} if stand_in is not None else {}
         return Roles({**self._players, spec.name: player}, {**self._stand_ins, **stand_ins})

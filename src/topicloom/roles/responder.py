@@ -18,13 +18,13 @@ from topicloom.index.embedder import Embedder
 from topicloom.index.words import words_of
 from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import with_cache_hints
-from topicloom.roles.dialogue import config_of
-from topicloom.roles.models import name_of
-from topicloom.state.script import cjk_share
+from topicloom.roles.dialogue import make_config
+from topicloom.roles.models import get_model_name
+from topicloom.state.script import measure_cjk_share
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
-_CONFIG = config_of("responder")
+_CONFIG = make_config("responder")
 _LEADS = {
     "en": (
         "Here is what was said:",
@@ -49,7 +49,7 @@ class ReplyRequest:
     """Tools that may be called; empty when it has to answer in words."""
     query: str
     """What to answer."""
-    sources: Sequence[Record]
+    sources: Sequence[StoredMessage]
     """Originals that the prompt quotes or shows, those recalled last first: what an embedded
     responder answers from."""
     language: Language
@@ -87,13 +87,13 @@ class ChatResponder:
     @property
     def model(self) -> str:
         """The model's name."""
-        return name_of(self._model)
+        return get_model_name(self._model)
 
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
         """The chunks of the reply; raises whatever the model's client raises."""
         ready = with_cache_hints(request.messages, self._model, request.session, "main")
         for chunk in self._bound(request).stream(ready.messages, _CONFIG, **ready.options):
-            yield _as_chunk(chunk)
+            yield _to_chunk(chunk)
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
         """The chunks of the reply; raises whatever the model's client raises."""
@@ -102,13 +102,13 @@ class ChatResponder:
         # Closed with this generator, not by the garbage collector: a reply may be abandoned.
         async with aclosing(cast("AsyncGenerator[AIMessage, None]", chunks)) as open_chunks:
             async for chunk in open_chunks:
-                yield _as_chunk(chunk)
+                yield _to_chunk(chunk)
 
     def _bound(self, request: ReplyRequest) -> Runnable[LanguageModelInput, AIMessage]:
         return self._model.bind_tools(request.tools) if request.tools else self._model
 
 
-def _as_chunk(message: AIMessage) -> AIMessageChunk:
+def _to_chunk(message: AIMessage) -> AIMessageChunk:
     """A piece of a reply; a model that does not stream gives the whole message instead of one."""
     if isinstance(message, AIMessageChunk):
         return message
@@ -147,13 +147,17 @@ class EmbeddedResponder:
 
     def _text(self, request: ReplyRequest) -> str:
         found = self._best(request.query, request.sources)
-        lead, nothing = _LEADS["zh" if cjk_share(request.query) > 1 / 3 else "en"]
+        lead, nothing = _LEADS["zh" if measure_cjk_share(request.query) > 1 / 3 else "en"]
         if not found:
             return nothing
-        return "\n".join([lead, *(_line(r, s) for r, s in found)])
+        return "\n".join([lead, *(_format_line(r, s) for r, s in found)])
 
-    def _best(self, query: str, sources: Sequence[Record]) -> list[tuple[Record, str]]:
-        pairs = _most_alike(query, [(r, s) for r in sources[:_READ] for s in _sentences(r.text)])
+    def _best(
+        self, query: str, sources: Sequence[StoredMessage]
+    ) -> list[tuple[StoredMessage, str]]:
+        pairs = _most_alike(
+            query, [(r, s) for r in sources[:_READ] for s in _split_sentences(r.text)]
+        )
         if not pairs:
             return []
         vectors = self._embedder.embed([query, *(s for _, s in pairs)])
@@ -162,7 +166,9 @@ class EmbeddedResponder:
         return [pairs[i] for i in ranked[:_QUOTED]]
 
 
-def _most_alike(query: str, pairs: Sequence[tuple[Record, str]]) -> list[tuple[Record, str]]:
+def _most_alike(
+    query: str, pairs: Sequence[tuple[StoredMessage, str]]
+) -> list[tuple[StoredMessage, str]]:
     """The sentences that share most words with the query: embedding all would take too long."""
     asked = set(words_of(query))
     shared = [len(asked & set(words_of(sentence))) for _, sentence in pairs]
@@ -170,11 +176,11 @@ def _most_alike(query: str, pairs: Sequence[tuple[Record, str]]) -> list[tuple[R
     return [pairs[i] for i in ranked[:_COMPARED]]
 
 
-def _sentences(text: str) -> list[str]:
+def _split_sentences(text: str) -> list[str]:
     return [s.strip()[:_LONGEST] for s in _SENTENCE.split(text) if len(s.strip()) > 8]
 
 
-def _line(record: Record, sentence: str) -> str:
+def _format_line(record: StoredMessage, sentence: str) -> str:
     return f"– {record.day}, {record.label}: “{sentence}”"
 
 

@@ -10,12 +10,12 @@ from langchain_core.messages import BaseMessage
 
 from topicloom.context.windows import PromptWindow, recent_text
 from topicloom.effects import Step
-from topicloom.prompts.wording import wording
+from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class RewriteRequest:
 
     session: str
     text: str
-    tail: Sequence[Record]
+    tail: Sequence[StoredMessage]
     """The messages before it."""
     language: Language
 
@@ -40,15 +40,15 @@ class ChatRewriter(ChatRole[RewriteRequest, str]):
 
     def step(self, request: RewriteRequest) -> Step[Answer[str]]:
         """Rewrite the message."""
-        prompt = rewriter_messages(request, self._chat.prompt_window)
+        prompt = build_rewriter_prompt(request, self._chat.prompt_window)
         asked = yield from self.ask(request, "rewriter", prompt, parse_query, "query")
         return Answer(asked.value, asked.usage, asked.remarks)
 
 
-def rewriter_messages(request: RewriteRequest, window: PromptWindow) -> list[BaseMessage]:
+def build_rewriter_prompt(request: RewriteRequest, window: PromptWindow) -> list[BaseMessage]:
     """The prompt by which references are resolved; the message stands last."""
     language, text = request.language, request.text
-    words = wording(language)
+    words = get_wording(language)
     recent = recent_text(request.tail, window, language, window.room("rewriter", language, text))
     return window.messages(
         "rewriter", language, recent or words.nothing, f"{words.message}\n{text}"

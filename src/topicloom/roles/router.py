@@ -10,22 +10,22 @@ from langchain_core.messages import BaseMessage
 
 from topicloom.context.windows import PromptWindow, one_line, recent_text, topic_listing
 from topicloom.effects import Step
-from topicloom.prompts.wording import wording
-from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.prompts.wording import get_wording
+from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import (
     Element,
-    child,
-    elements,
+    find_child_text,
+    find_elements,
+    find_json_values,
     first_of,
     has_tag,
     json_entries,
-    json_values,
-    strings,
+    stringify_values,
 )
-from topicloom.roles.values import clip, note_repairs, score_in, topic_id
+from topicloom.roles.values import clip, note_repairs, parse_score, parse_topic_id
 from topicloom.state.session import Language
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
 _REASON = 300
@@ -49,7 +49,7 @@ class RouteRequest:
     session: str
     query: str
     """What to look for."""
-    tail: Sequence[Record]
+    tail: Sequence[StoredMessage]
     """The newest messages."""
     topics: Sequence[Topic]
     """Candidates: recent ones first, then those that the index found."""
@@ -81,7 +81,7 @@ class ChatRouter(ChatRole[RouteRequest, Route]):
 
     def step(self, request: RouteRequest) -> Step[Answer[Route]]:
         """Find the topics; ids that are no candidates are dropped."""
-        prompt = router_messages(request, self._chat.prompt_window)
+        prompt = build_router_prompt(request, self._chat.prompt_window)
         asked = yield from self.ask(request, "router", prompt, parse_routing, "topic_routing")
         candidates = {t.id for t in request.topics}
         relevance = {t: v for t, v in asked.value.relevance.items() if t in candidates}
@@ -91,22 +91,22 @@ class ChatRouter(ChatRole[RouteRequest, Route]):
         return Answer(route, asked.usage, asked.remarks + remarks)
 
 
-def router_messages(request: RouteRequest, window: PromptWindow) -> list[BaseMessage]:
+def build_router_prompt(request: RouteRequest, window: PromptWindow) -> list[BaseMessage]:
     """The prompt by which topics are searched; the topics stand last."""
     counter, language = window.counter, request.language
-    words = wording(language)
+    words = get_wording(language)
     room = window.room("router", language)
     recent = recent_text(request.tail, window, language, room // 3)
     days = [words.days.format(days=request.when)] if request.when else []
     wanted = [words.looking_for, request.query, *days]
-    heads = [f"[{t.id}] {one_line(t.name)}{_days(t)}" for t in request.topics]
+    heads = [f"[{t.id}] {one_line(t.name)}{_format_days(t)}" for t in request.topics]
     left = room - counter.text(recent) - counter.text("\n".join(wanted))
     listed = topic_listing(heads, request.topics, counter, left) or words.nothing
     last = "\n".join([*wanted, words.topics, listed])
     return window.messages("router", language, recent or words.nothing, last)
 
 
-def _days(topic: Topic) -> str:
+def _format_days(topic: Topic) -> str:
     first, last = topic.first_at[:10], topic.last_at[:10]
     if not first:
         return ""
@@ -119,49 +119,49 @@ def parse_routing(text: str) -> Route:
     Raises:
         UnusableAnswerError: If there is neither a topic, nor a reason, nor an empty result.
     """
-    return first_of(text, "topic routing", _route_of_tags, _route_of_json)
+    return first_of(text, "topic routing", _parse_route_tags, _parse_route_json)
 
 
-def _route_of_tags(text: str) -> Route | None:
-    relevance = _relevance(elements(text, "topic", "matched_topics", "topic_routing"))
-    reason = child(text, "no_match_reason", "topic_routing")
+def _parse_route_tags(text: str) -> Route | None:
+    relevance = _parse_relevances(find_elements(text, "topic", "matched_topics", "topic_routing"))
+    reason = find_child_text(text, "no_match_reason", "topic_routing")
     answered = has_tag(text, "matched_topics") or has_tag(text, "topic_routing")
     if not (relevance or reason or answered):
         return None
     return Route(relevance, "" if relevance else reason)
 
 
-def _route_of_json(text: str) -> Route | None:
-    relevance = _relevance(json_entries(text, "matched_topics", "topics"))
+def _parse_route_json(text: str) -> Route | None:
+    relevance = _parse_relevances(json_entries(text, "matched_topics", "topics"))
     if relevance:
         return Route(relevance)
-    for value in json_values(text):
+    for value in find_json_values(text):
         if isinstance(value, dict) and {"matched_topics", "no_match_reason"} & value.keys():
-            return Route({}, strings(value).get("no_match_reason", ""))
+            return Route({}, stringify_values(value).get("no_match_reason", ""))
     return None
 
 
-def _relevance(found: Iterator[Element]) -> dict[str, float]:
+def _parse_relevances(found: Iterator[Element]) -> dict[str, float]:
     relevance: dict[str, float] = {}
     for element in found:
-        topic = topic_id(element.field("id", "topic_id"))
+        topic = parse_topic_id(element.field("id", "topic_id"))
         if topic:
-            value = _relevance_of(element.field("relevance", "score", "relevance_score"))
+            value = _parse_relevance(element.field("relevance", "score", "relevance_score"))
             relevance[topic] = max(value, relevance.get(topic, 0.0))
     return relevance
 
 
-def _relevance_of(said: str) -> float:
+def _parse_relevance(said: str) -> float:
     """A relevance in words or figures; medium if it says neither."""
     lowered = said.lower()
     for word, value in _RELEVANCE.items():
         if word in lowered:
             return value
-    number = score_in(said)
+    number = parse_score(said)
     return _RELEVANCE["medium"] if number is None else number
 
 
-class EmbeddedRouter(Local[RouteRequest, Route]):
+class EmbeddedRouter(LocalRole[RouteRequest, Route]):
     """Ranks topics by what the index finds in them and in their briefs."""
 
     def call(self, request: RouteRequest) -> Answer[Route]:

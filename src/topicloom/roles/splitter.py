@@ -12,21 +12,27 @@ import numpy as np
 from langchain_core.messages import BaseMessage
 from numpy.typing import NDArray
 
-from topicloom.context.transcript import Transcript
+from topicloom.context.transcript import TranscriptFormatter
 from topicloom.context.windows import SMALLEST, PromptWindow, one_line, topic_listing
 from topicloom.effects import Step
 from topicloom.index.embedder import Embedder, Vectors
-from topicloom.index.phrases import title_of
+from topicloom.index.phrases import make_title
 from topicloom.index.vectors import block_vectors
-from topicloom.prompts.wording import wording
-from topicloom.roles.base import Answer, Local, Role, RoleSpec
+from topicloom.prompts.wording import get_wording
+from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.brief import BRIEF_LIMIT, NAME_LIMIT
 from topicloom.roles.dialogue import ChatRole
-from topicloom.roles.markup import Element, elements, first_of, json_entries
-from topicloom.roles.values import clip, message_ids, note_repairs, topic_id, topic_ids
+from topicloom.roles.markup import Element, find_elements, first_of, json_entries
+from topicloom.roles.values import (
+    clip,
+    note_repairs,
+    parse_message_ids,
+    parse_topic_id,
+    parse_topic_ids,
+)
 from topicloom.state.hierarchy import BETWEEN
-from topicloom.state.rounds import LogicalBlock
-from topicloom.state.script import cjk_share
+from topicloom.state.rounds import Round
+from topicloom.state.script import measure_cjk_share
 from topicloom.state.session import Language
 from topicloom.state.splitting import Assignment
 from topicloom.state.topics import Topic
@@ -47,7 +53,7 @@ class SplitRequest:
     """Blocks to assign to topics."""
 
     session: str
-    blocks: Sequence[LogicalBlock]
+    blocks: Sequence[Round]
     """The blocks, in order."""
     segments: Sequence[int]
     """For each block, the number of the adsorber's segment that it lies in."""
@@ -75,26 +81,26 @@ class ChatSplitter(ChatRole[SplitRequest, tuple[Assignment, ...]]):
 
     def step(self, request: SplitRequest) -> Step[Answer[tuple[Assignment, ...]]]:
         """Assign the messages; what names no message or topic of the request is dropped."""
-        prompt = splitter_messages(request, self._chat.prompt_window)
+        prompt = build_splitter_prompt(request, self._chat.prompt_window)
         asked = yield from self.ask(request, "splitter", prompt, parse_split, "topic_split")
         usable, remarks = _repair(request, asked.value)
         return Answer(usable, asked.usage, asked.remarks + remarks)
 
 
-def splitter_messages(request: SplitRequest, window: PromptWindow) -> list[BaseMessage]:
+def build_splitter_prompt(request: SplitRequest, window: PromptWindow) -> list[BaseMessage]:
     """The prompt by which blocks are assigned to topics; the topics stand last.
 
     Every message is in it, long ones in part if need be: one that is not shown cannot be
     assigned.
     """
     counter, language, blocks = window.counter, request.language, request.blocks
-    words = wording(language)
+    words = get_wording(language)
     asked = _dividing_lines(request.dividing, language) if request.dividing else ""
     room = window.room("splitter", language, asked)
-    whole = _parts_text(request, Transcript(counter, window.limit // 8, language))
+    whole = _parts_text(request, TranscriptFormatter(counter, window.limit // 8, language))
     if counter.text(whole) > room * 2 // 3:
         share = max(SMALLEST, room * 2 // 3 // sum(len(b.records) for b in blocks))
-        whole = _parts_text(request, Transcript(counter, share, language))
+        whole = _parts_text(request, TranscriptFormatter(counter, share, language))
     heads = [
         f"[{t.id}] ({words.active if t.id in request.active else words.dormant}) {one_line(t.name)}"
         for t in request.topics
@@ -106,12 +112,12 @@ def splitter_messages(request: SplitRequest, window: PromptWindow) -> list[BaseM
 
 def _dividing_lines(topic: Topic, language: Language) -> str:
     brief = f": {one_line(topic.brief)}" if topic.brief else ""
-    return f"{wording(language).dividing}\n{one_line(topic.name)}{brief}\n"
+    return f"{get_wording(language).dividing}\n{one_line(topic.name)}{brief}\n"
 
 
-def _parts_text(request: SplitRequest, transcript: Transcript) -> str:
+def _parts_text(request: SplitRequest, transcript: TranscriptFormatter) -> str:
     """Blocks under a line for each new segment, numbered from 1."""
-    part = wording(transcript.language).part
+    part = get_wording(transcript.language).part
     texts = transcript.blocks(request.blocks)
     lines: list[str] = []
     number, current = 0, None
@@ -132,7 +138,7 @@ def parse_split(text: str) -> tuple[Assignment, ...]:
     return first_of(
         text,
         "assignment",
-        lambda answer: _collect(elements(answer, "assignment", "topic_split")),
+        lambda answer: _collect(find_elements(answer, "assignment", "topic_split")),
         lambda answer: _collect(json_entries(answer, "assignments", "topic_split")),
     )
 
@@ -144,16 +150,16 @@ def _collect(found: Iterator[Element]) -> tuple[Assignment, ...] | None:
 
 def _assignments_of(element: Element) -> Iterator[Assignment]:
     kind = element.field("topic").lower()
-    known = topic_id(element.field("topic_id") or kind)
+    known = parse_topic_id(element.field("topic_id") or kind)
     name = element.field("topic_name", "name")
     if kind == "new":
         known, name = None, name or element.field("topic_id")
     if not (known or name):
         return
     brief = element.field("summary", "brief")
-    also = topic_ids(element.field("also", "also_in", "references"), _MOST_REFERENCES)
+    also = parse_topic_ids(element.field("also", "also_in", "references"), _MOST_REFERENCES)
     ids = element.field("msg_id", "msg_ids", "message_id", "message_ids", "id")
-    for message in message_ids(ids, _WIDEST_ASSIGNMENT):
+    for message in parse_message_ids(ids, _WIDEST_ASSIGNMENT):
         yield Assignment(message, known, " ".join(name.split()), brief, also)
 
 
@@ -218,7 +224,7 @@ class _JoinableTopic:
     """Of the blocks that this call gave it."""
 
 
-class EmbeddedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
+class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
     """Joins each segment to the nearest topic, or opens one for it.
 
     The first block goes on with the topic before it unless the adsorber saw one begin there. A
@@ -235,7 +241,7 @@ class EmbeddedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
         known = [_JoinableTopic(t.id, t.name, []) for t in request.topics]
         assignments: list[Assignment] = []
         home = next((k for k in known if k.topic and k.topic == request.previous), None)
-        for first, last in _segments(request.segments):
+        for first, last in _find_segments(request.segments):
             blocks = request.blocks[first : last + 1]
             left = home if _is_told_apart(request.blocks, first) else None
             if first > 0 or blocks[0].opens:
@@ -243,29 +249,29 @@ class EmbeddedSplitter(Local[SplitRequest, tuple[Assignment, ...]]):
                 near = {topic: float(a[here].mean()) for topic, a in request.affinity.items()}
                 others = [k for k in known if k is not left]
                 scores = [_score(k, near, vectors[here], common[here]) for k in others]
-                home = _nearest(others, scores, blocks)
+                home = _find_nearest(others, scores, blocks)
             if home is None:
                 texts = [b.records[0].text[:600] for b in blocks] + [b.text[:1_200] for b in blocks]
                 direction = vectors[first : last + 1].mean(axis=0)
-                title = title_of(texts, direction, self._embedder)
-                home = _JoinableTopic(None, _distinct(title, {k.name for k in known}), [])
+                title = make_title(texts, direction, self._embedder)
+                home = _JoinableTopic(None, _make_distinct(title, {k.name for k in known}), [])
                 known.append(home)
             home.vectors.extend(vectors[first : last + 1])
             assignments += _assign_all(home, blocks)
         return Answer(tuple(assignments))
 
 
-def _is_told_apart(blocks: Sequence[LogicalBlock], place: int) -> bool:
+def _is_told_apart(blocks: Sequence[Round], place: int) -> bool:
     """True if an arbiter says that a block has nothing to do with the one before it here."""
     after = place == 0 or blocks[place - 1].last == blocks[place].first - 1
     return after and blocks[place].ruling == "opens"
 
 
-def _nearest(
-    known: Sequence[_JoinableTopic], scores: Sequence[float], blocks: Sequence[LogicalBlock]
+def _find_nearest(
+    known: Sequence[_JoinableTopic], scores: Sequence[float], blocks: Sequence[Round]
 ) -> _JoinableTopic | None:
     """The topic that is nearest to a segment, if any is near enough."""
-    share = cjk_share(" ".join(b.text for b in blocks)[:2_000])
+    share = measure_cjk_share(" ".join(b.text for b in blocks)[:2_000])
     limit = _JOIN_CJK if share > 0.4 else _JOIN_LATIN
     best = max(range(len(known)), key=scores.__getitem__, default=None)
     return known[best] if best is not None and scores[best] >= limit else None
@@ -283,18 +289,18 @@ def _score(
     return max(stored, sum(given) / len(given) if given else 0.0)
 
 
-def _assign_all(home: _JoinableTopic, segment: Sequence[LogicalBlock]) -> list[Assignment]:
+def _assign_all(home: _JoinableTopic, segment: Sequence[Round]) -> list[Assignment]:
     ids = [i for block in segment for i in block.ids]
     return [Assignment(message=i, topic=home.topic, name=home.name) for i in ids]
 
 
-def _segments(labels: Sequence[int]) -> list[tuple[int, int]]:
+def _find_segments(labels: Sequence[int]) -> list[tuple[int, int]]:
     """First and last place of each run of equal labels."""
     starts = [i for i, label in enumerate(labels) if i == 0 or label != labels[i - 1]]
     return list(zip(starts, [s - 1 for s in starts[1:]] + [len(labels) - 1], strict=True))
 
 
-def _distinct(name: str, taken: set[str]) -> str:
+def _make_distinct(name: str, taken: set[str]) -> str:
     candidates = chain([name], (f"{name} ({n})" for n in count(2)))
     return next(c for c in candidates if c not in taken)
 

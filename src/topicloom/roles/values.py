@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from topicloom.errors import UnusableAnswerError
-from topicloom.roles.markup import answers_of
+from topicloom.roles.markup import extract_answers
 
 _NUMBER = re.compile(
     r"(?P<minus>(?<![a-z0-9])[-−])?"
@@ -28,7 +28,7 @@ _LONGEST_LIST = 20_000
 """Characters of a list of ids that are looked at."""
 
 
-def score_in(text: str) -> float | None:
+def parse_score(text: str) -> float | None:
     """The first number in a text as a share, 0 to 1.
 
     `0.85`, `.85`, `0,85`, `85 %`, `８５％`, `8/10` are shares. A bare number over 1 is none: it
@@ -47,7 +47,7 @@ def score_in(text: str) -> float | None:
     return value if value <= 1 else None
 
 
-def message_ids(text: str, widest: int) -> tuple[str, ...]:
+def parse_message_ids(text: str, widest: int) -> tuple[str, ...]:
     """Short ids of messages in a text, each once, in order of mention.
 
     `m42`, `[M42]`, `msg-042`, `message 42`, `m42-m45` and lists of these in any punctuation;
@@ -64,7 +64,7 @@ def message_ids(text: str, widest: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"m{n}" for n in numbers if n > 0))
 
 
-def topic_id(text: str) -> str | None:
+def parse_topic_id(text: str) -> str | None:
     """The short id of the first topic in a text: `t3` of `[T3]`, `topic-003` or a bare `3`."""
     folded = _fold(text[:200]).strip()
     if match := _TOPIC.search(folded):
@@ -72,7 +72,7 @@ def topic_id(text: str) -> str | None:
     return f"t{int(folded)}" if _DIGITS.fullmatch(folded) else None
 
 
-def topic_ids(text: str, most: int) -> tuple[str, ...]:
+def parse_topic_ids(text: str, most: int) -> tuple[str, ...]:
     """The short ids of the topics in a text, each once: `t7, topic-009`, or bare numbers.
 
     Args:
@@ -136,7 +136,7 @@ def parse_verdict(text: str) -> bool:
     Raises:
         UnusableAnswerError: If it says neither, or both.
     """
-    for answer in answers_of(text):
+    for answer in extract_answers(text):
         said = _QUESTION.sub(" ", unicodedata.normalize("NFKC", answer[-_LONGEST_VERDICT:]))
         leading = _LEADING.match(said)
         for found in (

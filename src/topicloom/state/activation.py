@@ -50,7 +50,7 @@ class ActivationPolicy(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Activation:
+class ActivationChange:
     """What a round does to the active set."""
 
     active: dict[str, tuple[float, ...]]
@@ -69,9 +69,9 @@ def average(scores: Sequence[float]) -> float:
     return sum(w * s for w, s in zip(weights, scores, strict=True)) / sum(weights)
 
 
-def admit(
+def activate_candidates(
     active: Mapping[str, Sequence[float]], candidates: Mapping[str, float], policy: ActivationPolicy
-) -> Activation:
+) -> ActivationChange:
     """Wake candidates by their place in the ranking of all topics.
 
     The topic of rank `n` (by its relevance; an active one by its average, should that be more)
@@ -95,7 +95,7 @@ def admit(
     stay = [topic for topic in ranked if topic in active][: policy.ceiling - len(woken)]
     kept = {t: tuple(active[t]) for t in active if t in stay}
     kept |= {topic: (standing[topic],) for topic in woken}
-    return Activation(kept, tuple(woken), tuple(t for t in active if t not in kept))
+    return ActivationChange(kept, tuple(woken), tuple(t for t in active if t not in kept))
 
 
 def ambiguous(relevance: Mapping[str, float], policy: ActivationPolicy) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ _ALIKE = 0.1
 """Difference of relevance within which topics can't be told apart."""
 
 
-def handed_on(
+def transfer_activation(
     active: Mapping[str, Sequence[float]], topic: str, heirs: Sequence[str]
 ) -> dict[str, tuple[float, ...]]:
     """The active topics when others take the place and the standing of one of them."""
@@ -124,9 +124,9 @@ def handed_on(
     return taken
 
 
-def settle(
+def update_activation(
     active: Mapping[str, Sequence[float]], scores: Mapping[str, float], policy: ActivationPolicy
-) -> Activation:
+) -> ActivationChange:
     """Fold a round's relevance into the averages and let the weakest sleep.
 
     A topic whose reader gave no score this round keeps its average. Down the ranking, the
@@ -144,4 +144,4 @@ def settle(
         or average(kept[topic]) >= policy.sleep_share * policy.threshold(rank)
     ]
     slept = tuple(topic for topic in ranked if topic not in awake)
-    return Activation({topic: kept[topic] for topic in awake}, (), slept)
+    return ActivationChange({topic: kept[topic] for topic in awake}, (), slept)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from pydantic import BaseModel, ConfigDict
 
-from topicloom.state.topics import Roster, Topic
+from topicloom.state.topics import Topic, TopicTable
 
 
 class BriefUpdate(BaseModel):
@@ -29,14 +29,14 @@ class BriefUpdate(BaseModel):
     """Stands for the topic as it was when the brief was written."""
 
 
-def update_of(topic: Topic, name: str, brief: str) -> BriefUpdate | None:
+def make_brief_update(topic: Topic, name: str, brief: str) -> BriefUpdate | None:
     """The update that gives a topic a name and a brief; None if it has both already."""
     if (name, brief) == (topic.name, topic.brief):
         return None
-    return BriefUpdate(topic=topic.id, name=name, brief=brief, seen=_state_of(topic))
+    return BriefUpdate(topic=topic.id, name=name, brief=brief, seen=_fingerprint(topic))
 
 
-def updated(roster: Roster, updates: Iterable[BriefUpdate]) -> list[Topic]:
+def apply_brief_updates(roster: TopicTable, updates: Iterable[BriefUpdate]) -> list[Topic]:
     """The topics with their new briefs.
 
     An update is passed over if its topic is not open any more, or has got messages, a name or a
@@ -46,10 +46,10 @@ def updated(roster: Roster, updates: Iterable[BriefUpdate]) -> list[Topic]:
     return [
         topic.model_copy(update={"name": u.name, "brief": u.brief})
         for topic, u in found
-        if topic.status == "open" and _state_of(topic) == u.seen
+        if topic.status == "open" and _fingerprint(topic) == u.seen
     ]
 
 
-def _state_of(topic: Topic) -> str:
+def _fingerprint(topic: Topic) -> str:
     said = "\0".join((topic.head or "", topic.name, topic.brief))
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]

@@ -16,10 +16,10 @@ WEIGHT = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
+class TokenCalibration:
     """Running ratio of reported to estimated input tokens of one model.
 
-    Both fields are JSON numbers: `Correction(**asdict(correction))` is the same correction.
+    Both fields are JSON numbers: `TokenCalibration(**asdict(correction))` is the same correction.
     """
 
     ratio: float = 1.0
@@ -28,7 +28,7 @@ class Correction:
     observations: int = 0
     """How many reports the ratio has seen."""
 
-    def observe(self, estimated: int, reported: int) -> Correction:
+    def observe(self, estimated: int, reported: int) -> TokenCalibration:
         """Take in one report.
 
         The first replaces the initial 1.0 and the next two average with it, so that the
@@ -45,7 +45,7 @@ class Correction:
             return self
         seen = min(max(reported / estimated, LOWEST_RATIO), HIGHEST_RATIO)
         weight = max(WEIGHT, 1 / (self.observations + 1))
-        return Correction(self.ratio + weight * (seen - self.ratio), self.observations + 1)
+        return TokenCalibration(self.ratio + weight * (seen - self.ratio), self.observations + 1)
 
     def apply(self, estimated: int) -> int:
         """Correct an estimate; rounded up, in tokens."""

@@ -12,8 +12,8 @@ from collections.abc import Container
 
 from pydantic import BaseModel, ConfigDict
 
-from topicloom.state.lifecycle import archived, state_of
-from topicloom.state.topics import Roster, Topic
+from topicloom.state.lifecycle import get_state, mark_archived
+from topicloom.state.topics import Topic, TopicTable
 
 _SEEN = {
     "head",
@@ -60,13 +60,13 @@ class TopicChange(BaseModel):
     """Why it is merged or archived, or both."""
 
 
-def mark_of(topic: Topic) -> str:
+def fingerprint_topic(topic: Topic) -> str:
     """Stands for what a review saw of a topic: another one for everything that may change."""
     text = topic.model_dump_json(include=_SEEN)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def refusal(change: TopicChange, roster: Roster, active: Container[str]) -> str:
+def explain_refusal(change: TopicChange, roster: TopicTable, active: Container[str]) -> str:
     """Why a change cannot be made; empty if it can.
 
     Args:
@@ -81,17 +81,17 @@ def refusal(change: TopicChange, roster: Roster, active: Container[str]) -> str:
         topic = roster.get(topic_id)
         if topic is None:
             return f"there is no {topic_id}"
-        if mark_of(topic) != seen:
+        if fingerprint_topic(topic) != seen:
             return f"{topic_id} has changed since"
         if topic.status != "open":
             return f"{topic_id} is {topic.status}"
     if len(marks) < 2 and change.absorbs is not None:
         return f"{change.topic} cannot be merged into itself"
-    awake = [i for i in marks if state_of(roster[i], active) != "dormant"]
+    awake = [i for i in marks if get_state(roster[i], active) != "dormant"]
     return f"{awake[0]} is awake" if change.archive and awake else ""
 
 
-def rewritten(topic: Topic, change: TopicChange, roster: Roster) -> Topic:
+def apply_texts(topic: Topic, change: TopicChange, roster: TopicTable) -> Topic:
     """The topic with what a change says of it, a name that another one has excepted.
 
     Args:
@@ -112,25 +112,25 @@ def rewritten(topic: Topic, change: TopicChange, roster: Roster) -> Topic:
     )
 
 
-def put_away(topic: Topic, change: TopicChange, active: Container[str]) -> Topic:
+def apply_archiving(topic: Topic, change: TopicChange, active: Container[str]) -> Topic:
     """The topic archived, if the change says so.
 
     Raises:
         TransitionError: If it is not dormant.
     """
-    return archived(topic, active, change.archive) if change.archive else topic
+    return mark_archived(topic, active, change.archive) if change.archive else topic
 
 
-def told(change: TopicChange, roster: Roster) -> str:
+def describe_change(change: TopicChange, roster: TopicTable) -> str:
     """What a change does to a topic, in words for people.
 
     Args:
         change: The change.
         roster: The topics as they were before it.
     """
-    named = f"{change.topic} “{_name(change.topic, roster)}”"
+    named = f"{change.topic} “{_get_name(change.topic, roster)}”"
     if change.absorbs is not None:
-        other = f"{change.absorbs} “{_name(change.absorbs, roster)}”"
+        other = f"{change.absorbs} “{_get_name(change.absorbs, roster)}”"
         away = " and archived it" if change.archive else ""
         return f"merged {other} into {named}{away}: {change.reason}"
     if change.archive:
@@ -138,6 +138,6 @@ def told(change: TopicChange, roster: Roster) -> str:
     return f"reviewed {named}"
 
 
-def _name(topic_id: str, roster: Roster) -> str:
+def _get_name(topic_id: str, roster: TopicTable) -> str:
     topic = roster.get(topic_id)
     return topic.name if topic else ""

@@ -11,7 +11,7 @@ from langgraph.graph.message import add_messages
 from topicloom.state.changes import TopicChange
 
 
-def collect(
+def append_or_reset(
     old: list[dict[str, Any]] | None, new: list[dict[str, Any]] | None
 ) -> list[dict[str, Any]]:
     """Reducer of what parallel nodes hand in: appends, and starts afresh on None."""
@@ -27,9 +27,9 @@ class SessionState(TypedDict, total=False):
     """The session's core, a dumped `Session`."""
     turn: dict[str, Any]
     """The turn's working data, a dumped `Turn`."""
-    readings: Annotated[list[dict[str, Any]], collect]
+    readings: Annotated[list[dict[str, Any]], append_or_reset]
     """Dumped `Reading`s of this turn."""
-    calls: Annotated[list[dict[str, Any]], collect]
+    calls: Annotated[list[dict[str, Any]], append_or_reset]
     """Dumped `Call`s of this turn."""
 
 
@@ -49,7 +49,7 @@ class DomainState(SessionState, total=False):
     """The plan of the newest turn, a dumped `Plan`."""
     refused: str
     """Why the document that came last could not be used."""
-    layers: Annotated[list[dict[str, Any]], collect]
+    layers: Annotated[list[dict[str, Any]], append_or_reset]
     """Dumped `Layer`s for the note of this turn."""
 
 

@@ -29,33 +29,33 @@ class Cues:
             ValueError: If there is no phrase at all.
         """
         phrases = [line.strip() for line in lines]
-        parts = [_expression(p) for p in phrases if p and not p.startswith("#")]
+        parts = [_to_regex(p) for p in phrases if p and not p.startswith("#")]
         if not parts:
             raise ValueError("a cue list needs at least one phrase")
         return cls(re.compile("|".join(parts)))
 
     def found_in(self, text: str) -> bool:
         """Whether any phrase occurs in the text, whatever its case and punctuation."""
-        return self.pattern.search(normalised(text)) is not None
+        return self.pattern.search(normalize(text)) is not None
 
     def count_in(self, text: str) -> int:
         """How often phrases occur in the text."""
-        return sum(1 for _ in self.pattern.finditer(normalised(text)))
+        return sum(1 for _ in self.pattern.finditer(normalize(text)))
 
     def is_all_of(self, text: str) -> bool:
         """Whether the text is nothing but one of the phrases."""
-        return self.pattern.fullmatch(normalised(text).strip()) is not None
+        return self.pattern.fullmatch(normalize(text).strip()) is not None
 
 
-def normalised(text: str) -> str:
+def normalize(text: str) -> str:
     """Lower case, apostrophes as `'`, other punctuation as spaces, runs of spaces as one."""
     plain = text.lower().replace("’", "'").replace("`", "'")
     return " ".join(re.sub(r"[^\w']+", " ", plain).split())
 
 
-def _expression(phrase: str) -> str:
+def _to_regex(phrase: str) -> str:
     cjk = CJK_RUN.search(phrase) is not None
-    pieces = [normalised(piece) for piece in phrase.split("...")]
+    pieces = [normalize(piece) for piece in phrase.split("...")]
     if cjk:
         return _GAP_CJK.join(re.escape(p).replace(r"\ ", " ?") for p in pieces)
     joined = (" " + _GAP_LATIN).join(re.escape(p) for p in pieces)

@@ -8,8 +8,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from topicloom.state.hierarchy import base_of
-from topicloom.state.rounds import LogicalBlock
+from topicloom.state.hierarchy import strip_number
+from topicloom.state.rounds import Round
 
 _LARGEST = 0.8
 """Share of the whole past which the largest part is no better than the whole: every division takes
@@ -23,27 +23,27 @@ _FEWEST = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TopicPart:
     """What becomes one part of a topic."""
 
     name: str
     brief: str
-    blocks: tuple[LogicalBlock, ...]
+    blocks: tuple[Round, ...]
     """In conversation order; never empty."""
 
 
-Size = Callable[[LogicalBlock], int]
+CountRound = Callable[[Round], int]
 """Tokens of a block."""
 
 
-def parts_of(
+def divide_rounds(
     name: str,
-    blocks: Sequence[LogicalBlock],
-    said: Sequence[Part],
-    size: Size,
+    blocks: Sequence[Round],
+    said: Sequence[TopicPart],
+    size: CountRound,
     limit: int,
     taken: Collection[str] = (),
-) -> list[Part]:
+) -> list[TopicPart]:
     """The parts of a topic that is too large: by subject if that helps, else by time.
 
     Args:
@@ -59,15 +59,15 @@ def parts_of(
     """
     whole = sum(map(size, blocks))
     most = max(2, min(_MOST * whole // max(1, limit), len(blocks) // _FEWEST))
-    parts = without_crumbs(said, size, most)
+    parts = absorb_small_parts(said, size, most)
     largest = max((sum(map(size, part.blocks)) for part in parts), default=whole)
     if len(parts) > 1 and largest <= _LARGEST * whole:
         return parts
-    runs = cut(blocks, size, limit)
-    return [Part(n, "", run) for n, run in zip(numbered(name, taken), runs, strict=False)]
+    runs = cut_rounds(blocks, size, limit)
+    return [TopicPart(n, "", run) for n, run in zip(number_names(name, taken), runs, strict=False)]
 
 
-def without_crumbs(parts: Sequence[Part], size: Size, most: int) -> list[Part]:
+def absorb_small_parts(parts: Sequence[TopicPart], size: CountRound, most: int) -> list[TopicPart]:
     """The largest parts; blocks of the others go where the blocks before them are.
 
     Args:
@@ -80,16 +80,16 @@ def without_crumbs(parts: Sequence[Part], size: Size, most: int) -> list[Part]:
     order = sorted(range(len(parts)), key=lambda i: (-sum(map(size, parts[i].blocks)), i))
     kept = sorted(order[:most])
     homes = sorted((b.first, i) for i in kept for b in parts[i].blocks)
-    given: dict[int, list[LogicalBlock]] = {i: list(parts[i].blocks) for i in kept}
+    given: dict[int, list[Round]] = {i: list(parts[i].blocks) for i in kept}
     for block in (b for i in order[most:] for b in parts[i].blocks):
-        given[nearest_before(homes, block.first)].append(block)
+        given[find_preceding(homes, block.first)].append(block)
     return [
-        Part(parts[i].name, parts[i].brief, tuple(sorted(given[i], key=lambda b: b.first)))
+        TopicPart(parts[i].name, parts[i].brief, tuple(sorted(given[i], key=lambda b: b.first)))
         for i in kept
     ]
 
 
-def nearest_before(homes: Sequence[tuple[int, int]], number: int) -> int:
+def find_preceding(homes: Sequence[tuple[int, int]], number: int) -> int:
     """Where the last of some messages before a message is; of the first, if none is before it.
 
     Args:
@@ -100,7 +100,7 @@ def nearest_before(homes: Sequence[tuple[int, int]], number: int) -> int:
     return homes[max(0, place - 1)][1]
 
 
-def cut(blocks: Sequence[LogicalBlock], size: Size, limit: int) -> list[tuple[LogicalBlock, ...]]:
+def cut_rounds(blocks: Sequence[Round], size: CountRound, limit: int) -> list[tuple[Round, ...]]:
     """Cut consecutive blocks into runs that are balanced in tokens.
 
     Args:
@@ -111,20 +111,18 @@ def cut(blocks: Sequence[LogicalBlock], size: Size, limit: int) -> list[tuple[Lo
     Returns:
         Two runs at least.
     """
-    done: list[tuple[LogicalBlock, ...]] = []
+    done: list[tuple[Round, ...]] = []
     left = [tuple(blocks)]
     while left:
         run = left.pop()
         if len(run) == 1 or ((done or left) and sum(map(size, run)) <= limit):
             done.append(run)
         else:
-            left += reversed(_balanced(run, size, limit))
+            left += reversed(_balance(run, size, limit))
     return done
 
 
-def _balanced(
-    blocks: Sequence[LogicalBlock], size: Size, limit: int
-) -> list[tuple[LogicalBlock, ...]]:
+def _balance(blocks: Sequence[Round], size: CountRound, limit: int) -> list[tuple[Round, ...]]:
     """Two runs or more, each as near to its share of the tokens as whole blocks can be."""
     ends = list(itertools.accumulate(map(size, blocks)))
     whole = ends[-1]
@@ -135,8 +133,8 @@ def _balanced(
     return [tuple(blocks[a:b]) for a, b in zip([0, *cuts], [*cuts, len(blocks)], strict=True)]
 
 
-def numbered(name: str, taken: Collection[str] = ()) -> Iterator[str]:
+def number_names(name: str, taken: Collection[str] = ()) -> Iterator[str]:
     """`Rain (1)`, `Rain (2)` and so on, but for names that are taken."""
-    base = base_of(name)
+    base = strip_number(name)
     names = (f"{base} ({n})" for n in itertools.count(1))
     return (n for n in names if n not in taken)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from topicloom.state.topics import Roster, Topic
+from topicloom.state.topics import Topic, TopicTable
 
 BETWEEN = " / "
 """Stands between the names of a path."""
@@ -23,7 +23,7 @@ _KNOWN = 16_384
 _NUMBERED = re.compile(r"(.*\S) \(\d{1,9}\)", re.DOTALL)
 
 
-def path_of(topic: Topic, topics: Mapping[str, Topic]) -> list[Topic]:
+def find_path(topic: Topic, topics: Mapping[str, Topic]) -> list[Topic]:
     """The topics from the top of the hierarchy down to a topic, itself last."""
     path, seen = [topic], {topic.id}
     while (parent := path[-1].parent) in topics and parent not in seen:
@@ -33,53 +33,53 @@ def path_of(topic: Topic, topics: Mapping[str, Topic]) -> list[Topic]:
     return path[::-1]
 
 
-def full_name(topic: Topic, topics: Mapping[str, Topic]) -> str:
+def build_full_name(topic: Topic, topics: Mapping[str, Topic]) -> str:
     """A topic's name behind those of the topics that it is a part of: `House / Kitchen / Tiles`.
 
     A part that is called like its parent, but for a number, stands for both; of a long path
     the first name and the last ones are shown.
     """
-    return _joined(tuple(t.name for t in path_of(topic, topics)))
+    return _join_names(tuple(t.name for t in find_path(topic, topics)))
 
 
 @lru_cache(_KNOWN)
-def _joined(names: tuple[str, ...]) -> str:
-    told = [n for n, below in itertools.pairwise(names) if base_of(n) != base_of(below)]
+def _join_names(names: tuple[str, ...]) -> str:
+    told = [n for n, below in itertools.pairwise(names) if strip_number(n) != strip_number(below)]
     told.append(names[-1])
     if len(told) > _SHOWN:
         told = [told[0], "…", *told[1 - _SHOWN :]]
     return BETWEEN.join(told)
 
 
-def named_in_full(topics: Sequence[Topic], known: Mapping[str, Topic]) -> list[Topic]:
+def add_full_names(topics: Sequence[Topic], known: Mapping[str, Topic]) -> list[Topic]:
     """Topics under their full names, as splitters and routers see them."""
-    return [_as_seen(t, known) for t in topics]
+    return [_add_full_name(t, known) for t in topics]
 
 
-def _as_seen(topic: Topic, known: Mapping[str, Topic]) -> Topic:
+def _add_full_name(topic: Topic, known: Mapping[str, Topic]) -> Topic:
     """A topic under its full name; of an archived one, the summary stands for its brief."""
-    brief = _brief_of(topic)
+    brief = _choose_brief(topic)
     if topic.parent is None and brief == topic.brief:
         return topic
-    return topic.model_copy(update={"name": full_name(topic, known), "brief": brief})
+    return topic.model_copy(update={"name": build_full_name(topic, known), "brief": brief})
 
 
-def recognised_by(topic: Topic, known: Mapping[str, Topic]) -> str:
+def describe_topic(topic: Topic, known: Mapping[str, Topic]) -> str:
     """The words that a topic is recognised by; none of one in the making, which has no brief."""
-    brief = _brief_of(topic)
-    return f"{full_name(topic, known)}. {brief}" if brief else ""
+    brief = _choose_brief(topic)
+    return f"{build_full_name(topic, known)}. {brief}" if brief else ""
 
 
-def _brief_of(topic: Topic) -> str:
+def _choose_brief(topic: Topic) -> str:
     return topic.summary if topic.status == "archived" and topic.summary else topic.brief
 
 
-def children_of(topic_id: str, topics: Mapping[str, Topic]) -> list[Topic]:
+def list_children(topic_id: str, topics: Mapping[str, Topic]) -> list[Topic]:
     """The parts of a topic, in the order in which they were made."""
     return [t for t in topics.values() if t.parent == topic_id]
 
 
-def heirs(topic_id: str | None, topics: Mapping[str, Topic]) -> list[Topic]:
+def find_successors(topic_id: str | None, topics: Mapping[str, Topic]) -> list[Topic]:
     """The open topics that hold what a topic held, in the order in which they were made.
 
     An open topic is its own; a divided one leaves everything to its parts and theirs, a merged
@@ -104,26 +104,26 @@ def heirs(topic_id: str | None, topics: Mapping[str, Topic]) -> list[Topic]:
             left += parts.get(current, ())
         else:
             left.append(topic.merged_into)
-    return sorted(found, key=lambda t: _age(t.id))
+    return sorted(found, key=lambda t: _parse_number(t.id))
 
 
-def continued_in(topic_id: str | None, topics: Mapping[str, Topic]) -> Topic | None:
+def find_continuation(topic_id: str | None, topics: Mapping[str, Topic]) -> Topic | None:
     """The open topic in which a topic goes on: the one of its heirs that was last spoken of."""
-    found = heirs(topic_id, topics)
-    return max(found, key=lambda t: (t.newest, _age(t.id)), default=None)
+    found = find_successors(topic_id, topics)
+    return max(found, key=lambda t: (t.newest, _parse_number(t.id)), default=None)
 
 
-def base_of(name: str) -> str:
+def strip_number(name: str) -> str:
     """A name without the number at its end: `Rain` of `Rain (2)`."""
     match = _NUMBERED.fullmatch(name)
     return match[1] if match else name
 
 
-def holders(roster: Roster) -> Roster:
+def drop_empty(roster: TopicTable) -> TopicTable:
     """The topics that have messages of their own: what an index holds."""
-    return Roster({t.id: t for t in roster if t.head is not None})
+    return TopicTable({t.id: t for t in roster if t.head is not None})
 
 
-def _age(topic_id: str) -> int:
+def _parse_number(topic_id: str) -> int:
     """The number in a short id; later topics have higher ones."""
     return int(topic_id[1:]) if topic_id[1:].isdecimal() else 0

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 SourceKind = Literal["lore", "narrative", "event", "topic"]
 
 
-class Entry(BaseModel):
+class CuratedEntry(BaseModel):
     """Something picked, with its full text."""
 
     model_config = ConfigDict(frozen=True)
@@ -40,7 +40,7 @@ class Layer(BaseModel):
     since: str = ""
     """Of a skeleton that gives changes only: short id of the message behind which the skeleton
     before it stands."""
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[CuratedEntry, ...] = ()
     """Of a curation: what was picked, best first."""
     rationale: str = ""
     """Of a curation: why."""

@@ -20,14 +20,16 @@ from collections.abc import Container, Mapping
 from typing import Literal
 
 from topicloom.errors import TransitionError
-from topicloom.state.topics import Status, Topic
+from topicloom.state.topics import Topic, TopicStatus
 
-State = Literal["active", "dormant", "archived", "divided", "merged"]
-Event = Literal["create", "create_asleep", "wake", "sleep", "divide", "archive", "revive", "merge"]
+TopicState = Literal["active", "dormant", "archived", "divided", "merged"]
+TopicEvent = Literal[
+    "create", "create_asleep", "wake", "sleep", "divide", "archive", "revive", "merge"
+]
 """`create` makes an active topic, `create_asleep` a dormant one: there may be no room for another
 active one. `archive` is for reviews only, `revive` only for a search that the user asked for."""
 
-TRANSITIONS: Mapping[tuple[State | None, Event], State] = {
+TRANSITIONS: Mapping[tuple[TopicState | None, TopicEvent], TopicState] = {
     (None, "create"): "active",
     (None, "create_asleep"): "dormant",
     ("dormant", "wake"): "active",
@@ -40,7 +42,7 @@ TRANSITIONS: Mapping[tuple[State | None, Event], State] = {
 }
 """Every step there is; None stands for a topic that does not exist yet."""
 
-_STATUS: Mapping[State, Status] = {
+_STATUS: Mapping[TopicState, TopicStatus] = {
     "active": "open",
     "dormant": "open",
     "archived": "archived",
@@ -49,7 +51,7 @@ _STATUS: Mapping[State, Status] = {
 }
 
 
-def advance(state: State | None, event: Event) -> State:
+def advance(state: TopicState | None, event: TopicEvent) -> TopicState:
     """The state after an event.
 
     Args:
@@ -65,7 +67,7 @@ def advance(state: State | None, event: Event) -> State:
     return after
 
 
-def state_of(topic: Topic, active: Container[str]) -> State:
+def get_state(topic: Topic, active: Container[str]) -> TopicState:
     """The state of a topic.
 
     Args:
@@ -77,20 +79,20 @@ def state_of(topic: Topic, active: Container[str]) -> State:
     return topic.status
 
 
-def lived(topic: Topic, event: Event, active: Container[str]) -> Topic:
+def apply_event(topic: Topic, event: TopicEvent, active: Container[str]) -> Topic:
     """The row of a topic after an event; whether it is active is for the caller to enter.
 
     Raises:
         TransitionError: If nothing of the kind can happen to it.
     """
     try:
-        state = advance(state_of(topic, active), event)
+        state = advance(get_state(topic, active), event)
     except TransitionError as error:
         raise TransitionError(f"topic {topic.id} {topic.name!r}: {error}") from error
     return topic.model_copy(update={"status": _STATUS[state]})
 
 
-def woken(topic: Topic, active: Container[str], *, asked: bool = False) -> Topic:
+def mark_active(topic: Topic, active: Container[str], *, asked: bool = False) -> Topic:
     """The row of a topic that is active from now on, if it was so before or not.
 
     Args:
@@ -101,13 +103,13 @@ def woken(topic: Topic, active: Container[str], *, asked: bool = False) -> Topic
     Raises:
         TransitionError: If it cannot wake.
     """
-    state = state_of(topic, active)
+    state = get_state(topic, active)
     if state == "active":
         return topic
-    return lived(topic, "revive" if asked and state == "archived" else "wake", active)
+    return apply_event(topic, "revive" if asked and state == "archived" else "wake", active)
 
 
-def divided(topic: Topic, active: Container[str]) -> Topic:
+def mark_divided(topic: Topic, active: Container[str]) -> Topic:
     """The row of a topic whose messages belong to its parts from now on.
 
     A dormant topic that outgrew its window was just given messages, which wakes it first
@@ -116,10 +118,10 @@ def divided(topic: Topic, active: Container[str]) -> Topic:
     Raises:
         TransitionError: If it is not open.
     """
-    return lived(woken(topic, active), "divide", {topic.id}).emptied()
+    return apply_event(mark_active(topic, active), "divide", {topic.id}).emptied()
 
 
-def archived(topic: Topic, active: Container[str], month: str) -> Topic:
+def mark_archived(topic: Topic, active: Container[str], month: str) -> Topic:
     """The row of a topic that only a request of the user finds from now on.
 
     Args:
@@ -130,4 +132,4 @@ def archived(topic: Topic, active: Container[str], month: str) -> Topic:
     Raises:
         TransitionError: If it is not dormant.
     """
-    return lived(topic, "archive", active).model_copy(update={"archived": month})
+    return apply_event(topic, "archive", active).model_copy(update={"archived": month})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 
 from topicloom.errors import TransitionError
-from topicloom.state.lifecycle import lived, state_of
-from topicloom.state.stored_message import Record
+from topicloom.state.lifecycle import apply_event, get_state
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
 
-def merge(survivor: Topic, other: Topic, active: Container[str]) -> tuple[Topic, Topic]:
+def merge_topic_rows(survivor: Topic, other: Topic, active: Container[str]) -> tuple[Topic, Topic]:
     """The rows of two topics, the other one merged into the survivor.
 
     Name, brief and place in the hierarchy are the survivor's; a brief written anew is the
@@ -24,10 +24,10 @@ def merge(survivor: Topic, other: Topic, active: Container[str]) -> tuple[Topic,
     Raises:
         TransitionError: If one of them may not be merged, or they are the same topic.
     """
-    if survivor.id == other.id or state_of(survivor, active) not in ("active", "dormant"):
+    if survivor.id == other.id or get_state(survivor, active) not in ("active", "dormant"):
         raise TransitionError(
             f"topic {other.id} {other.name!r} cannot be merged into {survivor.id} "
-            f"({state_of(survivor, active)})"
+            f"({get_state(survivor, active)})"
         )
     times = sorted(t for x in (survivor, other) for t in (x.first_at, x.last_at) if t)
     related = dict.fromkeys((*survivor.related, *other.related))
@@ -41,11 +41,11 @@ def merge(survivor: Topic, other: Topic, active: Container[str]) -> tuple[Topic,
             "related": tuple(i for i in related if i not in (survivor.id, other.id)),
         }
     )
-    gone = lived(other, "merge", active).emptied()
+    gone = apply_event(other, "merge", active).emptied()
     return kept, gone.model_copy(update={"merged_into": survivor.id})
 
 
-def survivor_of(topic: Topic, topics: Mapping[str, Topic]) -> str:
+def find_survivor(topic: Topic, topics: Mapping[str, Topic]) -> str:
     """Id of the topic that a topic's messages went to by merges; its own if it was not merged."""
     seen = {topic.id}
     while (other := topic.merged_into) is not None and other in topics and other not in seen:
@@ -54,6 +54,6 @@ def survivor_of(topic: Topic, topics: Mapping[str, Topic]) -> str:
     return topic.id
 
 
-def in_order(*runs: Iterable[Record]) -> list[Record]:
+def merge_in_order(*runs: Iterable[StoredMessage]) -> list[StoredMessage]:
     """Messages of several topics in the order of the conversation, as a topic keeps them."""
     return sorted((r for run in runs for r in run), key=lambda r: r.seq)

@@ -15,14 +15,20 @@ from langchain_core.messages import (
 )
 
 from topicloom.errors import InputError, NoNewMessageError
-from topicloom.state.script import cjk_share
+from topicloom.state.script import measure_cjk_share
 from topicloom.state.session import Language, SearchRequest
-from topicloom.state.stored_message import REMOVED, Record, key_of, message_type, text_of
+from topicloom.state.stored_message import (
+    REMOVED,
+    StoredMessage,
+    get_message_type,
+    get_text,
+    make_message_key,
+)
 
 
 def new_messages(
     messages: Sequence[AnyMessage],
-    recent: Sequence[Record],
+    recent: Sequence[StoredMessage],
     answer: bool = True,
     *,
     silent: bool = False,
@@ -58,7 +64,7 @@ def new_messages(
 
 
 def _waits(
-    messages: Sequence[AnyMessage], fresh: Sequence[AnyMessage], recent: Sequence[Record]
+    messages: Sequence[AnyMessage], fresh: Sequence[AnyMessage], recent: Sequence[StoredMessage]
 ) -> bool:
     """Whether the newest user message has had no answer yet, only tool calls if anything."""
     heard = messages[: len(messages) - len(fresh)]
@@ -67,7 +73,7 @@ def _waits(
     return all(isinstance(m, ToolMessage) or getattr(m, "tool_calls", None) for m in fresh)
 
 
-def unheard(messages: Sequence[AnyMessage], recent: Sequence[Record]) -> list[AnyMessage]:
+def unheard(messages: Sequence[AnyMessage], recent: Sequence[StoredMessage]) -> list[AnyMessage]:
     """The messages that are not in the transcript yet.
 
     A message whose id is known but whose content differs counts as new: applications reuse
@@ -75,16 +81,18 @@ def unheard(messages: Sequence[AnyMessage], recent: Sequence[Record]) -> list[An
     stood, so places in the channel say nothing. An empty one that an earlier turn refused does
     not count, and neither does one that was removed on purpose: the channel may still show it.
     """
-    known = {key_of(r.message) for r in recent}
+    known = {make_message_key(r.message) for r in recent}
     gone = {r.source for r in recent if r.text == REMOVED}
     return [
-        m for m in messages if _says_something(m) and key_of(m) not in known and m.id not in gone
+        m
+        for m in messages
+        if _says_something(m) and make_message_key(m) not in known and m.id not in gone
     ]
 
 
 def language_of(texts: Sequence[str]) -> Language:
     """Chinese if a third of the letters are CJK, otherwise English."""
-    return "zh" if cjk_share(" ".join(texts)[:4_000]) > 1 / 3 else "en"
+    return "zh" if measure_cjk_share(" ".join(texts)[:4_000]) > 1 / 3 else "en"
 
 
 def _says_something(message: AnyMessage) -> bool:
@@ -92,7 +100,7 @@ def _says_something(message: AnyMessage) -> bool:
         return True  # a tool's result may well be empty, and so is a reply that calls tools
     blocks = message.content if isinstance(message.content, list) else []
     other = any(isinstance(b, dict) and b.get("type") != "text" for b in blocks)
-    return other or bool(text_of(message).strip())
+    return other or bool(get_text(message).strip())
 
 
 def removals(messages: Sequence[AnyMessage], keep: int) -> list[RemoveMessage]:
@@ -100,12 +108,12 @@ def removals(messages: Sequence[AnyMessage], keep: int) -> list[RemoveMessage]:
 
     What is removed from the channel is in storage; the channel only shows the newest.
     """
-    starts = [i for i, m in enumerate(messages) if message_type(m) == "human"]
+    starts = [i for i, m in enumerate(messages) if get_message_type(m) == "human"]
     start = max((i for i in starts if len(messages) - i >= keep), default=0)
     return [RemoveMessage(id=m.id) for m in messages[:start] if m.id is not None]
 
 
-def calls_of(message: BaseMessage, tool: str) -> list[tuple[str, object]]:
+def find_edit_calls(message: BaseMessage, tool: str) -> list[tuple[str, object]]:
     """The calls of a tool in a message: their ids and their arguments, readable or not."""
     if not isinstance(message, AIMessage):
         return []
@@ -113,7 +121,7 @@ def calls_of(message: BaseMessage, tool: str) -> list[tuple[str, object]]:
     return [(c["id"] or "", c["args"]) for c in calls if c["name"] == tool]
 
 
-def other_calls(message: BaseMessage, *tools: str) -> list[dict[str, Any]]:
+def find_other_calls(message: BaseMessage, *tools: str) -> list[dict[str, Any]]:
     """The calls in a message of all tools but some."""
     calls = message.tool_calls if isinstance(message, AIMessage) else ()
     return [dict(c) for c in calls if c["name"] not in tools]
@@ -129,7 +137,7 @@ def search_in(message: AIMessage, tool: str) -> SearchRequest | None:
         return None
     query, when = args.get("query"), args.get("when")
     return SearchRequest(
-        query=query if isinstance(query, str) else text_of(message),
+        query=query if isinstance(query, str) else get_text(message),
         when=when if isinstance(when, str) and when.strip() else None,
         include_archived=args.get("include_archived") is True,
     )

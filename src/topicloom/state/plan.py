@@ -37,7 +37,7 @@ class SearchIntent(BaseModel):
     """How much each kind of source counts."""
 
 
-class Plan(BaseModel):
+class TurnPlan(BaseModel):
     """The plan of a turn."""
 
     model_config = ConfigDict(frozen=True)

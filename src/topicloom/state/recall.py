@@ -86,7 +86,7 @@ class Note(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class PromptCosts:
     """What things cost in the prompt, in tokens of whichever counter the budget is in."""
 
     quote: Callable[[str], int]
@@ -105,10 +105,10 @@ class Costs:
     """The note around it all."""
 
 
-def compose(
+def select_quotes(
     readings: Sequence[Reading],
     names: Mapping[str, str],
-    costs: Costs,
+    costs: PromptCosts,
     budget: int,
     seen: Collection[str],
 ) -> tuple[TopicNote, ...]:
@@ -131,7 +131,7 @@ def compose(
         The topics with something to say, by score, best first; quotes in conversation order.
     """
     ranked = sorted(readings, key=lambda r: (-r.score, r.topic))
-    draft = _Draft(costs, budget, seen)
+    draft = _NoteDraft(costs, budget, seen)
     for reading in ranked:
         draft.summarise(reading)
     quotes = [(r.topic, q) for r in ranked for q in r.quotes]
@@ -145,7 +145,7 @@ def compose(
 def compose_note(
     readings: Sequence[Reading],
     names: Mapping[str, str],
-    costs: Costs,
+    costs: PromptCosts,
     budget: int,
     *,
     after: int,
@@ -168,7 +168,7 @@ def compose_note(
     quoted = {i for note in notes for t in note.topics for i in t.quotes}
     told = {t.summary for note in notes for t in note.topics}
     new = [r.model_copy(update={"summary": ""}) if r.summary in told else r for r in readings]
-    topics = compose(new, names, costs, budget, quoted | in_view)
+    topics = select_quotes(new, names, costs, budget, quoted | in_view)
     candidates = [names[t] for t in search.candidates if t in names] if search else []
     # A search that adds nothing has to say so, or the model would be asked the same once more.
     searched = search.query if search is not None and not topics else ""
@@ -181,10 +181,10 @@ _BEST = 5
 """Quotes by weight, of which even one that no budget could hold is quoted, in part."""
 
 
-class _Draft:
+class _NoteDraft:
     """A note being written, and what is left of its budget."""
 
-    def __init__(self, costs: Costs, budget: int, seen: Collection[str]) -> None:
+    def __init__(self, costs: PromptCosts, budget: int, seen: Collection[str]) -> None:
         self._costs, self._budget, self._seen = costs, budget, seen
         self._left = budget - costs.frame
         self._taken: set[str] = set()
@@ -234,7 +234,7 @@ class _Draft:
 
     def note(self, reading: Reading, names: Mapping[str, str]) -> TopicNote:
         """A topic's part of the note; quotes in conversation order."""
-        quotes = sorted(self._quotes.get(reading.topic, ()), key=number_of)
+        quotes = sorted(self._quotes.get(reading.topic, ()), key=parse_message_number)
         return TopicNote(
             topic=reading.topic,
             name=names.get(reading.topic, reading.topic),
@@ -245,7 +245,7 @@ class _Draft:
         )
 
 
-def number_of(message_id: str) -> int:
+def parse_message_number(message_id: str) -> int:
     """The number in a short id: 42 of `m42`.
 
     Raises:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from topicloom.state.plan import Plan
+from topicloom.state.plan import TurnPlan
 from topicloom.state.recall import TopicNote
 from topicloom.state.session import Search
 
@@ -73,7 +73,7 @@ class Receipt(BaseModel):
     """Replies thrown away because more topics were asked for."""
     calls: tuple[Call, ...] = ()
     """Every call of a role, in order."""
-    plan: Plan | None = None
+    plan: TurnPlan | None = None
     """What the turn was planned to be, where the application has a domain."""
     edits: tuple[tuple[Any, ...], ...] = ()
     """Edits of the application's document that were made."""

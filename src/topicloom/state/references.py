@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from topicloom.state.dividing import nearest_before
-from topicloom.state.rounds import LogicalBlock
+from topicloom.state.dividing import find_preceding
+from topicloom.state.rounds import Round
 from topicloom.state.splitting import Portion
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 SHOWN = 8
 """References of a topic that its reader is shown at most: the newest ones."""
@@ -31,8 +31,8 @@ class Reference(BaseModel):
     """The topic that they went to. It may have been divided or merged since."""
 
 
-def references_of(
-    portion: Portion, home: str, small: Iterable[LogicalBlock]
+def collect_references(
+    portion: Portion, home: str, small: Iterable[Round]
 ) -> dict[str, list[Reference]]:
     """What other topics are to refer to, by topic.
 
@@ -50,7 +50,7 @@ def references_of(
     return found
 
 
-def shown(references: Sequence[Reference]) -> list[Reference]:
+def select_newest(references: Sequence[Reference]) -> list[Reference]:
     """The references that a reader is shown: the newest, between half of `SHOWN` and all of it.
 
     They are dropped by halves, so that the prompt loses its prefix once in several splits.
@@ -60,8 +60,8 @@ def shown(references: Sequence[Reference]) -> list[Reference]:
     return list(references[-(-over // step) * step :])
 
 
-def dealt(
-    references: Sequence[Reference], parts: Mapping[str, Sequence[LogicalBlock]]
+def distribute_references(
+    references: Sequence[Reference], parts: Mapping[str, Sequence[Round]]
 ) -> dict[str, list[Reference]]:
     """Hand the references of a divided topic to its parts: each to the one that was on before it.
 
@@ -73,11 +73,13 @@ def dealt(
     homes = sorted((b.first, place) for place, i in enumerate(ids) for b in parts[i])
     found: dict[str, list[Reference]] = {}
     for reference in references:
-        found.setdefault(ids[nearest_before(homes, reference.first)], []).append(reference)
+        found.setdefault(ids[find_preceding(homes, reference.first)], []).append(reference)
     return found
 
 
-def window_of(own: Sequence[Record], borrowed: Iterable[Record]) -> list[Record]:
+def build_reader_window(
+    own: Sequence[StoredMessage], borrowed: Iterable[StoredMessage]
+) -> list[StoredMessage]:
     """What a topic's reader is shown: the topic's messages and borrowed ones, each once, in order.
 
     Both kinds come from the part of the conversation that is split, which is newer than all that

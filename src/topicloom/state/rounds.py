@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 
 Ruling = Literal["continues", "opens"]
 """What an arbiter makes of a block that may or may not begin a topic."""
@@ -16,13 +16,13 @@ _BRIDGE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class LogicalBlock:
+class Round:
     """A user message with everything up to the next one.
 
     Tool calls and their results are inside one block, so moving whole blocks never parts them.
     """
 
-    records: tuple[Record, ...]
+    records: tuple[StoredMessage, ...]
     """The messages, in order; never empty."""
     context: str = ""
     """What the block before ended with: the beginning of its reply (spec 001, 2.1)."""
@@ -71,18 +71,18 @@ class LogicalBlock:
         return "\n".join(r.text for r in self.records)
 
 
-def blocks_of(records: Iterable[Record]) -> list[LogicalBlock]:
+def group_rounds(records: Iterable[StoredMessage]) -> list[Round]:
     """Group consecutive records into logical blocks.
 
     What stands before the first user message is a block of its own.
     """
-    groups: list[list[Record]] = []
+    groups: list[list[StoredMessage]] = []
     for record in records:
         if record.role == "user" or not groups:
             groups.append([record])
         else:
             groups[-1].append(record)
-    blocks: list[LogicalBlock] = []
+    blocks: list[Round] = []
     for group in groups:
-        blocks.append(LogicalBlock(tuple(group), blocks[-1].bridge if blocks else ""))
+        blocks.append(Round(tuple(group), blocks[-1].bridge if blocks else ""))
     return blocks

@@ -23,11 +23,10 @@ CJK_RANGES: tuple[tuple[int, int], ...] = (
 )
 """First and last code point of each Han, Hiragana, Katakana, Bopomofo or Hangul block, sorted."""
 
-
 CJK_RUN = re.compile(f"[{''.join(f'{chr(low)}-{chr(high)}' for low, high in CJK_RANGES)}]+")
 
 
-def cjk_share(text: str) -> float:
+def measure_cjk_share(text: str) -> float:
     """Share of the letters that are Han, Hiragana, Katakana, Bopomofo or Hangul.
 
     Digits, punctuation, symbols and spaces do not count.

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from topicloom.state.calibration import Correction
+from topicloom.state.calibration import TokenCalibration
 from topicloom.state.splitting import SplitPlan
 
 Language = Literal["en", "zh"]
@@ -55,7 +55,7 @@ class Session(BaseModel):
     """Active topics with their relevance in the last rounds, newest last."""
     note_tokens: int = 0
     """Moving average of what a turn's recall adds to the prompt, in tokens."""
-    correction: Correction = Correction()
+    correction: TokenCalibration = TokenCalibration()
     """What the provider's reports taught about the estimates."""
 
     def for_readers(self) -> Session:

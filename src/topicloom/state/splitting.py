@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from topicloom.state.rounds import LogicalBlock
-from topicloom.state.stored_message import Record
+from topicloom.state.rounds import Round
+from topicloom.state.stored_message import StoredMessage
 
 
 class SplitPolicy(BaseModel):
@@ -64,7 +64,7 @@ class Portion:
     """Name of the new topic."""
     brief: str
     """Brief of the new topic, as far as the splitter wrote one."""
-    blocks: tuple[LogicalBlock, ...]
+    blocks: tuple[Round, ...]
     """In conversation order."""
     also: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Other topics that a block belongs to as well, by the number of its first message."""
@@ -72,8 +72,8 @@ class Portion:
 
 def decide_split(
     now: SplitPlan,
-    blocks: Callable[[], Sequence[LogicalBlock]],
-    size: Callable[[Record], int],
+    blocks: Callable[[], Sequence[Round]],
+    size: Callable[[StoredMessage], int],
     *,
     expected: float,
     room: float,
@@ -107,7 +107,7 @@ def decide_split(
     return SplitPlan(tail=max(plan.tail, now.tail), view=max(plan.view, now.view))
 
 
-def keep_newest(unsplit: Sequence[LogicalBlock], shown: Sequence[Record], first: int) -> SplitPlan:
+def keep_newest(unsplit: Sequence[Round], shown: Sequence[StoredMessage], first: int) -> SplitPlan:
     """Move everything into topics but the block that the turn's first message belongs to.
 
     Args:
@@ -122,7 +122,7 @@ def keep_newest(unsplit: Sequence[LogicalBlock], shown: Sequence[Record], first:
 
 
 def plan_split(
-    blocks: Sequence[LogicalBlock], sizes: Sequence[int], room: float, policy: SplitPolicy
+    blocks: Sequence[Round], sizes: Sequence[int], room: float, policy: SplitPolicy
 ) -> SplitPlan:
     """Choose the cut that brings the tail back under its target.
 
@@ -135,8 +135,8 @@ def plan_split(
         room: Tokens that the tail may fill before the next split.
         policy: Shares and counts.
     """
-    tail = _suffix(sizes, policy.target * room)
-    fitting = _suffix(sizes, policy.keep_share * room)
+    tail = _find_suffix(sizes, policy.target * room)
+    fitting = _find_suffix(sizes, policy.keep_share * room)
     wanted = len(blocks)
     messages = 0
     while wanted > 0 and messages < policy.keep_messages:
@@ -146,7 +146,7 @@ def plan_split(
     return SplitPlan(tail=blocks[tail].first, view=blocks[view].first)
 
 
-def _suffix(sizes: Sequence[int], limit: float) -> int:
+def _find_suffix(sizes: Sequence[int], limit: float) -> int:
     """Index of the first block of the longest suffix within the limit; at least one block."""
     start, total = len(sizes) - 1, sizes[-1]
     while start > 0 and total + sizes[start - 1] <= limit:
@@ -155,7 +155,7 @@ def _suffix(sizes: Sequence[int], limit: float) -> int:
     return start
 
 
-def runs(sizes: Sequence[int], limit: int) -> list[tuple[int, int]]:
+def cut_runs(sizes: Sequence[int], limit: int) -> list[tuple[int, int]]:
     """Cut a sequence into runs of at most `limit` in sum (one item may exceed it alone).
 
     Args:
@@ -174,9 +174,9 @@ def runs(sizes: Sequence[int], limit: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in zip(cuts, [*cuts[1:], len(sizes)], strict=True) if a < b]
 
 
-def gather(
-    blocks: Sequence[LogicalBlock], assignments: Sequence[Assignment], known: Mapping[str, object]
-) -> tuple[list[Portion], list[LogicalBlock]]:
+def group_assignments(
+    blocks: Sequence[Round], assignments: Sequence[Assignment], known: Mapping[str, object]
+) -> tuple[list[Portion], list[Round]]:
     """Turn a splitter's answer into portions of whole blocks.
 
     A block goes where most of its messages were sent (on a tie, where its first one was).
@@ -191,41 +191,41 @@ def gather(
     Returns:
         The portions in order of first mention, and the blocks that the answer does not cover.
     """
-    said = {a.message: a for a in assignments if _usable(a, known)}
-    portions: dict[tuple[str | None, str], list[LogicalBlock]] = {}
+    said = {a.message: a for a in assignments if _is_usable(a, known)}
+    portions: dict[tuple[str | None, str], list[Round]] = {}
     briefs: dict[tuple[str | None, str], str] = {}
     also: dict[int, tuple[str, ...]] = {}
-    uncovered: list[LogicalBlock] = []
+    uncovered: list[Round] = []
     for block in blocks:
         votes = [said[i] for i in block.ids if i in said]
         if not votes:
             uncovered.append(block)
             continue
-        key = Counter(map(_key, votes)).most_common(1)[0][0]
+        key = Counter(map(_get_topic_key, votes)).most_common(1)[0][0]
         portions.setdefault(key, []).append(block)
-        followed = [vote for vote in votes if _key(vote) == key]
+        followed = [vote for vote in votes if _get_topic_key(vote) == key]
         brief = next((vote.brief for vote in followed if vote.brief), "")
         briefs[key] = briefs.get(key) or brief
         others = dict.fromkeys(i for vote in followed for i in vote.also)
         also[block.first] = tuple(i for i in others if i in known and i != key[0])
     return [
-        Portion(topic, name, briefs[topic, name], tuple(b), _of(b, also))
+        Portion(topic, name, briefs[topic, name], tuple(b), _select_also(b, also))
         for (topic, name), b in portions.items()
     ], uncovered
 
 
-def _key(assignment: Assignment) -> tuple[str | None, str]:
+def _get_topic_key(assignment: Assignment) -> tuple[str | None, str]:
     """What assignments to one topic have in common."""
     return assignment.topic, "" if assignment.topic else assignment.name
 
 
-def _of(
-    blocks: Sequence[LogicalBlock], also: Mapping[int, tuple[str, ...]]
+def _select_also(
+    blocks: Sequence[Round], also: Mapping[int, tuple[str, ...]]
 ) -> dict[int, tuple[str, ...]]:
     return {b.first: also[b.first] for b in blocks if also[b.first]}
 
 
-def joined(portions: Iterable[Portion]) -> list[Portion]:
+def merge_assignments(portions: Iterable[Portion]) -> list[Portion]:
     """Portions of one topic made one, with the blocks of several answers in conversation order."""
     found: dict[tuple[str | None, str], Portion] = {}
     for portion in portions:
@@ -237,5 +237,5 @@ def joined(portions: Iterable[Portion]) -> list[Portion]:
     return list(found.values())
 
 
-def _usable(assignment: Assignment, known: Mapping[str, object]) -> bool:
+def _is_usable(assignment: Assignment, known: Mapping[str, object]) -> bool:
     return assignment.topic in known if assignment.topic else bool(assignment.name.strip())

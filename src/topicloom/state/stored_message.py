@@ -25,7 +25,7 @@ from langchain_core.messages import (
 from pydantic import BaseModel, ConfigDict
 
 
-def seconds_of(time: str) -> float | None:
+def parse_iso_seconds(time: str) -> float | None:
     """Seconds since the epoch of an ISO 8601 time, of one without a zone as UTC; else None."""
     try:
         said = datetime.fromisoformat(time)
@@ -35,9 +35,9 @@ def seconds_of(time: str) -> float | None:
     return seconds if math.isfinite(seconds) else None
 
 
-Role = Literal["user", "assistant", "tool", "system"]
+MessageRole = Literal["user", "assistant", "tool", "system"]
 
-_ROLE_OF_TYPE: Mapping[str, Role] = {
+_ROLE_OF_TYPE: Mapping[str, MessageRole] = {
     "human": "user",
     "ai": "assistant",
     "tool": "tool",
@@ -49,7 +49,7 @@ REMOVED = "(removed on request)"
 """The text of a purged message."""
 
 
-class Record(BaseModel):
+class StoredMessage(BaseModel):
     """One message of the conversation, exactly as it was said.
 
     The short id is the place in the conversation: the 42nd message is `m42`. Models copy
@@ -60,7 +60,7 @@ class Record(BaseModel):
 
     seq: int
     """Place in the conversation, from 1."""
-    role: Role
+    role: MessageRole
     """Who spoke."""
     text: str
     """The text of the message; of content blocks, their text parts joined by newlines."""
@@ -109,7 +109,9 @@ class Record(BaseModel):
         return HumanMessage(content=self.text, name=self.speaker, id=self.source)
 
 
-def record_of(message: BaseMessage, *, seq: int, time: str, opens: bool = False) -> Record:
+def to_stored_message(
+    message: BaseMessage, *, seq: int, time: str, opens: bool = False
+) -> StoredMessage:
     """The record of a message.
 
     Args:
@@ -120,21 +122,21 @@ def record_of(message: BaseMessage, *, seq: int, time: str, opens: bool = False)
         opens: Whether a topic begins with it.
     """
     own_time = message.additional_kwargs.get("time")
-    return Record(
+    return StoredMessage(
         seq=seq,
-        role=_role_of(message),
-        text=text_of(message),
+        role=_get_role(message),
+        text=get_text(message),
         time=own_time if isinstance(own_time, str) and own_time else time,
         speaker=message.name,
         source=message.id,
         opens=opens,
-        whole=None if _is_plain(message) else _data_of(message),
+        whole=None if _is_plain(message) else _dump_message(message),
     )
 
 
-def _role_of(message: BaseMessage) -> Role:
+def _get_role(message: BaseMessage) -> MessageRole:
     """Who spoke; of LangChain's older kinds, a chat message names its role itself."""
-    kind = message_type(message)
+    kind = get_message_type(message)
     if kind in _ROLE_OF_TYPE:
         return _ROLE_OF_TYPE[kind]
     if kind == "function":
@@ -143,7 +145,7 @@ def _role_of(message: BaseMessage) -> Role:
     return next((role for role in _ROLE_OF_TYPE.values() if role == named), "user")
 
 
-def hours_between(earlier: Record, later: Record) -> float:
+def measure_gap(earlier: StoredMessage, later: StoredMessage) -> float:
     """Hours from one message to another; 0 where their times can't be compared."""
     try:
         since = datetime.fromisoformat(later.time) - datetime.fromisoformat(earlier.time)
@@ -152,31 +154,31 @@ def hours_between(earlier: Record, later: Record) -> float:
     return since.total_seconds() / 3600
 
 
-def message_type(message: BaseMessage) -> str:
+def get_message_type(message: BaseMessage) -> str:
     """`human`, `ai`, `tool` or `system`; chunks count as what they are chunks of."""
     return message.type.removesuffix("MessageChunk").lower()
 
 
-def key_of(message: BaseMessage) -> str:
+def make_message_key(message: BaseMessage) -> str:
     """Equal for messages that have one id and say the same, as JSON.
 
     A checkpoint holds "?" for what UTF-8 cannot hold, and so does the key.
     """
     calls = getattr(message, "tool_calls", [])
-    said = _native([message.id, message_type(message), message.content, calls])
+    said = _to_native([message.id, get_message_type(message), message.content, calls])
     text = json.dumps(said, sort_keys=True, ensure_ascii=False)
     return text.encode("utf-8", "replace").decode()
 
 
-def text_of(message: BaseMessage) -> str:
+def get_text(message: BaseMessage) -> str:
     """The text of a message; text parts of content blocks joined by newlines."""
     content = message.content
     if isinstance(content, str):
         return content
-    return "\n".join(part for part in map(_block_text, content) if part)
+    return "\n".join(part for part in map(_get_block_text, content) if part)
 
 
-def _block_text(block: str | dict[str, Any]) -> str:
+def _get_block_text(block: str | dict[str, Any]) -> str:
     if isinstance(block, str):
         return block
     text = block.get("text")
@@ -186,7 +188,7 @@ def _block_text(block: str | dict[str, Any]) -> str:
 def _is_plain(message: BaseMessage) -> bool:
     if not isinstance(message.content, str) or isinstance(message, ToolMessage):
         return False
-    if message_type(message) not in ("human", "ai"):
+    if get_message_type(message) not in ("human", "ai"):
         return False
     extra = {k for k, v in message.additional_kwargs.items() if v is not None} - {"time"}
     if isinstance(message, AIMessage):
@@ -194,27 +196,27 @@ def _is_plain(message: BaseMessage) -> bool:
     return not extra
 
 
-def _data_of(message: BaseMessage) -> dict[str, Any]:
-    usual = message_type(message) in _ROLE_OF_TYPE
-    data = _native(message.model_dump(exclude=_NOT_SAID if usual else _NOT_SAID - {"type"}))
+def _dump_message(message: BaseMessage) -> dict[str, Any]:
+    usual = get_message_type(message) in _ROLE_OF_TYPE
+    data = _to_native(message.model_dump(exclude=_NOT_SAID if usual else _NOT_SAID - {"type"}))
     return {k: v for k, v in data.items() if v not in (None, [], {})} | {"content": data["content"]}
 
 
-def _native(value: Any) -> Any:
+def _to_native(value: Any) -> Any:
     """The value as plain JSON data; what JSON cannot hold (a tool's artifact) becomes text."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else repr(value)
     if isinstance(value, Mapping):
-        return {str(k): _native(v) for k, v in value.items()}
+        return {str(k): _to_native(v) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_native(v) for v in value]
+        return [_to_native(v) for v in value]
     if isinstance(value, BaseModel):
-        return _native(value.model_dump())
+        return _to_native(value.model_dump())
     return b64encode(value).decode() if isinstance(value, bytes) else repr(value)
 
 
-def transcript_text(records: Sequence[Record]) -> str:
+def transcript_text(records: Sequence[StoredMessage]) -> str:
     """Records as lines `[m42] speaker: text`, as models read them."""
     return "\n".join(f"[{r.id}] {r.label}: {r.text}" for r in records)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-Status = Literal["open", "archived", "divided", "merged"]
+TopicStatus = Literal["open", "archived", "divided", "merged"]
 """`open` topics are active or dormant: which of the two is the session's to say."""
 
 
@@ -36,7 +36,7 @@ class Topic(BaseModel):
     newest: int = 0
     """Number of its newest message; 0 if it has none or is older than this field. Unlike times, it
     never goes backwards."""
-    status: Status = "open"
+    status: TopicStatus = "open"
     """Where it is in its life, but for active and dormant."""
     parent: str | None = None
     """The topic that it is a part of."""
@@ -83,14 +83,14 @@ class Topic(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
+class TopicTable:
     """All topics of a session at one checkpoint, in the order of their creation."""
 
     topics: Mapping[str, Topic]
     """Topics by id."""
 
     @classmethod
-    def fold(cls, rows: Iterable[Mapping[str, Any]], base: Roster | None = None) -> Roster:
+    def fold(cls, rows: Iterable[Mapping[str, Any]], base: TopicTable | None = None) -> TopicTable:
         """The roster after some rows; the last row of a topic wins."""
         topics = dict(base.topics) if base else {}
         for row in rows:
@@ -123,7 +123,7 @@ class Roster:
         return [t for t in self if t.status == "archived"]
 
 
-def shown_of(
+def select_shown(
     topics: Sequence[Topic],
     priors: Mapping[str, float],
     limit: int,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from topicloom.state.stored_message import REMOVED, Record
+from topicloom.state.stored_message import REMOVED, StoredMessage
 from topicloom.storage.base import TRANSCRIPT
 from topicloom.storage.chain import PURGED, link
 from topicloom.storage.log import SessionLog
@@ -21,7 +21,7 @@ _FRAME = ("type", "role", "id", "tool_call_id", "status")
 """Keys of a message that stay, which text alone would not give back."""
 
 
-def shell_of(record: Record) -> dict[str, Any]:
+def shell_of(record: StoredMessage) -> dict[str, Any]:
     """The rest of a purged message: who spoke and when, and which tool calls its results belong to.
 
     Without these a conversation falls apart: exchanges are found by who spoke, and providers
@@ -34,12 +34,12 @@ def shell_of(record: Record) -> dict[str, Any]:
     return {"id": record.id} | stays | frame
 
 
-def record_in(row: Row) -> Record:
+def record_in(row: Row) -> StoredMessage:
     """The record in a row of the transcript or of a topic; of a purged one, with its text away."""
-    return Record.model_validate({**row, "text": REMOVED} if PURGED in row else row)
+    return StoredMessage.model_validate({**row, "text": REMOVED} if PURGED in row else row)
 
 
-def row_of(record: Record) -> dict[str, Any]:
+def row_of(record: StoredMessage) -> dict[str, Any]:
     """The row of a record."""
     return {"id": record.id} | record.model_dump(mode="json", exclude_defaults=True)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from topicloom.state.activation import handed_on
-from topicloom.state.merging import in_order, merge
-from topicloom.state.references import Reference, shown, window_of
-from topicloom.state.rounds import blocks_of
+from topicloom.state.activation import transfer_activation
+from topicloom.state.merging import merge_in_order, merge_topic_rows
+from topicloom.state.references import Reference, build_reader_window, select_newest
+from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
 
@@ -31,14 +31,14 @@ def references(store: SessionStore, topic: Topic) -> list[Reference]:
     return [Reference.model_validate(row) for row in store.log.read(topic.references, refs)]
 
 
-def topic_window(store: SessionStore, session: Session, topic: Topic) -> list[Record]:
+def topic_window(store: SessionStore, session: Session, topic: Topic) -> list[StoredMessage]:
     """The messages that a topic's reader is shown: its own, and the newest it refers to."""
     borrowed = [
         record
-        for reference in shown(references(store, topic))
+        for reference in select_newest(references(store, topic))
         for record in store.records(session, reference.first, reference.last)
     ]
-    return window_of(store.topic_records(topic), borrowed)
+    return build_reader_window(store.topic_records(topic), borrowed)
 
 
 def merge_topics(
@@ -56,14 +56,14 @@ def merge_topics(
     Raises:
         TransitionError: If they may not be merged.
     """
-    moved = blocks_of(store.topic_records(other))
-    records = in_order(store.topic_records(survivor), store.topic_records(other))
-    kept, gone = merge(survivor, other, session.active)
-    filled = store.move(survivor.emptied(), blocks_of(records))
+    moved = group_rounds(store.topic_records(other))
+    records = merge_in_order(store.topic_records(survivor), store.topic_records(other))
+    kept, gone = merge_topic_rows(survivor, other, session.active)
+    filled = store.move(survivor.emptied(), group_rounds(records))
     kept = kept.model_copy(update={"head": filled.head, "count": filled.count})
     kept = refer(store, kept, references(store, other))
     session = store.add_days(session, kept, moved)
     session = store.save_topics(session, [gone, kept])
     home = survivor.id if session.home == other.id else session.home
-    active = handed_on(session.active, other.id, [survivor.id])
+    active = transfer_activation(session.active, other.id, [survivor.id])
     return session.model_copy(update={"active": active, "home": home}), kept

@@ -8,10 +8,10 @@ from typing import Any
 from topicloom.errors import StorageError
 from topicloom.state.recall import Note
 from topicloom.state.receipt import JournalEntry, Receipt
-from topicloom.state.rounds import LogicalBlock
+from topicloom.state.rounds import Round
 from topicloom.state.session import Session
-from topicloom.state.stored_message import Record
-from topicloom.state.topics import Roster, Topic
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.base import EDITS, LEDGER, ROSTER, TIMELINE, TRANSCRIPT, TURNS
 from topicloom.storage.caches import WeighedCache
 from topicloom.storage.log import SessionLog
@@ -31,18 +31,20 @@ class SessionStore:
 
     def __init__(self, log: SessionLog, *, cached_bytes: int = 16_000_000) -> None:
         self.log = log
-        self._records: WeighedCache[str, Record] = WeighedCache(cached_bytes, _weight)
-        self._rosters: WeighedCache[str | None, Roster] = WeighedCache(8, lambda _: 1)
+        self._records: WeighedCache[str, StoredMessage] = WeighedCache(cached_bytes, _weight)
+        self._rosters: WeighedCache[str | None, TopicTable] = WeighedCache(8, lambda _: 1)
         self._reported = 0
 
-    def append(self, session: Session, records: Sequence[Record]) -> Session:
+    def append(self, session: Session, records: Sequence[StoredMessage]) -> Session:
         """Append messages to the transcript; their numbers continue the conversation's."""
         head = self.log.append(TRANSCRIPT, session.transcript, [row_of(r) for r in records])
         return session.model_copy(
             update={"transcript": head, "count": session.count + len(records)}
         )
 
-    def records(self, session: Session, first: int = 1, last: int | None = None) -> list[Record]:
+    def records(
+        self, session: Session, first: int = 1, last: int | None = None
+    ) -> list[StoredMessage]:
         """Messages `first` to `last` (the newest by default), in order."""
         refs = self.log.refs(TRANSCRIPT, session.transcript)
         return self._read(TRANSCRIPT, refs[max(first, 1) - 1 : last])
@@ -51,7 +53,7 @@ class SessionStore:
         """Refs of all messages, in order."""
         return self.log.refs(TRANSCRIPT, session.transcript)
 
-    def record(self, session: Session, number: int) -> Record:
+    def record(self, session: Session, number: int) -> StoredMessage:
         """The message of that number.
 
         Raises:
@@ -61,14 +63,14 @@ class SessionStore:
         (record,) = self.records(session, number, number)
         return record
 
-    def pick(self, session: Session, numbers: Iterable[int]) -> dict[int, Record]:
+    def pick(self, session: Session, numbers: Iterable[int]) -> dict[int, StoredMessage]:
         """The messages of some numbers."""
         wanted = sorted(set(numbers))
         refs = self.log.refs(TRANSCRIPT, session.transcript)
         records = self._read(TRANSCRIPT, [refs[n - 1] for n in wanted])
         return dict(zip(wanted, records, strict=True))
 
-    def roster(self, session: Session) -> Roster:
+    def roster(self, session: Session) -> TopicTable:
         """The topics of the checkpoint."""
         known = self._rosters.get(session.roster)
         if known is None:
@@ -76,20 +78,20 @@ class SessionStore:
             self._rosters.put(session.roster, known)
         return known
 
-    def _fold(self, head: str | None) -> Roster:
+    def _fold(self, head: str | None) -> TopicTable:
         refs = self.log.refs(ROSTER, head)
         for back in range(1, min(len(refs), 64) + 1):
             base = self._rosters.get(refs[-back])
             if base is not None:
-                return Roster.fold(self.log.read(ROSTER, refs[len(refs) - back + 1 :]), base)
-        return Roster.fold(self.log.read(ROSTER, refs))
+                return TopicTable.fold(self.log.read(ROSTER, refs[len(refs) - back + 1 :]), base)
+        return TopicTable.fold(self.log.read(ROSTER, refs))
 
     def save_topics(self, session: Session, topics: Sequence[Topic]) -> Session:
         """Write topics to the roster; a row replaces the earlier ones of its id."""
         head = self.log.append(ROSTER, session.roster, [t.model_dump(mode="json") for t in topics])
         return session.model_copy(update={"roster": head})
 
-    def move(self, topic: Topic, blocks: Sequence[LogicalBlock]) -> Topic:
+    def move(self, topic: Topic, blocks: Sequence[Round]) -> Topic:
         """Append blocks to a topic's chain; returns the topic with its new head."""
         records = [r for block in blocks for r in block.records]
         head = self.log.append(topic.chain, topic.head, [row_of(r) for r in records])
@@ -105,7 +107,7 @@ class SessionStore:
             }
         )
 
-    def topic_records(self, topic: Topic, start: int = 0) -> list[Record]:
+    def topic_records(self, topic: Topic, start: int = 0) -> list[StoredMessage]:
         """A topic's messages in order, from its `start`th (counted from 0) on.
 
         Those that an archive which is damaged or gone does not give are taken from the transcript.
@@ -191,9 +193,9 @@ class SessionStore:
         refs = self.log.refs(LEDGER, session.ledger)
         return [Note.model_validate(row) for row in self.log.read(LEDGER, refs)]
 
-    def add_days(self, session: Session, topic: Topic, blocks: Sequence[LogicalBlock]) -> Session:
+    def add_days(self, session: Session, topic: Topic, blocks: Sequence[Round]) -> Session:
         """Enter in the time index on which days a topic had messages."""
-        days: dict[str, list[Record]] = {}
+        days: dict[str, list[StoredMessage]] = {}
         for record in (r for block in blocks for r in block.records):
             days.setdefault(record.time[:10], []).append(record)
         rows = [
@@ -242,7 +244,7 @@ class SessionStore:
         if not 1 <= number <= session.count:
             raise IndexError(f"the conversation has messages m1 to m{session.count}, not m{number}")
 
-    def _read(self, chain: str, refs: Sequence[str]) -> list[Record]:
+    def _read(self, chain: str, refs: Sequence[str]) -> list[StoredMessage]:
         held = {ref: record for ref in refs if (record := self._records.get(ref)) is not None}
         missing = [ref for ref in refs if ref not in held]
         if missing:
@@ -256,11 +258,11 @@ _OVERHEAD = 2_000
 """Bytes of a validated record in memory beside its text, roughly."""
 
 
-def _weight(record: Record) -> int:
+def _weight(record: StoredMessage) -> int:
     return len(record.text) + _OVERHEAD
 
 
-def _summary(topic: Topic, records: Sequence[Record]) -> dict[str, Any]:
+def _summary(topic: Topic, records: Sequence[StoredMessage]) -> dict[str, Any]:
     """The summary that stands beside an archived topic, for people."""
     return {
         "topic": topic.id,

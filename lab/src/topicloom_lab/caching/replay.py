@@ -23,13 +23,13 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.context.prefix import PrefixMeter
-from topicloom.context.tokens import TokenCounter, counter_for
+from topicloom.context.tokens import TokenCounter, choose_counter
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import Conversation
-from topicloom.recordings.replay import Graph, as_message, exchanges
-from topicloom.roles.base import Answer, Local
-from topicloom.roles.caches import breakpoints
+from topicloom.recordings.replay import Graph, as_message, cut_rounds
+from topicloom.roles.base import Answer, LocalRole
+from topicloom.roles.caches import find_breakpoints
 from topicloom.roles.chat import Chat
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.reader import READER, ChatReader, Reader, ReadRequest
@@ -65,7 +65,7 @@ class Recorder:
         said = self.said if window == MAIN else _NOTHING
         bound = [PromptPart(json.dumps(list(tools)), self.counter.tools(tools))] if tools else []
         parts = (*bound, *parts_of(messages, self.counter.message))
-        marks = tuple(len(bound) + n for n in breakpoints(messages))
+        marks = tuple(len(bound) + n for n in find_breakpoints(messages))
         reply = parts_of([AIMessage(said)], self.counter.message)[0]
         self.sent.append(SentPrompt(window, self.at, parts, marks, reply))
         return said
@@ -99,7 +99,7 @@ class RecordedModel(BaseChatModel):
 
 
 @dataclass(slots=True)
-class ShadowedReader(Local[ReadRequest, Reading]):
+class ShadowedReader(LocalRole[ReadRequest, Reading]):
     """One reader decides; another is asked the same for the sake of its prompt."""
 
     decides: Reader
@@ -136,7 +136,7 @@ def record_prompts(
         tools: The application's own.
         instructions: The application's own system prompt.
     """
-    recorder = Recorder(counter_for(""))
+    recorder = Recorder(choose_counter(""))
     model = RecordedModel(recorder=recorder)
     embedded = embedded_roles(default_embedder())
     chat = Chat.of(model, PrefixMeter(), window=settings.topic_window)
@@ -151,7 +151,7 @@ def record_prompts(
     ).compile(checkpointer=InMemorySaver())
     config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
     answered = 0
-    for exchange in exchanges(conversation):
+    for exchange in cut_rounds(conversation):
         recorder.said = exchange.reply.text if exchange.reply else ""
         said = [as_message(m) for m in exchange.said]
         graph.invoke(

@@ -13,7 +13,7 @@ from rich.table import Table
 from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import Granularity
 from topicloom.boundary.weights import PACKAGED
-from topicloom.cli.console import dim, open_console
+from topicloom.cli.console import open_console, print_dim
 from topicloom.index.encoders import default_embedder
 from topicloom_lab.cli.output import counting, in_sample, write_lines
 from topicloom_lab.segmentation import (
@@ -63,7 +63,7 @@ def run_segmentation(
         write_lines(options.out, (json.dumps(row.as_json()) for row in rows))
     console.print(_boundaries(options, found))
     for remark in in_sample(options.file, options.weights or PACKAGED):
-        dim(console, remark)
+        print_dim(console, remark)
     return found
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from topicloom.cli.console import dim, open_console
+from topicloom.cli.console import open_console, print_dim
 from topicloom.context.layout import LayoutName
 from topicloom.errors import InputError
 from topicloom.recordings.conversations import Conversation, load_conversations
@@ -53,7 +53,7 @@ def run_caching(options: CachingOptions, console: Console | None = None) -> None
         if not turns:
             raise InputError(f"{options.file}: nobody answers in {conversation.id!r}")
         console.print(_table(conversation, options, layout, turns))
-    dim(
+    print_dim(
         console,
         "Cost is that of input tokens, as a share of what they cost without a cache: a read at"
         " a tenth, a write at 1.25 where it is paid for.",

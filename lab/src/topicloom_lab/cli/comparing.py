@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from topicloom.cli.console import dim, one_line, open_console
+from topicloom.cli.console import open_console, print_dim, to_one_line
 from topicloom.errors import ConfigurationError
 from topicloom.index.encoders import default_embedder
 from topicloom.roles.models import open_model
@@ -59,7 +59,7 @@ def run_config(options: RunOptions, console: Console | None = None) -> Results:
     results.begin(_record(comparison, bench), _FIXED)
     for name in comparison.strategies:
         if reason := STRATEGIES[name].missing:
-            dim(console, f"{name} is left out: {reason}")
+            print_dim(console, f"{name} is left out: {reason}")
     _run(comparison, results, bench, options.again, console)
     _write(results, console)
     return results
@@ -94,14 +94,14 @@ def _run(
             progress.advance(task)
             if cell.failure is not None:
                 where = f"{cell.conversation}, {cell.strategy} at {cell.budget:,}"
-                dim(progress.console, one_line(f"{where}: {cell.failure}"))
+                print_dim(progress.console, to_one_line(f"{where}: {cell.failure}"))
 
 
 def _write(results: Results, console: Console) -> None:
     for line in recall_lines(list(results.cells().values())):
         console.print(line, markup=False)
     for path in write_report(results):
-        dim(console, str(path))
+        print_dim(console, str(path))
 
 
 def _bench(comparison: Comparison) -> Bench:

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from topicloom.cli.console import open_console
-from topicloom.context.tokens import budget_tokens
+from topicloom.context.tokens import count_budget_tokens
 from topicloom_lab.cli.output import write_lines
 from topicloom_lab.generators import generate
 
@@ -29,7 +29,7 @@ def run_generate(spec: str, out: Path, console: Console | None = None) -> None:
         conversations += 1
         messages += len(conversation.messages)
         questions += len(conversation.questions)
-        tokens += sum(budget_tokens(m.text) for m in conversation.messages)
+        tokens += sum(count_budget_tokens(m.text) for m in conversation.messages)
     console.print(
         f"{out}: {conversations:,} conversations, {messages:,} messages, {tokens:,} tokens,"
         f" {questions:,} questions"

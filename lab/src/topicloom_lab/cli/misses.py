@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from topicloom.cli.console import one_line, open_console
+from topicloom.cli.console import open_console, to_one_line
 from topicloom.errors import ConfigurationError, InputError
 from topicloom.recordings.conversations import Conversation
 from topicloom_lab.comparison.config import load_source, name_of
@@ -112,7 +112,7 @@ def _show(miss: Miss, conversation: Conversation | None, console: Console) -> No
 
 
 def _cut(text: str, most: int) -> str:
-    said = one_line(text)
+    said = to_one_line(text)
     return said if len(said) <= most else f"{said[:most]}… ({len(said):,} characters)"
 
 

@@ -10,7 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli.console import CliOptions, dim, heading, one_line, open_console
+from topicloom.cli.console import CliOptions, open_console, print_dim, render_heading, to_one_line
 from topicloom.cli.context import CliContext, open_context
 from topicloom.errors import InputError
 from topicloom.state.activation import ActivationPolicy
@@ -50,7 +50,7 @@ def run_tune(given: CliOptions, options: TuneOptions) -> None:
     figures = figures_of(receipts, in_force)
     console.print(figures_view(name, figures, in_force))
     if not figures.read:
-        dim(console, "no topic was read yet: there is nothing to tune before the first split")
+        print_dim(console, "no topic was read yet: there is nothing to tune before the first split")
         return
     with console.status("replaying with other settings"):
         advice = advise(observe(receipts, in_force), in_force)
@@ -97,12 +97,12 @@ def figures_view(name: str, figures: LogFigures, in_force: ActivationPolicy) -> 
         f"stay from {in_force.sleep_share:.0%} of that, {in_force.ceiling} at most."
     )
     return Group(
-        Text(one_line(about)),
-        heading("Does the user meet amnesia? Then thresholds are too high"),
+        Text(to_one_line(about)),
+        render_heading("Does the user meet amnesia? Then thresholds are too high"),
         _rows(_amnesia(figures.amnesia, figures.turns)),
-        heading("Are too many topics active? Then the ceiling or the thresholds are wrong"),
+        render_heading("Are too many topics active? Then the ceiling or the thresholds are wrong"),
         _rows(_crowd(figures.crowd, read, in_force)),
-        heading("Is the right amount quoted?"),
+        render_heading("Is the right amount quoted?"),
         _rows(_quotes(figures.quotes, read)),
     )
 
@@ -110,9 +110,9 @@ def figures_view(name: str, figures: LogFigures, in_force: ActivationPolicy) -> 
 def advice_view(advice: Advice, limit: RecallLimit | None) -> RenderableType:
     """What other settings would have done, and which of them a log speaks for."""
     return Group(
-        heading("The same turns with other settings"),
+        render_heading("The same turns with other settings"),
         _replays(advice),
-        heading("Suggested"),
+        render_heading("Suggested"),
         *_suggested(advice),
         *_limit(limit),
     )

@@ -19,7 +19,7 @@ from topicloom.recordings.conversations import (
     RecordedMessage,
     load_conversations,
 )
-from topicloom.recordings.replay import moment_of, sample
+from topicloom.recordings.replay import find_sample, moment_of
 from topicloom_lab.generators import GENERATORS, generate
 from topicloom_lab.strategies.catalogue import STRATEGIES
 
@@ -173,6 +173,6 @@ def place_of(question: Question, messages: tuple[RecordedMessage, ...]) -> int:
 
 def _path(spec: str, folder: Path | None) -> Path:
     if spec == SAMPLE:
-        return sample()
+        return find_sample()
     path = Path(spec).expanduser()
     return path if folder is None else folder / path

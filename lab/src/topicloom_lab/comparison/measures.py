@@ -14,12 +14,12 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel, ConfigDict
 
 from topicloom.errors import UnusableAnswerError
-from topicloom.prompts.loader import prompt
+from topicloom.prompts.loader import load_prompt
 from topicloom.recordings.conversations import Question
 from topicloom.roles.values import parse_verdict
 from topicloom.state.script import CJK_RUN
 from topicloom.state.session import Language
-from topicloom.state.stored_message import text_of
+from topicloom.state.stored_message import get_text
 from topicloom_lab.strategies.base import Context
 
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -161,8 +161,8 @@ def reply_to(model: BaseChatModel, context: Context, question: str, language: La
     """
     words = ANSWER_WORDS[language]
     asked = f"{words.context}\n{context.text}\n\n{words.question}\n{question}"
-    answer = model.invoke([SystemMessage(prompt("answer", language)), HumanMessage(asked)])
-    return text_of(answer).strip()
+    answer = model.invoke([SystemMessage(load_prompt("answer", language)), HumanMessage(asked)])
+    return get_text(answer).strip()
 
 
 def judge(model: BaseChatModel, question: Question, reply: str, language: Language) -> bool | None:
@@ -176,8 +176,8 @@ def judge(model: BaseChatModel, question: Question, reply: str, language: Langua
         f"{words.question}\n{question.question}\n\n{words.expected}\n{question.answer}\n\n"
         f"{words.given}\n{reply}"
     )
-    answer = model.invoke([SystemMessage(prompt("judge", language)), HumanMessage(case)])
+    answer = model.invoke([SystemMessage(load_prompt("judge", language)), HumanMessage(case)])
     try:
-        return parse_verdict(text_of(answer))
+        return parse_verdict(get_text(answer))
     except UnusableAnswerError:
         return None

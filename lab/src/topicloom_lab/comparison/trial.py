@@ -12,7 +12,7 @@ from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
 
-from topicloom.context.tokens import budget_tokens
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.embedder import Embedder
 from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
 from topicloom.state.session import Language
@@ -188,7 +188,7 @@ class Trial:
 
     @cached_property
     def _history(self) -> int:
-        return sum(budget_tokens(f"{line_of(m)}\n") for m in self._spoken)
+        return sum(count_budget_tokens(f"{line_of(m)}\n") for m in self._spoken)
 
     @cached_property
     def _texts(self) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, validate_call
 
-from topicloom.context.tokens import budget_tokens
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
 from topicloom_lab.generators.spec import told
 
@@ -77,12 +77,12 @@ def prose(draw: random.Random) -> Iterator[str]:
 
 
 def passages(sentences: Iterator[str], tokens: int) -> Iterator[list[str]]:
-    """Runs of sentences that come to about so many tokens each, by `budget_tokens`."""
+    """Runs of sentences that come to about so many tokens each, by `count_budget_tokens`."""
     while True:
         run, size = list[str](), 0
         while size < tokens:
             run.append(next(sentences))
-            size += budget_tokens(run[-1])
+            size += count_budget_tokens(run[-1])
         yield run
 
 
@@ -165,7 +165,7 @@ def sniah(
     Args:
         needle: What is hidden.
         haystack: A few sentences over and over, or small stories.
-        tokens: Length of the haystack, by `budget_tokens`.
+        tokens: Length of the haystack, by `count_budget_tokens`.
         depths: At how many places, evenly from the beginning (0) to the end (1).
         form: Told in messages, or one long message.
         message: Tokens of a message of the chat.

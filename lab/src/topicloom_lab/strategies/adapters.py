@@ -16,18 +16,18 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from topicloom.context.segments import Summarize
-from topicloom.context.tokens import budget_tokens
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.embedder import Embedder
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import as_message
 from topicloom.roles.brief import summarize_by_extracts
-from topicloom.state.stored_message import Record
+from topicloom.state.stored_message import StoredMessage
 from topicloom_lab.strategies.base import Context, StrategyOptions, quoted_in, shown
 
 
 def tokens_of(messages: Iterable[MessageLikeRepresentation]) -> int:
     """Tokens of messages, counted as the budget is."""
-    return sum(budget_tokens(f"{shown(m)}\n") for m in convert_to_messages(list(messages)))
+    return sum(count_budget_tokens(f"{shown(m)}\n") for m in convert_to_messages(list(messages)))
 
 
 def summarizing_model(desk: StrategyOptions, limit: int) -> BaseChatModel:
@@ -82,7 +82,7 @@ class ExtractiveChatModel(BaseChatModel):
             embedder: Compares lines.
             limit: Tokens of an answer.
         """
-        return cls(summarize=summarize_by_extracts(embedder, budget_tokens, limit))
+        return cls(summarize=summarize_by_extracts(embedder, count_budget_tokens, limit))
 
     @property
     def _llm_type(self) -> str:
@@ -104,7 +104,7 @@ class ExtractiveChatModel(BaseChatModel):
         return self.summarize(records)
 
 
-class _Line(Record):
+class _Line(StoredMessage):
     """A line: it has its speaker in its text."""
 
     @property

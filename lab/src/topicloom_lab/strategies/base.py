@@ -10,11 +10,11 @@ from typing import Protocol
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.tokens import budget_tokens
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.embedder import Embedder
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom.state.session import Language
-from topicloom.state.stored_message import text_of
+from topicloom.state.stored_message import get_text
 from topicloom_lab.asking import BudgetCounter
 
 COUNTER = BudgetCounter()
@@ -40,7 +40,7 @@ class Context:
     @property
     def tokens(self) -> int:
         """Tokens: a CJK character or four others is one; a turn counts as `speaker: text`."""
-        return budget_tokens(self.text)
+        return count_budget_tokens(self.text)
 
 
 class Strategy(Protocol):
@@ -106,7 +106,7 @@ def line_of(message: RecordedMessage) -> str:
 
 def shown(message: BaseMessage) -> str:
     """A message of a prompt as text: `speaker: text`, or the text where nobody says it."""
-    text = text_of(message)
+    text = get_text(message)
     return text if message.type == "system" else f"{message.name or message.type}: {text}"
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from topicloom.context.segments import ContextWindowPolicy
-from topicloom.context.tokens import budget_tokens
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import as_message
-from topicloom.state.rounds import LogicalBlock, blocks_of
-from topicloom.state.stored_message import record_of
+from topicloom.state.rounds import Round, group_rounds
+from topicloom.state.stored_message import to_stored_message
 from topicloom_lab.strategies.base import Context, Listener, line_of
 
 
@@ -60,20 +60,24 @@ class FirstAndLast(Listener):
 def newest(messages: Sequence[RecordedMessage], budget: int) -> Sequence[RecordedMessage]:
     """The newest messages that fit a budget in tokens."""
     begin = len(messages)
-    while begin and (budget := budget - budget_tokens(f"{line_of(messages[begin - 1])}\n")) >= 0:
+    while (
+        begin and (budget := budget - count_budget_tokens(f"{line_of(messages[begin - 1])}\n")) >= 0
+    ):
         begin -= 1
     return messages[begin:]
 
 
-def rounds_of(messages: Sequence[RecordedMessage]) -> list[LogicalBlock]:
+def rounds_of(messages: Sequence[RecordedMessage]) -> list[Round]:
     """Rounds of a recording; records are numbered from 1 and have its ids as sources."""
-    records = [record_of(as_message(m), seq=n, time="") for n, m in enumerate(messages, start=1)]
-    return blocks_of(records)
+    records = [
+        to_stored_message(as_message(m), seq=n, time="") for n, m in enumerate(messages, start=1)
+    ]
+    return group_rounds(records)
 
 
 def size(messages: Sequence[RecordedMessage]) -> int:
     """Tokens of messages in view."""
-    return sum(budget_tokens(f"{line_of(m)}\n") for m in messages)
+    return sum(count_budget_tokens(f"{line_of(m)}\n") for m in messages)
 
 
 def in_view(messages: Sequence[RecordedMessage]) -> Context:

@@ -19,7 +19,7 @@ from langchain_core.messages import SystemMessage
 from langgraph.store.memory import InMemoryStore
 from numpy.typing import NDArray
 
-from topicloom.context.tokens import budget_tokens
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.embedder import Embedder, Vectors
 from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.recordings.conversations import RecordedMessage
@@ -147,7 +147,7 @@ def quoted(messages: Sequence[RecordedMessage], ranked: Iterator[int], budget: i
         if place in chosen or not 0 <= place < len(messages):
             continue
         # A line that ends in a newline never costs less than its share of the joined text.
-        cost = budget_tokens(f"{line_of(messages[place])}\n")
+        cost = count_budget_tokens(f"{line_of(messages[place])}\n")
         if cost <= budget:
             chosen.add(place)
             budget -= cost

@@ -10,7 +10,7 @@ from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import as_message
 from topicloom.roles.brief import ChatBriefWriter, summarize_by_briefs, summarize_by_extracts
 from topicloom.roles.chat import Chat
-from topicloom.state.stored_message import Record, record_of
+from topicloom.state.stored_message import StoredMessage, to_stored_message
 from topicloom_lab.strategies.base import COUNTER, Context, Listener, StrategyOptions, quoted_in
 
 SUMMARY_TOKENS = 200
@@ -28,14 +28,14 @@ class SegmentSummaries(Listener):
         self._language = desk.language
         self._summarize = self._summarizer(desk)
         self._layout = SegmentLayout(COUNTER, SummaryManager(self._counted))
-        self._records: list[Record] = []
+        self._records: list[StoredMessage] = []
         self._calls = 0
 
     def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:
         """See `Strategy.feed`; segments that became whole are summed up."""
         super().feed(messages)
         for number, message in enumerate(messages, start=len(self._records) + 1):
-            self._records.append(record_of(as_message(message), seq=number, time=""))
+            self._records.append(to_stored_message(as_message(message), seq=number, time=""))
         self._layout.parts(self._records)
         calls, self._calls = self._calls, 0
         return {"brief": calls} if calls else {}
@@ -50,7 +50,7 @@ class SegmentSummaries(Listener):
             tuple(m.id for m in self._messages if m.id in whole),
         )
 
-    def _counted(self, records: Sequence[Record]) -> str:
+    def _counted(self, records: Sequence[StoredMessage]) -> str:
         self._calls += 1
         return self._summarize(records)
 

@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.graph.session import build_session_graph
 from topicloom.recordings.conversations import Conversation, RecordedMessage
-from topicloom.recordings.replay import exchanges, feed, session_of
+from topicloom.recordings.replay import cut_rounds, feed, get_session
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
@@ -60,11 +60,11 @@ class SessionGraphStrategy(Listener):
         if not self._messages:
             self._clock.now = RecordedClock.of(messages, self._clock).now
         super().feed(messages)
-        turns = exchanges(Conversation(id=_SESSION, messages=tuple(messages)))
+        turns = cut_rounds(Conversation(id=_SESSION, messages=tuple(messages)))
         for exchange in turns:
             self._clock.now = self._clock.after(exchange.said)
             feed(self._graph, self._recorded, exchange, self._config)
-        session = session_of(self._graph, self._config)
+        session = get_session(self._graph, self._config)
         store = SessionStore(self._storage.open(session.id))
         receipts = store.receipts(session, len(turns))
         return Counter(call.role for receipt in receipts for call in receipt.calls)

@@ -12,7 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from topicloom.state.activation import FRESH, ActivationPolicy, admit, settle
+from topicloom.state.activation import (
+    FRESH,
+    ActivationPolicy,
+    activate_candidates,
+    update_activation,
+)
 from topicloom_lab.tuning.turnlog import Observation
 
 FLAP = 5
@@ -79,8 +84,8 @@ class _Run:
         """Replay one turn."""
         left = {t: s for t, s in self._active.items() if t not in seen.ended}
         fresh = dict.fromkeys(seen.fresh, FRESH)
-        self._enter(seen.turn, admit(left, fresh, self.policy).active, flapping=False)
-        self._enter(seen.turn, admit(self._active, seen.ratings, self.policy).active)
+        self._enter(seen.turn, activate_candidates(left, fresh, self.policy).active, flapping=False)
+        self._enter(seen.turn, activate_candidates(self._active, seen.ratings, self.policy).active)
         missed = seen.wanted - self._active.keys()
         # Whoever had to ask for a topic has to ask for it here too.
         woken = {topic: (seen.scores[topic],) for topic in sorted(missed & seen.sought)}
@@ -92,7 +97,7 @@ class _Run:
             self.missed += len(missed)
             self.reads += len(self._active)
             self.guessed += len(unknown)
-        self._enter(seen.turn, settle(self._active, scores, self.policy).active)
+        self._enter(seen.turn, update_activation(self._active, scores, self.policy).active)
         if seen.scores:
             self.full += len(self._active) >= self.policy.ceiling
             either = self._active.keys() | seen.awake
