@@ -65,7 +65,7 @@ CONFIG: Any = {"configurable": {"thread_id": "year"}}
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One exchange."""
+    """One round."""
 
     when: datetime
     said: str
@@ -121,17 +121,17 @@ def _again(begun: Sequence[Subject], draw: random.Random) -> Subject:
 
 
 class NamedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
-    """Goes by the name that a block begins with: how well topics are told is not measured here."""
+    """Goes by the name that a round begins with: how well topics are told is not measured here."""
 
     def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
         """Assign every message."""
         known = {topic.name: topic.id for topic in request.topics}
-        names = [block.text.partition(":")[0] for block in request.blocks]
+        names = [round_.text.partition(":")[0] for round_ in request.rounds]
         return Answer(
             tuple(
                 Assignment(message=message, topic=known.get(name), name=name)
-                for name, block in zip(names, request.blocks, strict=True)
-                for message in block.ids
+                for name, round_ in zip(names, request.rounds, strict=True)
+                for message in round_.ids
             )
         )
 
@@ -237,7 +237,7 @@ class Bench:
     def archived_days(self) -> dict[date, str]:
         """Days that archived topics had messages on, with a message of each, evenly chosen."""
         session, store = self.session, self.store
-        records = [r for t in store.roster(session).archived() for r in store.topic_records(t)]
+        records = [r for t in store.topic_table(session).archived() for r in store.topic_records(t)]
         days = {date.fromisoformat(r.day): r.text for r in sorted(records, key=lambda r: -r.seq)}
         step = max(1, len(days) // ASKED_DAYS)
         return dict(sorted(days.items())[::step][:ASKED_DAYS])
@@ -251,7 +251,7 @@ def asked_by_date(bench: Bench) -> str:
     for day in days:
         archived = {
             r.text
-            for t in bench.store.roster(bench.session).archived()
+            for t in bench.store.topic_table(bench.session).archived()
             for r in bench.store.topic_records(t)
             if r.day == day.isoformat()
         }
@@ -281,7 +281,7 @@ def table_of(bench: Bench, seconds: float, by_date: str) -> Table:
         "reviews": len(figures.reviews),
         "topics archived by them": figures.archived,
         "topics merged by them": figures.merged,
-        **Counter(f"topics {t.status}" for t in bench.store.roster(bench.session)),
+        **Counter(f"topics {t.status}" for t in bench.store.topic_table(bench.session)),
     }
     for name, number in counted.items():
         table.add_row(name, "", str(number), "")

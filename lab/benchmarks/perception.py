@@ -2,7 +2,7 @@
 
     python lab/benchmarks/perception.py [--kernels 100000]
 
-Targets: at most 1 ms a block, 100,000 centroids searched in under 5 ms. Vectors come from the cache
+Targets: at most 1 ms a round, 100,000 centroids searched in under 5 ms. Vectors come from the cache
 of the embedder, so that their making does not count. Run it on an idle machine.
 """
 
@@ -27,7 +27,7 @@ BLOCKS = 400
 
 
 def conversation() -> list[StoredMessage]:
-    """Messages whose theme changes every ten blocks."""
+    """Messages whose theme changes every ten rounds."""
     time_of = "2026-01-01T09:00:00"
     return [
         StoredMessage(
@@ -54,8 +54,8 @@ def boundary(records: list[StoredMessage]) -> float:
     """A message through the funnel, its vectors known."""
     adsorber = open_adsorber(AdsorberPolicy(), default_embedder())
     cases = [(group_rounds(records[i - 24 : i]), records[i]) for i in range(24, len(records), 2)]
-    for blocks, message in cases:
-        adsorber.judge(blocks, message)
+    for rounds, message in cases:
+        adsorber.judge(rounds, message)
     return milliseconds(lambda b=b, m=m: adsorber.judge(b, m) for b, m in cases)
 
 

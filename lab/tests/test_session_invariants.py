@@ -28,8 +28,8 @@ class Kept:
 
     def move(self, topic: str, *numbers: int) -> None:
         """Put messages into a topic, whatever it had."""
-        blocks = group_rounds([self.records[n - 1] for n in numbers])
-        row = self.store.move(Topic(id=topic, name=topic), blocks)
+        rounds = group_rounds([self.records[n - 1] for n in numbers])
+        row = self.store.move(Topic(id=topic, name=topic), rounds)
         self.session = self.store.save_topics(self.session, [row])
 
     def check(self, said: list[RecordedMessage] | None = None) -> None:

@@ -41,13 +41,13 @@ class _ExitGate:
 
     def __init__(self) -> None:
         self._inside = 0
-        self._shut = False
+        self._closed = False
         self._changed = Condition()
 
     def enter(self) -> None:
         """Raises CancelledError if it is shut."""
         with self._changed:
-            if self._shut:
+            if self._closed:
                 raise CancelledError
             self._inside += 1
 
@@ -56,15 +56,15 @@ class _ExitGate:
             self._inside -= 1
             self._changed.notify_all()
 
-    def shut(self) -> None:
+    def close(self) -> None:
         """Wait until everybody is out."""
         with self._changed:
-            self._shut = True
+            self._closed = True
             self._changed.wait_for(lambda: self._inside == 0)
 
 
-_door = _ExitGate()
-atexit.register(_door.shut)
+_exit_gate = _ExitGate()
+atexit.register(_exit_gate.close)
 
 
 @contextmanager
@@ -77,8 +77,8 @@ def defer_exit() -> Iterator[None]:
     Raises:
         CancelledError: The interpreter is about to end.
     """
-    _door.enter()
+    _exit_gate.enter()
     try:
         yield
     finally:
-        _door.leave()
+        _exit_gate.leave()

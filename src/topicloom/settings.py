@@ -56,7 +56,7 @@ class Settings(BaseSettings):
     layout: Literal["ledger", "spec"] = "ledger"
     """Where recall notes stand in the main prompt."""
     visible_messages: int = Field(default=4, ge=1)
-    """Newest messages that stay in the `messages` channel after a turn, in whole blocks."""
+    """Newest messages that stay in the `messages` channel after a turn, in whole rounds."""
 
     split: SplitPolicy = SplitPolicy()
     """When and how much of the tail is split."""

@@ -28,12 +28,12 @@ class Known:
         self.rating = Rating(score, score if continues is None else continues)
         self.asked: list[list[str]] = []
 
-    def rate(self, before: Sequence[Round], block: Round) -> Rating:
-        self.asked.append([b.rewritten_query for b in (*before, block)])
+    def rate(self, before: Sequence[Round], round_: Round) -> Rating:
+        self.asked.append([b.rewritten_query for b in (*before, round_)])
         return self.rating
 
-    def look_back(self, blocks: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
-        return [Rating(self.rating.score, 0.0 if b.opens else 1.0) for b in blocks]
+    def look_back(self, rounds: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
+        return [Rating(self.rating.score, 0.0 if b.opens else 1.0) for b in rounds]
 
 
 def adsorber(detector: Known, **policy: object) -> SemanticAdsorber:
@@ -49,8 +49,8 @@ def said(
     return StoredMessage(seq=number, role="user", text=text, time=time, opens=opens, query=query)
 
 
-def blocks(texts: Sequence[str], opening: Sequence[int] = ()) -> list[Round]:
-    """A block a text, each with a reply."""
+def rounds(texts: Sequence[str], opening: Sequence[int] = ()) -> list[Round]:
+    """A round a text, each with a reply."""
     records: list[StoredMessage] = []
     for place, text in enumerate(texts):
         records.append(said(text, number=2 * place + 1, opens=place in opening))
@@ -66,13 +66,13 @@ class TestFunnel:
         [(0.9, "adsorb", False), (0.6, "grey", False), (0.4, "grey", True), (0.1, "split", True)],
     )
     def test_zones(self, score: float, zone: str, opens: bool) -> None:
-        verdict = adsorber(Known(score)).judge(blocks(TEA), said("and the milk for it"))
+        verdict = adsorber(Known(score)).judge(rounds(TEA), said("and the milk for it"))
         assert (verdict.zone, verdict.opens) == (zone, opens)
-        asked = adsorber(Known(score)).doubts([], blocks(TEA))
+        asked = adsorber(Known(score)).doubts([], rounds(TEA))
         assert bool(asked) == (zone == "grey")
 
     def test_the_thresholds_are_those_of_the_score(self) -> None:
-        verdict = adsorber(Known(0.9, continues=0.2)).judge(blocks(TEA), said("and the milk too"))
+        verdict = adsorber(Known(0.9, continues=0.2)).judge(rounds(TEA), said("and the milk too"))
         assert (verdict.zone, verdict.continues) == ("adsorb", 0.2)
 
     def test_the_first_message_opens_nothing(self) -> None:
@@ -81,12 +81,12 @@ class TestFunnel:
 
 class TestDoubts:
     def test_an_arbiter_is_asked_in_the_grey_zone_alone(self) -> None:
-        assert list(adsorber(Known(0.4)).doubts([], blocks(TEA))) == [3, 5]
-        assert adsorber(Known(0.9)).doubts([], blocks(TEA)) == {}
-        assert adsorber(Known(0.1)).doubts([], blocks(TEA)) == {}
+        assert list(adsorber(Known(0.4)).doubts([], rounds(TEA))) == [3, 5]
+        assert adsorber(Known(0.9)).doubts([], rounds(TEA)) == {}
+        assert adsorber(Known(0.1)).doubts([], rounds(TEA)) == {}
 
     def test_what_an_arbiter_is_told(self) -> None:
-        talk = blocks(["bread", *TEA, "that one"])
+        talk = rounds(["bread", *TEA, "that one"])
         last = talk[-1].records[0].model_copy(update={"query": "the big tea pot there"})
         talk[-1] = replace(talk[-1], records=(last,))
         question = adsorber(Known(0.5, continues=0.4)).doubts([], talk)[last.seq]
@@ -97,25 +97,25 @@ class TestDoubts:
 
     def test_of_the_first_block_by_what_stands_before_it(self) -> None:
         detector = Known(0.5)
-        talk = blocks([*TEA, "ok", "and the milk for it"])
+        talk = rounds([*TEA, "ok", "and the milk for it"])
         question = adsorber(detector).doubts(talk[:4], talk[4:])[talk[4].first]
         assert question.summary == "\n".join(TEA)
         assert question.prior == 0.5
         assert detector.asked == [[*TEA, "and the milk for it"]]
 
     def test_never_about_a_filler(self) -> None:
-        talk = blocks([*TEA, "ok"])
+        talk = rounds([*TEA, "ok"])
         assert talk[3].first not in adsorber(Known(0.5)).doubts([], talk)
         assert adsorber(Known(0.5)).doubts(talk[:3], talk[3:]) == {}
 
     def test_no_more_than_a_setting_says_those_of_the_greatest_doubt(self) -> None:
         class Growing(Known):
             def look_back(
-                self, blocks: Sequence[Round], fillers: Collection[int] = ()
+                self, rounds: Sequence[Round], fillers: Collection[int] = ()
             ) -> list[Rating]:
-                return [Rating(0.3 + 0.1 * place, 0.0) for place in range(len(blocks))]
+                return [Rating(0.3 + 0.1 * place, 0.0) for place in range(len(rounds))]
 
-        talk = blocks([f"the tea pot of day number {n}" for n in range(5)])
+        talk = rounds([f"the tea pot of day number {n}" for n in range(5)])
         assert list(adsorber(Growing()).doubts([], talk)) == [3, 5, 7, 9]
         assert list(adsorber(Growing(), questions=2).doubts([], talk)) in ([3, 5], [5, 7])
         assert list(adsorber(Growing(), questions=1).doubts([], talk)) == [5]
@@ -128,20 +128,20 @@ class TestFillers:
     )
     def test_a_filler_continues_unseen(self, filler: str) -> None:
         detector = Known(0.0)
-        verdict = adsorber(detector).judge(blocks(TEA), said(filler))
+        verdict = adsorber(detector).judge(rounds(TEA), said(filler))
         assert (verdict.zone, verdict.opens, detector.asked) == ("filler", False, [])
 
     def test_fillers_are_not_compared_with(self) -> None:
         detector = Known()
-        adsorber(detector).judge(blocks([*TEA, "ok", "go on"]), said("and the milk for it"))
+        adsorber(detector).judge(rounds([*TEA, "ok", "go on"]), said("and the milk for it"))
         assert detector.asked == [[*TEA, "and the milk for it"]]
-        assert not adsorber(Known(0.0)).judge(blocks(["ok"]), said(TEA[0])).opens
+        assert not adsorber(Known(0.0)).judge(rounds(["ok"]), said(TEA[0])).opens
 
     def test_how_short_is_a_setting(self) -> None:
         judge = adsorber(Known(0.0), filler_tokens=5).judge
-        assert judge(blocks(TEA), said("one two three four")).zone == "filler"
-        assert judge(blocks(TEA), said("一二三四")).zone == "filler"
-        assert judge(blocks(TEA), said("one two three 四五")).zone == "split"
+        assert judge(rounds(TEA), said("one two three four")).zone == "filler"
+        assert judge(rounds(TEA), said("一二三四")).zone == "filler"
+        assert judge(rounds(TEA), said("one two three 四五")).zone == "split"
 
 
 class TestPolicy:
@@ -162,17 +162,17 @@ class TestPolicy:
 
 class TestSegments:
     def test_a_segment_begins_where_a_topic_begins(self) -> None:
-        assert adsorber(Known()).segments(blocks([*TEA, *TEA], opening=[3])) == [0, 0, 0, 1, 1, 1]
+        assert adsorber(Known()).segments(rounds([*TEA, *TEA], opening=[3])) == [0, 0, 0, 1, 1, 1]
 
     def test_the_first_block_begins_the_first_segment(self) -> None:
         assert adsorber(Known()).segments([]) == []
-        assert adsorber(Known()).segments(blocks(TEA[:2], opening=[0])) == [0, 0]
+        assert adsorber(Known()).segments(rounds(TEA[:2], opening=[0])) == [0, 0]
 
     def test_a_filler_begins_none(self) -> None:
-        assert adsorber(Known()).segments(blocks([TEA[0], "ok"], opening=[1])) == [0, 0]
+        assert adsorber(Known()).segments(rounds([TEA[0], "ok"], opening=[1])) == [0, 0]
 
     def test_the_ruling_of_an_arbiter_decides(self) -> None:
-        talk = blocks([*TEA, *TEA], opening=[3])
+        talk = rounds([*TEA, *TEA], opening=[3])
         assert ruled(talk, opens=[1]) == [0, 1, 1, 2, 2, 2]
         assert ruled(talk, continues=[3]) == [0] * 6
         assert ruled(talk, opens=[0, 2], continues=[1, 3]) == [0, 0, 1, 1, 1, 1]
@@ -181,7 +181,7 @@ class TestSegments:
 def ruled(
     talk: Sequence[Round], opens: Sequence[int] = (), continues: Sequence[int] = ()
 ) -> list[int]:
-    """Segments, with rulings on some blocks by their places."""
+    """Segments, with rulings on some rounds by their places."""
     rulings: dict[int, Ruling] = {
         **dict.fromkeys(opens, "opens"),
         **dict.fromkeys(continues, "continues"),
@@ -196,7 +196,7 @@ def ruled(
     st.sets(st.integers(0, 12)),
 )
 def test_every_block_has_a_segment_and_they_count_up(texts: list[str], opening: set[int]) -> None:
-    labels = adsorber(Known()).segments(blocks(texts, opening=sorted(opening)))
+    labels = adsorber(Known()).segments(rounds(texts, opening=sorted(opening)))
     assert len(labels) == len(texts)
     assert labels[:1] in ([], [0])
     assert all(b - a in (0, 1) for a, b in pairwise(labels))

@@ -22,7 +22,7 @@ CASES = task_flow_cases()
 
 def funnel(adsorber: Adsorber) -> Opens:
     """An adsorber as a rule, its grey zone left to the screening."""
-    return lambda blocks, message: adsorber.judge(blocks, message).opens
+    return lambda rounds, message: adsorber.judge(rounds, message).opens
 
 
 def spec(low: float) -> Opens:
@@ -33,9 +33,9 @@ def spec(low: float) -> Opens:
     """
     embedder = default_embedder()
 
-    def opens(blocks: Sequence[Round], message: StoredMessage) -> bool:
-        block = Round((message,), blocks[-1].bridge)
-        vectors = embedder.embed([b.anchor_text for b in (*blocks, block)])
+    def opens(rounds: Sequence[Round], message: StoredMessage) -> bool:
+        round_ = Round((message,), rounds[-1].bridge)
+        vectors = embedder.embed([b.anchor_text for b in (*rounds, round_)])
         centroid = unit_rows(vectors[:-1].sum(axis=0, keepdims=True))[0]
         return float(centroid @ vectors[-1]) < low
 
@@ -61,9 +61,9 @@ class TestCases:
 
     @pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
     def test_a_case_is_a_conversation_of_its_language(self, case: Case) -> None:
-        records = [r for b in case.blocks for r in b.records]
+        records = [r for b in case.rounds for r in b.records]
         assert 4 <= len(records) <= 8
-        assert [r.role for r in records] == ["user", "assistant"] * len(case.blocks)
+        assert [r.role for r in records] == ["user", "assistant"] * len(case.rounds)
         assert case.message.role == "user"
         assert case.why
         text = " ".join(r.text for r in [*records, case.message])
@@ -72,15 +72,15 @@ class TestCases:
 
 class TestTally:
     def test_the_two_mistakes_are_told_apart(self) -> None:
-        never = tally(lambda blocks, message: False, CASES)
+        never = tally(lambda rounds, message: False, CASES)
         assert (len(never.false_splits), len(never.false_merges)) == (0, 32)
-        always = tally(lambda blocks, message: True, CASES)
+        always = tally(lambda rounds, message: True, CASES)
         assert (len(always.false_splits), len(always.false_merges)) == (32, 0)
         assert str(always) == "32 of 32 that go on are split, 0 of 32 new ones are merged"
 
     def test_a_rule_that_knows_makes_none(self) -> None:
         expected = {c.message.text: not c.continues for c in CASES}
-        knowing = tally(lambda blocks, message: expected[message.text], CASES)
+        knowing = tally(lambda rounds, message: expected[message.text], CASES)
         assert knowing.false_splits == knowing.false_merges == ()
 
 

@@ -143,8 +143,8 @@ def test_a_reply_that_fails_does_not_end_the_chat(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("event", "part"),
     [
-        ({"type": "split", "blocks": 3, "first": 1, "last": 9}, "m1 to m9"),
-        ({"type": "split", "blocks": 0, "first": 1, "last": 0}, "make room"),
+        ({"type": "split", "rounds": 3, "first": 1, "last": 9}, "m1 to m9"),
+        ({"type": "split", "rounds": 0, "first": 1, "last": 0}, "make room"),
         ({"type": "searching", "query": "the cellar", "when": "in May"}, "“the cellar” (in May)"),
         ({"type": "searching", "query": "the cellar", "when": None}, "“the cellar”"),
         ({"type": "remembering", "query": "x"}, "all topics"),

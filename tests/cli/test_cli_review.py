@@ -97,10 +97,10 @@ class TestPurge:
         place = context_in(tmp_path / "sessions", Settings())
         session, store = place.read(talked)
         assert store.receipts(session)
-        assert not store.roster(session)["t1"].summary
+        assert not store.topic_table(session)["t1"].summary
         assert run("review", talked).code == 0
         session, store = place.read(talked)
-        assert "(removed on request)" in store.roster(session)["t1"].summary
+        assert "(removed on request)" in store.topic_table(session)["t1"].summary
 
     @pytest.mark.parametrize(
         ("arguments", "said"),

@@ -51,8 +51,8 @@ def to_split(
     active: frozenset[str] = frozenset(),
     language: Language = "en",
 ) -> list[BaseMessage]:
-    blocks = group_rounds(said)
-    request = SplitRequest("s", blocks, segments, topics, {}, active, None, language)
+    rounds = group_rounds(said)
+    request = SplitRequest("s", rounds, segments, topics, {}, active, None, language)
     return build_splitter_prompt(request, WINDOW)
 
 

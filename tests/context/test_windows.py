@@ -150,8 +150,8 @@ def test_a_huge_message_is_shown_in_part(language: Language) -> None:
 
 
 def test_a_huge_block_is_shown_in_part() -> None:
-    block = [record(1), *(record(n, "noise " * 400, "tool") for n in range(2, 12))]
-    messages = reader_prompt(block, [record(20)], "en", LIMIT, anew())
+    round_ = [record(1), *(record(n, "noise " * 400, "tool") for n in range(2, 12))]
+    messages = reader_prompt(round_, [record(20)], "en", LIMIT, anew())
     assert shown_ids(messages) == [*range(1, 12), 20]
     assert tokens(messages) <= LIMIT
 

@@ -60,28 +60,28 @@ _BEGIN = """
 import sys
 sys.path[:] = sys.argv[1:]
 from threading import Event
-from topicloom.background import begin, uninterrupted
+from topicloom.background import defer_exit, submit_daemon
 """
 _INSIDE = f"""{_BEGIN}
 inside = Event()
 def native():
-    with uninterrupted():
+    with defer_exit():
         print("inside", flush=True)
         inside.set()
         Event().wait(0.1)
         print("out again", flush=True)
     Event().wait()
-begin(native)
+submit_daemon(native)
 assert inside.wait(20)
 """
 _AFTER = f"""{_BEGIN}
 import atexit
 def late():
-    with uninterrupted():
+    with defer_exit():
         print("never")
 @atexit.register
 def ending():
     import topicloom.background as background
-    background._door.shut()
-    print(type(begin(late).exception(20)).__name__, flush=True)
+    background._exit_gate.close()
+    print(type(submit_daemon(late).exception(20)).__name__, flush=True)
 """

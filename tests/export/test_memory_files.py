@@ -44,14 +44,14 @@ class Place:
             for n in range(1, 9)
         ]
         self.session = self.store.append(Session(id=name), said)
-        blocks = group_rounds(said)
+        rounds = group_rounds(said)
         kitchen = Topic(id="t1", name="Kitchen", brief="All about the kitchen.")
         roof = Topic(id="t2", name="Roof", brief="All about the roof.")
         empty = Topic(id="t3", name="Nothing yet")
-        self.save(self.store.move(kitchen, blocks[:2]), self.store.move(roof, blocks[2:]), empty)
+        self.save(self.store.move(kitchen, rounds[:2]), self.store.move(roof, rounds[2:]), empty)
 
     def topic(self, topic: str) -> Topic:
-        return self.store.roster(self.session)[topic]
+        return self.store.topic_table(self.session)[topic]
 
     def save(self, *topics: Topic) -> None:
         self.session = self.store.save_topics(self.session, topics)
@@ -109,9 +109,9 @@ class TestFiles:
 
     def test_a_topic_and_its_parts(self, place: Place) -> None:
         kitchen = place.topic("t1")
-        blocks = group_rounds(place.store.topic_records(kitchen))
+        rounds = group_rounds(place.store.topic_records(kitchen))
         part = Topic(id="t4", name="Worktop", brief="Oak.", parent="t1")
-        place.save(mark_divided(kitchen, ()), place.store.move(part, blocks))
+        place.save(mark_divided(kitchen, ()), place.store.move(part, rounds))
         place.update()
         above, _ = parsed(place.path("t1"))
         below, body = parsed(place.path("t4"))

@@ -150,7 +150,7 @@ class TestHandingOver:
         tea = world.id_of("茶")
         assert report.archived == (tea,)
         documents = {d.metadata["messages"]: d for d in held(world)}
-        records = world.store.topic_records(world.roster[tea])
+        records = world.store.topic_records(world.topic_table[tea])
         first, last = records[0], records[-1]
         pairs = {f"{a.id}-{b.id}": (a, b) for a, b in zip(records[::2], records[1::2], strict=True)}
         assert set(documents) == {*pairs, f"{first.id}-{last.id}"}
@@ -202,7 +202,7 @@ class TestHandingOver:
     def test_a_purge_reaches_it(self, world: World) -> None:
         world.review()
         assert world.index is not None
-        store, tea = world.store, world.roster[world.id_of("茶")]
+        store, tea = world.store, world.topic_table[world.id_of("茶")]
         gone = store.topic_records(tea)[:2]
         store.purge(plan := store.plan_purge(world.session, [r.seq for r in gone]))
         forget_topics(world.index, store, "s", plan.topics)
@@ -214,7 +214,7 @@ class TestHandingOver:
 
     def test_a_purge_that_nobody_told_of_is_seen_by_the_next_review(self, world: World) -> None:
         world.review()
-        store, tea = world.store, world.roster[world.id_of("茶")]
+        store, tea = world.store, world.topic_table[world.id_of("茶")]
         gone = store.topic_records(tea)[:2]
         store.purge(store.plan_purge(world.session, [r.seq for r in gone]))
         world.review()
@@ -277,7 +277,7 @@ class TestAskedLast:
         assert world.index is not None
         routers = [c.model for c in receipt.calls if c.role == "router"]
         assert routers == ["embedded", type(world.index).__name__]
-        assert world.roster[tea].status == "open"
+        assert world.topic_table[tea].status == "open"
         original = next(r for r in world.checked() if r.text.startswith("茶"))
         assert original.text in "\n".join(world.responder.prompts[-1])
 
@@ -366,7 +366,7 @@ class TestTenants:
     ) -> None:
         world = self.two(tmp_path, make())
         receipt = ask(world, "茶的密码")
-        own = {t.id for t in world.roster if t.status in ("open", "archived")}
+        own = {t.id for t in world.topic_table if t.status in ("open", "archived")}
         assert set(found(receipt)) <= own
         assert "别人" not in "\n".join(world.responder.prompts[-1])
         world.checked()
@@ -409,7 +409,7 @@ class TestTenants:
 
     def test_ids_follow_from_session_and_messages(self, simple: World) -> None:
         simple.review()
-        topic = simple.roster[simple.id_of("茶")]
+        topic = simple.topic_table[simple.id_of("茶")]
         one, same, other = (
             build_topic_documents(simple.store, name, topic) for name in ("s", "s", "\ud800/..")
         )

@@ -17,7 +17,7 @@ def archive(folder: Path, graph: Graph, name: str) -> None:
     """Put a topic of the session away, as a review does."""
     session = get_session(graph, CONFIG)
     store = kept(folder, session)
-    topic = next(t for t in store.roster(session) if t.name == name)
+    topic = next(t for t in store.topic_table(session) if t.name == name)
     session = session.model_copy(
         update={"active": {i: s for i, s in session.active.items() if i != topic.id}}
     )
@@ -43,7 +43,7 @@ def test_neither_words_nor_a_complaint_wake_it(tmp_path: Path) -> None:
     assert all(t.name != "茶" for request in router.requests for t in request.topics)
     session = get_session(graph, CONFIG)
     store = kept(tmp_path, session)
-    assert store.roster(session)["t1"].status == "archived"
+    assert store.topic_table(session)["t1"].status == "archived"
     assert "t1" not in session.active
 
 
@@ -54,7 +54,7 @@ def test_a_request_revives_it(tmp_path: Path) -> None:
     session = get_session(graph, CONFIG)
     store = kept(tmp_path, session)
     check_kept(store, session)
-    topic = store.roster(session)["t1"]
+    topic = store.topic_table(session)["t1"]
     assert (topic.status, topic.archived) == ("open", "2026-03")
     assert "t1" in session.active
     assert last_receipt(tmp_path, graph, CONFIG).searches[0].found == ("t1",)

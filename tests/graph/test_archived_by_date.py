@@ -56,7 +56,7 @@ def world(tmp_path: Path) -> World:
 def test_its_day_is_enough(world: World, question: str) -> None:
     tell(world.graph, CONFIG, question)
     tea = world.id_of("茶")
-    assert world.roster[tea].status == "open"
+    assert world.topic_table[tea].status == "open"
     said = [r.text for r in world.checked() if r.text.startswith("茶")]
     prompt = "\n".join(world.responder.prompts[-1])
     assert any(text in prompt for text in said), "word for word"
@@ -92,5 +92,5 @@ def test_nothing_else_is(world: World, message: str) -> None:
     tell(world.graph, CONFIG, message)
     assert world.named()["茶"] == "archived"
     prompt = "\n".join(world.responder.prompts[-1])
-    put_away = world.store.topic_records(world.roster[world.id_of("茶")])
+    put_away = world.store.topic_records(world.topic_table[world.id_of("茶")])
     assert not any(r.text in prompt for r in put_away if r.text != message)

@@ -60,7 +60,7 @@ def put_away(folder: Path, graph: Graph) -> str:
     """Archive a topic that sleeps; returns its id."""
     session = get_session(graph, CONFIG)
     store = kept(folder, session)
-    away = next(t for t in store.roster(session) if t.id not in session.active)
+    away = next(t for t in store.topic_table(session) if t.id not in session.active)
     session = store.save_topics(session, [mark_archived(away, session.active, "2026-03")])
     state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
     graph.update_state(CONFIG, state, as_node="finalize")

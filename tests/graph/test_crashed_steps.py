@@ -117,7 +117,8 @@ def story(
     store = kept(folder, session)
     transcript = check_kept(store, session)
     topics = [
-        (t.name, t.count, [r.id for r in store.topic_records(t)]) for t in store.roster(session)
+        (t.name, t.count, [r.id for r in store.topic_records(t)])
+        for t in store.topic_table(session)
     ]
     assert [r.turn for r in store.receipts(session)] == list(range(1, 13))
     return [r.text for r in transcript], topics

@@ -129,16 +129,16 @@ class TestReaders:
 
 class TestSplitter:
     def test_what_is_left_out_is_asked_for_once_more(self, tmp_path: Path) -> None:
-        splitter = TaggedSplitter(covers=lambda block: tag_of(block.text) == "茶")
+        splitter = TaggedSplitter(covers=lambda round_: tag_of(round_.text) == "茶")
         splitter_requests = splitter.requests
         graph = asked(tmp_path, fake_roles(splitter=splitter))
         check(tmp_path, graph)
         first, second = splitter_requests
-        assert len(first.blocks) == 8
-        assert [tag_of(b.text) for b in second.blocks] == ["雨"] * 4
-        roster = kept(tmp_path, get_session(graph, CONFIG)).roster(get_session(graph, CONFIG))
-        assert next(iter(roster)).name == "茶"
-        assert sum(t.count for t in roster) == 16
+        assert len(first.rounds) == 8
+        assert [tag_of(b.text) for b in second.rounds] == ["雨"] * 4
+        table = kept(tmp_path, get_session(graph, CONFIG)).topic_table(get_session(graph, CONFIG))
+        assert next(iter(table)).name == "茶"
+        assert sum(t.count for t in table) == 16
 
     def test_a_second_answer_that_covers_the_rest_is_enough(self, tmp_path: Path) -> None:
         splitter = TaggedSplitter()
@@ -146,7 +146,7 @@ class TestSplitter:
         graph = asked(tmp_path, fake_roles(splitter=splitter))
         check(tmp_path, graph)
         session = get_session(graph, CONFIG)
-        assert [t.name for t in kept(tmp_path, session).roster(session)] == ["茶", "雨"]
+        assert [t.name for t in kept(tmp_path, session).topic_table(session)] == ["茶", "雨"]
         calls = [c.role for c in last_receipt(tmp_path, graph, CONFIG).calls]
         assert calls.count("splitter") == 2
 
@@ -191,7 +191,7 @@ class TestOthers:
         graph = asked(tmp_path, fake_roles(brief=brief))
         check(tmp_path, graph)
         session = get_session(graph, CONFIG)
-        topics = list(kept(tmp_path, session).roster(session))
+        topics = list(kept(tmp_path, session).topic_table(session))
         assert [t.name for t in topics] == ["茶", "雨"]
         assert all(t.brief for t in topics)
 
@@ -335,7 +335,7 @@ class TestReply:
             tell(graph, CONFIG, f"茶：{n}")
         check(tmp_path, graph)
         session = get_session(graph, CONFIG)
-        assert [t.count for t in kept(tmp_path, session).roster(session)][:2] == [8, 8]
+        assert [t.count for t in kept(tmp_path, session).topic_table(session)][:2] == [8, 8]
 
     async def test_the_same_on_the_event_loop(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(RuntimeError("no"))

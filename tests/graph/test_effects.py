@@ -92,17 +92,17 @@ async def test_a_cancelled_step_ends() -> None:
 
 LATE = """
 import time
-from topicloom.effects import run
-from topicloom.roles.base import Local
-from topicloom.roles.calls import ask
+from topicloom.effects import run_step
+from topicloom.roles.base import LocalRole
+from topicloom.roles.calls import ask_role
 
-class Slow(Local[str, str]):
+class Slow(LocalRole[str, str]):
     deadline = 0.05
 
     def call(self, request):
         time.sleep(60)
 
-answer, call = run(ask("rewriter", Slow(), "..."))
+answer, call = run_step(ask_role("rewriter", Slow(), "..."))
 print(call.failure)
 """
 

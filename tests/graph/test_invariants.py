@@ -174,7 +174,7 @@ def moody_roles(seed: int) -> Roles:
 
 
 class TestConservation:
-    """Every message is in one place, whole and verbatim; blocks never part."""
+    """Every message is in one place, whole and verbatim; rounds never part."""
 
     @FEW
     @given(acts, st.sampled_from([1_800, 2_400]), st.sampled_from(["ledger", "spec"]))
@@ -312,7 +312,7 @@ def seen_again(folder: Path, session: Session, config: RunnableConfig) -> Moment
         config,
         session,
         check_kept(store, session),
-        {t.id: (t, store.topic_records(t)) for t in store.roster(session)},
+        {t.id: (t, store.topic_records(t)) for t in store.topic_table(session)},
         store.notes(session),
         store.days(session),
     )

@@ -41,10 +41,10 @@ class TestArchive:
         tea = world.id_of("茶")
         assert world.named() == {"茶": "archived", "雨": "open", "山": "open", "海": "open"}
         assert report.archived == (tea,)
-        assert set(report.reviewed) == {t.id for t in world.roster}
+        assert set(report.reviewed) == {t.id for t in world.topic_table}
         assert report.filed == (tea,)
         assert report.troubles == ()
-        row = world.roster[tea]
+        row = world.topic_table[tea]
         assert (row.archived, row.summary) == ("2026-03", "茶, 6 summed up")
         assert f"archived/2026-03/topic-{tea}.jsonl.xz" in world.files()
         assert f"topic-{tea}.jsonl" not in world.files()
@@ -63,7 +63,7 @@ class TestArchive:
         again = world.review()
         assert again.archived == (world.id_of("茶"),)
         assert again.reviewed == (), "what was said of it holds still"
-        assert world.roster[world.id_of("茶")].summary
+        assert world.topic_table[world.id_of("茶")].summary
 
     def test_the_clock_may_go_backwards(self, world: World) -> None:
         world.begin()
@@ -80,13 +80,13 @@ class TestArchive:
         world.review()
         graph, tea = world.graph, world.id_of("茶")
         tell(graph, CONFIG, "茶：第1次说到茶的事情。你忘了吗？")
-        assert world.roster[tea].status == "archived"
+        assert world.topic_table[tea].status == "archived"
         for when in ("上个月", "on 2 March", "2026-03-02"):
             fresh = World(world.folder, world.clock, world.checkpointer)
             fresh.clock.now = datetime(2026, 4, 3, 9, tzinfo=world.clock.now.tzinfo)
             fresh.responder.script = [searching("茶", when=when, include_archived=True), "Yes."]
             tell(fresh.graph, CONFIG, "What did we say then?")
-            assert fresh.roster[tea].status == "open"
+            assert fresh.topic_table[tea].status == "open"
             prompt = "\n".join(fresh.responder.prompts[-1])
             original = next(r for r in fresh.checked() if r.text.startswith("茶"))
             assert original.text in prompt, "quoted word for word"
@@ -101,7 +101,7 @@ class TestArchive:
         world.review()
         world.responder.script = [searching("茶", when="2025-11", include_archived=True), "No."]
         tell(world.graph, CONFIG, "What did we say then?")
-        assert world.roster[world.id_of("茶")].status == "archived"
+        assert world.topic_table[world.id_of("茶")].status == "archived"
 
     def test_it_is_shown_by_its_summary(self, world: World) -> None:
         world.begin()
@@ -137,7 +137,7 @@ class TestArchive:
         world.responder.script = [searching("茶", include_archived=True), "Yes."]
         tell(world.graph, CONFIG, "What did we say then?")
         tea = world.id_of("茶")
-        assert world.roster[tea].status == "open"
+        assert world.topic_table[tea].status == "open"
         world.sleep("茶")
         report = world.review()
         assert any(t.startswith(f"{tea} stays where it is") for t in report.troubles)
@@ -155,11 +155,11 @@ class TestMerge:
         tea, rain = world.id_of("茶"), world.id_of("雨")
         ((gone, stays),) = report.merged
         assert {gone, stays} == {tea, rain}
-        assert world.roster[gone].merged_into == stays
-        assert world.roster[stays].count == 12
-        assert world.roster[stays].summary.endswith("12 summed up")
+        assert world.topic_table[gone].merged_into == stays
+        assert world.topic_table[stays].count == 12
+        assert world.topic_table[stays].summary.endswith("12 summed up")
         assert any(t.startswith(f"merged {gone} “") for t in report.told)
-        assert world.roster[stays].reviewed == world.roster[stays].head
+        assert world.topic_table[stays].reviewed == world.topic_table[stays].head
         again = world.review()
         assert (again.merged, again.changes) == ((), ())
 
@@ -226,8 +226,10 @@ class TestMerge:
         before = world.checked()
         report = world.review()
         assert world.checked() == before
-        assert {t.id for t in world.roster} == set(report.reviewed) | {g for g, _ in report.merged}
-        assert all(0 < (t.importance or 0) < 1 for t in world.roster.open())
+        assert {t.id for t in world.topic_table} == set(report.reviewed) | {
+            g for g, _ in report.merged
+        }
+        assert all(0 < (t.importance or 0) < 1 for t in world.topic_table.open())
 
 
 class TestSafety:
@@ -274,7 +276,7 @@ class TestSafety:
         first, second = (build_report(app.invoke(None, CONFIG)) for app in apps)
         assert first.archived == (world.id_of("茶"),)
         assert (second.changed, second.archived) == ((), ())
-        assert set(second.refused) == {t.id for t in world.roster}
+        assert set(second.refused) == {t.id for t in world.topic_table}
         world.checked()
 
     def test_killed_half_way_it_goes_on(self, world: World) -> None:
@@ -296,7 +298,7 @@ class TestSafety:
         )
         app.invoke({"thread": "s"}, CONFIG)
         tea = world.id_of("茶")
-        assert world.roster[tea].status == "archived"
+        assert world.topic_table[tea].status == "archived"
         assert f"topic-{tea}.jsonl" in world.files()
         report = world.review()
         assert (report.changes, report.filed) == ((), (tea,))
@@ -315,7 +317,7 @@ class TestSafety:
         report = build_report(app.invoke(None, CONFIG))
         tea = world.id_of("茶")
         assert report.refused[tea] == f"{tea} has changed since"
-        assert world.roster[tea].status == "open"
+        assert world.topic_table[tea].status == "open"
         assert world.checked() == before
         events = last_receipt(world.folder, world.graph, CONFIG).events
         assert f"left {tea} as it is: {tea} has changed since" in events
@@ -350,7 +352,7 @@ class TestSafety:
         world.begin()
         report = world.review()
         assert {c.failure for c in report.calls if c.failure} == {"RuntimeError: out of order"}
-        assert set(report.reviewed) == {t.id for t in world.roster}, "its stand-in reviews"
+        assert set(report.reviewed) == {t.id for t in world.topic_table}, "its stand-in reviews"
 
     def test_nobody_to_review(self, world: World) -> None:
         broken = Raising()

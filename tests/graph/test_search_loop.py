@@ -253,14 +253,14 @@ class TestReplyAlreadyReleased:
         assert getattr(second[-1], "tool_calls", []) == []
 
     def test_a_call_in_content_blocks_is_taken_out_too(self, tmp_path: Path) -> None:
-        blocks: list[str | dict[str, Any]] = [
+        rounds: list[str | dict[str, Any]] = [
             {"type": "text", "text": self.TEXT, "index": 0},
             {"type": "tool_use", "id": "c", "name": "activate_topic", "input": {}, "index": 1},
         ]
         call = {"name": "activate_topic", "args": '{"query": "tea"}', "id": "c", "index": 1}
         first = [
-            AIMessageChunk(content=blocks[:1]),
-            AIMessageChunk(content=blocks[1:], tool_call_chunks=[call]),
+            AIMessageChunk(content=rounds[:1]),
+            AIMessageChunk(content=rounds[1:], tool_call_chunks=[call]),
         ]
         responder = ScriptedResponder(first, "Now I know.")
         roles = fake_roles(responder, router=NamedRouter({"茶": 1.0}))

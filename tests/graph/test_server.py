@@ -187,7 +187,7 @@ async def test_a_conversation(server: Server, client: LangGraphClient) -> None:
     assert session.id == thread
     store = SessionStore(FileStorage(server.folder).open(thread))
     assert [r.text for r in store.records(session)] == [m["content"] for m in state["messages"]]
-    assert len(store.roster(session)) == 1
+    assert len(store.topic_table(session)) == 1
 
 
 async def test_two_threads_stay_apart(client: LangGraphClient) -> None:

@@ -62,12 +62,12 @@ class SubjectSplitter(TaggedSplitter):
         if request.dividing is None:
             return super().call(request)
         self.divisions.append(request)
-        names = {b.first: f"{tag_of(b.text)}之{'奇偶'[b.first % 4 // 2]}" for b in request.blocks}
+        names = {b.first: f"{tag_of(b.text)}之{'奇偶'[b.first % 4 // 2]}" for b in request.rounds}
         known = {t.name: t.id for t in request.topics}
         return Answer(
             tuple(
                 Assignment(message=i, topic=known.get(names[b.first]), name=names[b.first])
-                for b in request.blocks
+                for b in request.rounds
                 for i in b.ids
             )
         )
@@ -78,7 +78,7 @@ class OneTopicSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
 
     def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
         known = request.topics[-1].id if request.topics else None
-        ids = [i for b in request.blocks for i in b.ids]
+        ids = [i for b in request.rounds for i in b.ids]
         return Answer(tuple(Assignment(message=i, topic=known, name="万事") for i in ids))
 
 
@@ -86,16 +86,16 @@ def opened(folder: Path, graph: Graph) -> tuple[Session, SessionStore, TopicTabl
     session = get_session(graph, CONFIG)
     store = kept(folder, session)
     check_kept(store, session)
-    return session, store, store.roster(session)
+    return session, store, store.topic_table(session)
 
 
-def check_sizes(store: SessionStore, roster: TopicTable) -> None:
-    """No open topic is too large, but for one of a single exchange."""
-    for topic in roster.open():
+def check_sizes(store: SessionStore, table: TopicTable) -> None:
+    """No open topic is too large, but for one of a single round."""
+    for topic in table.open():
         users = [r for r in store.topic_records(topic) if r.role == "user"]
         assert topic.tokens <= LIMIT or len(users) == 1
         if topic.parent is not None:
-            assert roster[topic.parent].status == "divided"
+            assert table[topic.parent].status == "divided"
 
 
 class TestDivision:
@@ -104,21 +104,21 @@ class TestDivision:
         graph = open_graph(tmp_path, fake_roles(splitter=splitter), **SMALL)
         record(graph, CONFIG, *past("茶", "雨", rounds=5))
         tell(graph, CONFIG, "Hello", keep=0)
-        session, store, roster = opened(tmp_path, graph)
-        tea, rain = roster["t1"], roster["t2"]
+        session, store, table = opened(tmp_path, graph)
+        tea, rain = table["t1"], table["t2"]
         assert (tea.name, tea.status, tea.count, tea.head) == ("茶", "divided", 0, None)
-        children = [t for t in roster if t.parent == "t1"]
+        children = [t for t in table if t.parent == "t1"]
         assert [t.name for t in children] == ["茶之奇", "茶之偶"]
         assert all(t.brief and t.first_at and t.tokens for t in children)
-        assert set(session.active) == {t.id for t in roster.open()}
+        assert set(session.active) == {t.id for t in table.open()}
         assert rain.status == "divided"
-        check_sizes(store, roster)
+        check_sizes(store, table)
         request = splitter.divisions[0]
         assert (request.dividing and request.dividing.name) == "茶"
         assert (request.topics, request.previous) == ([], None)
         receipt = last_receipt(tmp_path, graph, CONFIG)
         assert any(e.startswith("divided t1 “茶” into t3") for e in receipt.events)
-        assert set(receipt.split) == {t.id for t in roster.open()}
+        assert set(receipt.split) == {t.id for t in table.open()}
 
     def test_parts_are_found_by_day_and_read(self, tmp_path: Path) -> None:
         reader = SteadyReader(quotes=1)
@@ -126,21 +126,21 @@ class TestDivision:
         graph = open_graph(tmp_path, roles, **SMALL)
         record(graph, CONFIG, *past("茶", rounds=6))
         tell(graph, CONFIG, "Hello", keep=0)
-        session, store, roster = opened(tmp_path, graph)
+        session, store, table = opened(tmp_path, graph)
         days = set().union(*store.days(session).values())
-        assert {t.id for t in roster.open()} <= days
-        assert {r.topic.id for r in reader.requests} == {t.id for t in roster.open()}
+        assert {t.id for t in table.open()} <= days
+        assert {r.topic.id for r in reader.requests} == {t.id for t in table.open()}
 
     def test_a_splitter_that_does_not_help_gives_way_to_a_cut(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path, fake_roles(splitter=OneTopicSplitter()), **SMALL)
         record(graph, CONFIG, *past("茶", rounds=12))
         tell(graph, CONFIG, "Hello", keep=0)
-        _, store, roster = opened(tmp_path, graph)
-        assert len(roster.open()) >= 2
-        assert {strip_number(t.name) for t in roster} == {"万事"}
-        assert len({t.name for t in roster}) == len(roster)
-        check_sizes(store, roster)
-        seen = [r.seq for t in roster.open() for r in store.topic_records(t)]
+        _, store, table = opened(tmp_path, graph)
+        assert len(table.open()) >= 2
+        assert {strip_number(t.name) for t in table} == {"万事"}
+        assert len({t.name for t in table}) == len(table)
+        check_sizes(store, table)
+        seen = [r.seq for t in table.open() for r in store.topic_records(t)]
         assert seen == sorted(seen), "each part is a part of the conversation"
 
     def test_without_a_splitter_that_works(self, tmp_path: Path) -> None:
@@ -149,28 +149,28 @@ class TestDivision:
         graph = open_graph(tmp_path, roles, **SMALL)
         record(graph, CONFIG, *past("茶", rounds=12))
         tell(graph, CONFIG, "Hello", keep=0)
-        _, store, roster = opened(tmp_path, graph)
-        assert len(roster.open()) >= 2
-        check_sizes(store, roster)
+        _, store, table = opened(tmp_path, graph)
+        assert len(table.open()) >= 2
+        check_sizes(store, table)
 
     def test_the_embedded_roles(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path, embedded_roles(HashingEmbedder(256)), **SMALL)
         for n in range(6):
             record(graph, CONFIG, *past("茶", "雨", rounds=5, characters=90 + n))
         tell(graph, CONFIG, "Hello", keep=0)
-        _, store, roster = opened(tmp_path, graph)
-        assert [t for t in roster if t.status == "divided"]
-        check_sizes(store, roster)
+        _, store, table = opened(tmp_path, graph)
+        assert [t for t in table if t.status == "divided"]
+        check_sizes(store, table)
 
     def test_a_message_that_is_too_large_stays_a_topic(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path, fake_roles(splitter=OneTopicSplitter()), **SMALL)
         huge = "茶：" + "很长的一段话，" * 400
         record(graph, CONFIG, *past("雨", rounds=2), HumanMessage(huge), *past("山", rounds=2))
         tell(graph, CONFIG, "Hello", keep=0)
-        _, store, roster = opened(tmp_path, graph)
-        (large,) = [t for t in roster.open() if t.tokens > LIMIT]
+        _, store, table = opened(tmp_path, graph)
+        (large,) = [t for t in table.open() if t.tokens > LIMIT]
         assert [r.text for r in store.topic_records(large)] == [huge]
-        check_sizes(store, roster)
+        check_sizes(store, table)
 
 
 class TestAfterwards:
@@ -181,11 +181,11 @@ class TestAfterwards:
         tell(graph, CONFIG, chatter("茶", 90), keep=0)
         _, _, before = opened(tmp_path, graph)
         tell(graph, CONFIG, "Hello", keep=0)
-        _, _, roster = opened(tmp_path, graph)
-        assert len(roster) == len(before)
+        _, _, table = opened(tmp_path, graph)
+        assert len(table) == len(before)
         shown = {t.id: t.name for t in splitter.requests[-1].topics}
         assert shown == {t.id: f"茶 / {t.name}".removeprefix("茶 / 茶 / ") for t in before.open()}
-        grown = [t for t in roster.open() if t.count > before[t.id].count]
+        grown = [t for t in table.open() if t.count > before[t.id].count]
         assert [t.parent for t in grown] == ["t1"]
 
     def test_it_is_found_through_its_parts(self, tmp_path: Path) -> None:
@@ -195,11 +195,11 @@ class TestAfterwards:
         record(graph, CONFIG, *past("茶", rounds=6))
         tell(graph, CONFIG, "Hello", keep=0)
         tell(graph, CONFIG, "你忘了吗？")
-        _, _, roster = opened(tmp_path, graph)
+        _, _, table = opened(tmp_path, graph)
         shown = {t.id: t.name for t in router.requests[-1].topics}
         assert shown["t2"] == "茶 / 茶之奇"
         assert "t1" not in shown
-        assert roster["t2"].name == "茶之奇"
+        assert table["t2"].name == "茶之奇"
         (search,) = last_receipt(tmp_path, graph, CONFIG).searches
         assert search.found == ("t2",)
 
@@ -208,12 +208,12 @@ class TestAfterwards:
         for n in range(12):
             record(graph, CONFIG, *past("茶", rounds=4, characters=100 + n))
             tell(graph, CONFIG, "Hello", keep=0)
-        session, store, roster = opened(tmp_path, graph)
-        check_sizes(store, roster)
-        assert len([t for t in roster if t.status == "divided"]) >= 3
-        assert [t.id for t in find_successors("t1", roster.topics)] == [t.id for t in roster.open()]
-        assert session.home in {t.id for t in roster.open()}
-        assert all(len(t.name) < 20 for t in roster)
+        session, store, table = opened(tmp_path, graph)
+        check_sizes(store, table)
+        assert len([t for t in table if t.status == "divided"]) >= 3
+        assert [t.id for t in find_successors("t1", table.topics)] == [t.id for t in table.open()]
+        assert session.home in {t.id for t in table.open()}
+        assert all(len(t.name) < 20 for t in table)
 
     def test_parts_take_the_place_of_an_active_topic(self, tmp_path: Path) -> None:
         # Too many active topics for new ones to wake; parts of an active one need not.
@@ -230,9 +230,9 @@ class TestAfterwards:
             CONFIG,
             context=TurnOptions(keep_messages=0, answer=False),
         )
-        session, _, roster = opened(tmp_path, graph)
+        session, _, table = opened(tmp_path, graph)
         assert "t1" not in session.active
-        parts = {t.id for t in find_successors("t1", roster.topics)}
+        parts = {t.id for t in find_successors("t1", table.topics)}
         assert len(parts) >= 2
         assert parts <= set(session.active)
 
@@ -247,13 +247,13 @@ class TestAfterwards:
         _, _, later = opened(tmp_path, graph)
         assert later["t1"].status == "divided"
         graph.invoke({"messages": [HumanMessage("And tea?")]}, before)
-        _, store, roster = opened(tmp_path, graph)
-        assert [t.status for t in roster] == ["open"]
-        assert len(store.topic_records(roster["t1"])) == 4
+        _, store, table = opened(tmp_path, graph)
+        assert [t.status for t in table] == ["open"]
+        assert len(store.topic_records(table["t1"])) == 4
 
 
 class TestReferences:
-    """A block has one home; readers of other topics it belongs to see it too."""
+    """A round has one home; readers of other topics it belongs to see it too."""
 
     def test_readers_of_other_topics_see_it(self, tmp_path: Path) -> None:
         reader = SteadyReader(quotes=9)
@@ -263,8 +263,8 @@ class TestReferences:
         record(graph, CONFIG, *past("雨", rounds=2))
         reader.requests.clear()
         tell(graph, CONFIG, "Hello", keep=0)
-        _, store, roster = opened(tmp_path, graph)
-        tea, rain = roster["t1"], next(t for t in roster if t.name == "雨")
+        _, store, table = opened(tmp_path, graph)
+        tea, rain = table["t1"], next(t for t in table if t.name == "雨")
         seen = {r.topic.name: [x.text[0] for x in r.records] for r in reader.requests}
         assert seen["茶"] == ["茶"] * 4 + ["雨"] * 4
         assert seen["雨"] == ["雨"] * 4
@@ -339,8 +339,8 @@ def test_no_reader_s_prompt_is_over_its_limit(
     graph = open_graph(folder, roles, **SMALL)
     for number, (tag, characters) in enumerate(said):
         tell(graph, CONFIG, chatter(tag, number, characters=characters))
-        _, store, roster = opened(folder, graph)
-        check_sizes(store, roster)
+        _, store, table = opened(folder, graph)
+        check_sizes(store, table)
 
 
 def test_the_index_holds_what_the_parts_hold(tmp_path: Path) -> None:
@@ -348,17 +348,17 @@ def test_the_index_holds_what_the_parts_hold(tmp_path: Path) -> None:
     store = SessionStore(log)
     index = SessionIndex(HashingEmbedder(64), log, 500)
     workspace = Workspace(store, index, TranscriptSizes(store, lambda r: len(r.text)))
-    blocks = group_rounds(
+    rounds = group_rounds(
         StoredMessage(seq=n, role="user", text=f"word{n}", time="2026-03-02") for n in range(1, 5)
     )
-    whole = store.move(Topic(id="t1", name="House"), blocks)
+    whole = store.move(Topic(id="t1", name="House"), rounds)
     before = TopicTable({"t1": whole})
-    assert set(workspace.indexed(before).affinity(blocks)) == {"t1"}
+    assert set(workspace.indexed(before).affinity(rounds)) == {"t1"}
     parts = [
         store.move(Topic(id=f"t{n}", name=f"Part {n}", parent="t1"), held)
-        for n, held in ((2, blocks[:1]), (3, blocks[1:]))
+        for n, held in ((2, rounds[:1]), (3, rounds[1:]))
     ]
     after = TopicTable({"t1": mark_divided(whole, ())} | {t.id: t for t in parts})
-    assert set(workspace.indexed(after).affinity(blocks)) == {"t2", "t3"}
+    assert set(workspace.indexed(after).affinity(rounds)) == {"t2", "t3"}
     assert "t1" not in workspace.indexed(after).search("word3").topics
-    assert set(workspace.indexed(before).affinity(blocks)) == {"t1"}, "back again"
+    assert set(workspace.indexed(before).affinity(rounds)) == {"t1"}, "back again"

@@ -87,7 +87,7 @@ class TestSplit:
         session = get_session(graph, CONFIG)
         store = kept(tmp_path, session)
         check_kept(store, session)
-        topics = {t.name: t for t in store.roster(session)}
+        topics = {t.name: t for t in store.topic_table(session)}
         assert set(topics) == {"茶", "雨"}
         assert topics["茶"].count == 8
         assert topics["茶"].brief
@@ -120,7 +120,7 @@ class TestSplit:
         session = get_session(graph, CONFIG)
         store = kept(tmp_path, session)
         check_kept(store, session)
-        assert [t.name for t in store.roster(session)] == ["茶", "雨"]
+        assert [t.name for t in store.topic_table(session)] == ["茶", "雨"]
         assert len([r for r in store.receipts(session) if r.split]) >= 2
 
     def test_of_many_topics_a_splitter_sees_some(self, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ class TestSplit:
         check_kept(kept(tmp_path, session), session)
         assert all(len(r.topics) <= 4 for r in splitter.requests)
         asked = next(r for r in splitter.requests if r.active == {"t7", "t8"})
-        assert {"茶", "雨"} <= {b.text[0] for b in asked.blocks}
+        assert {"茶", "雨"} <= {b.text[0] for b in asked.rounds}
         names = [t.name for t in asked.topics]
         assert (set(names[:2]), set(names[2:])) == ({"花", "鸟"}, {"茶", "雨"})
 
@@ -361,7 +361,7 @@ class TestRecordOnly:
         assert [r.text for r in transcript_of(tmp_path, graph, CONFIG)] == ["Hi", "Hello!"]
 
     def test_blocks_stay_whole_when_replies_come_late(self, tmp_path: Path) -> None:
-        """A reply in a turn of its own belongs to the block of its question."""
+        """A reply in a turn of its own belongs to the round of its question."""
         graph = open_graph(tmp_path)
         record(graph, CONFIG, HumanMessage("茶：第一"))
         options = TurnOptions(answer=False, keep_messages=0)

@@ -17,7 +17,7 @@ from topicloom.index.embedder import Vectors
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.index.time_expressions import Days
-from topicloom.index.vectors import block_vectors
+from topicloom.index.vectors import embed_rounds
 from topicloom.state.lifecycle import mark_archived, mark_divided
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
@@ -58,7 +58,7 @@ class Life:
         return SessionIndex(Rounded(16), self.store.log, 60)
 
     def open(self, choice: int) -> Topic | None:
-        topics = [t for t in self.store.roster(self.session).open() if t.count]
+        topics = [t for t in self.store.topic_table(self.session).open() if t.count]
         return topics[choice % len(topics)] if topics else None
 
     def new(self, **more: str) -> Topic:
@@ -81,15 +81,15 @@ class Life:
 
     def grow(self, choice: int) -> None:
         topic = self.open(choice) if choice % 3 else None
-        blocks = group_rounds(self.messages(2))
-        self.save(self.store.move(topic or self.new(), blocks))
+        rounds = group_rounds(self.messages(2))
+        self.save(self.store.move(topic or self.new(), rounds))
 
     def divide(self, choice: int) -> None:
         topic = self.open(choice)
         if topic is None or topic.count < 4:
             return
-        blocks = group_rounds(self.store.topic_records(topic))
-        parts = [blocks[::2], blocks[1::2]]
+        rounds = group_rounds(self.store.topic_records(topic))
+        parts = [rounds[::2], rounds[1::2]]
         heirs = [self.store.move(self.new(parent=topic.id), part) for part in parts]
         self.save(mark_divided(topic, ()), *heirs)
 
@@ -110,7 +110,7 @@ class Life:
         """To an older checkpoint: what is said from there on has numbers that were given before."""
         if self.past:
             self.session = self.past[choice % len(self.past)]
-            self.said = sum(t.count for t in self.store.roster(self.session))
+            self.said = sum(t.count for t in self.store.topic_table(self.session))
 
     def save(self, *topics: Topic) -> None:
         self.session = self.store.save_topics(self.session, topics)
@@ -118,7 +118,7 @@ class Life:
     def check(self) -> None:
         made_anew = self.fresh()
         for index in (self.index, made_anew):
-            index.update(self.store.roster(self.session), self.store.topic_records)
+            index.update(self.store.topic_table(self.session), self.store.topic_records)
         for query in QUERIES:
             kept, anew = self.index.search(query), made_anew.search(query)
             assert kept.weights == pytest.approx(anew.weights, abs=1e-4)
@@ -168,33 +168,33 @@ def test_affinity_is_the_best_three_of_a_topic_less_the_mean_of_all() -> None:
     for choice in (3, 1, 1, 3):
         life.grow(choice)
     life.check()
-    roster = life.store.roster(life.session)
-    blocks = group_rounds(life.messages(4))
-    asked = block_vectors(blocks, Rounded(16))
+    table = life.store.topic_table(life.session)
+    rounds = group_rounds(life.messages(4))
+    asked = embed_rounds(rounds, Rounded(16))
     said = {
         t.id: Rounded(16).embed([r.line for r in life.store.topic_records(t)])
-        for t in roster
+        for t in table
         if t.count
     }
     assert max(map(len, said.values())) > 3
     everything = np.concatenate(list(said.values()))
-    found = life.index.affinity(blocks)
+    found = life.index.affinity(rounds)
     assert set(found) == set(said)
     for topic, rows in said.items():
         cosines = np.sort(rows @ asked.T, axis=0)
         expected = cosines[-3:].mean(axis=0) - (everything @ asked.T).mean(axis=0)
         assert found[topic] == pytest.approx(expected, abs=1e-5)
-    assert life.fresh().affinity(blocks) == {}
+    assert life.fresh().affinity(rounds) == {}
 
 
 def test_affinity_is_the_same_a_block_at_a_time() -> None:
     life = prepared()
     life.grow(3)
-    blocks = group_rounds(life.messages(8))
-    whole = life.index.affinity(blocks)
-    assert len(blocks) > 3
-    for place, block in enumerate(blocks):
-        for topic, near in life.index.affinity([block]).items():
+    rounds = group_rounds(life.messages(8))
+    whole = life.index.affinity(rounds)
+    assert len(rounds) > 3
+    for place, round_ in enumerate(rounds):
+        for topic, near in life.index.affinity([round_]).items():
             assert near == pytest.approx(whole[topic][place : place + 1], abs=1e-6)
 
 
@@ -204,10 +204,10 @@ def test_blocks_are_drawn_to_the_topics_whose_centroids_are_nearest(
     life = prepared()
     for choice in (3, 1, 1, 3):
         life.grow(choice)
-    blocks = group_rounds(life.messages(4))[:1]
-    everywhere = life.index.affinity(blocks)
+    rounds = group_rounds(life.messages(4))[:1]
+    everywhere = life.index.affinity(rounds)
     monkeypatch.setattr("topicloom.index.centroids._NEAREST", 1)
-    drawn = life.index.affinity(blocks)
+    drawn = life.index.affinity(rounds)
     assert len(drawn) == 1 < len(everywhere)
     for topic, near in drawn.items():
         assert near == pytest.approx(everywhere[topic], abs=1e-6)
@@ -227,7 +227,7 @@ def test_back_at_an_older_checkpoint_only_what_changed_since_is_taken_in_anew() 
         read.append((topic.id, start))
         return life.store.topic_records(topic, start)
 
-    life.index.update(life.store.roster(life.session), reading)
+    life.index.update(life.store.topic_table(life.session), reading)
     assert sorted(read) == [("t1", 0), ("t4", 0)]
     life.check()
 

@@ -62,7 +62,7 @@ class Kept:
         """The index that such a process makes, and what it embeds for it."""
         store, embedder = self.store(), CountingEmbedder()
         index = SessionIndex(embedder, store.log, 500)
-        index.update(store.roster(self.session), store.topic_records)
+        index.update(store.topic_table(self.session), store.topic_records)
         return index, embedder
 
     def brief(self, topic: Topic, brief: str) -> Topic:
@@ -106,9 +106,9 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
 def parts(kept: Kept) -> list[Topic]:
     """The topic divided into two."""
     store = kept.store()
-    blocks = group_rounds(store.topic_records(kept.topic))
-    first = store.move(Topic(id="t2", name="雨 (1)", parent="t1"), blocks[:2])
-    second = store.move(Topic(id="t3", name="雨 (2)", parent="t1"), blocks[2:])
+    rounds = group_rounds(store.topic_records(kept.topic))
+    first = store.move(Topic(id="t2", name="雨 (1)", parent="t1"), rounds[:2])
+    second = store.move(Topic(id="t3", name="雨 (2)", parent="t1"), rounds[2:])
     kept.session = store.save_topics(kept.session, [mark_divided(kept.topic, ()), first, second])
     return [first, second]
 
@@ -127,9 +127,9 @@ def test_nor_does_a_merge(kept: Kept) -> None:
 def test_nor_in_the_same_process(kept: Kept) -> None:
     store, embedder = kept.store(), CountingEmbedder()
     index = SessionIndex(embedder, store.log, 500)
-    index.update(store.roster(kept.session), store.topic_records)
+    index.update(store.topic_table(kept.session), store.topic_records)
     parts(kept)
-    index.update(store.roster(kept.session), store.topic_records)
+    index.update(store.topic_table(kept.session), store.topic_records)
     assert embedder.made == 0
     assert set(index.search("雨第3次").topics) == {"t2", "t3"}
 
@@ -186,7 +186,7 @@ def test_a_topic_that_grows_keeps_the_vector_of_its_brief(kept: Kept) -> None:
     store = kept.store()
     kept.session = store.save_topics(kept.session, [store.move(topic, group_rounds(said(13, 2)))])
     embedder.texts.clear()
-    index.update(store.roster(kept.session), store.topic_records)
+    index.update(store.topic_table(kept.session), store.topic_records)
     assert embedder.made == len(embedder.texts) == 2
 
 
@@ -203,11 +203,11 @@ def test_one_that_is_put_away_is_found_by_its_summary(kept: Kept) -> None:
 
 def test_words_of_what_it_was_a_part_of_go_too(kept: Kept) -> None:
     store = kept.store()
-    blocks = group_rounds(store.topic_records(kept.topic))
+    rounds = group_rounds(store.topic_records(kept.topic))
     names = ("诉讼", "花园")
     one, other = (
         store.move(Topic(id=f"t{n}", name=name, brief="b", parent="t1"), held)
-        for n, name, held in zip((2, 3), names, (blocks[:2], blocks[2:]), strict=True)
+        for n, name, held in zip((2, 3), names, (rounds[:2], rounds[2:]), strict=True)
     )
     whole = mark_divided(kept.topic.model_copy(update={"name": "离婚"}), ())
     kept.session = store.save_topics(kept.session, [whole, one, other])
@@ -230,7 +230,7 @@ def test_a_brief_goes_with_what_it_was_made_of(kept: Kept) -> None:
     store.purge(store.plan_purge(kept.session, [11]))
     after = set(kept.store().log.vectors(space).load()[0])
     assert len(before - after) == 1 + 3, "m11, and all briefs: nobody knows what is in them"
-    assert kept.store().roster(kept.session)["t3"].brief == ""
+    assert kept.store().topic_table(kept.session)["t3"].brief == ""
 
 
 def test_what_is_purged_has_none(kept: Kept) -> None:

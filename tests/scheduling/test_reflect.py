@@ -237,13 +237,18 @@ def test_briefs_of_touched_topics_are_left_for_the_graph(world: World) -> None:
     found = world.reflecting(brief=fake_roles().stand_in(BRIEF)).run("s")
     assert {u.topic for u in found.briefs} == {"t1", "t2"}
     _, store = world.sessions().open("s")
-    roster = store.roster(session)
-    changed = apply_brief_updates(roster, ReflectionStore(world.store).briefs("s"))
+    table = store.topic_table(session)
+    changed = apply_brief_updates(table, ReflectionStore(world.store).briefs("s"))
     assert {t.id: t.brief for t in changed} == {u.topic: u.brief for u in found.briefs}
     # As a node of the graph would: the roster's new head goes into the checkpoint.
     after = store.save_topics(session, changed)
-    assert apply_brief_updates(store.roster(after), ReflectionStore(world.store).briefs("s")) == []
-    assert store.roster(session)["t1"].brief != changed[0].brief, "the old checkpoint is as it was"
+    assert (
+        apply_brief_updates(store.topic_table(after), ReflectionStore(world.store).briefs("s"))
+        == []
+    )
+    assert store.topic_table(session)["t1"].brief != changed[0].brief, (
+        "the old checkpoint is as it was"
+    )
     assert world.reflecting().run("s").briefs == ()
 
 
@@ -343,5 +348,5 @@ def test_the_graph_takes_new_briefs_in_when_a_turn_ends(world: World) -> None:
     left = world.reflecting(brief=Better()).run("s").briefs
     assert left
     tell(graph, thread(), "One more thing")
-    roster = world.sessions().open("s")[1].roster(get_session(graph, thread()))
-    assert {roster[u.topic].brief for u in left} == {"a better brief"}
+    table = world.sessions().open("s")[1].topic_table(get_session(graph, thread()))
+    assert {table[u.topic].brief for u in left} == {"a better brief"}

@@ -1,4 +1,4 @@
-"""Logical blocks: a user message with everything up to the next one."""
+"""Rounds: a user message with everything up to the next one."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def records_of(*roles: MessageRole) -> list[StoredMessage]:
 
 
 def test_each_user_message_begins_a_block() -> None:
-    blocks = group_rounds(
+    rounds = group_rounds(
         records_of("user", "assistant", "user", "assistant", "tool", "assistant", "user")
     )
-    assert [b.ids for b in blocks] == [("m1", "m2"), ("m3", "m4", "m5", "m6"), ("m7",)]
+    assert [b.ids for b in rounds] == [("m1", "m2"), ("m3", "m4", "m5", "m6"), ("m7",)]
 
 
 def test_what_comes_before_the_first_user_message_is_a_block() -> None:
-    blocks = group_rounds(records_of("system", "assistant", "user", "assistant"))
-    assert [b.ids for b in blocks] == [("m1", "m2"), ("m3", "m4")]
+    rounds = group_rounds(records_of("system", "assistant", "user", "assistant"))
+    assert [b.ids for b in rounds] == [("m1", "m2"), ("m3", "m4")]
 
 
 def test_nothing_has_no_blocks() -> None:
@@ -35,18 +35,18 @@ def test_nothing_has_no_blocks() -> None:
 
 def test_a_block_knows_its_ends_and_its_text() -> None:
     first, second, third = records_of("user", "assistant", "tool")
-    block = Round((first.model_copy(update={"opens": True}), second, third))
-    assert (block.first, block.last, block.opens) == (1, 3, True)
-    assert block.text == "user 1\nassistant 2\ntool 3"
+    round_ = Round((first.model_copy(update={"opens": True}), second, third))
+    assert (round_.first, round_.last, round_.opens) == (1, 3, True)
+    assert round_.text == "user 1\nassistant 2\ntool 3"
     assert not Round((second,)).opens
 
 
 @given(st.lists(st.sampled_from(ROLES)))
 def test_blocks_part_nothing_and_lose_nothing(roles: list[MessageRole]) -> None:
     records = records_of(*roles)
-    blocks = group_rounds(records)
-    assert [r for b in blocks for r in b.records] == records
-    assert all(b.records for b in blocks)
-    for block in blocks:
-        assert "user" not in [r.role for r in block.records[1:]]
-    assert all(b.records[0].role == "user" for b in blocks[1:])
+    rounds = group_rounds(records)
+    assert [r for b in rounds for r in b.records] == records
+    assert all(b.records for b in rounds)
+    for round_ in rounds:
+        assert "user" not in [r.role for r in round_.records[1:]]
+    assert all(b.records[0].role == "user" for b in rounds[1:])

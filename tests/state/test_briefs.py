@@ -9,24 +9,24 @@ TEA = Topic(id="t1", name="Tea", brief="Old.", head="r1", count=2)
 OAK = Topic(id="t2", name="Oak", brief="Old.", head="r2", count=2)
 
 
-def roster(*topics: Topic) -> TopicTable:
+def topic_table(*topics: Topic) -> TopicTable:
     return TopicTable({t.id: t for t in topics})
 
 
 def test_an_update_changes_name_and_brief_and_nothing_else() -> None:
     update = make_brief_update(TEA, "Green tea", "New.")
     assert update is not None
-    (topic,) = apply_brief_updates(roster(TEA, OAK), [update])
+    (topic,) = apply_brief_updates(topic_table(TEA, OAK), [update])
     assert topic == TEA.model_copy(update={"name": "Green tea", "brief": "New."})
-    assert apply_brief_updates(roster(topic, OAK), [update]) == [], "it is not applied twice"
+    assert apply_brief_updates(topic_table(topic, OAK), [update]) == [], "it is not applied twice"
 
 
 def test_what_has_changed_since_is_left_alone() -> None:
     update = make_brief_update(TEA, "Tea", "New.")
     assert update is not None
     for change in ({"head": "r9"}, {"brief": "Newer."}, {"name": "Teas"}, {"status": "archived"}):
-        assert apply_brief_updates(roster(TEA.model_copy(update=change)), [update]) == []
-    assert apply_brief_updates(roster(OAK), [update]) == []
+        assert apply_brief_updates(topic_table(TEA.model_copy(update=change)), [update]) == []
+    assert apply_brief_updates(topic_table(OAK), [update]) == []
 
 
 def test_the_same_words_are_no_update() -> None:

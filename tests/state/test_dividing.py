@@ -20,13 +20,13 @@ from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
 
 
-def block(seq: int, tokens: int) -> Round:
-    """A block whose size is the length of its text."""
+def round_(seq: int, tokens: int) -> Round:
+    """A round whose size is the length of its text."""
     return Round((StoredMessage(seq=seq, role="user", text="x" * tokens, time=""),))
 
 
 def blocks_of_sizes(*sizes: int) -> list[Round]:
-    return [block(n, size) for n, size in enumerate(sizes, start=1)]
+    return [round_(n, size) for n, size in enumerate(sizes, start=1)]
 
 
 def size(held: Round) -> int:
@@ -37,30 +37,30 @@ def total(part: tuple[Round, ...]) -> int:
     return sum(map(size, part))
 
 
-def part(name: str, *blocks: Round) -> TopicPart:
-    return TopicPart(name, "", tuple(blocks))
+def part(name: str, *rounds: Round) -> TopicPart:
+    return TopicPart(name, "", tuple(rounds))
 
 
 def test_subjects_that_help_are_taken() -> None:
-    blocks = blocks_of_sizes(*[30, 40] * 6)
-    said = [part(name, *blocks[n::3]) for n, name in enumerate(["Tea", "Rain", "Sea"])]
-    assert divide_rounds("All", blocks, said, size, 400) == said
+    rounds = blocks_of_sizes(*[30, 40] * 6)
+    said = [part(name, *rounds[n::3]) for n, name in enumerate(["Tea", "Rain", "Sea"])]
+    assert divide_rounds("All", rounds, said, size, 400) == said
 
 
 @pytest.mark.parametrize(
     "count", [0, 1, 3], ids=["nothing", "one sub-topic", "almost everything in one"]
 )
 def test_an_answer_that_does_not_help_gives_way_to_a_cut(count: int) -> None:
-    blocks = blocks_of_sizes(*[10] * 20)
+    rounds = blocks_of_sizes(*[10] * 20)
     said = {
         0: [],
-        1: [part("Tea", *blocks)],
-        3: [part("Tea", *blocks[2:]), part("a", blocks[0]), part("b", blocks[1])],
+        1: [part("Tea", *rounds)],
+        3: [part("Tea", *rounds[2:]), part("a", rounds[0]), part("b", rounds[1])],
     }[count]
-    parts = divide_rounds("Rain", blocks, said, size, 180)
+    parts = divide_rounds("Rain", rounds, said, size, 180)
     assert [p.name for p in parts] == ["Rain (1)", "Rain (2)"]
-    assert [b.first for p in parts for b in p.blocks] == list(range(1, 21))
-    assert [total(p.blocks) for p in parts] == [100, 100]
+    assert [b.first for p in parts for b in p.rounds] == list(range(1, 21))
+    assert [total(p.rounds) for p in parts] == [100, 100]
 
 
 def test_numbers_go_on_after_those_that_are_taken() -> None:
@@ -69,11 +69,11 @@ def test_numbers_go_on_after_those_that_are_taken() -> None:
 
 
 def test_the_blocks_of_crumbs_go_where_the_blocks_before_them_are() -> None:
-    blocks = blocks_of_sizes(5, 50, 5, 60, 5)
-    said = [part("a", blocks[0]), part("b", blocks[1]), part("c", blocks[2], blocks[4])]
-    said.append(part("d", blocks[3]))
+    rounds = blocks_of_sizes(5, 50, 5, 60, 5)
+    said = [part("a", rounds[0]), part("b", rounds[1]), part("c", rounds[2], rounds[4])]
+    said.append(part("d", rounds[3]))
     kept = absorb_small_parts(said, size, 2)
-    assert [(p.name, [b.first for b in p.blocks]) for p in kept] == [
+    assert [(p.name, [b.first for b in p.rounds]) for p in kept] == [
         ("b", [1, 2, 3]),
         ("d", [4, 5]),
     ]
@@ -81,18 +81,18 @@ def test_the_blocks_of_crumbs_go_where_the_blocks_before_them_are() -> None:
 
 
 def test_matters_of_one_exchange_are_no_parts_of_their_own() -> None:
-    blocks = blocks_of_sizes(*[10] * 100)
-    said = [part(f"n{n}", *(b for b in blocks if b.first % 10 == n)) for n in range(6)]
-    said += [part(f"m{b.first}", b) for b in blocks if b.first % 10 >= 6]
-    parts = divide_rounds("All", blocks, said, size, 999)
+    rounds = blocks_of_sizes(*[10] * 100)
+    said = [part(f"n{n}", *(b for b in rounds if b.first % 10 == n)) for n in range(6)]
+    said += [part(f"m{b.first}", b) for b in rounds if b.first % 10 >= 6]
+    parts = divide_rounds("All", rounds, said, size, 999)
     assert len(parts) == 8
     assert {f"n{n}" for n in range(6)} <= {p.name for p in parts}
-    assert sorted(b.first for p in parts for b in p.blocks) == list(range(1, 101))
+    assert sorted(b.first for p in parts for b in p.rounds) == list(range(1, 101))
 
 
 def test_a_topic_that_falls_to_pieces_is_cut() -> None:
-    blocks = blocks_of_sizes(*[10] * 100)
-    parts = divide_rounds("All", blocks, [part(f"n{b.first}", b) for b in blocks], size, 500)
+    rounds = blocks_of_sizes(*[10] * 100)
+    parts = divide_rounds("All", rounds, [part(f"n{b.first}", b) for b in rounds], size, 500)
     assert [p.name for p in parts] == ["All (1)", "All (2)", "All (3)"]
 
 
@@ -129,17 +129,17 @@ def test_a_cut_is_balanced(small: list[int]) -> None:
 def test_parts_have_every_block_once_and_are_smaller(
     sizes: list[int], limit: int, labels: list[int]
 ) -> None:
-    blocks = blocks_of_sizes(*sizes)
+    rounds = blocks_of_sizes(*sizes)
     said = [
-        TopicPart(f"n{label}", "", tuple(b for b in blocks if labels[b.first - 1] == label))
-        for label in dict.fromkeys(labels[: len(blocks)])
+        TopicPart(f"n{label}", "", tuple(b for b in rounds if labels[b.first - 1] == label))
+        for label in dict.fromkeys(labels[: len(rounds)])
     ]
-    parts = divide_rounds("All", blocks, said, size, limit)
+    parts = divide_rounds("All", rounds, said, size, limit)
     assert len(parts) >= 2
-    assert sorted(b.first for p in parts for b in p.blocks) == [b.first for b in blocks]
+    assert sorted(b.first for p in parts for b in p.rounds) == [b.first for b in rounds]
     for each in parts:
-        order = [b.first for b in each.blocks]
+        order = [b.first for b in each.rounds]
         assert order
         assert order == sorted(order)
-        assert len(order) < len(blocks)
+        assert len(order) < len(rounds)
     assert len({p.name for p in parts}) == len(parts)

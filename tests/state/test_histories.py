@@ -91,7 +91,7 @@ class World:
         return topic
 
     def append(self, topic: Topic, size: int) -> None:
-        """A new exchange, to what goes on of a topic, if anything does."""
+        """A new round, to what goes on of a topic, if anything does."""
         goal = find_continuation(topic.id, self.topics)
         if goal is None:
             assert get_state(topic, self.active) not in ("active", "dormant")
@@ -129,24 +129,24 @@ class World:
             self.active[topic.id] = (0.5,)
 
     def divide(self, topic: Topic, labels: int) -> None:
-        blocks = group_rounds(self.contents[topic.id])
+        rounds = group_rounds(self.contents[topic.id])
         if get_state(topic, self.active) not in ("active", "dormant"):
             with pytest.raises(TransitionError):
                 mark_divided(topic, self.active)
             return
-        if len(blocks) < 2:
+        if len(rounds) < 2:
             return
         if topic.id not in self.active:
             self.live(topic, "wake")
         said = [
-            TopicPart(f"n{label}", "", tuple(b for b in blocks if b.first % (labels + 1) == label))
+            TopicPart(f"n{label}", "", tuple(b for b in rounds if b.first % (labels + 1) == label))
             for label in range(labels + 1)
         ]
-        parts = divide_rounds(topic.name, blocks, [p for p in said if p.blocks], _size, LIMIT)
+        parts = divide_rounds(topic.name, rounds, [p for p in said if p.rounds], _size, LIMIT)
         row = mark_divided(topic, self.active)
         children = [self.create(awake=False, parent=topic.id, name=p.name) for p in parts]
         for child, part in zip(children, parts, strict=True):
-            self.keep(child, [r for b in part.blocks for r in b.records])
+            self.keep(child, [r for b in part.rounds for r in b.records])
         self.topics[topic.id], self.contents[topic.id] = row, []
         self.active = transfer_activation(
             self.active, topic.id, [t.id for t in find_successors(topic.id, self.topics)]
@@ -184,8 +184,8 @@ class World:
             assert held == [self.transcript[r.seq - 1] for r in held]
             assert [r.seq for r in held] == sorted(r.seq for r in held)
             assert len(held) == self.topics[topic_id].count
-        for block in group_rounds(self.transcript):
-            assert len({where[i] for i in block.ids}) == 1
+        for round_ in group_rounds(self.transcript):
+            assert len({where[i] for i in round_.ids}) == 1
         for message, first in self.went_to.items():
             home = self.topics[where[message]]
             if home.status == "open":
@@ -194,8 +194,8 @@ class World:
             assert find_path(topic, self.topics)[-1] == topic
 
 
-def _size(block: Round) -> int:
-    return sum(len(r.text) for r in block.records)
+def _size(round_: Round) -> int:
+    return sum(len(r.text) for r in round_.records)
 
 
 @settings(max_examples=300, deadline=None)

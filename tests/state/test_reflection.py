@@ -93,7 +93,7 @@ def test_silence_needs_something_pending_and_no_more_than_the_count(
 def test_wherever_the_clock_is_set_a_pending_session_becomes_due(
     before: DueState, now: float
 ) -> None:
-    """No time in the future, of a message, a mark or a failure, blocks for ever."""
+    """No time in the future, of a message, a mark or a failure, rounds for ever."""
     longest = max(POLICY.lease_seconds, 64 * POLICY.tick_seconds)
     waits = [now + part * longest for part in (0, 1, 2, 3, 4, 5, 6, 7)]
     assert any(find_due_reason(before, later, POLICY) for later in waits)

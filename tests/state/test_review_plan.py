@@ -161,26 +161,26 @@ class TestPairs:
 
     def test_what_is_merged_is_put_away_at_once_if_both_are_over(self) -> None:
         one, other = topic(1, last_at=ago(50)), topic(2, last_at=ago(10))
-        roster = roster_of(one, other)
+        table = roster_of(one, other)
         over = TopicPair(kept="t1", other="t2", likeness=0.91, same=True, together=said(0.1))
 
         def merged(pair: TopicPair = over, **second: Any) -> TopicChange:
             second = {"topic": "t2", "spoken": (ago(10),), **second}
             looks = (TopicStats(topic="t1", spoken=(ago(50),)), TopicStats(**second))
             (change,) = decide_changes(
-                roster, ReviewFindings(looks=looks, pairs=(pair,)), NOW, POLICY
+                table, ReviewFindings(looks=looks, pairs=(pair,)), NOW, POLICY
             )
             assert change.absorbs == "t2"
             return change
 
         change = merged()
         assert change.archive == other.last_at[:7], "the month of the newer one"
-        assert describe_change(change, roster) == (
+        assert describe_change(change, table) == (
             "merged t2 “Tea 2” into t1 “Tea 1” and archived it: they are about the same thing "
             "(likeness 0.91); not spoken of for 10 days, of little importance (0.10)"
         )
-        assert explain_refusal(change, roster, {}) == ""
-        assert explain_refusal(change, roster, {"t2"}) == "t2 is awake"
+        assert explain_refusal(change, table, {}) == ""
+        assert explain_refusal(change, table, {"t2"}) == "t2 is awake"
         assert not merged(awake=True).archive
         assert not merged(spoken=(ago(3),)).archive
         assert not merged(over.model_copy(update={"together": said(0.9)})).archive
@@ -274,11 +274,11 @@ def test_whatever_is_found(
         topic(n, **{k: v for k, v in row.items() if k not in ("awake", "assessed", "near")})
         for n, row in enumerate(rows, 1)
     ]
-    roster = roster_of(*made)
+    table = roster_of(*made)
     active = {t.id for t, row in zip(made, rows, strict=True) if row["awake"]}
-    active &= {t.id for t in roster.open()}
+    active &= {t.id for t in table.open()}
     looks = tuple(
-        TopicStats(topic=t.id, awake=t.id in active, spoken=(t.last_at,)) for t in roster.open()
+        TopicStats(topic=t.id, awake=t.id in active, spoken=(t.last_at,)) for t in table.open()
     )
     both = sorted({i for i in (one, other) if i < len(looks)})
     pairs: tuple[TopicPair, ...] = ()
@@ -296,13 +296,13 @@ def test_whatever_is_found(
         pairs=pairs,
         near={t.id: row["near"] for t, row in zip(made, rows, strict=True)},
     )
-    changes = decide_changes(roster, found, now, POLICY)
+    changes = decide_changes(table, found, now, POLICY)
     touched = [i for c in changes for i in (c.topic, c.absorbs) if i is not None]
     assert len(touched) == len(set(touched)), "no topic is changed in two ways"
     for change in changes:
-        assert explain_refusal(change, roster, active) == ""
-        before = roster[change.topic]
-        after = apply_archiving(apply_texts(before, change, roster), change, active)
+        assert explain_refusal(change, table, active) == ""
+        before = table[change.topic]
+        after = apply_archiving(apply_texts(before, change, table), change, active)
         if change.archive:
             put = {change.topic, change.absorbs}
             assert not put & active

@@ -1,4 +1,4 @@
-"""Splitting: how much moves, and where whole blocks go."""
+"""Splitting: how much moves, and where whole rounds go."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def to(topic: str, *messages: str) -> list[Assignment]:
 
 class TestPlan:
     def test_the_tail_comes_to_the_target(self) -> None:
-        # 60 % of 1,000 tokens are six blocks of 100; eight fit the 80 % for the view.
+        # 60 % of 1,000 tokens are six rounds of 100; eight fit the 80 % for the view.
         plan = plan_split(make_blocks(20), [100] * 20, 1_000, POLICY)
         assert plan.tail == 14 * 2 + 1
         assert plan.view == 12 * 2 + 1
@@ -54,7 +54,7 @@ class TestPlan:
         assert plan.view == 10 * 2 + 1
 
     def test_no_more_than_twenty_beyond_the_tail(self) -> None:
-        # Eight blocks would fit the view, five of four messages are enough.
+        # Eight rounds would fit the view, five of four messages are enough.
         plan = plan_split(make_blocks(20, replies=3), [5] * 17 + [100, 100, 399], 1_000, POLICY)
         assert plan.tail == 17 * 4 + 1
         assert plan.view == 15 * 4 + 1
@@ -80,16 +80,16 @@ class TestPlan:
 def test_a_plan_keeps_whole_blocks_within_their_shares(
     sizes: list[int], room: int, replies: int
 ) -> None:
-    blocks = make_blocks(len(sizes), replies)
-    plan = plan_split(blocks, sizes, room, POLICY)
-    firsts = [b.first for b in blocks]
+    rounds = make_blocks(len(sizes), replies)
+    plan = plan_split(rounds, sizes, room, POLICY)
+    firsts = [b.first for b in rounds]
     tail, view = firsts.index(plan.tail), firsts.index(plan.view)
-    assert view <= tail < len(blocks)
-    assert sum(sizes[tail:]) <= POLICY.target * room or tail == len(blocks) - 1
-    assert sum(sizes[view:]) <= POLICY.keep_share * room or view == len(blocks) - 1
+    assert view <= tail < len(rounds)
+    assert sum(sizes[tail:]) <= POLICY.target * room or tail == len(rounds) - 1
+    assert sum(sizes[view:]) <= POLICY.keep_share * room or view == len(rounds) - 1
     if tail > 0:
         assert sum(sizes[tail - 1 :]) > POLICY.target * room, "more moves than has to"
-    shown = sum(len(b.records) for b in blocks[view:])
+    shown = sum(len(b.records) for b in rounds[view:])
     if shown < POLICY.keep_messages and view > 0:
         assert sum(sizes[view - 1 :]) > POLICY.keep_share * room, "less in view than fits"
 
@@ -140,14 +140,14 @@ class TestDecide:
     def test_there_is_always_some_room(self) -> None:
         plan = self.decided(1_401, 10, room=-500)
         assert plan is not None
-        # 60 % of a tenth of the window are six blocks of 20.
+        # 60 % of a tenth of the window are six rounds of 20.
         assert plan.tail == 14 * 2 + 1
 
 
 class TestKeep:
     def test_whole_rounds_stay_in_view(self) -> None:
-        blocks = make_blocks(10)
-        shown = [r for b in blocks for r in b.records if r.seq >= 21 - 4]
+        rounds = make_blocks(10)
+        shown = [r for b in rounds for r in b.records if r.seq >= 21 - 4]
         assert keep_newest(make_blocks(11), shown, 21) == SplitPlan(tail=21, view=17)
 
     def test_not_half_of_one(self) -> None:
@@ -163,30 +163,30 @@ class TestKeep:
 
 class TestGather:
     def test_the_three_outcomes(self) -> None:
-        blocks = make_blocks(3)
+        rounds = make_blocks(3)
         portions, left = group_assignments(
-            blocks,
+            rounds,
             [*to("t1", "m1", "m2"), *to("Tea", "m3", "m4"), *to("t2", "m5", "m6")],
             TOPICS,
         )
         assert [(p.topic, p.name) for p in portions] == [("t1", ""), (None, "Tea"), ("t2", "")]
-        assert [p.blocks for p in portions] == [(blocks[0],), (blocks[1],), (blocks[2],)]
+        assert [p.rounds for p in portions] == [(rounds[0],), (rounds[1],), (rounds[2],)]
         assert left == []
 
     def test_what_is_not_covered_is_said(self) -> None:
-        blocks = make_blocks(3)
-        portions, left = group_assignments(blocks, to("t1", "m3"), TOPICS)
-        assert [p.blocks for p in portions] == [(blocks[1],)]
-        assert left == [blocks[0], blocks[2]]
+        rounds = make_blocks(3)
+        portions, left = group_assignments(rounds, to("t1", "m3"), TOPICS)
+        assert [p.rounds for p in portions] == [(rounds[1],)]
+        assert left == [rounds[0], rounds[2]]
 
     def test_no_answer_covers_nothing(self) -> None:
-        blocks = make_blocks(2)
-        assert group_assignments(blocks, [], TOPICS) == ([], blocks)
+        rounds = make_blocks(2)
+        assert group_assignments(rounds, [], TOPICS) == ([], rounds)
         assert group_assignments([], to("t1", "m1"), TOPICS) == ([], [])
 
     def test_a_block_follows_most_of_its_messages(self) -> None:
-        blocks = make_blocks(1, replies=2)
-        portions, _ = group_assignments(blocks, [*to("t1", "m1"), *to("t2", "m2", "m3")], TOPICS)
+        rounds = make_blocks(1, replies=2)
+        portions, _ = group_assignments(rounds, [*to("t1", "m1"), *to("t2", "m2", "m3")], TOPICS)
         assert [p.topic for p in portions] == ["t2"]
 
     def test_on_a_tie_it_follows_its_first(self) -> None:
@@ -209,8 +209,8 @@ class TestGather:
         ],
     )
     def test_unknown_ids_do_not_count(self, bad: Assignment) -> None:
-        (block,) = blocks = make_blocks(1)
-        assert group_assignments(blocks, [bad], TOPICS) == ([], [block])
+        (round_,) = rounds = make_blocks(1)
+        assert group_assignments(rounds, [bad], TOPICS) == ([], [round_])
 
     def test_an_unknown_topic_does_not_undo_a_good_assignment(self) -> None:
         good, bad = Assignment(message="m1", topic="t1"), Assignment(message="m1", topic="t99")
@@ -224,14 +224,14 @@ class TestGather:
         assert [p.topic for p in portions] == ["t2"]
 
     def test_equal_names_are_one_topic_with_the_first_brief(self) -> None:
-        blocks = make_blocks(2)
+        rounds = make_blocks(2)
         answer = [
             Assignment(message="m1", name="Tea"),
             Assignment(message="m3", name="Tea", brief="All about tea."),
             Assignment(message="m4", name="Tea", brief="Other words."),
         ]
-        (portion,), _ = group_assignments(blocks, answer, TOPICS)
-        assert portion.blocks == tuple(blocks)
+        (portion,), _ = group_assignments(rounds, answer, TOPICS)
+        assert portion.rounds == tuple(rounds)
         assert portion.brief == "All about tea."
 
     def test_an_existing_topic_is_one_whatever_it_is_called(self) -> None:
@@ -293,12 +293,12 @@ assignments = st.builds(
 
 @given(st.lists(assignments, max_size=12))
 def test_every_block_is_in_one_place(answer: list[Assignment]) -> None:
-    blocks = make_blocks(3)
-    portions, left = group_assignments(blocks, answer, TOPICS)
-    placed = [b.first for p in portions for b in p.blocks] + [b.first for b in left]
-    assert sorted(placed) == [b.first for b in blocks]
+    rounds = make_blocks(3)
+    portions, left = group_assignments(rounds, answer, TOPICS)
+    placed = [b.first for p in portions for b in p.rounds] + [b.first for b in left]
+    assert sorted(placed) == [b.first for b in rounds]
     assert len({(p.topic, p.name) for p in portions}) == len(portions)
     assert all(p.topic in TOPICS or p.name.strip() for p in portions)
     for portion in portions:
-        order = [b.first for b in portion.blocks]
+        order = [b.first for b in portion.rounds]
         assert order == sorted(order)

@@ -15,18 +15,18 @@ def row(number: int, name: str = "x", status: TopicStatus = "open") -> dict[str,
 
 
 def test_the_last_row_of_a_topic_wins() -> None:
-    roster = TopicTable.fold([row(1, "old"), row(2), row(1, "new")])
-    assert [(t.id, t.name) for t in roster] == [("t1", "new"), ("t2", "x")]
-    assert len(roster) == 2
-    assert "t1" in roster
-    assert "t3" not in roster
-    assert roster["t1"].name == "new"
+    table = TopicTable.fold([row(1, "old"), row(2), row(1, "new")])
+    assert [(t.id, t.name) for t in table] == [("t1", "new"), ("t2", "x")]
+    assert len(table) == 2
+    assert "t1" in table
+    assert "t3" not in table
+    assert table["t1"].name == "new"
 
 
 def test_status_decides_who_may_be_found() -> None:
-    roster = TopicTable.fold([row(n, status=s) for n, s in enumerate(STATUSES, start=1)])
-    assert [t.id for t in roster.open()] == ["t1"]
-    assert [t.id for t in roster.archived()] == ["t2"]
+    table = TopicTable.fold([row(n, status=s) for n, s in enumerate(STATUSES, start=1)])
+    assert [t.id for t in table.open()] == ["t1"]
+    assert [t.id for t in table.archived()] == ["t2"]
 
 
 def test_an_older_roster_does_not_change() -> None:

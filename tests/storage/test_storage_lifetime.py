@@ -150,7 +150,7 @@ def test_purged_messages(reopen: Reopen, archived: bool) -> None:
         assert everywhere[4].message.tool_call_id == "c1"  # type: ignore[union-attr]
         assert len(group_rounds(everywhere)) == len(group_rounds(at.said))
 
-        first, second = store.roster(at.session)
+        first, second = store.topic_table(at.session)
         assert (first.name, first.brief, first.count) == ("topic t1", "", 6)
         assert second == at.topics[1]
         note, asked = store.notes(at.session)

@@ -47,7 +47,7 @@ def session(store: SessionStore) -> Session:
 
 
 def test_a_reader_sees_what_a_topic_refers_to(store: SessionStore, session: Session) -> None:
-    tea = store.roster(session)["t1"]
+    tea = store.topic_table(session)["t1"]
     assert references(store, tea) == []
     held = [Reference(first=3, last=4, home="t2"), Reference(first=9, last=10, home="t2")]
     lent = refer(store, refer(store, tea, held[:1]), held[1:])
@@ -59,15 +59,15 @@ def test_a_reader_sees_what_a_topic_refers_to(store: SessionStore, session: Sess
 
 
 def test_merging(store: SessionStore, session: Session) -> None:
-    before = store.roster(session)
+    before = store.topic_table(session)
     awake = session.model_copy(update={"active": {"t2": (0.7,)}})
     merged, kept = merge_topics(store, awake, before["t1"], before["t2"])
-    roster = store.roster(merged)
-    assert roster["t1"] == kept
+    table = store.topic_table(merged)
+    assert table["t1"] == kept
     assert [r.seq for r in store.topic_records(kept)] == list(range(1, 9))
     assert (kept.count, kept.tokens, kept.status) == (8, 90, "open")
     assert (kept.first_at[:10], kept.last_at[:10]) == ("2026-03-01", "2026-03-08")
-    gone = roster["t2"]
+    gone = table["t2"]
     assert (gone.status, gone.merged_into, gone.head, gone.count) == ("merged", "t1", None, 0)
     assert merged.active == {"t1": (0.7,)}
     assert store.days(merged)["2026-03-04"] == {"t1"}
@@ -75,32 +75,32 @@ def test_merging(store: SessionStore, session: Session) -> None:
 
 
 def test_what_was_before_a_merger_stays_as_it_was(store: SessionStore, session: Session) -> None:
-    before = store.roster(session)
+    before = store.topic_table(session)
     merge_topics(store, session, before["t1"], before["t2"])
     assert [r.seq for r in store.topic_records(before["t1"])] == [1, 2, 7, 8]
     assert [r.seq for r in store.topic_records(before["t2"])] == [3, 4, 5, 6]
-    assert store.roster(session)["t2"].status == "open"
+    assert store.topic_table(session)["t2"].status == "open"
 
 
 def test_a_merged_topic_hands_its_references_on(store: SessionStore, session: Session) -> None:
-    roster = store.roster(session)
-    tea = refer(store, roster["t1"], [Reference(first=3, last=4, home="t2")])
-    rain = refer(store, roster["t2"], [Reference(first=9, last=10, home="t3")])
+    table = store.topic_table(session)
+    tea = refer(store, table["t1"], [Reference(first=3, last=4, home="t2")])
+    rain = refer(store, table["t2"], [Reference(first=9, last=10, home="t3")])
     _, kept = merge_topics(store, session, tea, rain)
     assert [r.first for r in references(store, kept)] == [3, 9]
     assert [r.seq for r in topic_window(store, session, kept)] == list(range(1, 11))
 
 
 def test_the_tail_goes_on_where_its_topic_went(store: SessionStore, session: Session) -> None:
-    roster = store.roster(session)
-    merged, _ = merge_topics(store, session, roster["t2"], roster["t1"])
+    table = store.topic_table(session)
+    merged, _ = merge_topics(store, session, table["t2"], table["t1"])
     assert merged.home == "t2"
 
 
 def test_a_topic_cannot_be_merged_twice(store: SessionStore, session: Session) -> None:
-    roster = store.roster(session)
-    merged, kept = merge_topics(store, session, roster["t1"], roster["t2"])
-    gone = store.roster(merged)["t2"]
+    table = store.topic_table(session)
+    merged, kept = merge_topics(store, session, table["t1"], table["t2"])
+    gone = store.topic_table(merged)["t2"]
     for survivor, other in ((kept, gone), (gone, kept), (kept, kept)):
         with pytest.raises(TransitionError):
             merge_topics(store, merged, survivor, other)

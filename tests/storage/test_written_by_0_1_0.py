@@ -85,10 +85,10 @@ def test_every_message_is_there(written: Written) -> None:
 
 def test_every_topic_is_there(written: Written) -> None:
     store, expected = written.store, written.expected
-    roster = store.roster(written.session)
-    assert rows(roster) == expected["topics"]
-    assert [t.status for t in roster] == ["archived", "open", "open", "merged"]
-    for topic in roster:
+    table = store.topic_table(written.session)
+    assert rows(table) == expected["topics"]
+    assert [t.status for t in table] == ["archived", "open", "open", "merged"]
+    for topic in table:
         assert [r.id for r in store.topic_records(topic)] == expected["messages"][topic.id]
         assert rows(references(store, topic)) == expected["references"][topic.id]
         card = store.archived(topic)
@@ -123,7 +123,7 @@ def test_it_goes_on(written: Written) -> None:
     assert rows(records)[:36] == written.expected["transcript"]
     assert [r.text for r in records[36:]][::2] == ["雨：and tomorrow?", "山：and there?"]
     # Nothing that was there is another now, and what was archived can be moved back.
-    for topic in written.store.roster(session):
+    for topic in written.store.topic_table(session):
         written.store.restore(topic)
     assert check_kept(written.store, session) == records
     assert written.store.log.reports() == []
@@ -138,5 +138,5 @@ def test_the_same_written_again_changes_no_byte(written: Written) -> None:
         for ref, body in log.readable(chain, list(entries)).items():
             if "purged" not in body:
                 assert log.append(chain, entries[ref], [body]) == ref
-    written.store.archive(written.store.roster(written.session)["t1"], "2026-03")
+    written.store.archive(written.store.topic_table(written.session)["t1"], "2026-03")
     assert {path: path.read_bytes() for path in files.rglob("*.jsonl*")} == before

@@ -123,7 +123,7 @@ class World:
 
     def sleep(self, *names: str) -> None:
         """Let topics fall asleep."""
-        ids = {t.id for t in self.roster if t.name in names}
+        ids = {t.id for t in self.topic_table if t.name in names}
         self._set_active({i: s for i, s in self.session.active.items() if i not in ids})
 
     def wake(self, topic: str) -> None:
@@ -157,18 +157,18 @@ class World:
         return kept(self.folder, self.session)
 
     @property
-    def roster(self) -> TopicTable:
-        return self.store.roster(self.session)
+    def topic_table(self) -> TopicTable:
+        return self.store.topic_table(self.session)
 
     def checked(self) -> list[StoredMessage]:
         return check_kept(self.store, self.session)
 
     def named(self) -> dict[str, str]:
         """Status by name."""
-        return {t.name: t.status for t in self.roster}
+        return {t.name: t.status for t in self.topic_table}
 
     def id_of(self, name: str) -> str:
-        return next(t.id for t in self.roster if t.name == name)
+        return next(t.id for t in self.topic_table if t.name == name)
 
     def files(self) -> set[str]:
         root = self.folder / "s" / "topics"

@@ -125,8 +125,8 @@ class SteadyReader(LocalRole[ReadRequest, Reading]):
 class TaggedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
     """Goes by what a message begins with: `tea: ...` belongs to the topic `tea`."""
 
-    covers: Callable[[Round], bool] = lambda block: True
-    """Which blocks it says anything about."""
+    covers: Callable[[Round], bool] = lambda round_: True
+    """Which rounds it says anything about."""
     requests: list[SplitRequest] = field(default_factory=list)
 
     def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
@@ -135,7 +135,7 @@ class TaggedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
         return Answer(
             tuple(
                 Assignment(message=i, topic=known.get(tag_of(b.text)), name=tag_of(b.text))
-                for b in request.blocks
+                for b in request.rounds
                 if self.covers(b)
                 for i in b.ids
             )

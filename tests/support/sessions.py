@@ -98,14 +98,14 @@ def check_kept(store: SessionStore, session: Session) -> list[StoredMessage]:
     """Check what must always hold of a session's storage; returns the transcript.
 
     Every message is in the transcript once and, before the tail, in exactly one topic, equal in
-    every field; blocks are whole, and in conversation order inside a topic.
+    every field; rounds are whole, and in conversation order inside a topic.
     """
     transcript = store.records(session)
     assert [r.seq for r in transcript] == list(range(1, session.count + 1))
     assert 1 <= session.view <= session.tail <= max(session.count, 1) + 1
     homes: Counter[str] = Counter()
     where: dict[str, str] = {}
-    for topic in store.roster(session):
+    for topic in store.topic_table(session):
         records = store.topic_records(topic)
         assert len(records) == topic.count
         assert [r.seq for r in records] == sorted(r.seq for r in records)
@@ -114,8 +114,8 @@ def check_kept(store: SessionStore, session: Session) -> list[StoredMessage]:
             where[record.id] = topic.id
             assert record == transcript[record.seq - 1]
     assert homes == Counter(r.id for r in transcript if r.seq < session.tail)
-    for block in group_rounds(transcript[: session.tail - 1]):
-        assert len({where[i] for i in block.ids}) == 1
+    for round_ in group_rounds(transcript[: session.tail - 1]):
+        assert len({where[i] for i in round_.ids}) == 1
     tail = transcript[session.tail - 1 :]
     assert not tail or session.tail == 1 or tail[0].role == "user"
     return transcript

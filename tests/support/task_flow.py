@@ -20,7 +20,7 @@ from topicloom.state.stored_message import StoredMessage
 _FILE = Path(__file__).parents[1] / "boundary" / "cases" / "task_flow.jsonl"
 
 Opens = Callable[[Sequence[Round], StoredMessage], bool]
-"""Whether a message begins a topic, by the blocks before it; as `Adsorber.opens`."""
+"""Whether a message begins a topic, by the rounds before it; as `Adsorber.opens`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Case:
 
     id: str
     language: Literal["en", "zh"]
-    blocks: tuple[Round, ...]
+    rounds: tuple[Round, ...]
     """What was said before; none of it opens a topic but the first message."""
     message: StoredMessage
     """The user's next message."""
@@ -66,7 +66,7 @@ def task_flow_cases() -> tuple[Case, ...]:
 
 def tally(opens: Opens, cases: Sequence[Case]) -> Tally:
     """Ask a rule about each case, and count the two kinds of mistake apart."""
-    split = {case.id for case in cases if opens(case.blocks, case.message)}
+    split = {case.id for case in cases if opens(case.rounds, case.message)}
     return Tally(
         tuple(c.id for c in cases if c.continues and c.id in split),
         tuple(c.id for c in cases if not c.continues and c.id not in split),
@@ -83,7 +83,7 @@ def _case(row: dict[str, object]) -> Case:
     return Case(
         id=str(row["id"]),
         language=language,
-        blocks=tuple(group_rounds(records[:-1])),
+        rounds=tuple(group_rounds(records[:-1])),
         message=records[-1],
         continues=row["continues"] is True,
         why=str(row["why"]),

@@ -34,11 +34,11 @@ def check_session(
     for record in transcript[: session.tail - 1]:
         if record.seq not in homes:
             raise _broken(session, record, "is in no topic, and not in the tail either")
-    for block in group_rounds(transcript[: session.tail - 1]):
-        parts = {homes[r.seq] for r in block.records}
+    for round_ in group_rounds(transcript[: session.tail - 1]):
+        parts = {homes[r.seq] for r in round_.records}
         if len(parts) > 1:
             where = " and ".join(sorted(parts))
-            raise _broken(session, block.records[0], f"and its exchange are parted: {where}")
+            raise _broken(session, round_.records[0], f"and its exchange are parted: {where}")
 
 
 def _check_numbers(transcript: Sequence[StoredMessage], session: Session) -> None:
@@ -71,7 +71,7 @@ def _homes(
 ) -> dict[int, str]:
     """The topic of each message that is in one, by number."""
     homes: dict[int, str] = {}
-    for topic in store.roster(session):
+    for topic in store.topic_table(session):
         last = 0
         for record in store.topic_records(topic):
             if record.seq >= session.tail:

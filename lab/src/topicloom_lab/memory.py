@@ -180,7 +180,7 @@ def questions_by_date(store: SessionStore, session: Session) -> list[Question]:
     The evidence is all that was said in it on that day, which may be more than fits a budget.
     """
     found = []
-    for topic in store.roster(session).archived():
+    for topic in store.topic_table(session).archived():
         records = store.topic_records(topic)
         said = [r for r in records if r.day == records[-1].day]
         if (day := _date(said)) is not None:

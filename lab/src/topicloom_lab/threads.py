@@ -238,7 +238,7 @@ def _record(
 
 def _label_moved(store: SessionStore, session: Session) -> dict[str | None, _Label]:
     """The labels of all messages that are in topics, by the ids that they came with."""
-    records, topics = store.records(session), store.roster(session).topics
+    records, topics = store.records(session), store.topic_table(session).topics
     numbers = accumulate(int(record.opens) for record in records)
     segments = {record.seq: number for record, number in zip(records, numbers, strict=True)}
     return {

@@ -44,34 +44,34 @@ class Verdict:
 class Adsorber(Protocol):
     """Tells where topics begin."""
 
-    def judge(self, blocks: Sequence[Round], message: StoredMessage) -> Verdict:
+    def judge(self, rounds: Sequence[Round], message: StoredMessage) -> Verdict:
         """Judge a user message by what is known when it arrives.
 
         Args:
-            blocks: The newest blocks of the conversation, oldest first.
+            rounds: The newest rounds of the conversation, oldest first.
             message: The new message.
         """
         ...
 
     def doubts(
-        self, before: Sequence[Round], blocks: Sequence[Round]
+        self, before: Sequence[Round], rounds: Sequence[Round]
     ) -> Mapping[int, BoundaryQuestion]:
-        """Questions to an arbiter before some blocks are split.
+        """Questions to an arbiter before some rounds are split.
 
         Args:
-            before: The blocks before them, oldest first.
-            blocks: The blocks.
+            before: The rounds before them, oldest first.
+            rounds: The rounds.
 
         Returns:
-            A question for each block that may or may not begin a topic, by the number of its
+            A question for each round that may or may not begin a topic, by the number of its
             first message.
         """
         ...
 
-    def segments(self, blocks: Sequence[Round]) -> list[int]:
-        """The segment of each block, counted from 0, when the tail is split.
+    def segments(self, rounds: Sequence[Round]) -> list[int]:
+        """The segment of each round, counted from 0, when the tail is split.
 
-        Where an arbiter has ruled on a block, its ruling decides.
+        Where an arbiter has ruled on a round, its ruling decides.
         """
         ...
 
@@ -84,73 +84,73 @@ class SemanticAdsorber:
         self._fillers = fillers
         self._policy = policy
 
-    def judge(self, blocks: Sequence[Round], message: StoredMessage) -> Verdict:
+    def judge(self, rounds: Sequence[Round], message: StoredMessage) -> Verdict:
         """See `Adsorber.judge`."""
         # Fillers leave the centroid of the open topic alone (spec 001, step 1).
-        telling = self._telling(blocks)
-        block = Round((message,), blocks[-1].bridge if blocks else "")
-        if self._is_filler(block) or not telling:
+        telling = self._telling(rounds)
+        round_ = Round((message,), rounds[-1].bridge if rounds else "")
+        if self._is_filler(round_) or not telling:
             return Verdict("filler", 1.0)
-        rating = self._detector.rate(telling, block)
+        rating = self._detector.rate(telling, round_)
         return Verdict(self._zone(rating), rating.continues)
 
     def doubts(
-        self, before: Sequence[Round], blocks: Sequence[Round]
+        self, before: Sequence[Round], rounds: Sequence[Round]
     ) -> dict[int, BoundaryQuestion]:
         """See `Adsorber.doubts`; at most `questions`, those nearest to the middle of the zone."""
-        ratings = self._ratings(blocks)
+        ratings = self._ratings(rounds)
         earlier = self._telling(before)
-        if earlier and self._telling(blocks[:1]):
-            # Looking back, the first block has nothing before it: it is rated as it came.
-            ratings[0] = self._detector.rate(earlier, blocks[0])
+        if earlier and self._telling(rounds[:1]):
+            # Looking back, the first round has nothing before it: it is rated as it came.
+            ratings[0] = self._detector.rate(earlier, rounds[0])
         middle = (self._policy.low + self._policy.high) / 2
-        rated = ((b, r) for b, r in zip(blocks, ratings, strict=True) if r is not None)
+        rated = ((b, r) for b, r in zip(rounds, ratings, strict=True) if r is not None)
         grey = [(b, r) for b, r in rated if self._zone(r) == "grey"]
         asked = sorted(grey, key=lambda pair: abs(pair[1].score - middle))
-        telling = [*earlier, *self._telling(blocks)]
+        telling = [*earlier, *self._telling(rounds)]
         found = {b.first: (b, r.continues) for b, r in asked[: self._policy.questions]}
         return {first: self._question(telling, *found[first]) for first in sorted(found)}
 
-    def segments(self, blocks: Sequence[Round]) -> list[int]:
-        """See `Adsorber.segments`; the first block begins the first, and a filler none."""
-        pairs = zip(self._ratings(blocks), blocks, strict=True)
-        return list(accumulate(int(_begins(rating, block)) for rating, block in pairs))
+    def segments(self, rounds: Sequence[Round]) -> list[int]:
+        """See `Adsorber.segments`; the first round begins the first, and a filler none."""
+        pairs = zip(self._ratings(rounds), rounds, strict=True)
+        return list(accumulate(int(_begins(rating, round_)) for rating, round_ in pairs))
 
-    def _ratings(self, blocks: Sequence[Round]) -> list[Rating | None]:
-        """Ratings of blocks, looking back; None for the first and for fillers."""
-        fillers = {b.first for b in blocks if self._is_filler(b)}
-        found = self._detector.look_back(blocks, fillers)
-        unrated = fillers | {b.first for b in blocks[:1]}
-        return [None if b.first in unrated else r for b, r in zip(blocks, found, strict=True)]
+    def _ratings(self, rounds: Sequence[Round]) -> list[Rating | None]:
+        """Ratings of rounds, looking back; None for the first and for fillers."""
+        fillers = {b.first for b in rounds if self._is_filler(b)}
+        found = self._detector.look_back(rounds, fillers)
+        unrated = fillers | {b.first for b in rounds[:1]}
+        return [None if b.first in unrated else r for b, r in zip(rounds, found, strict=True)]
 
-    def _telling(self, blocks: Sequence[Round]) -> list[Round]:
-        """The blocks that are no fillers."""
-        return [b for b in blocks if not self._is_filler(b)]
+    def _telling(self, rounds: Sequence[Round]) -> list[Round]:
+        """The rounds that are no fillers."""
+        return [b for b in rounds if not self._is_filler(b)]
 
     def _zone(self, rating: Rating) -> Zone:
         if rating.score > self._policy.high:
             return "adsorb"
         return "split" if rating.score < self._policy.low else "grey"
 
-    def _question(self, telling: Sequence[Round], block: Round, prior: float) -> BoundaryQuestion:
-        earlier = [b.rewritten_query for b in telling if b.first < block.first]
+    def _question(self, telling: Sequence[Round], round_: Round, prior: float) -> BoundaryQuestion:
+        earlier = [b.rewritten_query for b in telling if b.first < round_.first]
         return BoundaryQuestion(
             summary="\n".join(earlier[-self._policy.memory :]),
-            request=block.rewritten_query,
-            anchor=block.anchor_text,
+            request=round_.rewritten_query,
+            anchor=round_.anchor_text,
             prior=prior,
-            language="zh" if measure_cjk_share(block.rewritten_query) > 1 / 3 else "en",
+            language="zh" if measure_cjk_share(round_.rewritten_query) > 1 / 3 else "en",
         )
 
-    def _is_filler(self, block: Round) -> bool:
-        text = block.rewritten_query
+    def _is_filler(self, round_: Round) -> bool:
+        text = round_.rewritten_query
         return _tokens(text) < self._policy.filler_tokens or self._fillers.is_all_of(text)
 
 
-def _begins(rating: Rating | None, block: Round) -> bool:
+def _begins(rating: Rating | None, round_: Round) -> bool:
     if rating is None:
         return False
-    return rating.continues < 0.5 if block.ruling is None else block.ruling == "opens"
+    return rating.continues < 0.5 if round_.ruling is None else round_.ruling == "opens"
 
 
 def _tokens(text: str) -> int:

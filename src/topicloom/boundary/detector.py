@@ -29,24 +29,24 @@ class Rating:
 class BoundaryDetector(Protocol):
     """Rates messages by what stands before them."""
 
-    def rate(self, before: Sequence[Round], block: Round) -> Rating:
+    def rate(self, before: Sequence[Round], round_: Round) -> Rating:
         """Rate a message as it arrives.
 
         Args:
-            before: The newest blocks before it, oldest first; not empty.
-            block: The message, alone in its block or with what followed.
+            before: The newest rounds before it, oldest first; not empty.
+            round: The message, alone in its round or with what followed.
         """
         ...
 
-    def look_back(self, blocks: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
-        """Rate blocks once all of them are known.
+    def look_back(self, rounds: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
+        """Rate rounds once all of them are known.
 
         Args:
-            blocks: The blocks, oldest first; nothing is known of what stands before them.
+            rounds: The rounds, oldest first; nothing is known of what stands before them.
             fillers: Numbers of the first messages of those that say nothing by themselves.
 
         Returns:
-            A rating a block; those of the first one and of fillers say nothing.
+            A rating a round; those of the first one and of fillers say nothing.
         """
         ...
 
@@ -59,29 +59,29 @@ class TrainedDetector:
         self._embedder = embedder
         self._policy = policy
 
-    def rate(self, before: Sequence[Round], block: Round) -> Rating:
+    def rate(self, before: Sequence[Round], round_: Round) -> Rating:
         """See `BoundaryDetector.rate`."""
-        records = _spoken([*before, Round(block.records[:1])])
+        records = _spoken([*before, Round(round_.records[:1])])
         heard, vectors = _utterances(records), vectors_of(records, self._embedder)
         threshold = self._model.weights.thresholds["online"].of(self._policy.granularity)
         odds = _odds(self._model.newest(heard, vectors), threshold)
-        return _rating(odds * self._pause(before[-1], block))
+        return _rating(odds * self._pause(before[-1], round_))
 
-    def look_back(self, blocks: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
+    def look_back(self, rounds: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
         """See `BoundaryDetector.look_back`; the model was trained on talk with its fillers."""
-        records = _spoken(blocks)
+        records = _spoken(rounds)
         found = self._model.retrospective(_utterances(records), vectors_of(records, self._embedder))
         at = dict(zip((r.seq for r in records), map(float, found), strict=True))
         threshold = self._model.weights.thresholds["retrospective"].of(self._policy.granularity)
-        pauses = [1.0, *(self._pause(a, b) for a, b in pairwise(blocks))][: len(blocks)]
+        pauses = [1.0, *(self._pause(a, b) for a, b in pairwise(rounds))][: len(rounds)]
         return [
-            _rating(_odds(at.get(block.first, 0.0), threshold) * pause)
-            for block, pause in zip(blocks, pauses, strict=True)
+            _rating(_odds(at.get(round_.first, 0.0), threshold) * pause)
+            for round_, pause in zip(rounds, pauses, strict=True)
         ]
 
-    def _pause(self, before: Round, block: Round) -> float:
-        """The factor of the pause between two blocks on the odds that a topic begins."""
-        hours = measure_gap(before.records[-1], block.records[0])
+    def _pause(self, before: Round, round_: Round) -> float:
+        """The factor of the pause between two rounds on the odds that a topic begins."""
+        hours = measure_gap(before.records[-1], round_.records[0])
         return self._policy.pause_odds if hours >= self._policy.pause_hours else 1.0
 
 
@@ -100,31 +100,31 @@ class CosineDetector:
         self._policy = policy
         self._trained = trained
 
-    def rate(self, before: Sequence[Round], block: Round) -> Rating:
+    def rate(self, before: Sequence[Round], round_: Round) -> Rating:
         """See `BoundaryDetector.rate`."""
         last = max((i for i, b in enumerate(before) if b.opens), default=0)
-        vectors = self._anchors([*before[last:], block])
+        vectors = self._anchors([*before[last:], round_])
         score = float(_centroid(vectors[:-1]) @ vectors[-1])
-        return Rating(score, self._trained.rate(before, block).continues)
+        return Rating(score, self._trained.rate(before, round_).continues)
 
-    def look_back(self, blocks: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
+    def look_back(self, rounds: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
         """See `BoundaryDetector.look_back`; what was seen as a message came is never revised.
 
         Scores are cosines to the centroid since the last place that is in no doubt.
         """
-        telling = [b for b in blocks if b.first not in fillers]
+        telling = [b for b in rounds if b.first not in fillers]
         vectors = self._anchors(telling)
         scores: dict[int, float] = {}
         last = 0
-        for place, block in enumerate(telling[1:], start=1):
-            scores[block.first] = float(_centroid(vectors[last:place]) @ vectors[place])
-            last = place if scores[block.first] < self._policy.low else last
-        return [Rating(scores.get(b.first, 1.0), 0.0 if b.opens else 1.0) for b in blocks]
+        for place, round_ in enumerate(telling[1:], start=1):
+            scores[round_.first] = float(_centroid(vectors[last:place]) @ vectors[place])
+            last = place if scores[round_.first] < self._policy.low else last
+        return [Rating(scores.get(b.first, 1.0), 0.0 if b.opens else 1.0) for b in rounds]
 
-    def _anchors(self, blocks: Sequence[Round]) -> Vectors:
+    def _anchors(self, rounds: Sequence[Round]) -> Vectors:
         context = self._policy.anchor == "context"
         return self._embedder.embed(
-            [b.anchor_text if context else b.rewritten_query for b in blocks]
+            [b.anchor_text if context else b.rewritten_query for b in rounds]
         )
 
 
@@ -134,10 +134,10 @@ def _centroid(vectors: Vectors) -> Vectors:
     return found
 
 
-def _spoken(blocks: Sequence[Round]) -> list[StoredMessage]:
+def _spoken(rounds: Sequence[Round]) -> list[StoredMessage]:
     """The messages of people and models: tool results are no talk, and neither are empty calls."""
     return [
-        r for b in blocks for r in b.records if r.role in ("user", "assistant") and r.text.strip()
+        r for b in rounds for r in b.records if r.role in ("user", "assistant") and r.text.strip()
     ]
 
 

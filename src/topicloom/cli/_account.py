@@ -128,7 +128,7 @@ def _render_figures(session: Session, store: SessionStore, account: SessionFigur
     return Text.assemble(
         (f"{session.count:,} messages", "bold"),
         f", {format_message_day(first)} to {format_message_day(last)}, went into ",
-        (f"{len(store.roster(session))} topics", "bold"),
+        (f"{len(store.topic_table(session))} topics", "bold"),
         f" in {account.splits} splits; the newest {session.count - session.tail + 1} are in no"
         f" topic yet. All of it is about {_count_tokens(session, store):,} tokens; no prompt was"
         f" larger than {account.largest:,}. Every original is still there, word for word.",

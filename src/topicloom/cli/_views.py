@@ -78,7 +78,7 @@ def render_topics(
     if not records:
         return Text("nothing has been said yet", style="dim")
     axis = choose_axis(records, max(12, min(_WIDEST, width - _BESIDE)))
-    topics = list(store.roster(session))
+    topics = list(store.topic_table(session))
     chosen = sorted(topics, key=lambda t: -t.count)[:most]
     parts = {t.id: store.topic_records(t) for t in topics if t in chosen}
     view = store.records(session, session.tail)
@@ -136,17 +136,17 @@ _SCORES = 8
 """Topics whose scores are shown."""
 
 
-def render_receipt(receipt: Receipt, roster: TopicTable) -> RenderableType:
+def render_receipt(receipt: Receipt, topic_table: TopicTable) -> RenderableType:
     """A receipt as a few labelled lines."""
     title = f"turn {receipt.turn}, answering {receipt.user}, {receipt.seconds:.1f} s"
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for label, lines in (
-        ("read", _format_scores(receipt, roster)),
+        ("read", _format_scores(receipt, topic_table)),
         ("quoted", _quoted(receipt)),
-        ("woke", _format_names(receipt.woken, roster)),
-        ("fell asleep", _format_names(receipt.slept, roster)),
+        ("woke", _format_names(receipt.woken, topic_table)),
+        ("fell asleep", _format_names(receipt.slept, topic_table)),
         ("prompt", _format_prompt(receipt)),
         ("planned", _format_plan(receipt)),
         ("edited", [" ".join(map(str, edit)) for edit in receipt.edits]),
@@ -160,14 +160,14 @@ def render_receipt(receipt: Receipt, roster: TopicTable) -> RenderableType:
     return Group(Rule(Text(title, style="bold"), style="dim", align="left"), table)
 
 
-def format_name(topic: str, roster: TopicTable) -> str:
+def format_name(topic: str, topic_table: TopicTable) -> str:
     """A topic's name for people, with its id."""
-    return f"{topic} {shorten(roster[topic].name, 40)}" if topic in roster else topic
+    return f"{topic} {shorten(topic_table[topic].name, 40)}" if topic in topic_table else topic
 
 
-def _format_scores(receipt: Receipt, roster: TopicTable) -> list[str]:
+def _format_scores(receipt: Receipt, topic_table: TopicTable) -> list[str]:
     ranked = sorted(receipt.scores.items(), key=lambda pair: -pair[1])
-    lines = [f"{score:.2f}  {format_name(topic, roster)}" for topic, score in ranked[:_SCORES]]
+    lines = [f"{score:.2f}  {format_name(topic, topic_table)}" for topic, score in ranked[:_SCORES]]
     rest = len(ranked) - len(lines)
     return [*lines, f"and {rest} less relevant ones"] if rest else lines
 
@@ -180,8 +180,8 @@ def _quoted(receipt: Receipt) -> list[str]:
     ]
 
 
-def _format_names(topics: tuple[str, ...], roster: TopicTable) -> list[str]:
-    names = ", ".join(format_name(topic, roster) for topic in topics)
+def _format_names(topics: tuple[str, ...], topic_table: TopicTable) -> list[str]:
+    names = ", ".join(format_name(topic, topic_table) for topic in topics)
     return [names] if names else []
 
 

@@ -92,7 +92,7 @@ class ChatTurns:
 def describe_event(event: dict[str, Any]) -> str:
     """What a progress event says to the user; nothing for most."""
     match event:
-        case {"type": "split", "blocks": 0}:
+        case {"type": "split", "rounds": 0}:
             return "· the window is full: notes of earlier turns make room"
         case {"type": "split", "first": first, "last": last}:
             return f"· the window is filling: m{first} to m{last} move into topics"
@@ -231,7 +231,7 @@ class TerminalChat:
     def _receipt(self, _: str) -> None:
         session, store = self._session()
         for receipt in store.receipts(session, newest=1):
-            self.console.print(render_receipt(receipt, store.roster(session)))
+            self.console.print(render_receipt(receipt, store.topic_table(session)))
 
     def _transcript(self, rest: str) -> None:
         session, store = self._session()

@@ -75,7 +75,7 @@ class MemoryFiles:
         if self._roster.get(session.id, "") == session.roster and not force:
             return MemoryReport()
         store = SessionStore(self._storage.open(session.id))
-        pages = {p.topic.id: p for p in build_pages(session.id, store.roster(session))}
+        pages = {p.topic.id: p for p in build_pages(session.id, store.topic_table(session))}
         work = _FolderUpdate(self._folder, force)
         known = self._pages.setdefault(session.id, {})
         with reachable(self._folder):

@@ -59,17 +59,17 @@ class FileStamp:
     """Whether it is as it was written."""
 
 
-def build_pages(session: str, roster: TopicTable) -> list[MemoryPage]:
+def build_pages(session: str, table: TopicTable) -> list[MemoryPage]:
     """The pages of a session: of all topics that have a brief or a summary and were not merged."""
     return [
         MemoryPage(
             session=session,
             topic=topic,
-            title=_one_line(build_full_name(topic, roster.topics)),
-            parents=tuple(t.id for t in find_path(topic, roster.topics)[:-1]),
-            children=tuple(t.id for t in list_children(topic.id, roster.topics)),
+            title=_one_line(build_full_name(topic, table.topics)),
+            parents=tuple(t.id for t in find_path(topic, table.topics)[:-1]),
+            children=tuple(t.id for t in list_children(topic.id, table.topics)),
         )
-        for topic in roster
+        for topic in table
         if topic.status != "merged" and (topic.brief or topic.summary)
     ]
 

@@ -97,11 +97,11 @@ def _find_numbers(session: Session, store: SessionStore, options: PurgeOptions) 
         InputError: There is no such topic or message, or none was given.
     """
     numbers: set[int] = set()
-    roster = store.roster(session)
+    table = store.topic_table(session)
     for topic in options.topics:
-        if topic not in roster:
+        if topic not in table:
             raise InputError(f"session {session.id!r} has no topic {topic!r}")
-        numbers |= {record.seq for record in store.topic_records(roster[topic])}
+        numbers |= {record.seq for record in store.topic_records(table[topic])}
     for text in options.messages:
         named = [parse_message_number(i) for i in parse_message_ids(text, _WIDEST)]
         if not named or max(named) > session.count:
@@ -123,8 +123,8 @@ def _print_messages(
     rest = len(plan.messages) - len(records)
     if rest:
         print_dim(console, f"and {rest} more messages, up to {plan.messages[-1]}")
-    roster = store.roster(session)
-    names = [f"{t} “{shorten(roster[t].name, 40)}”" for t in plan.topics if t in roster]
+    table = store.topic_table(session)
+    names = [f"{t} “{shorten(table[t].name, 40)}”" for t in plan.topics if t in table]
     if names:
         print_dim(console, to_one_line(f"names, briefs and summaries of {', '.join(names)}"))
 

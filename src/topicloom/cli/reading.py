@@ -68,9 +68,9 @@ def show_receipts(given: CliOptions, name: str, count: int | None, *, as_json: b
         for receipt in store.receipts(session, newest=count):
             sys.stdout.write(receipt.model_dump_json() + "\n")
     else:
-        console, roster = open_console(), store.roster(session)
+        console, topic_table = open_console(), store.topic_table(session)
         for receipt in store.receipts(session, newest=count or 1):
-            console.print(render_receipt(receipt, roster))
+            console.print(render_receipt(receipt, topic_table))
 
 
 def _describe_session(place: CliContext, name: str) -> tuple[str | Text, str | Text, str | Text]:
@@ -93,8 +93,8 @@ def _read_messages(
     """
     if topic is None:
         return store.records(session)
-    roster = store.roster(session)
-    if topic not in roster:
+    topic_table = store.topic_table(session)
+    if topic not in topic_table:
         known = f"t1 to t{session.topics}" if session.topics else "none yet"
         raise InputError(f"session {session.id!r} has no topic {topic!r} (there: {known})")
-    return store.topic_records(roster[topic])
+    return store.topic_records(topic_table[topic])

@@ -120,7 +120,7 @@ class SummaryManager:
 
     def _segment(self, rounds: Sequence[Round]) -> Segment:
         """The summary of some rounds, by what they say: one manager serves many conversations."""
-        records = [record for block in rounds for record in block.records]
+        records = [record for round_ in rounds for record in round_.records]
         said = "\n".join(r.line for r in records)
         key = sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
         text = self._made.get(key)
@@ -217,13 +217,13 @@ class SegmentLayout:
         kept = [last[-1]] if last else []
         room -= self._tokens([r for b in kept for r in b.records])
         before: list[Round] = []
-        for block in [*first, *reversed(last[:-1])]:
-            room -= self._tokens(block.records)
+        for round_ in [*first, *reversed(last[:-1])]:
+            room -= self._tokens(round_.records)
             if room < 0:
                 break
-            before.append(block)
+            before.append(round_)
         chosen = sorted([*before, *kept], key=lambda b: b.first)
-        return [record for block in chosen for record in block.records]
+        return [record for round_ in chosen for record in round_.records]
 
     def _tokens(self, records: Sequence[StoredMessage]) -> int:
         return sum(self._size(r.message) for r in records)

@@ -63,7 +63,7 @@ class TranscriptFormatter:
 
     counter: TokenCounter
     cap: int
-    """Tokens past which a message or a logical block is shown in part."""
+    """Tokens past which a message or a round is shown in part."""
     language: Language
     replies: int | None = None
     """The same for lines of the assistant and of tools; None for no other cap."""
@@ -77,20 +77,20 @@ class TranscriptFormatter:
             for r, day in zip(records, days, strict=False)
         ]
 
-    def blocks(self, blocks: Sequence[Round]) -> list[str]:
-        """One text a logical block, dated likewise."""
-        days = ["", *(b.records[-1].day for b in blocks)]
+    def rounds(self, rounds: Sequence[Round]) -> list[str]:
+        """One text a round, dated likewise."""
+        days = ["", *(b.records[-1].day for b in rounds)]
         return [
             _add_day(self._block(b), b.records[0], day)
-            for b, day in zip(blocks, days, strict=False)
+            for b, day in zip(rounds, days, strict=False)
         ]
 
-    def _block(self, block: Round) -> str:
-        text = "\n".join(self._line(r, self.cap) for r in block.records)
-        if len(block.records) == 1 or self.counter.text(text) <= self.cap:
+    def _block(self, round_: Round) -> str:
+        text = "\n".join(self._line(r, self.cap) for r in round_.records)
+        if len(round_.records) == 1 or self.counter.text(text) <= self.cap:
             return text
-        share = self.cap // len(block.records)
-        return "\n".join(self._line(r, share) for r in block.records)
+        share = self.cap // len(round_.records)
+        return "\n".join(self._line(r, share) for r in round_.records)
 
     def _line(self, record: StoredMessage, cap: int) -> str:
         text = excerpt(describe_content(record), cap, self.counter.text, record.id, self.language)

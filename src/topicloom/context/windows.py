@@ -139,11 +139,11 @@ class PromptWindow:
 def topic_messages(
     records: Sequence[StoredMessage], shown: TranscriptFormatter, room: int, step: int
 ) -> list[HumanMessage]:
-    """The logical blocks of a topic, the oldest left out if they don't fit."""
-    blocks = group_rounds(records)
-    texts = shown.blocks(blocks)
+    """The rounds of a topic, the oldest left out if they don't fit."""
+    rounds = group_rounds(records)
+    texts = shown.rounds(rounds)
     cut = count_left_out(measure_each(texts, shown.counter), room, step)
-    count = sum(len(block.records) for block in blocks[:cut])
+    count = sum(len(round_.records) for round_ in rounds[:cut])
     rest = drop_leading(texts, cut, get_wording(shown.language).missing.format(count=count))
     return [*map(HumanMessage, rest[:-1]), *map(cache_point, rest[-1:])]
 

@@ -134,13 +134,13 @@ class _CurationRequestBuilder:
         notes: Sequence[Note],
     ) -> dict[SourceKind, CandidateSource]:
         """Where to look. What readers read in this turn is left to them."""
-        roster = workspace.store.roster(session)
-        asleep = [t for t in roster.open() if t.id not in session.active]
+        table = workspace.store.topic_table(session)
+        asleep = [t for t in table.open() if t.id not in session.active]
         shown = {i for note in notes for topic in note.topics for i in topic.quotes}
         shown |= {f"m{n}" for n in range(session.view, session.count + 1)}
         records = workspace.store.topic_records
         sources: dict[SourceKind, CandidateSource] = {
-            "narrative": NarrativeSource([*asleep, *roster.archived()]),
+            "narrative": NarrativeSource([*asleep, *table.archived()]),
             "event": EventSource(list_events(document, self.events), plan.focus),
             "topic": TopicSource(asleep, workspace.index.search, records, shown),
         }

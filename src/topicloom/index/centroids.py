@@ -1,6 +1,6 @@
 """Topics by centroid and brief, in a FAISS index.
 
-Queries find topics by it, and so do logical blocks that are to be split: a block continues the
+Queries find topics by it, and so do rounds that are to be split: a round continues the
 topic before it, is drawn back to one that is near by here, or opens another.
 """
 
@@ -18,7 +18,7 @@ from topicloom.index.vectors import StoredVectors
 _NONE, _SURE = 0.2, 0.8
 """Cosines to a centroid or brief that mean nothing and everything."""
 _NEAREST = 512
-"""Centroids and briefs that a query or block is given; what lies further means nothing to it."""
+"""Centroids and briefs that a query or round is given; what lies further means nothing to it."""
 _EXACT = 8_192
 """Rows up to which every one is compared with a query: a few milliseconds."""
 

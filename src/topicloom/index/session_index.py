@@ -15,7 +15,7 @@ from topicloom.index.embedder import Embedder
 from topicloom.index.message_table import MessageTable
 from topicloom.index.ranking import asked_first, rank
 from topicloom.index.time_expressions import Days
-from topicloom.index.vectors import StoredVectors, block_vectors
+from topicloom.index.vectors import StoredVectors, embed_rounds
 from topicloom.state.hierarchy import describe_topic, drop_empty
 from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
@@ -72,36 +72,34 @@ class SessionIndex:
         self._centroids = TopicCentroids(self._vectors, self._embedder.dimension)
         self._latest: LRUCache[tuple[str, Days | None, bool], Hits] = LRUCache(_LATEST)
 
-    def update(self, roster: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]) -> None:
+    def update(self, table: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]) -> None:
         """Take in what topics gained.
 
         What a divided or merged topic held is found through the topics that have it now.
 
         Args:
-            roster: The topics of the checkpoint; nothing is done for the one that came last.
+            table: The topics of the checkpoint; nothing is done for the one that came last.
             read: Gives a topic's records from its `n`th on.
         """
         with self._lock:
-            if roster is self._taken:
+            if table is self._taken:
                 return
             self._taken = None
-            self._update(roster, read)
-            self._taken = roster
+            self._update(table, read)
+            self._taken = table
 
-    def _update(
-        self, roster: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]
-    ) -> None:
-        held = drop_empty(roster)
+    def _update(self, table: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]) -> None:
+        held = drop_empty(table)
         changed = self._take(held, read)
         if changed is None:
             self._clear()
             self._take(held, read)
             changed = True
-        texts = {t.id: describe_topic(t, roster.topics) for t in held}
+        texts = {t.id: describe_topic(t, table.topics) for t in held}
         if changed or self._centroids.outdated(texts):
             self._centroids.update(texts, [self._table.sum_of(topic) for topic in texts])
             self._latest.clear()
-        archived = [t.id for t in roster.archived()]
+        archived = [t.id for t in table.archived()]
         if archived != self._archived:
             self._archived = archived
             self._latest.clear()
@@ -124,19 +122,19 @@ class SessionIndex:
                 self._latest[key] = hits
             return hits
 
-    def affinity(self, blocks: Sequence[Round]) -> dict[str, NDArray[np.float32]]:
-        """Nearness of some blocks to the topics that they are drawn to.
+    def affinity(self, rounds: Sequence[Round]) -> dict[str, NDArray[np.float32]]:
+        """Nearness of some rounds to the topics that they are drawn to.
 
         Returns:
-            By topic, for each block [blocks]: the mean of its highest cosines to messages of the
+            By topic, for each round [rounds]: the mean of its highest cosines to messages of the
             topic, over its mean cosine to all messages: what a whole conversation has in common,
             such as the names of its speakers, says nothing. Topics whose centroid and brief are
-            near none of the blocks are left out.
+            near none of the rounds are left out.
         """
         with self._lock:
-            if not (len(self._table) and blocks):
+            if not (len(self._table) and rounds):
                 return {}
-            vectors = block_vectors(blocks, self._embedder)
+            vectors = embed_rounds(rounds, self._embedder)
             drawn = self._centroids.near(vectors)
             matrix, usual = self._table.matrix, vectors @ self._table.mean
             return {
@@ -146,16 +144,16 @@ class SessionIndex:
             }
 
     def _take(
-        self, roster: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]
+        self, table: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]
     ) -> bool | None:
         """Take in what topics gained; whether it was anything, None if it does not fit."""
-        lost = [i for i in self._heads if not self._goes_on(roster.get(i))]
+        lost = [i for i in self._heads if not self._goes_on(table.get(i))]
         for topic_id in lost:
             del self._heads[topic_id]
         if lost:
             self._table.release(lost)
         gains = []
-        for topic in roster:
+        for topic in table:
             count, head = self._heads.get(topic.id, (0, None))
             if topic.head is not None and topic.head != head:
                 gains.append((topic.id, read(topic, count)))

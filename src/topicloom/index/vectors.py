@@ -1,4 +1,4 @@
-"""Vectors of messages and blocks; those of what is stored are made once and kept beside it."""
+"""Vectors of messages and rounds; those of what is stored are made once and kept beside it."""
 
 from __future__ import annotations
 
@@ -105,10 +105,10 @@ def vectors_of(records: Sequence[StoredMessage], embedder: Embedder) -> Vectors:
     )
 
 
-def block_vectors(blocks: Sequence[Round], embedder: Embedder) -> Vectors:
-    """Mean vector of each block's messages, as unit rows [blocks, d]."""
-    flat = vectors_of([r for b in blocks for r in b.records], embedder)
-    owner = np.repeat(np.arange(len(blocks)), [len(b.records) for b in blocks])
-    sums = np.zeros((len(blocks), embedder.dimension), dtype=np.float32)
+def embed_rounds(rounds: Sequence[Round], embedder: Embedder) -> Vectors:
+    """Mean vector of each round's messages, as unit rows [rounds, d]."""
+    flat = vectors_of([r for b in rounds for r in b.records], embedder)
+    owner = np.repeat(np.arange(len(rounds)), [len(b.records) for b in rounds])
+    sums = np.zeros((len(rounds), embedder.dimension), dtype=np.float32)
     np.add.at(sums, owner, flat)
     return unit_rows(sums)

@@ -46,14 +46,14 @@ def make_changes(
 ) -> tuple[Session, Turn]:
     """Make changes one after another, and say in the turn what became of each."""
     for change in changes:
-        roster = store.roster(session)
-        why = explain_refusal(change, roster, session.active)
+        table = store.topic_table(session)
+        why = explain_refusal(change, table, session.active)
         if why:
             event = f"left {change.topic} as it is: {why}"
             refused = {**turn.refused, change.topic: why}
             turn = turn.model_copy(update={"refused": refused, "events": (*turn.events, event)})
             continue
-        event = describe_change(change, roster)
+        event = describe_change(change, table)
         changed = (*turn.changed, change.topic)
         turn = turn.model_copy(update={"changed": changed, "events": (*turn.events, event)})
         session = _made(store, session, change)
@@ -62,9 +62,9 @@ def make_changes(
 
 def _made(store: SessionStore, session: Session, change: TopicChange) -> Session:
     """The session with one change, which fits."""
-    roster = store.roster(session)
-    topic = roster[change.topic]
+    table = store.topic_table(session)
+    topic = table[change.topic]
     if change.absorbs is not None:
-        session, topic = merge_topics(store, session, topic, roster[change.absorbs])
-    topic = apply_archiving(apply_texts(topic, change, roster), change, session.active)
+        session, topic = merge_topics(store, session, topic, table[change.absorbs])
+    topic = apply_archiving(apply_texts(topic, change, table), change, session.active)
     return store.save_topics(session, [topic])

@@ -35,11 +35,11 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
         session, turn = current_session(state), current_turn(state)
         workspace = open_workspace(deps.workspaces, session)
         store = workspace.store
-        roster = store.roster(session)
+        table = store.topic_table(session)
         readings = readings_of(state)
         if deps.roles.by_index(READER):
-            readings += found_asleep(workspace, roster, turn, {r.topic for r in readings})
-        note = _composed(store, session, turn, roster, readings, window)
+            readings += found_asleep(workspace, table, turn, {r.topic for r in readings})
+        note = _composed(store, session, turn, table, readings, window)
         note = note.model_copy(update={"layers": layers_of(state)})
         if not note.empty:
             session = enter(store, session, note, window)
@@ -89,7 +89,7 @@ def _composed(
     store: SessionStore,
     session: Session,
     turn: Turn,
-    roster: TopicTable,
+    table: TopicTable,
     readings: list[Reading],
     window: MainWindow,
 ) -> Note:
@@ -108,7 +108,7 @@ def _composed(
         record = original(message_id)
         return count(f"{format_quote_line(record, record.text)}\n")
 
-    names = {t.id: t.name for t in roster}
+    names = {t.id: t.name for t in table}
     costs = PromptCosts(
         quote=price,
         day=lambda i: original(i).day,
@@ -129,7 +129,7 @@ def _composed(
 
 
 def found_asleep(
-    workspace: Workspace, roster: TopicTable, turn: Turn, read: Collection[str]
+    workspace: Workspace, table: TopicTable, turn: Turn, read: Collection[str]
 ) -> list[Reading]:
     """Readings of topics that sleep, by what the index found for the turn.
 
@@ -139,15 +139,15 @@ def found_asleep(
 
     Args:
         workspace: With the index.
-        roster: The topics.
+        table: The topics.
         turn: What is looked for.
         read: Topics that were read already.
     """
     newest = turn.searches[-1] if turn.searches else Search(query=turn.query)
-    hits = workspace.indexed(roster).search(
+    hits = workspace.indexed(table).search(
         turn.query, Days.of(newest.days), include_archived=newest.archived
     )
-    topics = roster.open() + (roster.archived() if newest.archived else [])
+    topics = table.open() + (table.archived() if newest.archived else [])
     asleep = {topic.id for topic in topics} - set(read)
     worth: dict[str, dict[str, float]] = {}
     for message, weight in hits.weights.items():

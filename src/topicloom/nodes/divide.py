@@ -27,7 +27,7 @@ def divide_large(
 ) -> Step[list[str]]:
     """Divide every topic that the split made too large, until all fit.
 
-    A block that is too large by itself is a topic of its own, and stays one.
+    A round that is too large by itself is a topic of its own, and stays one.
 
     Args:
         draft: The split so far.
@@ -41,9 +41,9 @@ def divide_large(
     events: list[str] = []
     large = [t for t in draft.touched.values() if t.tokens > draft.limit]
     for topic in large:
-        blocks = group_rounds(draft.store.topic_records(topic))
-        if len(blocks) > 1:
-            parts = yield from _divide(draft, topic, blocks, roles, adsorber, chunk_tokens)
+        rounds = group_rounds(draft.store.topic_records(topic))
+        if len(rounds) > 1:
+            parts = yield from _divide(draft, topic, rounds, roles, adsorber, chunk_tokens)
             names = ", ".join(f"{t.id} “{t.name}”" for t in parts)
             events.append(f"divided {topic.id} “{topic.name}” into {names}")
     return events
@@ -52,13 +52,13 @@ def divide_large(
 def _divide(
     draft: SplitDraft,
     topic: Topic,
-    blocks: Sequence[Round],
+    rounds: Sequence[Round],
     roles: Roles,
     adsorber: Adsorber,
     chunk_tokens: int,
 ) -> Step[list[Topic]]:
     """Divide one topic, and parts of it that are still too large; returns those that fit."""
-    queue = deque([(topic, tuple(blocks))])
+    queue = deque([(topic, tuple(rounds))])
     done: dict[str, tuple[Round, ...]] = {}
     while queue:
         whole, held = queue.popleft()
@@ -72,7 +72,7 @@ def _divide(
         draft.divide(whole)
         for part in parts:
             child = draft.open(part.name, part.brief, parent=whole.id)
-            queue.append((child.model_copy(update={"related": topic.related}), part.blocks))
+            queue.append((child.model_copy(update={"related": topic.related}), part.rounds))
     _hand_down(draft, topic, done)
     return [draft.touched[i] for i in done]
 
@@ -80,20 +80,20 @@ def _divide(
 def _asked(
     draft: SplitDraft,
     topic: Topic,
-    blocks: Sequence[Round],
+    rounds: Sequence[Round],
     roles: Roles,
     adsorber: Adsorber,
     chunk_tokens: int,
 ) -> Step[list[TopicPart]]:
     """How the splitter would divide a topic; it is shown the parts that it has named before."""
-    labels = adsorber.segments(blocks)
+    labels = adsorber.segments(rounds)
     named: list[Topic] = []
     portions: list[Portion] = []
-    glances = [sum(min(_GLANCE, draft.size(r)) for r in b.records) for b in blocks]
+    glances = [sum(min(_GLANCE, draft.size(r)) for r in b.records) for b in rounds]
     for start, stop in cut_runs(glances, chunk_tokens):
         request = SplitRequest(
             session=draft.session.id,
-            blocks=blocks[start:stop],
+            rounds=rounds[start:stop],
             segments=labels[start:stop],
             topics=named,
             affinity={},
@@ -105,10 +105,10 @@ def _asked(
         names = {t.id: t.name for t in named}
         for portion in (yield from sort_rounds(request, roles, draft.calls)):
             name = names[portion.topic] if portion.topic else portion.name
-            portions.append(Portion(None, name, portion.brief, portion.blocks))
+            portions.append(Portion(None, name, portion.brief, portion.rounds))
         portions = merge_assignments(portions)
         named = [_named(place, p) for place, p in enumerate(portions, start=1)]
-    return [TopicPart(p.name, p.brief, p.blocks) for p in portions]
+    return [TopicPart(p.name, p.brief, p.rounds) for p in portions]
 
 
 def _named(place: int, portion: Portion) -> Topic:
@@ -117,11 +117,11 @@ def _named(place: int, portion: Portion) -> Topic:
 
 
 def _hand_down(draft: SplitDraft, topic: Topic, parts: dict[str, tuple[Round, ...]]) -> None:
-    """Give a divided topic's references and its blocks of this split to its parts."""
+    """Give a divided topic's references and its rounds of this split to its parts."""
     for part, found in distribute_references(references(draft.store, topic), parts).items():
         draft.touched[part] = refer(draft.store, draft.touched[part], found)
     tail = {b.first for b in draft.moved.pop(topic.id, ())}
-    for part, blocks in parts.items():
-        fresh = [b for b in blocks if b.first in tail]
+    for part, rounds in parts.items():
+        fresh = [b for b in rounds if b.first in tail]
         if fresh:
             draft.moved[part] = fresh

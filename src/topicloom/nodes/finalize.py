@@ -74,7 +74,7 @@ def _with_new_briefs(deps: Deps, store: SessionStore, session: Session) -> Sessi
     beside = get_runtime().store
     if beside is None or not session.topics:
         return session
-    topics = apply_brief_updates(store.roster(session), deps.new_briefs(beside, session.id))
+    topics = apply_brief_updates(store.topic_table(session), deps.new_briefs(beside, session.id))
     return store.save_topics(session, topics) if topics else session
 
 

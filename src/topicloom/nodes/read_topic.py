@@ -28,10 +28,10 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
     def step(task: ReadTask) -> Step[Update]:
         session = current_session(task)
         workspace = open_workspace(deps.workspaces, session)
-        roster = workspace.store.roster(session)
-        topic = roster[task["topic"]]
+        table = workspace.store.topic_table(session)
+        topic = table[task["topic"]]
         # Up to date already, but for a turn that another process began.
-        hits = workspace.indexed(roster).search(task["query"], Days.of(task["days"]))
+        hits = workspace.indexed(table).search(task["query"], Days.of(task["days"]))
         request = ReadRequest(
             session=session.id,
             topic=topic,

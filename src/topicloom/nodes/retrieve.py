@@ -46,6 +46,6 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
 
 def _of_open(workspace: Workspace, session: Session, turn: Turn) -> dict[str, float]:
     """What the index says of the topics that are not archived."""
-    roster = workspace.store.roster(session)
-    hits = workspace.indexed(roster).search(turn.query)
-    return {t.id: hits.topics[t.id] for t in roster.open() if t.id in hits.topics}
+    table = workspace.store.topic_table(session)
+    hits = workspace.indexed(table).search(turn.query)
+    return {t.id: hits.topics[t.id] for t in table.open() if t.id in hits.topics}

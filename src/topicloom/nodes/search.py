@@ -75,8 +75,8 @@ class TopicSearch:
     def _candidates(
         self, workspace: Workspace, session: Session, request: SearchRequest, days: Days | None
     ) -> list[Topic]:
-        roster = workspace.store.roster(session)
-        topics = roster.open() + (roster.archived() if request.include_archived else [])
+        table = workspace.store.topic_table(session)
+        topics = table.open() + (table.archived() if request.include_archived else [])
         if days is not None:
             index = workspace.store.days(session)
             within = {t for day, ids in index.items() if day in days for t in ids}
@@ -93,9 +93,9 @@ class TopicSearch:
         calls: list[Call],
     ) -> Step[Route]:
         """What the router says of the candidates, or its stand-in; calls are added to `calls`."""
-        roster = workspace.store.roster(session)
+        table = workspace.store.topic_table(session)
         # Up to date already, but for a turn that another process began.
-        index = workspace.indexed(roster)
+        index = workspace.indexed(table)
         archived = request.include_archived
         priors = index.search(request.query, days, include_archived=archived).topics
         shown = select_shown(topics, priors, self.deps.settings.index_topics)
@@ -105,7 +105,7 @@ class TopicSearch:
             session=session.id,
             query=request.query,
             tail=workspace.store.records(session, session.count - 5),
-            topics=add_full_names(shown, roster.topics),
+            topics=add_full_names(shown, table.topics),
             priors={t.id: priors.get(t.id, 0.0) for t in shown},
             when=str(days) if days else None,
             language=session.language,
@@ -210,7 +210,7 @@ def wake(
         TransitionError: If a topic cannot wake.
     """
     result = activate_candidates(session.active, relevance, policy)
-    rows = {t: store.roster(session)[t] for t in result.woken}
+    rows = {t: store.topic_table(session)[t] for t in result.woken}
     awake = {t: mark_active(row, session.active, asked=t in asked) for t, row in rows.items()}
     session = store.save_topics(session, [awake[t] for t, row in rows.items() if awake[t] != row])
     return session.model_copy(update={"active": result.active}), turn.model_copy(

@@ -1,4 +1,4 @@
-"""split: move the older tail into topics, whole blocks at a time."""
+"""split: move the older tail into topics, whole rounds at a time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _RELATED = 8
 
 
 def split(deps: Deps) -> Runnable[SessionState, Update]:
-    """The node that assigns blocks to topics and writes the briefs of what it touched."""
+    """The node that assigns rounds to topics and writes the briefs of what it touched."""
     roles, adsorber, settings = deps.roles, deps.adsorber, deps.settings
     chunk_tokens = deps.window.size // 2
 
@@ -59,29 +59,29 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         assert plan is not None  # the wiring comes here only with a plan
         workspace = open_workspace(deps.workspaces, session)
         store = workspace.store
-        blocks = group_rounds(store.records(session, session.tail, plan.tail - 1))
-        emit("split", blocks=len(blocks), first=session.tail, last=plan.tail - 1)
+        rounds = group_rounds(store.records(session, session.tail, plan.tail - 1))
+        emit("split", rounds=len(rounds), first=session.tail, last=plan.tail - 1)
         draft = SplitDraft(store, session, deps.record_size, deps.topic_tokens)
         arbiter = roles.get(ARBITER)
         if arbiter is not None:
             before = group_rounds(
                 store.records(session, session.tail - LOOK_BACK, session.tail - 1)
             )
-            blocks = yield from _ruled(before, blocks, adsorber, arbiter, draft.calls)
-        labels = adsorber.segments(blocks)
-        for start, stop in cut_runs([draft.tokens(b) for b in blocks], chunk_tokens):
+            rounds = yield from _ruled(before, rounds, adsorber, arbiter, draft.calls)
+        labels = adsorber.segments(rounds)
+        for start, stop in cut_runs([draft.tokens(b) for b in rounds], chunk_tokens):
             some = slice(start, stop)
-            request = _request(draft, workspace, blocks[some], labels[some], settings.index_topics)
+            request = _request(draft, workspace, rounds[some], labels[some], settings.index_topics)
             draft.move((yield from sort_rounds(request, roles, draft.calls)))
         divided = yield from divide_large(draft, roles, adsorber, chunk_tokens)
         _relate(draft)
         yield from _write_briefs(draft, roles)
         draft.session = store.save_topics(draft.session, list(draft.rows.values()))
-        if blocks:
-            spoken = deps.language or language_of([b.text for b in blocks[-20:]])
+        if rounds:
+            spoken = deps.language or language_of([b.text for b in rounds[-20:]])
             draft.session = draft.session.model_copy(update={"language": spoken})
         session, turn = _settled(draft, turn, plan, settings.activation)
-        events = (*turn.events, *_events(blocks, draft), *divided)
+        events = (*turn.events, *_events(rounds, draft), *divided)
         turn = turn.model_copy(update={"events": events})
         return {**dump(session, turn), "calls": dumped(draft.calls)}
 
@@ -90,20 +90,20 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
 
 def _ruled(
     before: Sequence[Round],
-    blocks: Sequence[Round],
+    rounds: Sequence[Round],
     adsorber: Adsorber,
     arbiter: Arbiter,
     calls: list[Call],
 ) -> Step[list[Round]]:
-    """The blocks, with the arbiter's rulings on those that the adsorber is in doubt about.
+    """The rounds, with the arbiter's rulings on those that the adsorber is in doubt about.
 
     It is asked about all at once. Where it fails, the adsorber's likelier answer stands.
     """
-    doubts = adsorber.doubts(before, blocks)
+    doubts = adsorber.doubts(before, rounds)
     outcomes = yield from ask_all("arbiter", arbiter, list(doubts.values()))
     calls += [call for _, call in outcomes]
     answers = dict(zip(doubts, (answer for answer, _ in outcomes), strict=True))
-    return [replace(block, ruling=_ruling(answers.get(block.first))) for block in blocks]
+    return [replace(round_, ruling=_ruling(answers.get(round_.first))) for round_ in rounds]
 
 
 def _ruling(continues: float | None) -> Ruling | None:
@@ -115,23 +115,23 @@ def _ruling(continues: float | None) -> Ruling | None:
 def _request(
     draft: SplitDraft,
     workspace: Workspace,
-    blocks: Sequence[Round],
+    rounds: Sequence[Round],
     labels: Sequence[int],
     topics_shown: int,
 ) -> SplitRequest:
-    roster = TopicTable(draft.topics)
-    affinity = workspace.indexed(roster).affinity(blocks)
+    table = TopicTable(draft.topics)
+    affinity = workspace.indexed(table).affinity(rounds)
     priors = {topic: float(near.max()) for topic, near in affinity.items()}
     active = frozenset(draft.session.active) | frozenset(draft.touched)
-    previous = draft.before(blocks[0].first)
+    previous = draft.before(rounds[0].first)
     at_hand = active if previous is None else active | {previous}
-    shown = select_shown(roster.open(), priors, topics_shown, always=at_hand)
+    shown = select_shown(table.open(), priors, topics_shown, always=at_hand)
     return SplitRequest(
         session=draft.session.id,
-        blocks=blocks,
+        rounds=rounds,
         segments=labels,
         affinity={t.id: affinity[t.id] for t in shown if t.id in affinity},
-        topics=add_full_names(shown, roster.topics),
+        topics=add_full_names(shown, table.topics),
         active=active,
         previous=previous,
         language=draft.session.language,
@@ -167,9 +167,9 @@ def _relate(draft: SplitDraft) -> None:
     """Note which topics were quoted for the messages that a topic got."""
     notes = draft.store.notes(draft.session)
     quoted = {n.after: [t.topic for t in n.topics if t.quotes] for n in notes}
-    for topic_id, blocks in draft.moved.items():
+    for topic_id, rounds in draft.moved.items():
         topic = draft.touched[topic_id]
-        ids = [i for b in blocks for i in quoted.get(b.first, ()) if i != topic_id]
+        ids = [i for b in rounds for i in quoted.get(b.first, ()) if i != topic_id]
         related = tuple(dict.fromkeys((*topic.related, *ids)))[-_RELATED:]
         draft.touched[topic_id] = topic.model_copy(update={"related": related})
 
@@ -200,8 +200,8 @@ def _distinct(draft: SplitDraft, topic: Topic, name: str) -> str:
     return topic.name if taken or not name else name
 
 
-def _events(blocks: Sequence[Round], draft: SplitDraft) -> list[str]:
-    if not blocks:
+def _events(rounds: Sequence[Round], draft: SplitDraft) -> list[str]:
+    if not rounds:
         return ["dropped the recall notes to make room"]
     names = ", ".join(f"{t.id} “{t.name}”" for t in draft.touched.values())
-    return [f"split m{blocks[0].first}-m{blocks[-1].last} into {names}"]
+    return [f"split m{rounds[0].first}-m{rounds[-1].last} into {names}"]

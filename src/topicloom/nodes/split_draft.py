@@ -1,4 +1,4 @@
-"""A split being made: blocks sorted and moved, topics opened and divided."""
+"""A split being made: rounds sorted and moved, topics opened and divided."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ class SplitDraft:
     lent: dict[str, Topic] = field(default_factory=dict)
     """Topics that were given references only, by id."""
     moved: dict[str, list[Round]] = field(default_factory=dict)
-    """Blocks of the tail, by the topic that they went to."""
+    """Rounds of the tail, by the topic that they went to."""
     calls: list[Call] = field(default_factory=list)
 
     @property
     def topics(self) -> dict[str, Topic]:
         """All topics as they are by now."""
-        return {**self.store.roster(self.session).topics, **self.rows}
+        return {**self.store.topic_table(self.session).topics, **self.rows}
 
     @property
     def rows(self) -> dict[str, Topic]:
         """Topics that are not as the roster has them."""
         return {**self.lent, **self.touched, **self.divided}
 
-    def tokens(self, block: Round) -> int:
-        """Size of a block."""
-        return sum(map(self.size, block.records))
+    def tokens(self, round_: Round) -> int:
+        """Size of a round."""
+        return sum(map(self.size, round_.records))
 
     def open(self, name: str, brief: str, parent: str | None = None) -> Topic:
         """A new topic; its id follows from the session, so a step run again gives it again."""
@@ -62,14 +62,14 @@ class SplitDraft:
         self.session = self.session.model_copy(update={"topics": number})
         return Topic(id=f"t{number}", name=name, brief=brief, parent=parent)
 
-    def put(self, topic: Topic, blocks: Sequence[Round]) -> Topic:
-        """Append blocks to a topic."""
+    def put(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
+        """Append rounds to a topic."""
         sizes = {
-            "tokens": topic.tokens + sum(map(self.tokens, blocks)),
-            "newest": max(topic.newest, blocks[-1].last),
+            "tokens": topic.tokens + sum(map(self.tokens, rounds)),
+            "newest": max(topic.newest, rounds[-1].last),
         }
-        topic = self.store.move(topic, blocks).model_copy(update=sizes)
-        self.session = self.store.add_days(self.session, topic, blocks)
+        topic = self.store.move(topic, rounds).model_copy(update=sizes)
+        self.session = self.store.add_days(self.session, topic, rounds)
         self.lent.pop(topic.id, None)
         self.touched[topic.id] = topic
         return topic
@@ -77,8 +77,8 @@ class SplitDraft:
     def move(self, portions: Iterable[Portion]) -> None:
         """Give each portion to its topic, and references to it to others."""
         for portion in portions:
-            topic = self.put(self._home_of(portion), portion.blocks)
-            self.moved.setdefault(topic.id, []).extend(portion.blocks)
+            topic = self.put(self._home_of(portion), portion.rounds)
+            self.moved.setdefault(topic.id, []).extend(portion.rounds)
             self._refer(portion, topic)
 
     def divide(self, topic: Topic) -> None:
@@ -87,7 +87,7 @@ class SplitDraft:
         self.touched.pop(topic.id, None)
 
     def before(self, first: int) -> str | None:
-        """The open topic that goes on with what the block before a message went to."""
+        """The open topic that goes on with what the round before a message went to."""
         ends = {b.last: i for i, moved in self.moved.items() for b in moved}
         topic = find_continuation(ends.get(first - 1, self.session.home), self.topics)
         return topic.id if topic else None
@@ -107,7 +107,7 @@ class SplitDraft:
         return self.open(portion.name, portion.brief, ids[0] if ids else None)
 
     def _refer(self, portion: Portion, home: Topic) -> None:
-        small = [b for b in portion.blocks if self.tokens(b) * SHARE <= self.limit]
+        small = [b for b in portion.rounds if self.tokens(b) * SHARE <= self.limit]
         for other, found in collect_references(portion, home.id, small).items():
             topic = refer(self.store, self.topics[other], found)
             (self.touched if other in self.touched else self.lent)[other] = topic
@@ -120,7 +120,7 @@ class SplitDraft:
 def sort_rounds(request: SplitRequest, roles: Roles, calls: list[Call]) -> Step[list[Portion]]:
     """Ask the splitter; ask once more for what it left out; then the stand-in decides.
 
-    Should even that fail, blocks stay with the ones before them.
+    Should even that fail, rounds stay with the ones before them.
 
     Args:
         request: What is to be sorted.
@@ -128,16 +128,16 @@ def sort_rounds(request: SplitRequest, roles: Roles, calls: list[Call]) -> Step[
         calls: What was called is added to it.
     """
     known = {t.id: t for t in request.topics}
-    place = {b.first: i for i, b in enumerate(request.blocks)}
+    place = {b.first: i for i, b in enumerate(request.rounds)}
     portions: list[Portion] = []
-    left = list(request.blocks)
+    left = list(request.rounds)
     for splitter in (roles[SPLITTER], *roles.in_turn(SPLITTER)):
         if not left:
             break
         places = [place[b.first] for b in left]
         asked = replace(
             request,
-            blocks=left,
+            rounds=left,
             segments=[request.segments[i] for i in places],
             affinity={topic: near[places] for topic, near in request.affinity.items()},
             previous=_before(request, portions, left[0]).topic,
@@ -147,14 +147,14 @@ def sort_rounds(request: SplitRequest, roles: Roles, calls: list[Call]) -> Step[
         found, left = group_assignments(left, answer or (), known)
         portions += found
     if left:  # nobody sorts them, but nothing may be lost
-        portions.append(replace(_before(request, portions, left[0]), blocks=tuple(left)))
+        portions.append(replace(_before(request, portions, left[0]), rounds=tuple(left)))
     return merge_assignments(portions)
 
 
-def _before(request: SplitRequest, portions: Sequence[Portion], block: Round) -> Portion:
-    """Where the block before a block goes, without its blocks; before the first, what it may."""
+def _before(request: SplitRequest, portions: Sequence[Portion], round_: Round) -> Portion:
+    """Where the round before a round goes, without its rounds; before the first, what it may."""
     for portion in portions:
-        if any(b.last == block.first - 1 for b in portion.blocks):
-            return replace(portion, blocks=(), also={})
-    name = block.text.strip()[:40] or "…"
+        if any(b.last == round_.first - 1 for b in portion.rounds):
+            return replace(portion, rounds=(), also={})
+    name = round_.text.strip()[:40] or "…"
     return Portion(request.previous, name, "", ())

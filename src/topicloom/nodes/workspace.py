@@ -71,9 +71,9 @@ class Workspace:
         back = max(LOOK_BACK, len(messages))
         return self.store.records(session, session.count - back + 1)
 
-    def indexed(self, roster: TopicTable) -> SessionIndex:
+    def indexed(self, table: TopicTable) -> SessionIndex:
         """The index, with what the topics of a roster hold."""
-        self.index.update(roster, self.store.topic_records)
+        self.index.update(table, self.store.topic_records)
         return self.index
 
 

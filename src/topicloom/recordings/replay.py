@@ -1,4 +1,4 @@
-"""A recording, turn by turn: cut into exchanges, and fed to a session graph."""
+"""A recording, turn by turn: cut into rounds, and fed to a session graph."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def replay(
         config: Names the thread.
 
     Yields:
-        Each exchange with the graph's state after it.
+        Each round with the graph's state after it.
     """
     heard = get_session(graph, config).count
     for exchange in cut_rounds(conversation):

@@ -73,14 +73,14 @@ def select_native(
         What was said by user and assistant, and the last message that this covers; None if
         nothing is to be read yet.
     """
-    blocks = group_rounds(records)
-    if blocks and _is_open(blocks[-1].records, now, policy):
-        blocks.pop()
+    rounds = group_rounds(records)
+    if rounds and _is_open(rounds[-1].records, now, policy):
+        rounds.pop()
     taken: list[StoredMessage] = []
-    for block in blocks:
-        if taken and len(taken) + len(block.records) > policy.messages:
+    for round_ in rounds:
+        if taken and len(taken) + len(round_.records) > policy.messages:
             break
-        taken += block.records
+        taken += round_.records
     said = [r for r in taken if r.role in _SPOKEN and r.text.strip()]
     return said, taken[-1] if taken else None
 
@@ -112,10 +112,10 @@ def choose_chat_records(external: object, native: Sequence[StoredMessage]) -> Ch
     return ChatRecords(records, ids, "external")
 
 
-def _is_open(block: Sequence[StoredMessage], now: float, policy: ReflectionPolicy) -> bool:
-    said_at = parse_iso_seconds(block[-1].time)
+def _is_open(round_: Sequence[StoredMessage], now: float, policy: ReflectionPolicy) -> bool:
+    said_at = parse_iso_seconds(round_[-1].time)
     waiting = said_at is not None and abs(now - said_at) < policy.idle_seconds
-    return waiting and all(r.role == "user" for r in block)
+    return waiting and all(r.role == "user" for r in round_)
 
 
 def _choose_external(given: Sequence[_ExternalRecord]) -> list[_ExternalRecord]:

@@ -193,8 +193,8 @@ class ReflectionRunner:
         briefs = yield from self._briefs(core, store, unread[0].seq, last.seq, calls)
         kept.change_facts(session, changed)
         # A node that is late finds those left before, too, as far as they still fit.
-        roster = store.roster(core)
-        earlier = [u for u in kept.briefs(session) if apply_brief_updates(roster, [u])]
+        table = store.topic_table(core)
+        earlier = [u for u in kept.briefs(session) if apply_brief_updates(table, [u])]
         kept.keep_briefs(session, list({u.topic: u for u in (*earlier, *briefs)}.values()))
         mark = ReflectionMark(upto=last.seq, ref=refs[last.seq - 1])
         self._sessions.keep(mark_done(DueState(session, 0, None, progress), mark))
@@ -245,7 +245,7 @@ def _find_touched(
     # Messages stand in a topic in order, and only what is before the tail stands in one.
     if first >= core.tail:
         return []
-    near = [t for t in store.roster(core).open() if t.count]
+    near = [t for t in store.topic_table(core).open() if t.count]
     late = [t for t in near if store.topic_records(t, t.count - 1)[-1].seq >= first]
     whole = [(t, store.topic_records(t)) for t in late]
     return [(t, rs) for t, rs in whole if any(first <= r.seq <= last for r in rs)]

@@ -1,4 +1,4 @@
-"""A topic as documents of a vector store: a document for each exchange, and one for its summary.
+"""A topic as documents of a vector store: a document for each round, and one for its summary.
 
 The ids follow from the session and the refs of the topic's chain, so the same topic has the same
 ids wherever and whenever it is handed over, and they are still known once its words are gone.
@@ -67,11 +67,11 @@ def list_document_ids(store: SessionStore, session: str, topic: Topic) -> list[s
 def _build_documents(store: SessionStore, session: str, topic: Topic) -> list[Document]:
     records = store.topic_records(topic)
     refs = dict(zip((r.id for r in records), store.log.refs(topic.chain, topic.head), strict=True))
-    blocks = group_rounds(records)
+    rounds = group_rounds(records)
     summary = f"{topic.name}\n{topic.summary or topic.brief}"
     parts = [
-        (_SUMMARY, blocks, summary),
-        *((refs[b.ids[-1]], [b], _format_round(b)) for b in blocks),
+        (_SUMMARY, rounds, summary),
+        *((refs[b.ids[-1]], [b], _format_round(b)) for b in rounds),
     ]
     return [
         Document(
@@ -85,22 +85,22 @@ def _build_documents(store: SessionStore, session: str, topic: Topic) -> list[Do
 
 
 def _build_metadata(
-    session: str, topic: Topic, blocks: Sequence[Round], ref: str
+    session: str, topic: Topic, rounds: Sequence[Round], ref: str
 ) -> dict[str, str]:
     """Where a document comes from. All of it is plain text: not every store takes more."""
-    times = sorted(r.time for b in blocks for r in b.records)
+    times = sorted(r.time for b in rounds for r in b.records)
     return {
         "session": session,
         "topic": topic.id,
-        "messages": f"{blocks[0].ids[0]}-{blocks[-1].ids[-1]}",
+        "messages": f"{rounds[0].ids[0]}-{rounds[-1].ids[-1]}",
         "first_at": times[0],
         "last_at": times[-1],
         "ref": ref,
     }
 
 
-def _format_round(block: Round) -> str:
-    return "\n".join(r.line for r in block.records if r.text.strip() and r.text != REMOVED)
+def _format_round(round_: Round) -> str:
+    return "\n".join(r.line for r in round_.records if r.text.strip() and r.text != REMOVED)
 
 
 def _make_id(session: str, topic: Topic, ref: str) -> str:

@@ -162,12 +162,12 @@ def select_merges(pairs: Iterable[TopicPair], policy: ReviewPolicy) -> list[Topi
 
 
 def decide_changes(
-    roster: TopicTable, found: ReviewFindings, now: datetime, policy: ReviewPolicy
+    table: TopicTable, found: ReviewFindings, now: datetime, policy: ReviewPolicy
 ) -> list[TopicChange]:
     """The changes that a review wants, merges first.
 
     Args:
-        roster: The topics as they were looked at.
+        table: The topics as they were looked at.
         found: What was found out about them.
         now: The time.
         policy: What is archived.
@@ -176,14 +176,14 @@ def decide_changes(
     changes = []
     for pair in found.pairs:
         look = _join_stats(looks.pop(pair.kept), looks.pop(pair.other))
-        change = _make_merge(pair, roster, found)
-        last_at = max(roster[pair.kept].last_at, roster[pair.other].last_at)
+        change = _make_merge(pair, table, found)
+        last_at = max(table[pair.kept].last_at, table[pair.other].last_at)
         # Of what nobody described nobody knows whether it is over.
         changes.append(
             _add_archiving(change, look, last_at, found, now, policy) if pair.together else change
         )
     for look in looks.values():
-        topic = roster[look.topic]
+        topic = table[look.topic]
         change = _make_change(topic, found.assessed.get(topic.id))
         change = _add_archiving(change, look, topic.last_at, found, now, policy)
         if change.reviewed or change.archive:
@@ -201,16 +201,16 @@ def _join_stats(kept: TopicStats, other: TopicStats) -> TopicStats:
     )
 
 
-def _make_merge(pair: TopicPair, roster: TopicTable, found: ReviewFindings) -> TopicChange:
+def _make_merge(pair: TopicPair, table: TopicTable, found: ReviewFindings) -> TopicChange:
     """The change that merges a pair. Nobody to describe both: the one that stays stands for both,
     and is due again."""
-    kept = roster[pair.kept]
+    kept = table[pair.kept]
     change = _make_change(kept, pair.together or found.assessed.get(kept.id))
     return change.model_copy(
         update={
             "reviewed": pair.together is not None,
             "absorbs": pair.other,
-            "absorbed_seen": fingerprint_topic(roster[pair.other]),
+            "absorbed_seen": fingerprint_topic(table[pair.other]),
             "reason": f"they are about the same thing (likeness {pair.likeness:.2f})",
         }
     )

@@ -28,7 +28,7 @@ def move_archived(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
         store = desk.store(sight.session.id)
         filed: list[str] = []
         troubles: list[str] = []
-        for topic in store.roster(sight.session):
+        for topic in store.topic_table(sight.session):
             try:
                 filed += _move_topic(store, topic)
             except StorageError as error:
@@ -68,7 +68,7 @@ def index_archived(desk: ReviewDeps, keeper: ArchiveIndexer) -> Runnable[ReviewS
         calls: list[Call] = []
         troubles: list[str] = []
         failures = 0
-        for topic in (t for t in store.roster(session) if t.archived):
+        for topic in (t for t in store.topic_table(session) if t.archived):
             try:
                 shelf = build_topic_documents(store, session.id, topic)
             except StorageError as error:

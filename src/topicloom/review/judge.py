@@ -26,17 +26,17 @@ def judge(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
 
     def step(state: ReviewState) -> Update:
         session = Session.model_validate(state["session"])
-        roster = desk.store(session.id).roster(session)
+        table = desk.store(session.id).topic_table(session)
         found = ReviewFindings(
             looks=tuple(TopicStats.model_validate(row) for row in state["looks"]),
             assessed={r["topic"]: Assessment.model_validate(r) for r in state["assessed"]},
             pairs=tuple(TopicPair.model_validate(row) for row in state["pairs"]),
             near=state["near"],
         )
-        changes = decide_changes(roster, found, datetime.fromisoformat(state["now"]), desk.policy)
+        changes = decide_changes(table, found, datetime.fromisoformat(state["now"]), desk.policy)
         return {
             "changes": [c.model_dump(mode="json") for c in changes],
-            "told": [describe_change(c, roster) for c in changes],
+            "told": [describe_change(c, table) for c in changes],
         }
 
     return node(step, "judge")

@@ -50,11 +50,11 @@ def match_topics(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
         session = Session.model_validate(state["session"])
         store = desk.store(session.id)
         looks = [TopicStats.model_validate(row) for row in state["looks"]]
-        roster = store.roster(session)
+        table = store.topic_table(session)
         # What was put away still counts as said: without it, putting something away would make
         # others less alike. Open ones that cannot be read were told of when they were assessed.
-        sums = desk.sums.of(store, desk.embedder, [t for t in roster if t.head is not None])
-        held = {look.topic: roster[look.topic] for look in looks if look.topic in sums}
+        sums = desk.sums.of(store, desk.embedder, [t for t in table if t.head is not None])
+        held = {look.topic: table[look.topic] for look in looks if look.topic in sums}
         if not held:
             return {"pairs": [], "near": {}}
         newest = store.records(session, session.count - _NEWEST + 1)

@@ -46,7 +46,7 @@ _QUOTED = 12
 _SUMMARY, _LINE = 2_000, 240
 """Characters of a summary and of a line in it: a few hundred words at most."""
 _SIZE, _SPAN, _USE, _OWN, _TOLD = 0.35, 0.15, 0.25, 0.05, 0.2
-"""What exchanges, days, uses, the user's share of the words, and the share of the user's messages
+"""What rounds, days, uses, the user's share of the words, and the share of the user's messages
 that tell something count. The sum is 1."""
 _WORTH_KEEPING = 0.6
 """Least importance of a topic in which the user told something, and most of one in which nothing

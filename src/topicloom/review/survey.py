@@ -35,14 +35,14 @@ def survey(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
         sight = yield from desk.door.look(state["thread"])
         session = sight.session
         store = desk.store(session.id)
-        roster = store.roster(session)
-        looks = collect_stats(store, session, roster)
+        table = store.topic_table(session)
+        looks = collect_stats(store, session, table)
         return {
             "now": state.get("now") or desk.clock().isoformat(),
             "dry_run": state.get("dry_run", False),
             "session": session.model_dump(mode="json", exclude_defaults=True),
             "looks": [look.model_dump(mode="json", exclude_defaults=True) for look in looks],
-            "due": [t.id for t in roster if is_due(t)],
+            "due": [t.id for t in table if is_due(t)],
             "assessed": None,
             "troubles": None,
             "calls": None,
@@ -56,13 +56,13 @@ def survey(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
     return node(step, "survey")
 
 
-def collect_stats(store: SessionStore, session: Session, roster: TopicTable) -> list[TopicStats]:
+def collect_stats(store: SessionStore, session: Session, table: TopicTable) -> list[TopicStats]:
     """What is known of each open topic that holds messages."""
     receipts = store.receipts(session, _LOOK_BACK)
-    kept = {t.id: find_survivor(t, roster.topics) for t in roster}
+    kept = {t.id: find_survivor(t, table.topics) for t in table}
     awake = _find_last_active(store, session, receipts, kept)
     uses = Counter(kept.get(n.topic, n.topic) for r in receipts for n in r.quoted if n.quotes)
-    for topic in roster:
+    for topic in table:
         uses.update({kept.get(r.home, r.home) for r in references(store, topic)})
     return [
         TopicStats(
@@ -71,7 +71,7 @@ def collect_stats(store: SessionStore, session: Session, roster: TopicTable) -> 
             spoken=tuple(t for t in (topic.last_at, awake.get(topic.id)) if t),
             uses=uses[topic.id],
         )
-        for topic in roster.open()
+        for topic in table.open()
         if topic.count
     ]
 
@@ -104,7 +104,7 @@ def assess(desk: ReviewDeps) -> Runnable[AssessTask, Update]:
     def step(task: AssessTask) -> Step[Update]:
         session = Session.model_validate(task["session"])
         store = desk.store(session.id)
-        topic = store.roster(session)[task["topic"]]
+        topic = store.topic_table(session)[task["topic"]]
         try:
             records = store.topic_records(topic)
         except StorageError as error:

@@ -115,16 +115,16 @@ def build_reader_prompt(
 ) -> list[BaseMessage]:
     """The prompt by which a topic is read: it changes only at its end from one turn to the next.
 
-        system | the topic, a message a logical block | the conversation now, a message a message
+        system | the topic, a message a round | the conversation now, a message a message
 
     The topic's last message is marked as the end of what lasts: a cache that has to be told keeps
     the topic where the conversation begins anew. A tail message gets a prompt message of its own
-    because a block of the tail is not finished: the reply to the newest message would change it. A
+    because a round of the tail is not finished: the reply to the newest message would change it. A
     provider that matches at message ends finds everything but the newest messages again.
 
     Adding messages to the tail adds messages to the prompt and changes none, until the
     conversation has filled its room: what the topic leaves, a quarter at least and half at most.
-    A message or block of more than a fifth of all room is shown in part, and so are long replies
+    A message or round of more than a fifth of all room is shown in part, and so are long replies
     of the conversation. Of a topic that is still too large, and of the conversation, the oldest is
     left out, much at a time, so that the prefix breaks once in many turns and not in each.
 

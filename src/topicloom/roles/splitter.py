@@ -17,7 +17,7 @@ from topicloom.context.windows import SMALLEST, PromptWindow, one_line, topic_li
 from topicloom.effects import Step
 from topicloom.index.embedder import Embedder, Vectors
 from topicloom.index.phrases import make_title
-from topicloom.index.vectors import block_vectors
+from topicloom.index.vectors import embed_rounds
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.brief import BRIEF_LIMIT, NAME_LIMIT
@@ -50,24 +50,24 @@ text, compared by its characters, stands further apart."""
 
 @dataclass(frozen=True, slots=True)
 class SplitRequest:
-    """Blocks to assign to topics."""
+    """Rounds to assign to topics."""
 
     session: str
-    blocks: Sequence[Round]
-    """The blocks, in order."""
+    rounds: Sequence[Round]
+    """The rounds, in order."""
     segments: Sequence[int]
-    """For each block, the number of the adsorber's segment that it lies in."""
+    """For each round, the number of the adsorber's segment that it lies in."""
     topics: Sequence[Topic]
-    """Open topics that a block may go to, under their full names (`House / Kitchen`)."""
+    """Open topics that a round may go to, under their full names (`House / Kitchen`)."""
     affinity: Mapping[str, NDArray[np.float32]]
-    """By topic id, how near its messages are to each block [blocks]."""
+    """By topic id, how near its messages are to each round [rounds]."""
     active: frozenset[str]
     """Ids of those that are active."""
     previous: str | None
-    """Id of the topic that the messages before the first block went to."""
+    """Id of the topic that the messages before the first round went to."""
     language: Language
     dividing: Topic | None = None
-    """The topic that all of the blocks are of, when it is to be divided into sub-topics."""
+    """The topic that all of the rounds are of, when it is to be divided into sub-topics."""
 
 
 class Splitter(Role[SplitRequest, tuple[Assignment, ...]], Protocol):
@@ -75,7 +75,7 @@ class Splitter(Role[SplitRequest, tuple[Assignment, ...]], Protocol):
 
 
 class ChatSplitter(ChatRole[SplitRequest, tuple[Assignment, ...]]):
-    """Assigns the messages of blocks to topics."""
+    """Assigns the messages of rounds to topics."""
 
     role = "splitter"
 
@@ -88,18 +88,18 @@ class ChatSplitter(ChatRole[SplitRequest, tuple[Assignment, ...]]):
 
 
 def build_splitter_prompt(request: SplitRequest, window: PromptWindow) -> list[BaseMessage]:
-    """The prompt by which blocks are assigned to topics; the topics stand last.
+    """The prompt by which rounds are assigned to topics; the topics stand last.
 
     Every message is in it, long ones in part if need be: one that is not shown cannot be
     assigned.
     """
-    counter, language, blocks = window.counter, request.language, request.blocks
+    counter, language, rounds = window.counter, request.language, request.rounds
     words = get_wording(language)
     asked = _dividing_lines(request.dividing, language) if request.dividing else ""
     room = window.room("splitter", language, asked)
     whole = _parts_text(request, TranscriptFormatter(counter, window.limit // 8, language))
     if counter.text(whole) > room * 2 // 3:
-        share = max(SMALLEST, room * 2 // 3 // sum(len(b.records) for b in blocks))
+        share = max(SMALLEST, room * 2 // 3 // sum(len(b.records) for b in rounds))
         whole = _parts_text(request, TranscriptFormatter(counter, share, language))
     heads = [
         f"[{t.id}] ({words.active if t.id in request.active else words.dormant}) {one_line(t.name)}"
@@ -116,9 +116,9 @@ def _dividing_lines(topic: Topic, language: Language) -> str:
 
 
 def _parts_text(request: SplitRequest, transcript: TranscriptFormatter) -> str:
-    """Blocks under a line for each new segment, numbered from 1."""
+    """Rounds under a line for each new segment, numbered from 1."""
     part = get_wording(transcript.language).part
-    texts = transcript.blocks(request.blocks)
+    texts = transcript.rounds(request.rounds)
     lines: list[str] = []
     number, current = 0, None
     for text, segment in zip(texts, request.segments, strict=True):
@@ -167,7 +167,7 @@ def _repair(
     request: SplitRequest, said: Sequence[Assignment]
 ) -> tuple[tuple[Assignment, ...], tuple[str, ...]]:
     """The assignments that can be followed, and remarks on the rest."""
-    known = [i for block in request.blocks for i in block.ids]
+    known = [i for round_ in request.rounds for i in round_.ids]
     topics = {t.id for t in request.topics}
     named = _ids_by_name(request.topics)
     messages = set(known)
@@ -221,13 +221,13 @@ class _JoinableTopic:
     topic: str | None
     name: str
     vectors: list[Vectors]
-    """Of the blocks that this call gave it."""
+    """Of the rounds that this call gave it."""
 
 
 class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
     """Joins each segment to the nearest topic, or opens one for it.
 
-    The first block goes on with the topic before it unless the adsorber saw one begin there. A
+    The first round goes on with the topic before it unless the adsorber saw one begin there. A
     segment that an arbiter told from what stands before it never goes to the same topic.
     """
 
@@ -236,42 +236,42 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
 
     def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
         """Assign every message of the request."""
-        vectors = block_vectors(request.blocks, self._embedder)
+        vectors = embed_rounds(request.rounds, self._embedder)
         common = vectors @ vectors.mean(axis=0)
         known = [_JoinableTopic(t.id, t.name, []) for t in request.topics]
         assignments: list[Assignment] = []
         home = next((k for k in known if k.topic and k.topic == request.previous), None)
         for first, last in _find_segments(request.segments):
-            blocks = request.blocks[first : last + 1]
-            left = home if _is_told_apart(request.blocks, first) else None
-            if first > 0 or blocks[0].opens:
+            rounds = request.rounds[first : last + 1]
+            left = home if _is_told_apart(request.rounds, first) else None
+            if first > 0 or rounds[0].opens:
                 here = slice(first, last + 1)
                 near = {topic: float(a[here].mean()) for topic, a in request.affinity.items()}
                 others = [k for k in known if k is not left]
                 scores = [_score(k, near, vectors[here], common[here]) for k in others]
-                home = _find_nearest(others, scores, blocks)
+                home = _find_nearest(others, scores, rounds)
             if home is None:
-                texts = [b.records[0].text[:600] for b in blocks] + [b.text[:1_200] for b in blocks]
+                texts = [b.records[0].text[:600] for b in rounds] + [b.text[:1_200] for b in rounds]
                 direction = vectors[first : last + 1].mean(axis=0)
                 title = make_title(texts, direction, self._embedder)
                 home = _JoinableTopic(None, _make_distinct(title, {k.name for k in known}), [])
                 known.append(home)
             home.vectors.extend(vectors[first : last + 1])
-            assignments += _assign_all(home, blocks)
+            assignments += _assign_all(home, rounds)
         return Answer(tuple(assignments))
 
 
-def _is_told_apart(blocks: Sequence[Round], place: int) -> bool:
-    """True if an arbiter says that a block has nothing to do with the one before it here."""
-    after = place == 0 or blocks[place - 1].last == blocks[place].first - 1
-    return after and blocks[place].ruling == "opens"
+def _is_told_apart(rounds: Sequence[Round], place: int) -> bool:
+    """True if an arbiter says that a round has nothing to do with the one before it here."""
+    after = place == 0 or rounds[place - 1].last == rounds[place].first - 1
+    return after and rounds[place].ruling == "opens"
 
 
 def _find_nearest(
-    known: Sequence[_JoinableTopic], scores: Sequence[float], blocks: Sequence[Round]
+    known: Sequence[_JoinableTopic], scores: Sequence[float], rounds: Sequence[Round]
 ) -> _JoinableTopic | None:
     """The topic that is nearest to a segment, if any is near enough."""
-    share = measure_cjk_share(" ".join(b.text for b in blocks)[:2_000])
+    share = measure_cjk_share(" ".join(b.text for b in rounds)[:2_000])
     limit = _JOIN_CJK if share > 0.4 else _JOIN_LATIN
     best = max(range(len(known)), key=scores.__getitem__, default=None)
     return known[best] if best is not None and scores[best] >= limit else None
@@ -290,7 +290,7 @@ def _score(
 
 
 def _assign_all(home: _JoinableTopic, segment: Sequence[Round]) -> list[Assignment]:
-    ids = [i for block in segment for i in block.ids]
+    ids = [i for round_ in segment for i in round_.ids]
     return [Assignment(message=i, topic=home.topic, name=home.name) for i in ids]
 
 

@@ -36,13 +36,13 @@ def make_brief_update(topic: Topic, name: str, brief: str) -> BriefUpdate | None
     return BriefUpdate(topic=topic.id, name=name, brief=brief, seen=_fingerprint(topic))
 
 
-def apply_brief_updates(roster: TopicTable, updates: Iterable[BriefUpdate]) -> list[Topic]:
+def apply_brief_updates(table: TopicTable, updates: Iterable[BriefUpdate]) -> list[Topic]:
     """The topics with their new briefs.
 
     An update is passed over if its topic is not open any more, or has got messages, a name or a
     brief since: something newer has been written then, or the update has been applied.
     """
-    found = [(roster[u.topic], u) for u in updates if u.topic in roster]
+    found = [(table[u.topic], u) for u in updates if u.topic in table]
     return [
         topic.model_copy(update={"name": u.name, "brief": u.brief})
         for topic, u in found

@@ -66,19 +66,19 @@ def fingerprint_topic(topic: Topic) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def explain_refusal(change: TopicChange, roster: TopicTable, active: Container[str]) -> str:
+def explain_refusal(change: TopicChange, table: TopicTable, active: Container[str]) -> str:
     """Why a change cannot be made; empty if it can.
 
     Args:
         change: The change.
-        roster: The topics as they are now.
+        table: The topics as they are now.
         active: Ids of the active topics.
     """
     marks = {change.topic: change.seen}
     if change.absorbs is not None:
         marks[change.absorbs] = change.absorbed_seen
     for topic_id, seen in marks.items():
-        topic = roster.get(topic_id)
+        topic = table.get(topic_id)
         if topic is None:
             return f"there is no {topic_id}"
         if fingerprint_topic(topic) != seen:
@@ -87,19 +87,19 @@ def explain_refusal(change: TopicChange, roster: TopicTable, active: Container[s
             return f"{topic_id} is {topic.status}"
     if len(marks) < 2 and change.absorbs is not None:
         return f"{change.topic} cannot be merged into itself"
-    awake = [i for i in marks if get_state(roster[i], active) != "dormant"]
+    awake = [i for i in marks if get_state(table[i], active) != "dormant"]
     return f"{awake[0]} is awake" if change.archive and awake else ""
 
 
-def apply_texts(topic: Topic, change: TopicChange, roster: TopicTable) -> Topic:
+def apply_texts(topic: Topic, change: TopicChange, table: TopicTable) -> Topic:
     """The topic with what a change says of it, a name that another one has excepted.
 
     Args:
         topic: With all messages that it is going to have.
         change: The change.
-        roster: The topics beside it.
+        table: The topics beside it.
     """
-    others = {t.name for t in roster if t.id not in (topic.id, change.absorbs)}
+    others = {t.name for t in table if t.id not in (topic.id, change.absorbs)}
     return topic.model_copy(
         update={
             "name": change.name if change.name and change.name not in others else topic.name,
@@ -121,16 +121,16 @@ def apply_archiving(topic: Topic, change: TopicChange, active: Container[str]) -
     return mark_archived(topic, active, change.archive) if change.archive else topic
 
 
-def describe_change(change: TopicChange, roster: TopicTable) -> str:
+def describe_change(change: TopicChange, table: TopicTable) -> str:
     """What a change does to a topic, in words for people.
 
     Args:
         change: The change.
-        roster: The topics as they were before it.
+        table: The topics as they were before it.
     """
-    named = f"{change.topic} “{_get_name(change.topic, roster)}”"
+    named = f"{change.topic} “{_get_name(change.topic, table)}”"
     if change.absorbs is not None:
-        other = f"{change.absorbs} “{_get_name(change.absorbs, roster)}”"
+        other = f"{change.absorbs} “{_get_name(change.absorbs, table)}”"
         away = " and archived it" if change.archive else ""
         return f"merged {other} into {named}{away}: {change.reason}"
     if change.archive:
@@ -138,6 +138,6 @@ def describe_change(change: TopicChange, roster: TopicTable) -> str:
     return f"reviewed {named}"
 
 
-def _get_name(topic_id: str, roster: TopicTable) -> str:
-    topic = roster.get(topic_id)
+def _get_name(topic_id: str, table: TopicTable) -> str:
+    topic = table.get(topic_id)
     return topic.name if topic else ""

@@ -28,17 +28,17 @@ class TopicPart:
 
     name: str
     brief: str
-    blocks: tuple[Round, ...]
+    rounds: tuple[Round, ...]
     """In conversation order; never empty."""
 
 
 CountRound = Callable[[Round], int]
-"""Tokens of a block."""
+"""Tokens of a round."""
 
 
 def divide_rounds(
     name: str,
-    blocks: Sequence[Round],
+    rounds: Sequence[Round],
     said: Sequence[TopicPart],
     size: CountRound,
     limit: int,
@@ -48,41 +48,41 @@ def divide_rounds(
 
     Args:
         name: The topic's name.
-        blocks: Its blocks in conversation order, two at least.
-        said: How a splitter would divide it; all of its blocks are in one of them.
-        size: Tokens of a block.
+        rounds: Its rounds in conversation order, two at least.
+        said: How a splitter would divide it; all of its rounds are in one of them.
+        size: Tokens of a round.
         limit: Tokens that a topic may have.
         taken: Names that a part may not be given by number.
 
     Returns:
-        Two parts or more, which have every block once.
+        Two parts or more, which have every round once.
     """
-    whole = sum(map(size, blocks))
-    most = max(2, min(_MOST * whole // max(1, limit), len(blocks) // _FEWEST))
+    whole = sum(map(size, rounds))
+    most = max(2, min(_MOST * whole // max(1, limit), len(rounds) // _FEWEST))
     parts = absorb_small_parts(said, size, most)
-    largest = max((sum(map(size, part.blocks)) for part in parts), default=whole)
+    largest = max((sum(map(size, part.rounds)) for part in parts), default=whole)
     if len(parts) > 1 and largest <= _LARGEST * whole:
         return parts
-    runs = cut_rounds(blocks, size, limit)
+    runs = cut_rounds(rounds, size, limit)
     return [TopicPart(n, "", run) for n, run in zip(number_names(name, taken), runs, strict=False)]
 
 
 def absorb_small_parts(parts: Sequence[TopicPart], size: CountRound, most: int) -> list[TopicPart]:
-    """The largest parts; blocks of the others go where the blocks before them are.
+    """The largest parts; rounds of the others go where the rounds before them are.
 
     Args:
         parts: Any number of them.
-        size: Tokens of a block.
+        size: Tokens of a round.
         most: How many may stay.
     """
     if len(parts) <= most:
         return list(parts)
-    order = sorted(range(len(parts)), key=lambda i: (-sum(map(size, parts[i].blocks)), i))
+    order = sorted(range(len(parts)), key=lambda i: (-sum(map(size, parts[i].rounds)), i))
     kept = sorted(order[:most])
-    homes = sorted((b.first, i) for i in kept for b in parts[i].blocks)
-    given: dict[int, list[Round]] = {i: list(parts[i].blocks) for i in kept}
-    for block in (b for i in order[most:] for b in parts[i].blocks):
-        given[find_preceding(homes, block.first)].append(block)
+    homes = sorted((b.first, i) for i in kept for b in parts[i].rounds)
+    given: dict[int, list[Round]] = {i: list(parts[i].rounds) for i in kept}
+    for round_ in (b for i in order[most:] for b in parts[i].rounds):
+        given[find_preceding(homes, round_.first)].append(round_)
     return [
         TopicPart(parts[i].name, parts[i].brief, tuple(sorted(given[i], key=lambda b: b.first)))
         for i in kept
@@ -100,19 +100,19 @@ def find_preceding(homes: Sequence[tuple[int, int]], number: int) -> int:
     return homes[max(0, place - 1)][1]
 
 
-def cut_rounds(blocks: Sequence[Round], size: CountRound, limit: int) -> list[tuple[Round, ...]]:
-    """Cut consecutive blocks into runs that are balanced in tokens.
+def cut_rounds(rounds: Sequence[Round], size: CountRound, limit: int) -> list[tuple[Round, ...]]:
+    """Cut consecutive rounds into runs that are balanced in tokens.
 
     Args:
-        blocks: Two at least, in order.
-        size: Tokens of a block.
-        limit: Tokens of a run; only a block alone may be larger.
+        rounds: Two at least, in order.
+        size: Tokens of a round.
+        limit: Tokens of a run; only a round alone may be larger.
 
     Returns:
         Two runs at least.
     """
     done: list[tuple[Round, ...]] = []
-    left = [tuple(blocks)]
+    left = [tuple(rounds)]
     while left:
         run = left.pop()
         if len(run) == 1 or ((done or left) and sum(map(size, run)) <= limit):
@@ -122,15 +122,15 @@ def cut_rounds(blocks: Sequence[Round], size: CountRound, limit: int) -> list[tu
     return done
 
 
-def _balance(blocks: Sequence[Round], size: CountRound, limit: int) -> list[tuple[Round, ...]]:
-    """Two runs or more, each as near to its share of the tokens as whole blocks can be."""
-    ends = list(itertools.accumulate(map(size, blocks)))
+def _balance(rounds: Sequence[Round], size: CountRound, limit: int) -> list[tuple[Round, ...]]:
+    """Two runs or more, each as near to its share of the tokens as whole rounds can be."""
+    ends = list(itertools.accumulate(map(size, rounds)))
     whole = ends[-1]
-    count = min(len(blocks), max(2, math.ceil(whole / (_FILLED * limit))))
+    count = min(len(rounds), max(2, math.ceil(whole / (_FILLED * limit))))
     wanted = (whole * n / count for n in range(1, count))
-    inner = range(1, len(blocks))
+    inner = range(1, len(rounds))
     cuts = sorted({min(inner, key=lambda i: (abs(ends[i - 1] - w), i)) for w in wanted})
-    return [tuple(blocks[a:b]) for a, b in zip([0, *cuts], [*cuts, len(blocks)], strict=True)]
+    return [tuple(rounds[a:b]) for a, b in zip([0, *cuts], [*cuts, len(rounds)], strict=True)]
 
 
 def number_names(name: str, taken: Collection[str] = ()) -> Iterator[str]:

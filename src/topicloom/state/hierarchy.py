@@ -119,9 +119,9 @@ def strip_number(name: str) -> str:
     return match[1] if match else name
 
 
-def drop_empty(roster: TopicTable) -> TopicTable:
+def drop_empty(table: TopicTable) -> TopicTable:
     """The topics that have messages of their own: what an index holds."""
-    return TopicTable({t.id: t for t in roster if t.head is not None})
+    return TopicTable({t.id: t for t in table if t.head is not None})
 
 
 def _parse_number(topic_id: str) -> int:

@@ -104,7 +104,7 @@ def _says_something(message: AnyMessage) -> bool:
 
 
 def removals(messages: Sequence[AnyMessage], keep: int) -> list[RemoveMessage]:
-    """Removals that leave the newest whole blocks, at least `keep` messages if there are as many.
+    """Removals that leave the newest whole rounds, at least `keep` messages if there are as many.
 
     What is removed from the channel is in storage; the channel only shows the newest.
     """

@@ -1,4 +1,4 @@
-"""References: a block that belongs to several topics has one home; the others refer to it."""
+"""References: a round that belongs to several topics has one home; the others refer to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from topicloom.state.stored_message import StoredMessage
 SHOWN = 8
 """References of a topic that its reader is shown at most: the newest ones."""
 SHARE = 32
-"""A block is referred to if it is no larger than this part of what a topic may have, so that all
+"""A round is referred to if it is no larger than this part of what a topic may have, so that all
 references together take no more than a quarter of it."""
 
 
@@ -37,15 +37,15 @@ def collect_references(
     """What other topics are to refer to, by topic.
 
     Args:
-        portion: Blocks that go to one topic.
+        portion: Rounds that go to one topic.
         home: Id of that topic.
-        small: Those of the blocks that are small enough to be shown twice.
+        small: Those of the rounds that are small enough to be shown twice.
     """
     found: dict[str, list[Reference]] = {}
-    for block in small:
-        for topic in portion.also.get(block.first, ()):
+    for round_ in small:
+        for topic in portion.also.get(round_.first, ()):
             if topic != home:
-                reference = Reference(first=block.first, last=block.last, home=home)
+                reference = Reference(first=round_.first, last=round_.last, home=home)
                 found.setdefault(topic, []).append(reference)
     return found
 
@@ -67,7 +67,7 @@ def distribute_references(
 
     Args:
         references: In the order in which they came.
-        parts: Blocks of each part, by topic; not empty.
+        parts: Rounds of each part, by topic; not empty.
     """
     ids = list(parts)
     homes = sorted((b.first, place) for place, i in enumerate(ids) for b in parts[i])

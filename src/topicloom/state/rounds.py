@@ -1,4 +1,4 @@
-"""Logical blocks: the unit that moves between windows."""
+"""Rounds: the unit that moves between windows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from topicloom.state.stored_message import StoredMessage
 
 Ruling = Literal["continues", "opens"]
-"""What an arbiter makes of a block that may or may not begin a topic."""
+"""What an arbiter makes of a round that may or may not begin a topic."""
 
 _BRIDGE = 100
 """Characters of the last reply that an anchor begins with (spec 001, 2.1)."""
@@ -19,15 +19,15 @@ _BRIDGE = 100
 class Round:
     """A user message with everything up to the next one.
 
-    Tool calls and their results are inside one block, so moving whole blocks never parts them.
+    Tool calls and their results are inside one round, so moving whole rounds never parts them.
     """
 
     records: tuple[StoredMessage, ...]
     """The messages, in order; never empty."""
     context: str = ""
-    """What the block before ended with: the beginning of its reply (spec 001, 2.1)."""
+    """What the round before ended with: the beginning of its reply (spec 001, 2.1)."""
     ruling: Ruling | None = None
-    """What an arbiter says about the block before it and this one; None if none was asked."""
+    """What an arbiter says about the round before it and this one; None if none was asked."""
 
     @property
     def first(self) -> int:
@@ -46,7 +46,7 @@ class Round:
 
     @property
     def bridge(self) -> str:
-        """The context that the block after this one has: how its last message begins."""
+        """The context that the round after this one has: how its last message begins."""
         return self.records[-1].text[:_BRIDGE]
 
     @property
@@ -72,9 +72,9 @@ class Round:
 
 
 def group_rounds(records: Iterable[StoredMessage]) -> list[Round]:
-    """Group consecutive records into logical blocks.
+    """Group consecutive records into rounds.
 
-    What stands before the first user message is a block of its own.
+    What stands before the first user message is a round of its own.
     """
     groups: list[list[StoredMessage]] = []
     for record in records:
@@ -82,7 +82,7 @@ def group_rounds(records: Iterable[StoredMessage]) -> list[Round]:
             groups.append([record])
         else:
             groups[-1].append(record)
-    blocks: list[Round] = []
+    rounds: list[Round] = []
     for group in groups:
-        blocks.append(Round(tuple(group), blocks[-1].bridge if blocks else ""))
-    return blocks
+        rounds.append(Round(tuple(group), rounds[-1].bridge if rounds else ""))
+    return rounds

@@ -1,4 +1,4 @@
-"""Splitting: how much of the tail moves into topics, and where each block goes."""
+"""Splitting: how much of the tail moves into topics, and where each round goes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Blocks that go to one topic together."""
+    """Rounds that go to one topic together."""
 
     topic: str | None
     """Id of an existing topic; None for a new one."""
@@ -64,15 +64,15 @@ class Portion:
     """Name of the new topic."""
     brief: str
     """Brief of the new topic, as far as the splitter wrote one."""
-    blocks: tuple[Round, ...]
+    rounds: tuple[Round, ...]
     """In conversation order."""
     also: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """Other topics that a block belongs to as well, by the number of its first message."""
+    """Other topics that a round belongs to as well, by the number of its first message."""
 
 
 def decide_split(
     now: SplitPlan,
-    blocks: Callable[[], Sequence[Round]],
+    rounds: Callable[[], Sequence[Round]],
     size: Callable[[StoredMessage], int],
     *,
     expected: float,
@@ -86,10 +86,10 @@ def decide_split(
 
     Args:
         now: What is unsplit and in view as it is. What is split already stays so.
-        blocks: Gives the blocks in view, oldest first; called only if the prompt will not fit.
+        rounds: Gives the rounds in view, oldest first; called only if the prompt will not fit.
         size: Tokens of a message in the prompt.
         expected: Tokens that the prompt is expected to have.
-        room: Tokens that the blocks in view may fill before the next split.
+        room: Tokens that the rounds in view may fill before the next split.
         window: Tokens of the main window.
         policy: Shares and counts.
 
@@ -99,8 +99,8 @@ def decide_split(
     if expected <= policy.trigger * window:
         return None
     room = max(room, window // 10)
-    shown = blocks()
-    sizes = [sum(map(size, block.records)) for block in shown]
+    shown = rounds()
+    sizes = [sum(map(size, round_.records)) for round_ in shown]
     if sum(sizes) <= policy.target * room:
         return now
     plan = plan_split(shown, sizes, room, policy)
@@ -108,46 +108,46 @@ def decide_split(
 
 
 def keep_newest(unsplit: Sequence[Round], shown: Sequence[StoredMessage], first: int) -> SplitPlan:
-    """Move everything into topics but the block that the turn's first message belongs to.
+    """Move everything into topics but the round that the turn's first message belongs to.
 
     Args:
-        unsplit: The blocks that are in no topic yet.
-        shown: The messages that may stay in view, oldest first; whole blocks of them do.
-        first: Number of the turn's first message: a late reply belongs to an earlier block.
+        unsplit: The rounds that are in no topic yet.
+        shown: The messages that may stay in view, oldest first; whole rounds of them do.
+        first: Number of the turn's first message: a late reply belongs to an earlier round.
     """
-    starts = [block.first for block in unsplit]
+    starts = [round_.first for round_ in unsplit]
     tail = max((start for start in starts if start <= first), default=first)
     view = next((r.seq for r in shown if r.role == "user" or r.seq == 1), tail)
     return SplitPlan(tail=tail, view=min(view, tail))
 
 
 def plan_split(
-    blocks: Sequence[Round], sizes: Sequence[int], room: float, policy: SplitPolicy
+    rounds: Sequence[Round], sizes: Sequence[int], room: float, policy: SplitPolicy
 ) -> SplitPlan:
     """Choose the cut that brings the tail back under its target.
 
-    The newest block always stays, whatever its size. What stays in view beyond the unsplit
-    tail is whole blocks, as many as make up `keep_messages` and fit `keep_share` of the room.
+    The newest round always stays, whatever its size. What stays in view beyond the unsplit
+    tail is whole rounds, as many as make up `keep_messages` and fit `keep_share` of the room.
 
     Args:
-        blocks: The blocks in view, oldest first; not empty.
+        rounds: The rounds in view, oldest first; not empty.
         sizes: Tokens of each.
         room: Tokens that the tail may fill before the next split.
         policy: Shares and counts.
     """
     tail = _find_suffix(sizes, policy.target * room)
     fitting = _find_suffix(sizes, policy.keep_share * room)
-    wanted = len(blocks)
+    wanted = len(rounds)
     messages = 0
     while wanted > 0 and messages < policy.keep_messages:
         wanted -= 1
-        messages += len(blocks[wanted].records)
+        messages += len(rounds[wanted].records)
     view = min(tail, max(fitting, wanted))
-    return SplitPlan(tail=blocks[tail].first, view=blocks[view].first)
+    return SplitPlan(tail=rounds[tail].first, view=rounds[view].first)
 
 
 def _find_suffix(sizes: Sequence[int], limit: float) -> int:
-    """Index of the first block of the longest suffix within the limit; at least one block."""
+    """Index of the first round of the longest suffix within the limit; at least one round."""
     start, total = len(sizes) - 1, sizes[-1]
     while start > 0 and total + sizes[start - 1] <= limit:
         start -= 1
@@ -175,39 +175,39 @@ def cut_runs(sizes: Sequence[int], limit: int) -> list[tuple[int, int]]:
 
 
 def group_assignments(
-    blocks: Sequence[Round], assignments: Sequence[Assignment], known: Mapping[str, object]
+    rounds: Sequence[Round], assignments: Sequence[Assignment], known: Mapping[str, object]
 ) -> tuple[list[Portion], list[Round]]:
-    """Turn a splitter's answer into portions of whole blocks.
+    """Turn a splitter's answer into portions of whole rounds.
 
-    A block goes where most of its messages were sent (on a tie, where its first one was).
+    A round goes where most of its messages were sent (on a tie, where its first one was).
     Assignments of unknown messages or topics don't count, nor do references to unknown topics or
-    to the one that the block goes to.
+    to the one that the round goes to.
 
     Args:
-        blocks: The blocks to split.
+        rounds: The rounds to split.
         assignments: The splitter's answer.
         known: Ids of existing topics.
 
     Returns:
-        The portions in order of first mention, and the blocks that the answer does not cover.
+        The portions in order of first mention, and the rounds that the answer does not cover.
     """
     said = {a.message: a for a in assignments if _is_usable(a, known)}
     portions: dict[tuple[str | None, str], list[Round]] = {}
     briefs: dict[tuple[str | None, str], str] = {}
     also: dict[int, tuple[str, ...]] = {}
     uncovered: list[Round] = []
-    for block in blocks:
-        votes = [said[i] for i in block.ids if i in said]
+    for round_ in rounds:
+        votes = [said[i] for i in round_.ids if i in said]
         if not votes:
-            uncovered.append(block)
+            uncovered.append(round_)
             continue
         key = Counter(map(_get_topic_key, votes)).most_common(1)[0][0]
-        portions.setdefault(key, []).append(block)
+        portions.setdefault(key, []).append(round_)
         followed = [vote for vote in votes if _get_topic_key(vote) == key]
         brief = next((vote.brief for vote in followed if vote.brief), "")
         briefs[key] = briefs.get(key) or brief
         others = dict.fromkeys(i for vote in followed for i in vote.also)
-        also[block.first] = tuple(i for i in others if i in known and i != key[0])
+        also[round_.first] = tuple(i for i in others if i in known and i != key[0])
     return [
         Portion(topic, name, briefs[topic, name], tuple(b), _select_also(b, also))
         for (topic, name), b in portions.items()
@@ -220,20 +220,20 @@ def _get_topic_key(assignment: Assignment) -> tuple[str | None, str]:
 
 
 def _select_also(
-    blocks: Sequence[Round], also: Mapping[int, tuple[str, ...]]
+    rounds: Sequence[Round], also: Mapping[int, tuple[str, ...]]
 ) -> dict[int, tuple[str, ...]]:
-    return {b.first: also[b.first] for b in blocks if also[b.first]}
+    return {b.first: also[b.first] for b in rounds if also[b.first]}
 
 
 def merge_assignments(portions: Iterable[Portion]) -> list[Portion]:
-    """Portions of one topic made one, with the blocks of several answers in conversation order."""
+    """Portions of one topic made one, with the rounds of several answers in conversation order."""
     found: dict[tuple[str | None, str], Portion] = {}
     for portion in portions:
         key = (portion.topic, "" if portion.topic else portion.name)
-        before = found.get(key, replace(portion, blocks=()))
-        blocks = sorted((*before.blocks, *portion.blocks), key=lambda b: b.first)
+        before = found.get(key, replace(portion, rounds=()))
+        rounds = sorted((*before.rounds, *portion.rounds), key=lambda b: b.first)
         also = {**before.also, **portion.also}
-        found[key] = replace(before, blocks=tuple(blocks), also=also)
+        found[key] = replace(before, rounds=tuple(rounds), also=also)
     return list(found.values())
 
 

@@ -43,7 +43,7 @@ class Topic(BaseModel):
     related: tuple[str, ...] = ()
     """Topics that were quoted for messages of this one."""
     borrowed: str | None = None
-    """Newest entry of the chain of its references: blocks of other topics that belong here too."""
+    """Newest entry of the chain of its references: rounds of other topics that belong here too."""
     merged_into: str | None = None
     """The topic that its messages went to, once it is merged."""
     summary: str = ""

@@ -50,14 +50,14 @@ def plan_purge(log: SessionLog, refs: Sequence[str]) -> PurgePlan:
     wanted = {row["id"]: row for row in rows.values()}
     shells = {message: shell_of(record_in(row)) for message, row in wanted.items()}
 
-    roster = _all_rows(log, ROSTER)
-    topics = {row["id"]: Topic.model_validate(row) for row in roster.values()}
+    table = _all_rows(log, ROSTER)
+    topics = {row["id"]: Topic.model_validate(row) for row in table.values()}
     held = {topic: _held(log, topics[topic].chain, wanted) for topic in topics}
     held = {topic: found for topic, found in held.items() if found}
     traces = Traces(
         messages=frozenset(wanted),
         topics=frozenset(held),
-        names=frozenset(row["name"] for row in roster.values() if row["id"] in held),
+        names=frozenset(row["name"] for row in table.values() if row["id"] in held),
     )
     changed = {
         chain: dict(_changed(_all_rows(log, chain), clean))

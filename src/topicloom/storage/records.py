@@ -24,7 +24,7 @@ _FRAME = ("type", "role", "id", "tool_call_id", "status")
 def shell_of(record: StoredMessage) -> dict[str, Any]:
     """The rest of a purged message: who spoke and when, and which tool calls its results belong to.
 
-    Without these a conversation falls apart: exchanges are found by who spoke, and providers
+    Without these a conversation falls apart: rounds are found by who spoke, and providers
     refuse results without calls. Names of people, arguments of calls and all texts go.
     """
     stays = record.model_dump(

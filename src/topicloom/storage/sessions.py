@@ -70,7 +70,7 @@ class SessionStore:
         records = self._read(TRANSCRIPT, [refs[n - 1] for n in wanted])
         return dict(zip(wanted, records, strict=True))
 
-    def roster(self, session: Session) -> TopicTable:
+    def topic_table(self, session: Session) -> TopicTable:
         """The topics of the checkpoint."""
         known = self._rosters.get(session.roster)
         if known is None:
@@ -91,9 +91,9 @@ class SessionStore:
         head = self.log.append(ROSTER, session.roster, [t.model_dump(mode="json") for t in topics])
         return session.model_copy(update={"roster": head})
 
-    def move(self, topic: Topic, blocks: Sequence[Round]) -> Topic:
-        """Append blocks to a topic's chain; returns the topic with its new head."""
-        records = [r for block in blocks for r in block.records]
+    def move(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
+        """Append rounds to a topic's chain; returns the topic with its new head."""
+        records = [r for round_ in rounds for r in round_.records]
         head = self.log.append(topic.chain, topic.head, [row_of(r) for r in records])
         times = sorted(
             [t for t in (topic.first_at, topic.last_at) if t] + [r.time for r in records]
@@ -193,10 +193,10 @@ class SessionStore:
         refs = self.log.refs(LEDGER, session.ledger)
         return [Note.model_validate(row) for row in self.log.read(LEDGER, refs)]
 
-    def add_days(self, session: Session, topic: Topic, blocks: Sequence[Round]) -> Session:
+    def add_days(self, session: Session, topic: Topic, rounds: Sequence[Round]) -> Session:
         """Enter in the time index on which days a topic had messages."""
         days: dict[str, list[StoredMessage]] = {}
-        for record in (r for block in blocks for r in block.records):
+        for record in (r for round_ in rounds for r in round_.records):
             days.setdefault(record.time[:10], []).append(record)
         rows = [
             {"day": day, "topic": topic.id, "first": rs[0].id, "last": rs[-1].id}

@@ -48,8 +48,8 @@ class FirstAndLast(Listener):
         first, _, last = self._policy.select(rounds)
         by_id = {m.id: m for m in self._messages}
         kept: list[RecordedMessage] = []
-        for block in [*reversed(last[-1:]), *first, *reversed(last[:-1])]:
-            said = [by_id[r.source] for r in block.records if r.source]
+        for round_ in [*reversed(last[-1:]), *first, *reversed(last[:-1])]:
+            said = [by_id[r.source] for r in round_.records if r.source]
             if size(kept) + size(said) > budget:
                 break
             kept += said
