@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sessions import kept, last_receipt, open_graph, past, prompt_of, record, tell, thread
 
-from roles import ScriptedResponder, SteadyReader, fake_roles
+from roles import Raising, ScriptedResponder, SteadyReader, fake_roles
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.recordings.replay import Graph, get_session
 from topicloom.roles.choice import embedded_roles
@@ -48,12 +48,15 @@ def test_it_goes_on_sleeping(tmp_path: Path) -> None:
     assert len([c for c in receipt.calls if c.role == "reader"]) == 1
 
 
-def test_a_reader_that_understands_is_not_talked_over(tmp_path: Path) -> None:
-    """What a model left out of a turn, or had no room to read, is not put in by the index."""
-    reader = SteadyReader()
-    graph, _ = asked(tmp_path, reader)
-    receipt = last_receipt(tmp_path, graph, CONFIG)
-    assert {t.topic for t in receipt.quoted} == {r.topic.id for r in reader.requests}
+def test_a_reader_takes_nothing_away(tmp_path: Path) -> None:
+    """What the index finds competes for quotes, whatever a model reads and says."""
+    readers = SteadyReader(), SteadyReader(otherwise=0.0, quotes=0), Raising()
+    for folder, reader in zip(
+        (tmp_path / "a", tmp_path / "b", tmp_path / "c"), readers, strict=True
+    ):
+        graph, _ = asked(folder, reader)
+        receipt = last_receipt(folder, graph, CONFIG)
+        assert {t.name for t in receipt.quoted} == set(TAGS)
 
 
 def put_away(folder: Path, graph: Graph) -> str:

@@ -188,4 +188,4 @@ async def test_the_same_on_the_event_loop(openai_server: OpenAIServer, tmp_path:
         message = {"messages": [("user", f"Message {turn} about gardens and weeds. " * 9)]}
         result = await app.ainvoke(message, CONFIG)
     assert result["session"]["topics"]
-    assert "m1]" in prompt_text(openai_server.requests[-1])
+    assert re.search(r"m\d+\]", prompt_text(openai_server.requests[-1]))

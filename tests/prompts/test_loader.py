@@ -61,7 +61,9 @@ def test_prompts_quote_the_lines_that_follow_them(language: Language) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_examples_in_the_prompts_are_in_the_form_that_is_read(language: Language) -> None:
-    assert parse_reading(load_prompt("reader", language)).ids == ("m42", "m57")
+    score, message = {"en": ("SCORE", "ID"), "zh": ("分数", "编号")}[language]
+    example = load_prompt("reader", language).replace(f">{score}<", ">0.85<")
+    assert parse_reading(example.replace(f"\n{message}\n", "\nm42\n")).ids == ("m42",)
     assignments = parse_split(load_prompt("splitter", language))
     assert len(assignments) == 16
     assert [a.message for a in assignments if a.also] == ["m13"]
@@ -70,6 +72,12 @@ def test_the_examples_in_the_prompts_are_in_the_form_that_is_read(language: Lang
     assert parse_query(load_prompt("rewriter", language))
     with pytest.raises(UnusableAnswerError):
         parse_reading(load_prompt("responder", language))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_reader_that_repeats_its_example_is_not_believed(language: Language) -> None:
+    with pytest.raises(UnusableAnswerError):
+        parse_reading(load_prompt("reader", language))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

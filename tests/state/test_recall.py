@@ -25,6 +25,7 @@ HUGE, PART = 1_000_000, 3
 COSTS = PromptCosts(
     quote=lambda i: HUGE if parse_message_number(i) >= 900 else 5 + parse_message_number(i) % 7,
     part=PART,
+    shorten=lambda text, limit: text[:limit],
     day=lambda i: f"2026-03-{1 + parse_message_number(i) // 8:02}",
     text=len,
     heading=lambda topic: HEADING,
@@ -39,6 +40,10 @@ def reading(topic: str, score: float, *quotes: tuple[str, float], summary: str =
         quotes=tuple(Quote(id=i, weight=w) for i, w in quotes),
         summary=summary,
     )
+
+
+def by_index(topic: str, score: float, *quotes: tuple[str, float]) -> Reading:
+    return reading(topic, score, *quotes).model_copy(update={"source": "index"})
 
 
 def composed(
@@ -108,10 +113,44 @@ def test_in_part_only_if_it_is_among_the_best() -> None:
     assert "m900" not in notes[0].quotes
 
 
-def test_a_summary_may_take_a_quarter_of_the_budget() -> None:
-    short, long = "x" * 60, "x" * 200
-    assert composed(reading("t1", 0.9, summary=short), budget=400)[0].summary == short
-    assert composed(reading("t1", 0.9, summary=long), budget=400) == ()
+def test_a_summary_stands_over_quotes_of_its_own_only() -> None:
+    assert composed(reading("t1", 0.9, summary="x" * 60)) == ()
+    unquoted = reading("t1", 0.9, ("m1", 0.9), summary="x" * 60)
+    room = COSTS.frame + HEADING + COSTS.day_line + COSTS.quote("m2")
+    assert composed(unquoted, by_index("t2", 0.5, ("m2", 0.9)), budget=room)[0].summary == ""
+
+
+def test_quotes_of_all_topics_go_before_any_summary() -> None:
+    """A long summary gets what quotes leave, and less than all of it rather than none."""
+    first = reading("t1", 0.9, ("m1", 0.9), summary="x" * 500)
+    second = reading("t2", 0.5, ("m2", 0.1))
+    quotes = sum(HEADING + COSTS.day_line + COSTS.quote(i) for i in ("m1", "m2"))
+    notes = composed(first, second, budget=COSTS.frame + quotes + 100)
+    assert [(n.quotes, len(n.summary)) for n in notes] == [(("m1",), 100), (("m2",), 0)]
+
+
+def test_a_model_that_names_nothing_takes_nothing_away() -> None:
+    found = by_index("t1", 0.8, ("m1", 0.9), ("m2", 0.8))
+    silent = reading("t1", 0.1)
+    assert [n.quotes for n in composed(silent, found)] == [n.quotes for n in composed(found)]
+
+
+def test_what_a_model_found_goes_before_where_the_index_agrees() -> None:
+    found = by_index("t1", 0.8, ("m1", 0.9), ("m2", 0.8), ("m3", 0.7))
+    right = reading("t1", 0.9, ("m3", 0.9), ("m40", 0.88))
+    room = COSTS.frame + HEADING + 2 * COSTS.day_line + COSTS.quote("m3") + COSTS.quote("m40")
+    assert composed(right, found, budget=room + COSTS.quote("m1"))[0].quotes == ("m1", "m3", "m40")
+
+
+@given(st.lists(st.integers(100, 800), max_size=40, unique=True))
+def test_nonsense_costs_its_share_and_no_more(numbers: list[int]) -> None:
+    """Whatever a model names that the index knows nothing of, the index keeps seven eighths."""
+    found = by_index("t1", 0.8, *((f"m{n}", 1 - n / 100) for n in range(1, 60)))
+    nonsense = reading("t2", 1.0, *((f"m{n}", 1.0) for n in numbers))
+    budget = 400
+    kept = composed(found, budget=budget * 7 // 8 - HEADING)[0].quotes
+    (quoted,) = [n.quotes for n in composed(nonsense, found, budget=budget) if n.topic == "t1"]
+    assert set(kept) <= set(quoted)
 
 
 def test_a_topic_with_nothing_to_say_is_not_named() -> None:

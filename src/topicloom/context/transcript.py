@@ -41,6 +41,16 @@ def excerpt(
         keep = keep * 4 // 5
 
 
+def shorten(text: str, limit: int, count: Callable[[str], int]) -> str:
+    """The beginning of a text that `limit` tokens hold, with an ellipsis if it is not all."""
+    tokens = count(text)
+    keep = len(text)
+    while tokens > limit and keep:
+        keep = min(keep - 1, int(keep * limit / tokens))
+        tokens = count(f"{text[:keep]} ...")
+    return text if keep == len(text) else f"{text[:keep].rstrip()} ..." if keep else ""
+
+
 def _cut(text: str, keep: int, message_id: str, language: Language) -> str:
     head, tail = text[: keep * 2 // 3], text[len(text) - keep // 3 :]
     count = len(text) - len(head) - len(tail)

@@ -8,12 +8,13 @@ from typing import Any
 from langchain_core.runnables import Runnable
 
 from topicloom.context.notes import format_quote_line, format_topic_heading, render_note
+from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_session, current_turn, dump, node, open_workspace
 from topicloom.nodes.workspace import Workspace
-from topicloom.roles.reader import READER, read_by_worth
+from topicloom.roles.reader import read_by_worth
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
 from topicloom.state.recall import Note, PromptCosts, Reading, compose_note, parse_message_number
@@ -37,8 +38,8 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
         store = workspace.store
         table = store.topic_table(session)
         readings = readings_of(state)
-        if deps.roles.by_index(READER):
-            readings += found_asleep(workspace, table, turn, {r.topic for r in readings})
+        read = {r.topic for r in readings if r.source == "index"}
+        readings += read_by_index(workspace, table, turn, read)
         note = _composed(store, session, turn, table, readings, window)
         note = note.model_copy(update={"layers": layers_of(state)})
         if not note.empty:
@@ -115,6 +116,7 @@ def _composed(
         text=count,
         heading=lambda t: count(format_topic_heading(t, names.get(t, t))) + 1,
         part=window.layout.part,
+        shorten=lambda text, limit: shorten(text, limit, count),
     )
     return compose_note(
         readings,
@@ -128,31 +130,31 @@ def _composed(
     )
 
 
-def found_asleep(
+def read_by_index(
     workspace: Workspace, table: TopicTable, turn: Turn, read: Collection[str]
 ) -> list[Reading]:
-    """Readings of topics that sleep, by what the index found for the turn.
+    """Readings of all topics by what the index found for the turn.
 
-    Waking is for topics that a conversation goes on with, and there is room for a few. An answer
-    may rest on a message each of many topics: those are quoted without being woken, archived ones
-    too if the user asked for what was said before.
+    They compete with those of models, so that none of these hides what the index finds. And an
+    answer may rest on a message each of many topics: dormant ones are quoted without being
+    activated, archived ones too if the user asked for what was said before.
 
     Args:
         workspace: With the index.
         table: The topics.
         turn: What is looked for.
-        read: Topics that were read already.
+        read: Topics that the index has read for this turn already.
     """
     newest = turn.searches[-1] if turn.searches else Search(query=turn.query)
     hits = workspace.indexed(table).search(
         turn.query, Days.of(newest.days), include_archived=newest.archived
     )
     topics = table.open() + (table.archived() if newest.archived else [])
-    asleep = {topic.id for topic in topics} - set(read)
+    unread = {topic.id for topic in topics} - set(read)
     worth: dict[str, dict[str, float]] = {}
     for message, weight in hits.weights.items():
         topic = hits.homes[message]
-        if topic in asleep:
+        if topic in unread:
             worth.setdefault(topic, {})[message] = weight
     best = max(hits.weights.values(), default=0.0)
     return [read_by_worth(t, hits.topics[t], found, best) for t, found in worth.items()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import partial
 from typing import ClassVar, Protocol
 
@@ -44,6 +45,8 @@ _DECAY = 0.02
 _WIDEST_QUOTE = 64
 """Messages that one range of quoted ids may span."""
 _TAGS = ("relevance_score", "referenced_messages", "summary", "topic_result")
+_NAMED = re.compile(r"\d+(?:[.,:/-]\d+)*|(?<=[a-z0-9,;'’)] )[A-Z][A-Za-z'’-]+")
+"""Numbers, and words that are capitalised within a sentence."""
 _LABELLED_SCORE = re.compile(r"relevance[_ ]?score\W{1,10}([0-9０-９.．eE+-]{1,20})", re.I)
 _LEAST_WORTH = 0.4
 """Share of the best message's worth from which others are handed over without a model: somewhat
@@ -107,7 +110,9 @@ class ChatReader(ChatRole[ReadRequest, Reading]):
         strangers = [i for i in asked.value.ids if i not in known]
         ids = [i for i in asked.value.ids if i in known]
         remarks = note_repairs(strangers, "id is not in the topic", "ids are not in the topic")
-        return Answer(_reading_of(topic, asked.value, ids), asked.usage, asked.remarks + remarks)
+        summary, refusal = _check_summary(asked.value.summary, ids, request)
+        reading = _reading_of(topic, asked.value.score, ids, summary)
+        return Answer(reading, asked.usage, (*asked.remarks, *remarks, *refusal))
 
 
 def build_reader_prompt(
@@ -178,16 +183,52 @@ def _parse_labelled_score(text: str) -> ParsedReading | None:
     return None if score is None else ParsedReading(score)
 
 
-def _reading_of(topic: str, parsed: ParsedReading, ids: Sequence[str]) -> Reading:
-    if parsed.score < _LEAST_SCORE:
-        return Reading(topic=topic, score=parsed.score)
-    weights = [parsed.score * max(0.5, 1 - _DECAY * place) for place in range(len(ids))]
+def _reading_of(topic: str, score: float, ids: Sequence[str], summary: str) -> Reading:
+    if score < _LEAST_SCORE:
+        return Reading(topic=topic, score=score)
+    weights = [score * max(0.5, 1 - _DECAY * place) for place in range(len(ids))]
     return Reading(
         topic=topic,
-        score=parsed.score,
+        score=score,
         quotes=tuple(Quote(id=i, weight=w) for i, w in zip(ids, weights, strict=True)),
-        summary=clip(parsed.summary, _SUMMARY_LIMIT),
+        summary=clip(summary, _SUMMARY_LIMIT),
     )
+
+
+def _check_summary(
+    summary: str, ids: Sequence[str], request: ReadRequest
+) -> tuple[str, tuple[str, ...]]:
+    """The summary if it may be believed, else "" and why not.
+
+    A summary without a quote under it is no memory, and neither is one with a name or a number
+    that nobody said.
+    """
+    if not summary or not ids:
+        return "", ("a summary without a quote",) if summary else ()
+    unsaid = find_unsaid(summary, [*request.records, *request.tail])
+    refusal = note_repairs(
+        unsaid, "thing in the summary stands in no message", "things in the summary stand nowhere"
+    )
+    return ("", refusal) if unsaid else (summary, ())
+
+
+def find_unsaid(text: str, messages: Sequence[StoredMessage]) -> list[str]:
+    """The numbers of a text, and its names in Latin letters, that stand in none of the messages.
+
+    A capitalised word counts as a name within a sentence only. What a message is dated by counts
+    as said: the day, the month's name and the year.
+    """
+    days = [date.fromisoformat(day) for day in {m.day for m in messages if m.day}]
+    dated = [f"{d:%Y %m %d %B %b} {d.month} {d.day}" for d in days]
+    said = set(_split_words(" ".join([*(m.line for m in messages), *dated])))
+    named = dict.fromkeys(match[0] for match in _NAMED.finditer(text))
+    return [name for name in named if not said.issuperset(_split_words(name))]
+
+
+def _split_words(text: str) -> list[str]:
+    """Runs of letters and of digits in lower case, without a number's commas and a name's `'s`."""
+    plain = re.sub(r"(?<=\d),(?=\d{3})|['’]s\b", "", text)
+    return re.findall(r"\d+|[^\W\d_]+", plain.lower())
 
 
 class EmbeddedReader(LocalRole[ReadRequest, Reading]):
@@ -219,7 +260,7 @@ def read_by_worth(topic: str, prior: float, worth: Mapping[str, float], best: fl
     if prior >= _LEAST_SCORE:
         found = sorted(((w, i) for i, w in worth.items() if w >= _LEAST_WORTH * best), reverse=True)
     quotes = tuple(Quote(id=i, weight=round(w, 4)) for w, i in found)
-    return Reading(topic=topic, score=round(prior, 4), quotes=quotes)
+    return Reading(topic=topic, score=round(prior, 4), quotes=quotes, source="index")
 
 
 READER: RoleSpec[Reader] = RoleSpec(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -37,6 +38,8 @@ class Reading(BaseModel):
     """What the quotes don't show by themselves."""
     failed: bool = False
     """Whether the reader failed; its topic keeps its standing."""
+    source: Literal["model", "index"] = "model"
+    """Who found the quotes: a model that read the topic, or the local index."""
 
 
 class TopicNote(BaseModel):
@@ -99,6 +102,8 @@ class PromptCosts:
     """The heading of a topic, by topic id."""
     part: int
     """An original that is quoted in part."""
+    shorten: Callable[[str, int], str]
+    """A text in that many tokens; "" if that is too few to say anything."""
     day_line: int = 4
     """The line that names a day."""
     frame: int = 8
@@ -114,11 +119,13 @@ def select_quotes(
 ) -> tuple[TopicNote, ...]:
     """Choose quotes and summaries for the prompt.
 
-    Topics enter best first; quotes are chosen by weight across all topics, so that a strong
-    original of a weaker topic goes before a weak one of the best topic. An original that does
-    not fit what is left of the budget is passed over for the next that does. What stands in the
-    prompt already is not quoted again but counts: a turn that goes on about the same things adds
-    little.
+    Quotes are chosen by weight across all topics, so that a strong original of a weaker topic goes
+    before a weak one of the best topic. Those of a model go first where the index agrees with it,
+    then a few of those where it does not, then what the index found: so a model adds what no index
+    sees, and no model can hide what the index finds. An original that does not fit what is left of
+    the budget is passed over for the next that does. What stands in the prompt already is not
+    quoted again but counts: a turn that goes on about the same things adds little. Summaries get
+    what is left, of topics that are quoted.
 
     Args:
         readings: Of all readers that ran, in any order.
@@ -130,16 +137,55 @@ def select_quotes(
     Returns:
         The topics with something to say, by score, best first; quotes in conversation order.
     """
-    ranked = sorted(readings, key=lambda r: (-r.score, r.topic))
-    draft = _NoteDraft(costs, budget, seen)
+    ranked = sorted(readings, key=lambda r: (r.source != "model", -r.score, r.topic))
+    found = _by_weight(r for r in ranked if r.source == "index")
+    alone, draft = _NoteDraft(costs, budget, seen), _NoteDraft(costs, budget, seen)
+    models = [r for r in ranked if r.source == "model" and r.quotes]
+    alone.quote_all(found if models else [])
+    agreed, doubtful = _split_by_agreement(models, alone.taken)
+    draft.quote_all(agreed)
+    draft.quote_all(doubtful, limit=_limit_doubtful(doubtful, costs, budget))
+    draft.quote_all([*found, *doubtful])
     for reading in ranked:
         draft.summarise(reading)
-    quotes = [(r.topic, q) for r in ranked for q in r.quotes]
-    for place, (topic, quote) in enumerate(sorted(quotes, key=lambda pair: -pair[1].weight)):
-        if draft.full:
-            break
-        draft.quote(topic, quote.id, best=place < _BEST)
-    return tuple(draft.note(r, names) for r in ranked if draft.mentions(r.topic))
+    first = {r.topic: r for r in reversed(ranked)}
+    quoted = [r for r in first.values() if draft.mentions(r.topic)]
+    return tuple(draft.note(r, names) for r in sorted(quoted, key=lambda r: (-r.score, r.topic)))
+
+
+def _limit_doubtful(quotes: _Ranked, costs: PromptCosts, budget: int) -> int:
+    """The tokens that doubtful quotes may take: their share, or what one of them costs.
+
+    Where the budget holds a few originals only, that one may have half of it.
+    """
+    if not quotes:
+        return 0
+    topic, best = quotes[0]
+    one = costs.heading(topic) + costs.day_line + costs.quote(best.id)
+    share = round(_DOUBTFUL_SHARE * budget)
+    return max(share, one) if one <= budget // 2 else share
+
+
+_Ranked = list[tuple[str, Quote]]
+"""Quotes with the ids of their topics, best first."""
+
+
+def _by_weight(readings: Iterable[Reading]) -> _Ranked:
+    quotes = [(r.topic, q) for r in readings for q in r.quotes]
+    return sorted(quotes, key=lambda pair: -pair[1].weight)
+
+
+def _split_by_agreement(models: Sequence[Reading], found: Set[str]) -> tuple[_Ranked, _Ranked]:
+    """The quotes of models that name mostly what the index found too, and those of the others.
+
+    A reader that is right names some of what the index finds; one that names what it is not asked
+    for, or everything, does not.
+    """
+    agrees = {r.topic for r in models if 2 * sum(q.id in found for q in r.quotes) >= len(r.quotes)}
+    return (
+        _by_weight(r for r in models if r.topic in agrees),
+        _by_weight(r for r in models if r.topic not in agrees),
+    )
 
 
 def compose_note(
@@ -179,6 +225,11 @@ _SHORTEST = 5
 """Tokens of the shortest original, its label included."""
 _BEST = 5
 """Quotes by weight, of which even one that no budget could hold is quoted, in part."""
+_DOUBTFUL_SHARE = 1 / 8
+"""Share of the budget for quotes of models that the index does not agree with: what readers that
+answer nonsense can cost."""
+_SHORTEST_SUMMARY = 24
+"""Tokens under which no beginning of a summary is worth its heading."""
 
 
 class _NoteDraft:
@@ -187,26 +238,46 @@ class _NoteDraft:
     def __init__(self, costs: PromptCosts, budget: int, seen: Collection[str]) -> None:
         self._costs, self._budget, self._seen = costs, budget, seen
         self._left = budget - costs.frame
-        self._taken: set[str] = set()
+        self.taken: set[str] = set()
+        """Short ids that are quoted, or stand in the prompt already."""
         self._quotes: dict[str, list[str]] = {}
         self._partial: set[str] = set()
         self._summaries: dict[str, str] = {}
         self._days: set[tuple[str, str]] = set()
 
     def summarise(self, reading: Reading) -> None:
-        """Enter a reader's summary, if it is not too large a share of the budget."""
-        price = self._costs.heading(reading.topic) + self._costs.text(reading.summary)
-        if reading.summary and price <= min(self._left, self._budget // 4):
-            self._summaries[reading.topic] = reading.summary
-            self._left -= price
+        """Enter a reader's summary, or its beginning, if one of its quotes stands under it."""
+        if not reading.summary or not any(q.id in self.taken for q in reading.quotes):
+            return
+        room = self._left
+        room -= 0 if self.mentions(reading.topic) else self._costs.heading(reading.topic)
+        if room < _SHORTEST_SUMMARY:
+            return
+        text = self._costs.shorten(reading.summary, room)
+        if text:
+            self._summaries[reading.topic] = text
+            self._left = room - self._costs.text(text)
 
-    def quote(self, topic: str, message_id: str, *, best: bool) -> None:
+    def quote_all(self, quotes: _Ranked, limit: int | None = None) -> None:
+        """Enter originals, best first, as long as anything fits.
+
+        Args:
+            quotes: The originals.
+            limit: Tokens that they may take together; None for all that are left.
+        """
+        floor = 0 if limit is None else self._left - limit
+        for place, (topic, quote) in enumerate(quotes):
+            if self._left - floor < _SHORTEST:
+                return
+            self._quote(topic, quote.id, floor, best=place < _BEST)
+
+    def _quote(self, topic: str, message_id: str, floor: int, *, best: bool) -> None:
         """Enter an original, whole if it fits; in part if it is among the best and never could."""
-        if message_id in self._taken:
+        if message_id in self.taken:
             return
         if message_id in self._seen:
             self._left -= self._costs.quote(message_id)
-            self._taken.add(message_id)
+            self.taken.add(message_id)
             return
         day = (topic, self._costs.day(message_id))
         frame = 0 if self.mentions(topic) else self._costs.heading(topic)
@@ -214,19 +285,14 @@ class _NoteDraft:
         whole = self._costs.quote(message_id)
         in_part = best and whole > self._budget
         price = frame + (self._costs.part if in_part else whole)
-        if price > self._left:
+        if price > self._left - floor:
             return
         if in_part:
             self._partial.add(message_id)
         self._quotes.setdefault(topic, []).append(message_id)
-        self._taken.add(message_id)
+        self.taken.add(message_id)
         self._days.add(day)
         self._left -= price
-
-    @property
-    def full(self) -> bool:
-        """Whether not even the shortest original would fit."""
-        return self._left < _SHORTEST
 
     def mentions(self, topic: str) -> bool:
         """Whether the note says anything of a topic."""

@@ -1,0 +1,79 @@
+"""A summary is believed only over quotes, and only if what it names was said."""
+
+from __future__ import annotations
+
+import pytest
+from openai_server import OpenAIServer, Reply
+
+from topicloom.context.prefix import PrefixMeter
+from topicloom.roles.base import Answer
+from topicloom.roles.chat import Chat
+from topicloom.roles.models import open_model
+from topicloom.roles.reader import ChatReader, ReadRequest, find_unsaid
+from topicloom.state.recall import Reading
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic
+
+SAID = "Aunt Mei asked for 1,200 bricks today, the red ones that Karl's brother sells."
+MESSAGE = StoredMessage(seq=1, role="user", text=SAID, time="2026-05-07T10:00:00+00:00")
+REQUEST = ReadRequest("s", Topic(id="t1", name="Wall"), [MESSAGE], [], "How many bricks?", "en")
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "They agreed on 1200 red bricks.",
+        "On 7 May 2026 the aunt asked Karl for bricks.",
+        "After that, Mei's plan was to buy from Karl.",
+        "Settled on 2026-05-07.",
+        "那天说好了 1200 块红砖。",
+        "",
+    ],
+)
+def test_what_was_said_is_said(summary: str) -> None:
+    assert find_unsaid(summary, [MESSAGE]) == []
+
+
+@pytest.mark.parametrize(
+    ("summary", "unsaid"),
+    [
+        ("They met on October 22, 2023.", ["October", "22", "2023"]),
+        ("Mei wanted 1,300 bricks.", ["1,300"]),
+        ("She would ask Peter about it.", ["Peter"]),
+        ("10月22日定下来了。", ["10", "22"]),
+    ],
+)
+def test_what_nobody_said_is_found(summary: str, unsaid: list[str]) -> None:
+    assert find_unsaid(summary, [MESSAGE]) == unsaid
+
+
+def read(server: OpenAIServer, ids: str, summary: str) -> Answer[Reading]:
+    server.then(
+        Reply(
+            "<topic_result><relevance_score>0.8</relevance_score>"
+            f"<referenced_messages>{ids}</referenced_messages>"
+            f"<summary>{summary}</summary></topic_result>"
+        )
+    )
+    model = open_model("openai:cheap", base_url=server.base_url, api_key="k")
+    return ChatReader(Chat.of(model, PrefixMeter(), window=8_000)).call(REQUEST)
+
+
+def test_a_summary_that_names_what_nobody_said_is_refused(openai_server: OpenAIServer) -> None:
+    answer = read(openai_server, "m1", "They met on October 22, 2023.")
+    assert answer.value.summary == ""
+    assert [q.id for q in answer.value.quotes] == ["m1"]
+    (remark,) = answer.remarks
+    assert "October" in remark
+
+
+def test_so_is_one_without_a_quote(openai_server: OpenAIServer) -> None:
+    answer = read(openai_server, "", "They agreed on red bricks.")
+    assert answer.value.summary == ""
+    assert answer.remarks == ("a summary without a quote",)
+
+
+def test_one_that_holds_is_kept(openai_server: OpenAIServer) -> None:
+    answer = read(openai_server, "m1", "They agreed on 1200 red bricks.")
+    assert answer.value.summary == "They agreed on 1200 red bricks."
+    assert answer.remarks == ()
