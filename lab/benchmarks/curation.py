@@ -26,8 +26,7 @@ from langchain_core.documents import Document
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.domain.domain import Domain
-from topicloom.domain.lore import LoreSource
-from topicloom.domain.lore_stores import DocumentLoreIndex
+from topicloom.domain.lore import DocumentLoreIndex, LoreSource
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector, Selection, SelectRequest
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
