@@ -79,7 +79,7 @@ async def _wait_for(future: Future[CurationResult], seconds: float) -> None:
 def _build_request(
     deps: Deps, state: DomainState, plan: TurnPlan, lore: LoreIndex | None, events: str
 ) -> CurationRequest:
-    """What to look for, and where: what readers read in this turn is left to them."""
+    """The request of a turn; topics that are read in this turn are no sources of it."""
     session, turn = current_session(state), current_turn(state)
     workspace = open_workspace(deps.workspaces, session)
     store, document = workspace.store, state.get("document") or {}

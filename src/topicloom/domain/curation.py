@@ -1,4 +1,4 @@
-"""What a curation chooses from and comes to, and which later turns a late result serves."""
+"""Candidates and results of a curation, and the choice of late results for later turns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Candidate(BaseModel):
     preview: str
     """Its beginning, about 100 tokens, in one line."""
     score: float
-    """How well it fits, 0 to 1, comparable between kinds."""
+    """Fit with the query, 0 to 1, comparable between kinds."""
     tags: tuple[str, ...] = ()
     """Remarks of the source, such as "archived"."""
 
@@ -43,7 +43,7 @@ _PAST = 2.0
 
 
 class CurationPolicy(BaseModel):
-    """How much is looked at, how long a turn waits for it, and what becomes of late results."""
+    """Limits of curations in number, time and age."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -62,16 +62,16 @@ class CurationPolicy(BaseModel):
 
 
 class Curation(BaseModel):
-    """What else a turn is given to know."""
+    """Entries that were picked for a turn."""
 
     model_config = ConfigDict(frozen=True)
 
     turn: int
     """Number of the turn that it was made for."""
     entries: tuple[CuratedEntry, ...] = ()
-    """The picked candidates, best first."""
+    """Best first."""
     rationale: str = ""
-    """Why, in a sentence."""
+    """Reason of the picks, in a sentence."""
     model: str = ""
     """The selector's model; empty if no selector answered."""
     candidates: int = 0

@@ -48,26 +48,22 @@ _SESSIONS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class CurationRequest:
-    """What to look for in a turn. It holds the session as it is: later turns change nothing."""
+    """A search for a turn. It holds the session as it is: later turns change nothing."""
 
     session: str
     turn: int
     """Number of the turn."""
     position: ConversationPosition
-    """Where the conversation stands."""
     basis: str
     """Digest of what else the turn begins with. A turn that is taken again from its checkpoint has
     the same, and needs no curation of its own."""
     interest: TurnInterest
-    """What the turn is about."""
     query: str
-    """What to answer."""
     tail: Sequence[StoredMessage]
     """The messages before it, oldest first."""
     plan: TurnPlan
     language: Language
     sources: Mapping[SourceKind, CandidateSource]
-    """Where to look."""
     seen: tuple[CuratedEntry, ...] = ()
     """Entries that the prompt shows already."""
 
@@ -151,7 +147,7 @@ class _CurationJob:
     turn: int
     future: Future[CurationResult]
     reported: bool = False
-    """Whether its calls stand in a receipt."""
+    """True once its calls stand in a receipt."""
 
     def take_calls(self, turn: int) -> tuple[Call, ...]:
         """Calls that stand in no receipt yet; with a remark if another turn asked."""
@@ -190,7 +186,7 @@ class Curator:
         """Begin a curation; if a turn is taken again, it is the same one.
 
         Returns:
-            What it will come to; None if too many are at work already, or it was closed.
+            Its future; None if too many are at work already, or the curator was closed.
         """
         key = (request.position, request.basis)
         with self._lock:
@@ -215,11 +211,11 @@ class Curator:
         refs: Sequence[str],
         waited: float,
     ) -> tuple[Curation, list[Call]]:
-        """What a turn gets: its own curation, or an earlier one that was late for its turn.
+        """Return the curation of a turn: its own, or an earlier one that was late for its turn.
 
         Args:
-            request: What the turn wanted.
-            future: What `begin` gave.
+            request: Of the turn.
+            future: Returned by `begin`.
             refs: Refs of all messages of the conversation, in order.
             waited: Seconds that the turn waited.
 

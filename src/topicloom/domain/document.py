@@ -46,7 +46,7 @@ class DocumentNode:
     key: str
     """Its key there; empty in a list."""
     has_own_anchor: bool
-    """Whether it has its anchor by itself; otherwise it is named by where it stands."""
+    """False if it is named by where it stands."""
 
 
 def parse_document(value: object) -> Document:

@@ -81,7 +81,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class LoreMatches:
-    """What a query finds among n passages."""
+    """The scores of n passages for a query."""
 
     passages: Sequence[Passage]
     names: NameFinder
@@ -97,7 +97,7 @@ class LoreMatches:
 
     @property
     def sureness(self) -> float:
-        """How sure it is that anything was found, 0 to 1.
+        """The sureness that anything was found, 0 to 1.
 
         Words alone say little, a greeting may stand in some title; they count where nothing else is
         known.

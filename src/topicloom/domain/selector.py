@@ -77,7 +77,7 @@ class Selection:
     ids: tuple[str, ...]
     """Ids of candidates, best first."""
     rationale: str = ""
-    """Why, in a sentence."""
+    """Reason, in a sentence."""
 
 
 class Selector(Role[SelectRequest, Selection], Protocol):

@@ -58,7 +58,7 @@ _SUFFIX = ".jinja"
 _OURS = f"topicloom/{DEFAULT}{_SUFFIX}"
 """The template that ships, for templates that extend it."""
 _FAULTS = (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
-"""What a template may raise: it is code of the application's."""
+"""Errors of templates, which are code of the application."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def resolve_path(nodes: Mapping[str, DocumentNode], path: str, *, new: bool = Fa
     Args:
         nodes: The document's, by anchor; the document itself by "".
         path: An anchor, `anchor.field`, or a field of the document itself.
-        new: Whether the document may get a field that it has not.
+        new: True if the document itself may get a new field.
 
     Raises:
         EditRefusedError: If it means nothing, or goes deeper than one field.

@@ -19,7 +19,7 @@ from typing import Any
 _PLAIN = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[^\W\d][\w-]*", re.I)
 """Keys that need no quotes in any version of YAML."""
 _UNSAFE = re.compile(r"[<\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""What would end an element, or what YAML reads as a line break or not at all."""
+"""Characters that would end an element, or that YAML takes for line breaks or does not read."""
 _FIRST = ("_anchor", "id")
 _NESTED = frozenset({dict, list})
 _APART = "\0"
