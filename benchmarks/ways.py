@@ -64,7 +64,7 @@ def topicloom(folder: Path, echo: Echo, window: int) -> Compile:
 def plain(echo: Echo) -> Compile:
     """Every message in the state."""
 
-    def reply(_: MessagesState) -> dict[str, Any]:
+    def reply(state: MessagesState) -> dict[str, Any]:
         return {"messages": [("ai", said(echo.turn, 300))]}
 
     graph = StateGraph(MessagesState)

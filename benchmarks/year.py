@@ -116,8 +116,8 @@ def rounds(count: int, topics: int) -> Iterator[Round]:
 
 def _again(begun: Sequence[Subject], draw: random.Random) -> Subject:
     lasting = [(1 / rank, s) for rank, s in enumerate(begun, start=1) if not s.once]
-    odds, subjects = zip(*(lasting or [(1.0, begun[0])]), strict=True)
-    return draw.choices(subjects, odds)[0]
+    lasting = lasting or [(1.0, begun[0])]
+    return draw.choices([s for _, s in lasting], [odds for odds, _ in lasting])[0]
 
 
 class NamedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):

@@ -12,6 +12,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 
@@ -56,7 +57,7 @@ def boundary(records: list[StoredMessage]) -> float:
     cases = [(group_rounds(records[i - 24 : i]), records[i]) for i in range(24, len(records), 2)]
     for rounds, message in cases:
         adsorber.judge(rounds, message)
-    return milliseconds(lambda b=b, m=m: adsorber.judge(b, m) for b, m in cases)
+    return milliseconds(partial(adsorber.judge, *case) for case in cases)
 
 
 def kernels(count: int) -> tuple[float, float, float]:
@@ -75,8 +76,8 @@ def kernels(count: int) -> tuple[float, float, float]:
         for q in queries
     ]
     return (
-        milliseconds(lambda q=q: index.search(q, 512) for q in queries),
-        milliseconds(lambda q=q: exact.search(q, 512) for q in queries),
+        milliseconds(partial(index.search, query, 512) for query in queries),
+        milliseconds(partial(exact.search, query, 512) for query in queries),
         statistics.mean(shared),
     )
 
