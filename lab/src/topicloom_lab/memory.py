@@ -114,16 +114,16 @@ class MemoryEvaluation:
         daily = DailyReviews(build_review_graph(graph, **options).compile(), clock, conversation.id)
         questioner = Questioner(graph, config, storage, oracle, self.recent)
         due = _by_place(conversation)
-        for exchange in cut_rounds(conversation):
-            moment = clock.after(exchange.said)
+        for round_ in cut_rounds(conversation):
+            moment = clock.after(round_.said)
             if self.reviews == "daily":
                 yield from daily.until(moment)
             clock.now = moment
-            for message_id in exchange.ids:
+            for message_id in round_.ids:
                 for question in due.pop(message_id, ()):
                     yield self._ask(questioner, conversation, question)
-            feed(graph, recorded, exchange, config)
-            yield len(exchange)
+            feed(graph, recorded, round_, config)
+            yield len(round_)
         for question in (q for questions in due.values() for q in questions):
             yield self._ask(questioner, conversation, question)
         session = get_session(graph, config)

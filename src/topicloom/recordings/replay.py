@@ -83,25 +83,25 @@ def replay(
         Each round with the graph's state after it.
     """
     heard = get_session(graph, config).count
-    for exchange in cut_rounds(conversation):
+    for round_ in cut_rounds(conversation):
         # A turn that was cut off has its message in the session, but not its reply: it is fed
         # again, and the session knows that it has heard the message.
-        if heard >= len(exchange):
-            heard -= len(exchange)
+        if heard >= len(round_):
+            heard -= len(round_)
             continue
         heard = 0
-        yield exchange, feed(graph, recorded, exchange, config)
+        yield round_, feed(graph, recorded, round_, config)
 
 
 def feed(
-    graph: Graph, recorded: RecordedResponder, exchange: RecordedRound, config: RunnableConfig
+    graph: Graph, recorded: RecordedResponder, round_: RecordedRound, config: RunnableConfig
 ) -> dict[str, Any]:
     """Run one turn with its recorded reply; returns the state after it."""
     thread = config["configurable"]["thread_id"]
-    reply = as_message(exchange.reply) if exchange.reply else None
+    reply = as_message(round_.reply) if round_.reply else None
     recorded.expect(thread, reply if isinstance(reply, AIMessage) else None)
     state: dict[str, Any] = graph.invoke(
-        {"messages": [as_message(m) for m in exchange.said]},
+        {"messages": [as_message(m) for m in round_.said]},
         config,
         context=TurnOptions(answer=reply is not None),
         durability="exit",
@@ -178,12 +178,12 @@ def find_place(question: Question, conversation: Conversation) -> int | None:
     by_id = question.asked_at in {message.id for message in conversation.messages}
     asked = None if by_id else moment_of(question.asked_at)
     heard = 0
-    for exchange in cut_rounds(conversation):
-        said = moment_of(exchange.said[0].time)
+    for round_ in cut_rounds(conversation):
+        said = moment_of(round_.said[0].time)
         later = asked is not None and said is not None and said > asked
-        if later or question.asked_at in {message.id for message in exchange.said}:
+        if later or question.asked_at in {message.id for message in round_.said}:
             return heard
-        heard += len(exchange)
+        heard += len(round_)
     return None
 
 

@@ -151,16 +151,16 @@ def record_prompts(
     ).compile(checkpointer=InMemorySaver())
     config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
     answered = 0
-    for exchange in cut_rounds(conversation):
-        recorder.said = exchange.reply.text if exchange.reply else ""
-        said = [as_message(m) for m in exchange.said]
+    for round_ in cut_rounds(conversation):
+        recorder.said = round_.reply.text if round_.reply else ""
+        said = [as_message(m) for m in round_.said]
         graph.invoke(
             {"messages": said},
             config,
-            context=TurnOptions(answer=exchange.reply is not None),
+            context=TurnOptions(answer=round_.reply is not None),
             durability="exit",
         )
-        if exchange.reply is None:
+        if round_.reply is None:
             continue
         yield recorder.sent
         answered += 1

@@ -44,9 +44,9 @@ def run_tune(given: CliOptions, options: TuneOptions) -> None:
         InputError: There is no such session or file, or the file holds no receipts.
         ConfigurationError: A setting cannot be used, or pictures cannot be drawn or written.
     """
-    place, console = open_context(given), open_console()
-    name, receipts = _log(place, options.log)
-    in_force = place.settings.activation
+    context, console = open_context(given), open_console()
+    name, receipts = _log(context, options.log)
+    in_force = context.settings.activation
     figures = figures_of(receipts, in_force)
     console.print(figures_view(name, figures, in_force))
     if not figures.read:
@@ -61,14 +61,14 @@ def run_tune(given: CliOptions, options: TuneOptions) -> None:
         _draw(console, receipts, in_force, out, kinds)
 
 
-def _log(place: CliContext, log: str) -> tuple[str, Sequence[Receipt]]:
+def _log(context: CliContext, log: str) -> tuple[str, Sequence[Receipt]]:
     """The name of a log and its receipts: of a file if there is one, else of a session."""
     path = Path(log)
     if path.is_file() or path.suffix == ".jsonl":
         receipts = read_log(path)
         name = path.stem
     else:
-        session, store = place.read(log)
+        session, store = context.read_session(log)
         receipts, name = store.receipts(session), log
     if not receipts:
         raise InputError(f"there is no turn in {log!r} yet")

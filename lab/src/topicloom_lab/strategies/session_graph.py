@@ -61,9 +61,9 @@ class SessionGraphStrategy(Listener):
             self._clock.now = RecordedClock.of(messages, self._clock).now
         super().feed(messages)
         turns = cut_rounds(Conversation(id=_SESSION, messages=tuple(messages)))
-        for exchange in turns:
-            self._clock.now = self._clock.after(exchange.said)
-            feed(self._graph, self._recorded, exchange, self._config)
+        for round_ in turns:
+            self._clock.now = self._clock.after(round_.said)
+            feed(self._graph, self._recorded, round_, self._config)
         session = get_session(self._graph, self._config)
         store = SessionStore(self._storage.open(session.id))
         receipts = store.receipts(session, len(turns))
