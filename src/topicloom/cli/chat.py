@@ -22,64 +22,12 @@ from topicloom.graph.session import build_session_graph
 from topicloom.recordings.replay import Graph, get_session
 from topicloom.reflection.beside import reflect_beside
 from topicloom.reflection.scheduler import run_in_thread
+from topicloom.state.channels import SessionInput
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
 from topicloom.state.stored_message import get_text
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
-
-
-@dataclass(slots=True)
-class ChatTurns:
-    """Runs turns of a session and prints their replies."""
-
-    graph: Graph
-    config: RunnableConfig
-    console: Console
-    writing: bool = False
-    """True while a reply stands unfinished on the current line."""
-
-    @property
-    def unfinished(self) -> bool:
-        """True if the last turn stopped before its end."""
-        return bool(self.graph.get_state(self.config).next)
-
-    def say(self, text: str | None) -> None:
-        """Send a message, or None to run a failed turn again, and print the reply.
-
-        Raises:
-            ReplyError: The model gave none.
-        """
-        said = None if text is None else {"messages": [HumanMessage(text)]}
-        parts: Iterator[Any] = self.graph.stream(
-            said, self.config, stream_mode=["messages", "custom"], durability="exit"
-        )
-        try:
-            for kind, data in parts:
-                if kind == "messages":
-                    self._write(data)
-                else:
-                    self._print_event(data)
-        finally:
-            self._end_line()
-
-    def _write(self, data: tuple[object, dict[str, Any]]) -> None:
-        chunk, where = data
-        if isinstance(chunk, AIMessageChunk) and where.get("langgraph_node") == "main_generate":
-            piece = strip_control(get_text(chunk))
-            self.console.out(piece, end="", highlight=False)
-            self.writing = self.writing or bool(piece)
-
-    def _print_event(self, event: dict[str, Any]) -> None:
-        line = describe_event(event)
-        if line:
-            self._end_line()
-            print_dim(self.console, line)
-
-    def _end_line(self) -> None:
-        if self.writing:
-            self.console.out("")
-        self.writing = False
 
 
 def describe_event(event: dict[str, Any]) -> str:
@@ -132,7 +80,7 @@ def run_chat(cli: CliOptions, name: str) -> None:
         context.open_store() as store,
     ):
         graph = builder.compile(checkpointer=saver, store=store)
-        chat = TerminalChat(context, ChatTurns(graph, make_thread_config(name), console), console)
+        chat = TerminalChat(context, graph, make_thread_config(name), console)
         chat.greet()
         scheduler = reflect_beside(only=[name], **make_reflection_options(context, saver, store))
         with run_in_thread(scheduler):
@@ -160,13 +108,16 @@ def read_lines(console: Console) -> Iterator[str]:
             yield line
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TerminalChat:
-    """A session with its commands."""
+    """Runs the turns of a session and the commands of the chat, and prints what they return."""
 
     context: CliContext
-    turns: ChatTurns
+    graph: Graph
+    config: RunnableConfig
     console: Console
+    writing: bool = False
+    """True while a reply stands unfinished on the current line."""
 
     def greet(self) -> None:
         """Print the session and the model."""
@@ -183,16 +134,40 @@ class TerminalChat:
         """Answer a line or run its command; False if it ends the chat."""
         if line.startswith("/") and not line.startswith("//"):
             return self._command(line)
-        self._say(line.removeprefix("/"))
+        self._reply({"messages": [HumanMessage(line.removeprefix("/"))]})
         return True
 
-    def _say(self, text: str | None) -> None:
+    def _reply(self, said: SessionInput | None) -> None:
+        """Run a turn, or for None a failed turn again, and print the reply."""
+        parts: Iterator[Any] = self.graph.stream(
+            said, self.config, stream_mode=["messages", "custom"], durability="exit"
+        )
         try:
-            self.turns.say(text)
+            for kind, data in parts:
+                if kind == "messages":
+                    self._write(data)
+                elif line := describe_event(data):
+                    self._end_line()
+                    print_dim(self.console, line)
         except (ReplyError, InputError) as error:
+            self._end_line()
             self.console.print(Text(to_one_line(str(error)), style="red"), soft_wrap=True)
             if isinstance(error, ReplyError):
                 print_dim(self.console, "/retry asks for the reply again")
+        finally:
+            self._end_line()
+
+    def _write(self, data: tuple[object, dict[str, Any]]) -> None:
+        chunk, metadata = data
+        if isinstance(chunk, AIMessageChunk) and metadata.get("langgraph_node") == "main_generate":
+            piece = strip_control(get_text(chunk))
+            self.console.out(piece, end="", highlight=False)
+            self.writing = self.writing or bool(piece)
+
+    def _end_line(self) -> None:
+        if self.writing:
+            self.console.out("")
+        self.writing = False
 
     def _command(self, line: str) -> bool:
         word, _, rest = line.partition(" ")
@@ -209,8 +184,8 @@ class TerminalChat:
                 number = rest.strip()
                 count = int(number) if number.isascii() and number.isdigit() else 10
                 print_messages(self.console, store.records(session, session.count - count + 1))
-            case "/retry" if self.turns.unfinished:
-                self._say(None)
+            case "/retry" if self.graph.get_state(self.config).next:
+                self._reply(None)
             case "/retry":
                 print_dim(self.console, "there is nothing to try again")
             case "/help":
@@ -221,5 +196,5 @@ class TerminalChat:
         return True
 
     def _session(self) -> tuple[Session, SessionStore]:
-        session = get_session(self.turns.graph, self.turns.config)
+        session = get_session(self.graph, self.config)
         return session, SessionStore(self.context.storage.open(session.id))

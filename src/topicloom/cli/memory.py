@@ -28,8 +28,6 @@ def run_memory(cli: CliOptions, name: str, out: Path, *, force: bool) -> None:
     """Bring the memory files of a session up to date, and print the changes.
 
     Raises:
-        InvalidNameError: The name cannot name a session.
-        InputError: There is no such session.
         ConfigurationError: A folder cannot be used.
     """
     context, console = open_context(cli), open_console()

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from topicloom.cli._views import format_day, print_messages, render_receipt, render_topics
 from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
-from topicloom.cli.context import CliContext, open_context
+from topicloom.cli.context import open_context
 from topicloom.errors import InputError
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
@@ -29,7 +29,16 @@ def show_sessions(cli: CliOptions) -> None:
     for heading in ("session", "messages", "topics", "last message"):
         table.add_column(heading, justify="right" if heading in ("messages", "topics") else "left")
     for name in names:
-        table.add_row(to_one_line(name), *_describe_session(context, name))
+        session = context.find_session(name)
+        if session is None:
+            missing = Text("its checkpoints are not here", style="dim")
+            table.add_row(
+                to_one_line(name), Text("-", style="dim"), Text("-", style="dim"), missing
+            )
+            continue
+        store = SessionStore(context.storage.open(name))
+        last = format_day(store.record(session, session.count).day) if session.count else ""
+        table.add_row(to_one_line(name), f"{session.count:,}", f"{session.topics:,}", last)
     console.print(table)
 
 
@@ -64,16 +73,6 @@ def show_receipts(cli: CliOptions, name: str, count: int | None, *, as_json: boo
         console, topic_table = open_console(), store.topic_table(session)
         for receipt in store.receipts(session, newest=count or 1):
             console.print(render_receipt(receipt, topic_table))
-
-
-def _describe_session(context: CliContext, name: str) -> tuple[str | Text, str | Text, str | Text]:
-    session = context.find_session(name)
-    if session is None:
-        nothing = Text("-", style="dim")
-        return nothing, nothing, Text("its checkpoints are not here", style="dim")
-    store = SessionStore(context.storage.open(name))
-    last = format_day(store.record(session, session.count).day) if session.count else ""
-    return f"{session.count:,}", f"{session.topics:,}", last
 
 
 def _read_messages(

@@ -29,8 +29,6 @@ def run_reflect(cli: CliOptions, name: str, *, force: bool) -> None:
     """Reflect upon a session if it is due, and print the result.
 
     Raises:
-        InvalidNameError: The name cannot name a session.
-        InputError: There is no such session.
         SessionBusyError: It is being reflected upon.
         ConfigurationError: A model or the folder cannot be used.
         UnusableAnswerError: The reflector and its stand-in both failed.

@@ -40,7 +40,7 @@ from topicloom.cli.context import (
     open_roles,
 )
 from topicloom.errors import InputError
-from topicloom.graph.session import SessionGraph, build_session_graph
+from topicloom.graph.session import build_session_graph
 from topicloom.recordings.conversations import Conversation
 from topicloom.recordings.replay import (
     Graph,
@@ -95,15 +95,22 @@ def run_replay(
     check_session_name(name)
     conversation = load_first_conversation(file or find_sample(), limit)
     with _open_context(cli, window, keep=session_name is not None) as context:
-        recorded, builder = _build_graph(context)
+        roles = open_roles(context)
+        recorded = RecordedResponder(otherwise=roles[RESPONDER])
+        builder = build_session_graph(
+            settings=context.settings,
+            roles=roles.replace(RESPONDER, recorded),
+            storage=context.storage,
+        )
+        config = make_thread_config(name)
         composed = find_reply_model(context.settings) is not None
         _introduce(console, conversation, context.settings)
         with context.storage.lock(name), context.open_checkpoints() as saver:
             store = SessionStore(context.storage.open(name))
-            _check_same(load_session(saver, make_thread_config(name)), store, conversation)
+            _check_same(load_session(saver, config), store, conversation)
             graph = builder.compile(checkpointer=saver)
-            _feed(console, graph, recorded, conversation, make_thread_config(name))
-            session = get_session(graph, make_thread_config(name))
+            _feed(console, graph, recorded, conversation, config)
+            session = get_session(graph, config)
             if questions and conversation.questions:
                 asker = QuestionAsker(builder, saver, store, session)
                 _ask(console, asker, conversation, composed=composed)
@@ -122,15 +129,6 @@ def _open_context(cli: CliOptions, window: int | None, *, keep: bool) -> Iterato
         return
     with TemporaryDirectory(prefix="topicloom-") as folder:
         yield make_context(Path(folder), settings.model_copy(update={"fsync": False}))
-
-
-def _build_graph(context: CliContext) -> tuple[RecordedResponder, SessionGraph]:
-    roles = open_roles(context)
-    recorded = RecordedResponder(otherwise=roles[RESPONDER])
-    builder = build_session_graph(
-        settings=context.settings, roles=roles.replace(RESPONDER, recorded), storage=context.storage
-    )
-    return recorded, builder
 
 
 def _introduce(console: Console, conversation: Conversation, settings: Settings) -> None:

@@ -18,8 +18,6 @@ def run_review(cli: CliOptions, name: str, *, dry_run: bool) -> None:
     """Review a session and print the report.
 
     Raises:
-        InvalidNameError: The name cannot name a session.
-        InputError: There is no such session.
         SessionBusyError: It is in use elsewhere when it is to be changed; the findings are kept
             for the next review.
         ConfigurationError: A model or the folder cannot be used.
