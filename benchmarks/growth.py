@@ -42,7 +42,7 @@ AVERAGED = 50
 
 @dataclass(frozen=True)
 class Mark:
-    """How things stand after so many turns."""
+    """The measurements after so many turns."""
 
     checkpoints_mb: float
     """Size of the checkpointer's database."""
@@ -58,7 +58,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Growth:
-    """What one way came to."""
+    """The measurements of one way."""
 
     marks: dict[int, Mark]
     """By turns."""

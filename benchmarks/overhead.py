@@ -1,4 +1,4 @@
-"""What a turn costs beside the roles, and what importing the package costs.
+"""Measures the cost of a turn without its roles, and of importing the package.
 
     python benchmarks/overhead.py
 

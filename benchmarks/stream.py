@@ -141,7 +141,7 @@ class Session:
         return round(statistics.median(times), 2) if len(times) == 3 * len(PROBES) else None
 
     def row(self, piece: Piece, tokens: int, times: Sequence[float]) -> dict[str, Any]:
-        """What is written down after a recording."""
+        """The row of the log after a recording."""
         session = get_session(self.graph, THREAD)
         return {
             "lap": piece.lap,

@@ -116,7 +116,7 @@ WAYS: Mapping[str, Callable[[Path, Echo], Compile]] = {
 """Makes a way over a folder, with the clock and the replies of an echo."""
 
 PACKAGES: Mapping[str, str] = {"SummarizationMiddleware": "langchain", "LangMem": "langmem"}
-"""What a way needs beside topicloom's own dependencies."""
+"""The package of a way that is none of topicloom's own dependencies."""
 
 
 def missing(way: str) -> str | None:

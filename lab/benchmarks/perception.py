@@ -1,6 +1,6 @@
-"""What perception costs beside the embedding: boundaries, the index of topics.
+"""Measures boundaries and the index of topics, without the embedding.
 
-    python lab/benchmarks/perception.py [--kernels 100000]
+    python lab/benchmarks/perception.py [--centroids 100000]
 
 Targets: at most 1 ms a round, 100,000 centroids searched in under 5 ms. Vectors come from the cache
 of the embedder, so that their making does not count. Run it on an idle machine.
@@ -60,8 +60,8 @@ def boundary(records: list[StoredMessage]) -> float:
     return milliseconds(partial(adsorber.judge, *case) for case in cases)
 
 
-def kernels(count: int) -> tuple[float, float, float]:
-    """Searching that many kernels, by cells and exactly, and the share that both find."""
+def search_centroids(count: int) -> tuple[float, float, float]:
+    """Time searches over `count` centroids, by cells and exactly, and the share that both find."""
     dimension = default_embedder().dimension
     draw = np.random.default_rng(0)
     centres = draw.normal(size=(1_000, dimension))
@@ -91,8 +91,8 @@ def main() -> None:
     count = parser.parse_args().centroids
     records = conversation()
     print(f"boundary of a block: {boundary(records):.2f} ms (target 1)")
-    cells, exact, shared = kernels(count)
-    print(f"{count:,} kernels: {cells:.2f} ms (target 5), exactly {exact:.2f} ms;")
+    cells, exact, shared = search_centroids(count)
+    print(f"{count:,} centroids: {cells:.2f} ms (target 5), exactly {exact:.2f} ms;")
     print(f"of the ten nearest, {shared:.0%} are found")
 
 

@@ -1,4 +1,4 @@
-"""What an application's document costs a turn.
+"""Measures what an application's document costs a turn.
 
     python lab/benchmarks/skeleton.py
 

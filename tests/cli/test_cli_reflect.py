@@ -55,7 +55,7 @@ class TestReflect:
         assert run("chat", "talk", stdin="And then?\n").code == 0
 
     def test_somebody_else_is_at_it(self, run: Run, met: str, tmp_path: Path) -> None:
-        with make_context(tmp_path / "sessions", Settings()).kept() as store:
+        with make_context(tmp_path / "sessions", Settings()).open_store() as store:
             since, policy = time.time(), ReflectionPolicy()
             with ReflectionStore(store).held(met, since, policy):
                 assert_one_line(run("reflect", met, "--force"), "is being reflected upon")
@@ -87,7 +87,7 @@ class TestPurge:
     def test_nothing_in_the_folder_tells_of_them(self, run: Run, met: str, tmp_path: Path) -> None:
         run("reflect", met, "--force")
         assert run("purge", met, "--message", "m1", "--yes").code == 0
-        with make_context(tmp_path / "sessions", Settings()).kept() as store:
+        with make_context(tmp_path / "sessions", Settings()).open_store() as store:
             assert "nuts" not in str(store.search(("topicloom",), limit=100))
 
     def test_facts_of_messages_that_went_before_go_too(

@@ -35,7 +35,7 @@ Reviews = Literal["none", "daily"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """What one question got."""
+    """The measures of one question."""
 
     conversation: str
     question: str
@@ -86,7 +86,7 @@ class MemoryEvaluation:
     topic_window: int = 64_000
     """Window of a topic."""
     reviews: Reviews = "none"
-    """Whether the session is reviewed at every midnight that the recording passes."""
+    """True if the session is reviewed at every midnight that the recording passes."""
     settings: Settings = field(default_factory=Settings)
     """Everything else."""
 
@@ -135,7 +135,7 @@ class MemoryEvaluation:
     def _options(
         self, recorded: RecordedResponder, storage: FileStorage, clock: RecordedClock
     ) -> dict[str, Any]:
-        """What session graph and review graph are built with."""
+        """The arguments of session graph and review graph."""
         settings = self.settings.model_copy(
             update={
                 "window": self.window,
@@ -199,7 +199,7 @@ def _question(
 
 
 def _date(said: Sequence[StoredMessage]) -> date | None:
-    """The day that messages were said on; None if there are none, or nobody knows."""
+    """The day that messages were said on; None if there are none, or it is unknown."""
     try:
         return date.fromisoformat(said[0].day)
     except (IndexError, ValueError):

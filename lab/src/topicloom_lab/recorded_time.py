@@ -51,7 +51,7 @@ class RecordedClock:
 
 
 def time_of(message: RecordedMessage) -> datetime | None:
-    """When a message was said, with its zone; None if nobody knows."""
+    """When a message was said, with its zone; None if it is unknown."""
     return moment_of(message.time)
 
 
@@ -62,7 +62,7 @@ class DailyReviews:
     app: ReviewApp
     """The compiled review graph."""
     clock: RecordedClock
-    """What session and review go by."""
+    """The clock of session and review."""
     thread: str
     """The session."""
 

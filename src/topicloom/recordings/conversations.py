@@ -22,9 +22,9 @@ class RecordedMessage(BaseModel):
     id: str
     """Its id in the recording."""
     role: Literal["user", "assistant", "system", "tool"]
-    """Who spoke."""
+    """The speaker's role."""
     text: str = ""
-    """What was said."""
+    """The text."""
     speaker: str | None = None
     """Name of the speaker, where it is not just the role."""
     time: str | None = None

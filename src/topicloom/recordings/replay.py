@@ -35,7 +35,7 @@ class RecordedRound:
     said: tuple[RecordedMessage, ...]
     """New messages, the one to answer last."""
     reply: RecordedMessage | None
-    """The recorded reply; None for messages that nobody answered."""
+    """The recorded reply; None for messages without a reply."""
 
     @property
     def ids(self) -> list[str]:
@@ -47,7 +47,7 @@ class RecordedRound:
 
 
 def cut_rounds(conversation: Conversation) -> list[RecordedRound]:
-    """Cut a recording into turns. Messages without text are left out: nobody said anything."""
+    """Cut a recording into turns. Messages without text are left out."""
     found: list[RecordedRound] = []
     waiting: list[RecordedMessage] = []
     for message in (m for m in conversation.messages if m.text.strip()):
@@ -128,7 +128,7 @@ def as_message(message: RecordedMessage) -> BaseMessage:
 
 @lru_cache(1_000)
 def iso_time(text: str) -> str:
-    """A recorded time in ISO 8601, UTC where it has no zone; as it is where nobody can read it."""
+    """A recorded time in ISO 8601, UTC where it has no zone; unchanged if it cannot be read."""
     found = _parsed(text)
     return found.replace(tzinfo=found.tzinfo or UTC).isoformat() if found else text
 
@@ -188,7 +188,7 @@ def find_place(question: Question, conversation: Conversation) -> int | None:
 
 
 def moment_of(text: str | None) -> datetime | None:
-    """The moment that a recorded time means, UTC where it has no zone; None if nobody knows."""
+    """The moment that a recorded time means, UTC where it has no zone; None if it is unknown."""
     try:
         found = datetime.fromisoformat(iso_time(text)) if text else None
     except ValueError:

@@ -56,7 +56,7 @@ class Recorder:
     at: float = 0.0
     """Now, in seconds."""
     said: str = ""
-    """What the main model answers."""
+    """The main model's answer."""
     sent: list[SentPrompt] = field(default_factory=list)
 
     def answer(self, messages: Sequence[BaseMessage], tools: Sequence[Any]) -> str:
@@ -106,7 +106,7 @@ class ShadowedReader(LocalRole[ReadRequest, Reading]):
     asked: Reader
 
     def call(self, request: ReadRequest) -> Answer[Reading]:
-        """What the deciding reader says."""
+        """The answer of the deciding reader."""
         token = _WINDOW.set(f"reader:{request.topic.id}")
         try:
             self.asked.call(request)
@@ -129,7 +129,7 @@ def record_prompts(
 
     Args:
         conversation: The recording.
-        folder: Where the session lives.
+        folder: The storage of the session.
         settings: Windows and layout.
         turns: Answered turns at most.
         seconds: From one turn to the next: recordings tell days, caches live for minutes.
