@@ -11,7 +11,7 @@ from openai_server import OpenAIServer, Reply
 
 from topicloom.cli.context import make_context
 from topicloom.recordings.conversations import load_conversations
-from topicloom.recordings.replay import find_place, find_sample, load_first_conversation
+from topicloom.recordings.replay import find_position, find_sample, load_first_conversation
 from topicloom.settings import Settings
 
 SMALL = ("--window", "1000")
@@ -146,12 +146,12 @@ def test_the_beginning_of_a_recording(recording: Path) -> None:
     part = load_first_conversation(recording, 10)
     assert len(part.messages) == 10
     assert [q.id for q in part.questions] == ["q1", "q2"]
-    assert [find_place(q, part) for q in part.questions] == [None, 8]
+    assert [find_position(q, part) for q in part.questions] == [None, 8]
 
 
 def test_a_time_is_a_place(recording: Path) -> None:
     whole = load_first_conversation(recording, None)
-    assert find_place(whole.questions[2], whole) == 10
+    assert find_position(whole.questions[2], whole) == 10
 
 
 def test_the_sample_is_a_conversation() -> None:

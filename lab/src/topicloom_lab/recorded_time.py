@@ -10,7 +10,7 @@ from typing import Any
 from langgraph.graph.state import CompiledStateGraph
 
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.replay import moment_of
+from topicloom.recordings.replay import parse_moment
 from topicloom.review.channels import ReviewInput, ReviewReport, ReviewState, build_report
 
 ReviewApp = CompiledStateGraph[ReviewState, None, ReviewInput, ReviewState]
@@ -52,7 +52,7 @@ class RecordedClock:
 
 def time_of(message: RecordedMessage) -> datetime | None:
     """When a message was said, with its zone; None if it is unknown."""
-    return moment_of(message.time)
+    return parse_moment(message.time)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class SessionFigures:
     """Tokens of the largest main prompt."""
     reactivations: tuple[Reactivation, ...]
     forgotten: tuple[Receipt, ...]
-    """Turns that searched everything, in order."""
+    """Turns that searched everything."""
 
 
 def summarize_session(receipts: Sequence[Receipt]) -> SessionFigures:
@@ -95,12 +95,7 @@ def render_account(session: Session, store: SessionStore, width: int) -> Rendera
 
 
 def render_next_steps(kept: str | None, *, composed: bool) -> RenderableType:
-    """Commands to try after a replay.
-
-    Args:
-        kept: The session that it was kept as, if it was.
-        composed: True if a model writes the replies.
-    """
+    """Commands to try after a replay that was kept as this session, if it was kept."""
     if kept is None:
         steps = [
             ("topicloom chat", "talk in a session of your own"),

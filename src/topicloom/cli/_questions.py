@@ -112,13 +112,7 @@ _BESIDE = 12
 
 
 def render_question(asked: AskedQuestion, width: int, *, composed: bool) -> Table:
-    """A question with its answers and evidence.
-
-    Args:
-        asked: The question.
-        width: Columns of the terminal.
-        composed: True if a model wrote the reply; one that only quotes would be shown twice.
-    """
+    """A question with its answers and evidence; a reply that only quotes is left out."""
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True, justify="right", width=8)
     table.add_column(no_wrap=True)

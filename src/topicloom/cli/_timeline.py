@@ -37,13 +37,7 @@ def choose_axis(messages: Sequence[StoredMessage], width: int) -> TimelineAxis:
 
 
 def draw_row(messages: Iterable[StoredMessage], axis: TimelineAxis, tallest: int) -> str:
-    """The blocks of some messages, one character a column.
-
-    Args:
-        messages: The messages.
-        axis: The columns.
-        tallest: Messages in a column that make the tallest block.
-    """
+    """One block a column; `tallest` is the number of messages of the tallest block."""
     counts = Counter(map(axis.find_column, messages))
     return "".join(_choose_bar(counts[column], tallest) for column in range(axis.columns))
 

@@ -57,14 +57,7 @@ _WIDEST = 48
 def render_topics(
     session: Session, store: SessionStore, width: int, most: int | None = None
 ) -> RenderableType:
-    """The topics of a session over time, in the order in which they came up.
-
-    Args:
-        session: The session.
-        store: Its storage.
-        width: Columns of the terminal.
-        most: Rows at most; the smallest topics are left out, and counted below the table.
-    """
+    """The topics of a session over time, in order; with `most`, only the largest of them."""
     messages = store.records(session)
     if not messages:
         return Text("nothing has been said yet", style="dim")

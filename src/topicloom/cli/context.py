@@ -39,21 +39,13 @@ class CliContext:
 
     @contextmanager
     def open_checkpoints(self) -> Iterator[SqliteSaver]:
-        """Open the checkpoints of all sessions.
-
-        Raises:
-            StorageUnavailableError: The file cannot be read or written.
-        """
+        """Open the checkpoints of all sessions; see `_open_database` for errors."""
         with self._open_database(_CHECKPOINTS) as database:
             yield SqliteSaver(database)
 
     @contextmanager
     def open_store(self) -> Iterator[SqliteStore]:
-        """Open the store of all sessions, which holds what reflection found.
-
-        Raises:
-            StorageUnavailableError: The file cannot be read or written.
-        """
+        """Open the store with what reflection found; see `_open_database` for errors."""
         with self._open_database(_STORE) as database:
             database.isolation_level = None  # the store begins and ends transactions itself
             store = SqliteStore(database)
@@ -62,6 +54,7 @@ class CliContext:
 
     @contextmanager
     def _open_database(self, name: str) -> Iterator[sqlite3.Connection]:
+        """Open a file of the folder, or raise StorageUnavailableError."""
         path = where = self.folder / name
         with reachable(self.folder):
             make_folder(self.folder, fsync=False)

@@ -34,14 +34,9 @@ _WIDEST = 1_000_000
 def run_purge(
     cli: CliOptions, name: str, topics: Sequence[str], messages: Sequence[str], *, sure: bool
 ) -> None:
-    """Name what will be removed, ask, and remove it.
+    """Name what will be removed, ask unless `sure`, and remove it.
 
-    Args:
-        cli: The options of every command.
-        name: The session.
-        topics: Ids of topics, all messages of which go.
-        messages: Short ids of messages, or ranges of these: `m12`, `m12-m15`.
-        sure: Do not ask.
+    All messages of `topics` go, and `messages`, which are short ids or ranges: `m12`, `m12-m15`.
 
     Raises:
         InvalidNameError: The name cannot name a session.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -13,8 +12,6 @@ from topicloom.cli._views import format_day, print_messages, render_receipt, ren
 from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
 from topicloom.cli.context import open_context
 from topicloom.errors import InputError
-from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.sessions import SessionStore
 
 
@@ -52,9 +49,17 @@ def show_topics(cli: CliOptions, name: str) -> None:
 def show_transcript(
     cli: CliOptions, name: str, topic: str | None, last: int | None, *, as_json: bool
 ) -> None:
-    """Print messages of a session, for people or as JSON lines."""
+    """Print messages of a session, or raise InputError if it has no such topic."""
     session, store = open_context(cli).read_session(name)
-    messages = _read_messages(session, store, topic)[-last if last else 0 :]
+    if topic is None:
+        messages = store.records(session)
+    else:
+        topic_table = store.topic_table(session)
+        if topic not in topic_table:
+            known = f"t1 to t{session.topics}" if session.topics else "none yet"
+            raise InputError(f"session {session.id!r} has no topic {topic!r} (there: {known})")
+        messages = store.topic_records(topic_table[topic])
+    messages = messages[-last if last else 0 :]
     if as_json:
         for message in messages:
             row = {"id": message.id} | message.model_dump(mode="json", exclude_defaults=True)
@@ -73,20 +78,3 @@ def show_receipts(cli: CliOptions, name: str, count: int | None, *, as_json: boo
         console, topic_table = open_console(), store.topic_table(session)
         for receipt in store.receipts(session, newest=count or 1):
             console.print(render_receipt(receipt, topic_table))
-
-
-def _read_messages(
-    session: Session, store: SessionStore, topic: str | None
-) -> Sequence[StoredMessage]:
-    """All messages, or those of a topic.
-
-    Raises:
-        InputError: There is no such topic.
-    """
-    if topic is None:
-        return store.records(session)
-    topic_table = store.topic_table(session)
-    if topic not in topic_table:
-        known = f"t1 to t{session.topics}" if session.topics else "none yet"
-        raise InputError(f"session {session.id!r} has no topic {topic!r} (there: {known})")
-    return store.topic_records(topic_table[topic])

@@ -45,7 +45,7 @@ from topicloom.recordings.conversations import Conversation
 from topicloom.recordings.replay import (
     Graph,
     cut_rounds,
-    find_place,
+    find_position,
     find_sample,
     get_session,
     iso_time,
@@ -75,15 +75,7 @@ def run_replay(
     *,
     questions: bool,
 ) -> None:
-    """Replay a recording, ask its questions, and print an account.
-
-    Args:
-        cli: The options of every command.
-        file: The recording; the packaged sample if None.
-        session_name: The session to keep it as.
-        window: Main window in tokens.
-        limit: Messages at most.
-        questions: Ask the recording's questions.
+    """Replay a recording or the packaged sample, ask its questions, and print an account.
 
     Raises:
         NotAConversationError: The file holds no conversation.
@@ -164,18 +156,16 @@ def _feed(
     config: RunnableConfig,
 ) -> None:
     total = sum(map(len, cut_rounds(conversation)))
-    progress = Progress(
+    columns = (
         SpinnerColumn(style="cyan"),
         TextColumn("replaying"),
         BarColumn(bar_width=None, complete_style="cyan", finished_style="cyan"),
         MofNCompleteColumn(),
         TextColumn("{task.fields[topics]} topics"),
         TimeElapsedColumn(),
-        console=console,
-        transient=True,
     )
     begun = get_session(graph, config)
-    with progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=total, completed=begun.count, topics=begun.topics)
         for round_, state in replay(graph, recorded, conversation, config):
             progress.update(task, advance=len(round_), topics=state["session"].get("topics", 0))
@@ -188,7 +178,7 @@ def _ask(
     asked: list[AskedQuestion] = []
     for question in conversation.questions:
         with console.status(Text(to_one_line(question.question), style="dim")):
-            asked.append(asker.ask(question, find_place(question, conversation)))
+            asked.append(asker.ask(question, find_position(question, conversation)))
         console.print(
             render_question(asked[-1], console.width, composed=composed)
             if len(conversation.questions) <= _MANY

@@ -19,7 +19,7 @@ from topicloom.recordings.conversations import (
     RecordedMessage,
     load_conversations,
 )
-from topicloom.recordings.replay import find_sample, moment_of
+from topicloom.recordings.replay import find_sample, parse_moment
 from topicloom_lab.generators import GENERATORS, generate
 from topicloom_lab.strategies.catalogue import STRATEGIES
 
@@ -162,10 +162,10 @@ def place_of(question: Question, messages: tuple[RecordedMessage, ...]) -> int:
     for place, message in enumerate(messages):
         if asked is not None and message.id == asked:
             return place
-    moment = moment_of(asked)
+    moment = parse_moment(asked)
     if moment is not None:
         for place, message in enumerate(messages):
-            said = moment_of(message.time)
+            said = parse_moment(message.time)
             if said is not None and said > moment:
                 return place
     return len(messages)
