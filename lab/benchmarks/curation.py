@@ -1,4 +1,4 @@
-"""What a curation finds, and what a turn waits for it.
+"""Measures what a curation finds, and how long a turn waits for it.
 
     python lab/benchmarks/curation.py data/tasks            # HotpotQA's paragraphs as lore
     python lab/benchmarks/curation.py --turns 200 --sleep 5 # a selector that is always late
@@ -50,14 +50,14 @@ PARTS = 30
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one question."""
+    """The result of one question."""
 
     found: bool
-    """Whether both gold paragraphs are among the candidates."""
+    """True if both gold paragraphs are among the candidates."""
     by_score: bool
-    """Whether they are among as many of the best candidates as may be picked."""
+    """True if they are among as many of the best candidates as may be picked."""
     picked: bool
-    """Whether they are among those that the selector picked."""
+    """True if they are among those that the selector picked."""
     seconds: float
     """Retrieval and selection."""
 
