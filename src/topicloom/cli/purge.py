@@ -60,7 +60,7 @@ def run_purge(given: CliOptions, name: str, options: PurgeOptions) -> None:
         saver = held.enter_context(place.checkpoints())
         kept = ReflectionStore(held.enter_context(place.kept()))
         # Nothing is learnt anew from what is about to go.
-        held.enter_context(kept.held(name, time.time(), place.settings.reflection))
+        held.enter_context(kept.hold_lease(name, time.time(), place.settings.reflection))
         graph = build_session_graph(settings=place.settings, storage=place.storage).compile(
             checkpointer=saver
         )
@@ -70,7 +70,7 @@ def run_purge(given: CliOptions, name: str, options: PurgeOptions) -> None:
         numbers = _find_numbers(session, store, options)
         plan = store.plan_purge(session, numbers)
         asked = [f"m{number}" for number in numbers]
-        facts = kept.resting_on(name, asked)
+        facts = kept.find_resting_on(name, asked)
         if not (plan.messages or facts):
             print_dim(console, "nothing to remove: all of it has been removed before")
             return

@@ -113,13 +113,13 @@ def _describe_found(done: Reflection) -> str:
 
 
 def _explain_not_due(once: ReflectionResult, policy: ReflectionPolicy) -> str:
-    standing = once.standing
-    if not standing.pending:
+    state = once.state
+    if not state.pending:
         return "nothing was said since the last reflection"
-    last = standing.last_at
+    last = state.last_at
     said = f", the last at {datetime.fromtimestamp(last):%H:%M on %d %B %Y}" if last else ""
     return (
-        f"not due: {standing.pending} of {policy.turns} rounds since the last reflection{said}; "
+        f"not due: {state.pending} of {policy.turns} rounds since the last reflection{said}; "
         f"after {policy.idle_seconds / 60:g} minutes of silence any number will do. --force does "
         "it now"
     )
