@@ -47,8 +47,7 @@ def reflect_beside(
         only: The sessions that it looks after; all of the storage if not given.
         options: See `ReflectionOptions`.
     """
-    sessions, runner = _open_collaborators(options, only)
-    return ReflectionScheduler(sessions, runner, _get_policy(options), _get_clock(options))
+    return ReflectionScheduler(*_open_collaborators(options, only))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +77,7 @@ def reflect_once(
         UnusableAnswerError: The reflector and its stand-in both failed.
         StorageError: What is stored cannot be read.
     """
-    policy, clock = _get_policy(options), _get_clock(options)
-    sessions, runner = _open_collaborators(options, [session])
+    sessions, runner, policy, clock = _open_collaborators(options, [session])
     now = clock().timestamp()
     with sessions.store.hold_lease(session, now, policy):
         state = replace(sessions.get_state(session), processing=None)
@@ -92,8 +90,9 @@ def reflect_once(
 
 def _open_collaborators(
     options: ReflectionOptions, only: Collection[str] | None
-) -> tuple[StoredSessionSource, ReflectionRunner]:
-    policy, clock = _get_policy(options), _get_clock(options)
+) -> tuple[StoredSessionSource, ReflectionRunner, ReflectionPolicy, Callable[[], datetime]]:
+    policy = options.get("policy") or ReflectionPolicy()
+    clock = options.get("clock") or read_system_clock
 
     def read_seconds() -> float:
         return clock().timestamp()
@@ -113,12 +112,4 @@ def _open_collaborators(
         clock=read_seconds,
         external=options.get("external"),
     )
-    return sessions, runner
-
-
-def _get_policy(options: ReflectionOptions) -> ReflectionPolicy:
-    return options.get("policy") or ReflectionPolicy()
-
-
-def _get_clock(options: ReflectionOptions) -> Callable[[], datetime]:
-    return options.get("clock") or read_system_clock
+    return sessions, runner, policy, clock

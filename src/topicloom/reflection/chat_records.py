@@ -73,7 +73,7 @@ def select_native(
     Args:
         messages: Messages since the last reflection, in order.
         now: The time, in seconds since the epoch.
-        policy: Says how many messages, and how long a reply may take.
+        policy: Limits the messages, and how long a reply may take.
 
     Returns:
         The messages of user and assistant, and the last message that this covers; None if

@@ -41,7 +41,7 @@ _REPORTING = re.compile(r"\b(?:the )?users?(?:'s)?\b|\bsays?\b|用户|对方|本
 
 @dataclass(frozen=True, slots=True)
 class GroundedClaims:
-    """The claims of a reflector that may be kept."""
+    """The claims of a reflector that may be stored."""
 
     facts: tuple[tuple[Fact, tuple[str, ...]], ...]
     """Facts in order, each with the keys of those that it takes the place of."""
@@ -73,12 +73,7 @@ def ground_claims(
 
 
 def find_flaw(claim: Claim, shown: Mapping[str, StoredMessage]) -> str:
-    """The reason why a claim may not be kept; "" if it may.
-
-    Args:
-        claim: A claim of the reflector.
-        shown: The messages that it was shown, by short id.
-    """
+    """The reason why a claim may not be kept; "" if it may. `shown` is by short id."""
     if not claim.messages:
         return "rests on no message"
     if any(i not in shown for i in claim.messages):
@@ -139,13 +134,10 @@ class ReflectionRunner:
         clock: Callable[[], float],
         external: Callable[[str], object] | None = None,
     ) -> None:
-        """Args:
-        sessions: The sessions and the store of reflection.
-        roles: Find facts and write briefs.
-        policy: Says how much one reflection reads.
-        clock: Tells the time in seconds since the epoch.
-        external: The `chat_records` of a session, None for the native ones; see
-            `choose_chat_records`.
+        """A runner; the clock gives seconds since the epoch.
+
+        `external` gives the `chat_records` of a session, None for the native ones; see
+        `choose_chat_records`.
         """
         self._sessions = sessions
         self._roles = roles

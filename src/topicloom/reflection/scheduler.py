@@ -92,12 +92,14 @@ class ReflectionScheduler:
         *,
         owner: str | None = None,
     ) -> None:
-        """Args:
-        sessions: The sessions to look after.
-        reflect: Reflects upon a session, without blocking the event loop.
-        policy: When sessions are due; the defaults if not given.
-        clock: Tells the time, with its zone; the system's if not given.
-        owner: Name of this scheduler in leases, unlike any other's; made up if not given.
+        """A scheduler, not started.
+
+        Args:
+            sessions: The sessions to look after.
+            reflect: Reflects upon a session, without blocking the event loop.
+            policy: When sessions are due; the defaults if not given.
+            clock: Tells the time, with its zone; the system's if not given.
+            owner: Name of this scheduler in leases, unlike any other's; made up if not given.
         """
         self.reports: deque[ReflectionReport] = deque(maxlen=_REPORTS)
         """The newest reports, newest last; failures are logged too."""
@@ -122,9 +124,8 @@ class ReflectionScheduler:
     async def stop(self, *, wait: bool = True) -> None:
         """End. Does nothing if it is not running.
 
-        Args:
-            wait: Whether reflections that have begun come to their end; they are cancelled
-                otherwise, and are due again at the next start.
+        Reflections that have begun come to their end, or with `wait=False` are cancelled, and due
+        again at the next start.
         """
         self._loop = None
         running = list(self._running.values())

@@ -41,13 +41,9 @@ class StoredSessionSource:
         clock: Callable[[], float],
         only: Collection[str] | None = None,
     ) -> None:
-        """Args:
-        checkpointer: The one that the graph was compiled with.
-        storage: The one that the graph was built with.
-        store: Facts, progress and leases.
-        policy: Says how long a lease lasts.
-        clock: Tells the time in seconds since the epoch.
-        only: The sessions that are looked after; all of the storage if not given.
+        """The sessions of a graph's checkpointer and storage, or only some of them.
+
+        The clock gives seconds since the epoch.
         """
         self.store = store
         self._checkpointer = checkpointer

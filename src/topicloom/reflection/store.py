@@ -54,10 +54,12 @@ class ReflectionStore:
         prefix: Namespace = ("topicloom",),
         pause: float = 0.02,
     ) -> None:
-        """Args:
-        store: A store that is set up.
-        prefix: Namespace that everything is put under; `StoreStorage` may share it.
-        pause: Seconds between two looks at who else wants a lease.
+        """Reflection's items in a store that is set up.
+
+        Args:
+            store: The store.
+            prefix: Namespace that everything is put under; `StoreStorage` may share it.
+            pause: Seconds between two looks at who else wants a lease.
         """
         self._store = store
         self._prefix = prefix
