@@ -96,7 +96,7 @@ class Fast:
         workspaces = Workspaces(
             FileStorage(folder, fsync=False),
             lambda log: CountingIndex(log, self.touched),
-            deps.window.layout.size,
+            deps.window.layout.count_tokens,
         )
         deps = replace(deps, workspaces=workspaces)
         self.graph: Graph = wired(deps, DomainRuntime.of(Domain(), deps)).compile(

@@ -30,7 +30,7 @@ from topicloom.nodes.step import (
 )
 from topicloom.nodes.workspace import Workspaces
 from topicloom.state.channels import DomainState
-from topicloom.state.messages import find_edit_calls, find_other_calls, words_of
+from topicloom.state.messages import find_edit_calls, find_other_calls, strip_tool_calls
 from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import JournalEntry
 from topicloom.state.session import Language, Session, Turn
@@ -120,7 +120,7 @@ class _DocumentEdit:
         if made.errors:
             self.turn = self._rejecting(made.errors)
             self.turn = self.turn.model_copy(update={"attempts": self.turn.attempts + 1})
-        words = [words_of(message)] if get_text(message).strip() else []
+        words = [strip_tool_calls(message)] if get_text(message).strip() else []
         if not find_other_calls(message, EDIT_STATE):
             if self.turn.attempts > _REPAIRS and made.errors:
                 told = AIMessage(format_refusal(self._language))

@@ -20,7 +20,7 @@ from topicloom.errors import InputError
 from topicloom.nodes.step import Update, current_session, node, open_workspace
 from topicloom.nodes.workspace import Workspaces
 from topicloom.state.channels import DomainState
-from topicloom.state.messages import unheard
+from topicloom.state.messages import select_unstored
 from topicloom.state.stored_message import get_message_type
 
 _KEPT = "kept"
@@ -56,7 +56,7 @@ def decline(*, workspaces: Workspaces) -> Runnable[DomainState, Update]:
         session = current_session(state)
         workspace = open_workspace(workspaces, session)
         messages = state.get("messages", [])
-        given = _select_given(unheard(messages, workspace.recent(session, messages)))
+        given = _select_given(select_unstored(messages, workspace.recent(session, messages)))
         return {
             "document": Overwrite(state["document"][_KEPT]),
             "refused": state["document"][REFUSED],

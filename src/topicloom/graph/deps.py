@@ -28,7 +28,7 @@ from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder, open_embedder
 from topicloom.index.session_index import SessionIndex
-from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, activate_tool
+from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Prompts, load_cues
@@ -90,7 +90,7 @@ def make_deps(
         recall=recall,
         layout=layout,
         tools=_checked(tools, {ACTIVATE_TOPIC, *([EDIT_STATE] if domain else [])}),
-        search=activate_tool(),
+        search=make_activate_tool(),
         instructions=instructions,
         prompts=prompts,
         edit=make_edit_tool() if domain else None,
@@ -104,7 +104,7 @@ def make_deps(
         workspaces=Workspaces(
             _storage(storage, settings),
             lambda log: SessionIndex(embedder, log, recall),
-            layout.size,
+            layout.count_tokens,
         ),
         adsorber=open_adsorber(settings.adsorber, embedder),
         amnesia=load_cues("amnesia_en", "amnesia_zh", more=settings.amnesia_cues),

@@ -20,8 +20,7 @@ from topicloom.errors import ReplyError
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.routes import MESSAGE, UNUSABLE, Routes
 from topicloom.index.embedder import Embedder
-from topicloom.nodes.activate_topic import activate_topic
-from topicloom.nodes.amnesia import amnesia
+from topicloom.nodes.activate_topic import activate_topic, amnesia
 from topicloom.nodes.apply_changes import apply_changes
 from topicloom.nodes.assemble import assemble
 from topicloom.nodes.deps import Deps

@@ -109,10 +109,11 @@ def build_reflector_prompt(request: ReflectRequest, window: PromptWindow) -> lis
     cut = count_left_out([counter.text(line) + 1 for line in known], room // 3, 1)
     listed = "\n".join(known[cut:]) or words.nothing
     spare = room - counter.text(listed)
-    shown = TranscriptFormatter(counter, max(SMALLEST, spare // 4), language).lines(request.records)
+    formatter = TranscriptFormatter(counter, max(SMALLEST, spare // 4), language)
+    shown = formatter.format_messages(request.records)
     if sum(counter.text(line) + 1 for line in shown) > spare:
         share = max(SMALLEST, spare // max(1, len(request.records)))
-        shown = TranscriptFormatter(counter, share, language).lines(request.records)
+        shown = TranscriptFormatter(counter, share, language).format_messages(request.records)
     return window.messages(
         "reflector",
         language,

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from topicloom.state.hierarchy import strip_number
 from topicloom.state.rounds import Round
 
-_LARGEST = 0.8
+_MAX_PART_SHARE = 0.8
 """Share of the whole past which the largest part is no better than the whole: every division takes
 a fifth off at least, so a few of them make any topic fit."""
-_FILLED = 0.75
+_TARGET_FILL = 0.75
 """Share of a window that parts which are cut fill at most: they have to last for a while."""
-_MOST = 8
+_MAX_PARTS = 8
 """Parts to a window at most, as many as the splitter's prompt asks for."""
-_FEWEST = 4
+_MIN_ROUNDS = 4
 """Exchanges that a part has on average at least: smaller ones are no matter to come back to."""
 
 
@@ -58,10 +58,10 @@ def divide_rounds(
         Two parts or more, which have every round once.
     """
     whole = sum(map(size, rounds))
-    most = max(2, min(_MOST * whole // max(1, limit), len(rounds) // _FEWEST))
+    most = max(2, min(_MAX_PARTS * whole // max(1, limit), len(rounds) // _MIN_ROUNDS))
     parts = absorb_small_parts(said, size, most)
     largest = max((sum(map(size, part.rounds)) for part in parts), default=whole)
-    if len(parts) > 1 and largest <= _LARGEST * whole:
+    if len(parts) > 1 and largest <= _MAX_PART_SHARE * whole:
         return parts
     runs = cut_rounds(rounds, size, limit)
     return [TopicPart(n, "", run) for n, run in zip(number_names(name, taken), runs, strict=False)]
@@ -126,7 +126,7 @@ def _balance(rounds: Sequence[Round], size: CountRound, limit: int) -> list[tupl
     """Two runs or more, each as near to its share of the tokens as whole rounds can be."""
     ends = list(itertools.accumulate(map(size, rounds)))
     whole = ends[-1]
-    count = min(len(rounds), max(2, math.ceil(whole / (_FILLED * limit))))
+    count = min(len(rounds), max(2, math.ceil(whole / (_TARGET_FILL * limit))))
     wanted = (whole * n / count for n in range(1, count))
     inner = range(1, len(rounds))
     cuts = sorted({min(inner, key=lambda i: (abs(ends[i - 1] - w), i)) for w in wanted})

@@ -138,7 +138,7 @@ def select_quotes(
     for place, (topic, quote) in enumerate(sorted(quotes, key=lambda pair: -pair[1].weight)):
         if draft.full:
             break
-        draft.quote(topic, quote.id, best=place < _BEST)
+        draft.quote(topic, quote.id, best=place < _MUST_QUOTE)
     return tuple(draft.note(r, names) for r in ranked if draft.mentions(r.topic))
 
 
@@ -175,9 +175,9 @@ def compose_note(
     return Note(after=after, topics=topics, searched=searched, candidates=tuple(candidates))
 
 
-_SHORTEST = 5
+_MIN_QUOTE_TOKENS = 5
 """Tokens of the shortest original, its label included."""
-_BEST = 5
+_MUST_QUOTE = 5
 """Quotes by weight, of which even one that no budget could hold is quoted, in part."""
 
 
@@ -226,7 +226,7 @@ class _NoteDraft:
     @property
     def full(self) -> bool:
         """Whether not even the shortest original would fit."""
-        return self._left < _SHORTEST
+        return self._left < _MIN_QUOTE_TOKENS
 
     def mentions(self, topic: str) -> bool:
         """Whether the note says anything of a topic."""

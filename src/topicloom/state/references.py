@@ -11,9 +11,9 @@ from topicloom.state.rounds import Round
 from topicloom.state.splitting import Portion
 from topicloom.state.stored_message import StoredMessage
 
-SHOWN = 8
+MAX_SHOWN = 8
 """References of a topic that its reader is shown at most: the newest ones."""
-SHARE = 32
+SIZE_DIVISOR = 32
 """A round is referred to if it is no larger than this part of what a topic may have, so that all
 references together take no more than a quarter of it."""
 
@@ -51,12 +51,12 @@ def collect_references(
 
 
 def select_newest(references: Sequence[Reference]) -> list[Reference]:
-    """The references that a reader is shown: the newest, between half of `SHOWN` and all of it.
+    """The references that a reader is shown: the newest, between half of `MAX_SHOWN` and all of it.
 
     They are dropped by halves, so that the prompt loses its prefix once in several splits.
     """
-    step = SHOWN // 2
-    over = max(0, len(references) - SHOWN)
+    step = MAX_SHOWN // 2
+    over = max(0, len(references) - MAX_SHOWN)
     return list(references[-(-over // step) * step :])
 
 
