@@ -87,7 +87,7 @@ def build_session_graph(
             takes, which it goes before.
         archive_index: Where reviews hand over archived topics to; searched last, when nothing else
             is found.
-        domain: The application's own world: facts that have to be exact, kept as a document beside
+        domain: The application's own data: facts that have to be exact, kept as a document beside
             the conversation.
 
     Raises:
@@ -106,10 +106,10 @@ def build_session_graph(
         embedder=embedder,
         domain=domain is not None,
     )
-    return wired(deps, _runtime(domain, deps) if domain is not None else None, archive_index)
+    return wire_graph(deps, _runtime(domain, deps) if domain is not None else None, archive_index)
 
 
-def wired(
+def wire_graph(
     deps: Deps, domain: DomainRuntime | None = None, archive_index: VectorStore | None = None
 ) -> SessionGraph:
     """The session graph of some collaborators; see `build_session_graph`."""

@@ -19,12 +19,12 @@ _TARGET_FILL = 0.75
 _MAX_PARTS = 8
 """Parts to a window at most, as many as the splitter's prompt asks for."""
 _MIN_ROUNDS = 4
-"""Exchanges that a part has on average at least: smaller ones are no matter to come back to."""
+"""Rounds that a part has on average at least: smaller ones are no matter to come back to."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicPart:
-    """What becomes one part of a topic."""
+    """A part that a topic is divided into."""
 
     name: str
     brief: str
@@ -39,7 +39,7 @@ CountRound = Callable[[Round], int]
 def divide_rounds(
     name: str,
     rounds: Sequence[Round],
-    said: Sequence[TopicPart],
+    proposed: Sequence[TopicPart],
     size: CountRound,
     limit: int,
     taken: Collection[str] = (),
@@ -49,7 +49,7 @@ def divide_rounds(
     Args:
         name: The topic's name.
         rounds: Its rounds in conversation order, two at least.
-        said: How a splitter would divide it; all of its rounds are in one of them.
+        proposed: A splitter's division; all of its rounds are in one of them.
         size: Tokens of a round.
         limit: Tokens that a topic may have.
         taken: Names that a part may not be given by number.
@@ -59,7 +59,7 @@ def divide_rounds(
     """
     whole = sum(map(size, rounds))
     most = max(2, min(_MAX_PARTS * whole // max(1, limit), len(rounds) // _MIN_ROUNDS))
-    parts = absorb_small_parts(said, size, most)
+    parts = absorb_small_parts(proposed, size, most)
     largest = max((sum(map(size, part.rounds)) for part in parts), default=whole)
     if len(parts) > 1 and largest <= _MAX_PART_SHARE * whole:
         return parts
@@ -68,13 +68,7 @@ def divide_rounds(
 
 
 def absorb_small_parts(parts: Sequence[TopicPart], size: CountRound, most: int) -> list[TopicPart]:
-    """The largest parts; rounds of the others go where the rounds before them are.
-
-    Args:
-        parts: Any number of them.
-        size: Tokens of a round.
-        most: How many may stay.
-    """
+    """The largest parts, `most` of them; rounds of the others go where those before them are."""
     if len(parts) <= most:
         return list(parts)
     order = sorted(range(len(parts)), key=lambda i: (-sum(map(size, parts[i].rounds)), i))
@@ -90,10 +84,10 @@ def absorb_small_parts(parts: Sequence[TopicPart], size: CountRound, most: int) 
 
 
 def find_preceding(homes: Sequence[tuple[int, int]], number: int) -> int:
-    """Where the last of some messages before a message is; of the first, if none is before it.
+    """The place of the last of some messages before a message; of the first, if none is before it.
 
     Args:
-        homes: Numbers of messages with where they are, sorted; not empty.
+        homes: Numbers of messages with their places, sorted; not empty.
         number: Number of the message.
     """
     place = bisect_right(homes, number, key=lambda home: home[0])

@@ -34,7 +34,7 @@ class Reference(BaseModel):
 def collect_references(
     portion: Portion, home: str, small: Iterable[Round]
 ) -> dict[str, list[Reference]]:
-    """What other topics are to refer to, by topic.
+    """References to rounds of a portion that other topics are given, by topic.
 
     Args:
         portion: Rounds that go to one topic.
@@ -63,11 +63,9 @@ def select_newest(references: Sequence[Reference]) -> list[Reference]:
 def distribute_references(
     references: Sequence[Reference], parts: Mapping[str, Sequence[Round]]
 ) -> dict[str, list[Reference]]:
-    """Hand the references of a divided topic to its parts: each to the one that was on before it.
+    """Give the references of a divided topic to its parts: each to the one that was on before it.
 
-    Args:
-        references: In the order in which they came.
-        parts: Rounds of each part, by topic; not empty.
+    They come in order; `parts` holds the rounds of each part, by topic, and is not empty.
     """
     ids = list(parts)
     homes = sorted((b.first, place) for place, i in enumerate(ids) for b in parts[i])
@@ -80,7 +78,7 @@ def distribute_references(
 def build_reader_window(
     own: Sequence[StoredMessage], borrowed: Iterable[StoredMessage]
 ) -> list[StoredMessage]:
-    """What a topic's reader is shown: the topic's messages and borrowed ones, each once, in order.
+    """The messages that a topic's reader is shown: its own and borrowed ones, each once, in order.
 
     Both kinds come from the part of the conversation that is split, which is newer than all that
     was split before: in the order of the conversation, whatever comes, comes at the end.
