@@ -85,7 +85,7 @@ class Chat:
             prompt: What was sent.
             answer: What came back.
         """
-        repeated = self.meter.share(session, window, prompt, self.counter.message)
+        repeated = self.meter.measure(session, window, prompt, self.counter.message)
         reported = answer.usage_metadata
         if reported is None:
             counted = sum(map(self.counter.message, prompt))

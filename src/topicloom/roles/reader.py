@@ -140,11 +140,11 @@ def build_reader_prompt(
     topic = topic_messages(request.records, whole, room * 3 // 4, window.limit // 8)
     left = min(room // 2, room - sum(map(counter.message, topic)))
     shown = TranscriptFormatter(counter, room // 5, language, min(_REPLY, room // 5))
-    lines = shown.lines(tail)
+    lines = shown.format_messages(tail)
     before = hash(tuple(map(get_text, [system, *topic])))
     cut = begin(before, [r.seq for r in tail], measure_each(lines, counter), left)
     # The first is written again, so that it is dated. Without a notice: its count would change.
-    current = [*shown.lines(tail[cut : cut + 1]), *lines[cut + 1 :]]
+    current = [*shown.format_messages(tail[cut : cut + 1]), *lines[cut + 1 :]]
     if current:
         current[0] = f"{get_wording(language).now}\n{current[0]}"
     return [system, *topic, *map(HumanMessage, current)]

@@ -30,7 +30,7 @@ from topicloom.roles.values import (
     parse_topic_id,
     parse_topic_ids,
 )
-from topicloom.state.hierarchy import BETWEEN
+from topicloom.state.hierarchy import PATH_SEPARATOR
 from topicloom.state.rounds import Round
 from topicloom.state.script import measure_cjk_share
 from topicloom.state.session import Language
@@ -118,7 +118,7 @@ def _dividing_lines(topic: Topic, language: Language) -> str:
 def _parts_text(request: SplitRequest, transcript: TranscriptFormatter) -> str:
     """Rounds under a line for each new segment, numbered from 1."""
     part = get_wording(transcript.language).part
-    texts = transcript.rounds(request.rounds)
+    texts = transcript.format_rounds(request.rounds)
     lines: list[str] = []
     number, current = 0, None
     for text, segment in zip(texts, request.segments, strict=True):
@@ -197,7 +197,7 @@ def _ids_by_name(topics: Sequence[Topic]) -> dict[str, str]:
 
 
 def _last_name(topic: Topic) -> str:
-    return topic.name.rpartition(BETWEEN)[2].casefold()
+    return topic.name.rpartition(PATH_SEPARATOR)[2].casefold()
 
 
 def _resolve(assignment: Assignment, topics: set[str], named: dict[str, str]) -> Assignment | None:
