@@ -83,7 +83,7 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
         ConfigurationError: If a model cannot be opened or a setting cannot be used.
     """
     settings = options.get("settings") or Settings()
-    deps = make_deps(
+    made = make_deps(
         settings,
         choose_models(
             settings,
@@ -96,42 +96,42 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
         clock=options.get("clock"),
         embedder=options.get("embedder"),
     )
-    desk = ReviewDeps(
-        door=SessionClient(graph, options.get("hold", hold_nothing)),
-        workspaces=deps.workspaces,
-        roles=deps.roles,
-        embedder=deps.embedder,
-        clock=deps.clock,
+    deps = ReviewDeps(
+        client=SessionClient(graph, options.get("hold", hold_nothing)),
+        workspaces=made.workspaces,
+        roles=made.roles,
+        embedder=made.embedder,
+        clock=made.clock,
         policy=settings.review,
-        topic_tokens=deps.topic_tokens,
+        topic_tokens=made.topic_tokens,
     )
     index = options.get("archive_index")
-    return _wire(desk, ArchiveIndexer(index, settings.role_seconds) if index is not None else None)
+    return _wire(deps, ArchiveIndexer(index, settings.role_seconds) if index is not None else None)
 
 
-def _wire(desk: ReviewDeps, keeper: ArchiveIndexer | None) -> ReviewGraph:
+def _wire(deps: ReviewDeps, indexer: ArchiveIndexer | None) -> ReviewGraph:
     graph: ReviewGraph = StateGraph(ReviewState, input_schema=ReviewInput)
     retry = RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
     steps: dict[str, Runnable[Any, Any]] = {
-        "survey": survey(desk),
-        "match": match_topics(desk),
-        "judge": judge(desk),
-        "apply": apply(desk),
-        "file": move_archived(desk),
+        "survey": survey(deps),
+        "match": match_topics(deps),
+        "judge": judge(deps),
+        "apply": apply(deps),
+        "file": move_archived(deps),
     }
-    if keeper is not None:
-        steps["hand_over"] = index_archived(desk, keeper)
+    if indexer is not None:
+        steps["hand_over"] = index_archived(deps, indexer)
     for name, step in steps.items():
         graph.add_node(name, step, retry_policy=retry)
-    graph.add_node("assess", assess(desk), input_schema=AssessTask, retry_policy=retry)
+    graph.add_node("assess", assess(deps), input_schema=AssessTask, retry_policy=retry)
     graph.add_edge(START, "survey")
     graph.add_conditional_edges("survey", _route_due, ["assess", "match"])
     graph.add_edge("assess", "match")
     graph.add_edge("match", "judge")
     graph.add_conditional_edges("judge", _route_after_judge, ["apply", "file", END])
     graph.add_edge("apply", "file")
-    graph.add_edge("file", "hand_over" if keeper is not None else END)
-    if keeper is not None:
+    graph.add_edge("file", "hand_over" if indexer is not None else END)
+    if indexer is not None:
         graph.add_edge("hand_over", END)
     return graph
 
