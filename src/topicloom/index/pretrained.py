@@ -18,8 +18,8 @@ Kind = Literal["SentenceTransformer", "CrossEncoder"]
 
 _EXTRAS: dict[Kind, str] = {"SentenceTransformer": "bge", "CrossEncoder": "rerank"}
 _MARKS: dict[Kind, str] = {"SentenceTransformer": "modules.json", "CrossEncoder": "config.json"}
-"""A file without which what is cached of a model is not all that it takes. A sentence encoder
-without its list of modules would be opened, but pooled in another way."""
+"""The file without which a cached model is incomplete. A sentence encoder without its list of
+modules would be opened, but pooled in another way."""
 _LOADED = frozenset({".json", ".txt", ".model", ".safetensors", ".bin", ".pt"})
 """Endings of files that make a model; others are descriptions or other forms of it."""
 

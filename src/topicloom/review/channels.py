@@ -112,9 +112,7 @@ class ReviewReport(BaseModel):
 
 def build_report(state: Mapping[str, Any]) -> ReviewReport:
     """The report of a review that is over."""
-    fields = {
-        name: state[name] for name in ReviewReport.model_fields if state.get(name) is not None
-    }
+    known = {k: v for k, v in state.items() if k in ReviewReport.model_fields and v is not None}
     return ReviewReport.model_validate(
-        {"now": "", "dry_run": False, **fields, "session": state["thread"]}
+        {"now": "", "dry_run": False, **known, "session": state["thread"]}
     )

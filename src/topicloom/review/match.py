@@ -43,7 +43,7 @@ ReadableTopics = Mapping[str, Topic]
 def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that proposes pairs by the index and asks a role whether they are the same.
 
-    Only pairs are proposed of which one has been touched since the last review.
+    A pair is proposed only if one of both was changed since the last review.
     """
 
     def step(state: ReviewState) -> Step[Update]:
@@ -102,7 +102,7 @@ def _confirm_pairs(
     fresh: Mapping[str, Assessment],
     calls: list[Call],
 ) -> Step[list[TopicPair]]:
-    """The pairs of which the merger says that they are the same; where it fails, they are not."""
+    """The pairs that the merger takes for the same; where it fails, they are not."""
     if not pairs:
         return []
     requests = [
@@ -130,7 +130,7 @@ def _describe_pairs(
     looks: Sequence[TopicStats],
     calls: list[Call],
 ) -> Step[list[TopicPair]]:
-    """The pairs, with what they are together."""
+    """The pairs that can be read, with an assessment of both together."""
     store = deps.open_store(session.id)
     uses = {look.topic: look.uses for look in looks}
     described = []
@@ -148,7 +148,7 @@ def _describe_pairs(
 
 
 def _add_assessment(topic: Topic, fresh: Mapping[str, Assessment]) -> Topic:
-    """The topic with what has just been said of it."""
+    """The topic with its newest assessment, if there is one."""
     found = fresh.get(topic.id)
     if found is None:
         return topic
