@@ -1,1 +1,1 @@
-"""The semantic boundary adsorber: does a message continue the open topic, or begin another?"""
+"""The semantic boundary adsorber: it tells where topics begin."""

@@ -37,7 +37,7 @@ from topicloom.roles.base import RoleName
 from topicloom.roles.brief import summarize_by_extracts
 from topicloom.roles.choice import ChatOptions, ModelSpec, RoleModels, choose_roles, embedded_roles
 from topicloom.roles.models import get_model_name, get_window_size, open_model
-from topicloom.roles.registry import Roles
+from topicloom.roles.registry import Roles, check_names
 from topicloom.roles.responder import RESPONDER
 from topicloom.settings import Settings
 from topicloom.storage.base import Storage
@@ -68,7 +68,7 @@ def make_deps(
     Raises:
         ConfigurationError: If a model cannot be opened or a tool has the name of ours.
     """
-    models.check()
+    check_names(models.by_role)
     embedder = open_embedder(settings.embedder if embedder is None else embedder)
     main = models.of("responder")
     counter = CachedTokenCounter(counter or choose_counter(_get_name(main)))
@@ -81,7 +81,7 @@ def make_deps(
     recall = settings.recall_tokens or round(settings.recall_share * size)
     if roles is None:
         roles = embedded_roles(embedder)
-        if models.any:
+        if models.has_any:
             chat = ChatOptions(meter, size, settings.topic_window, settings.role_seconds, prompts)
             roles = choose_roles(models, roles, partial(_open_model, settings), chat, domain=domain)
     layout = Layout(counter, cap=size // 4, part=recall // 4, order=settings.layout)

@@ -83,7 +83,7 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
         ConfigurationError: If a model cannot be opened or a setting cannot be used.
     """
     settings = options.get("settings") or Settings()
-    deps = make_deps(
+    made = make_deps(
         settings,
         choose_models(
             settings,
@@ -96,18 +96,17 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
         clock=options.get("clock"),
         embedder=options.get("embedder"),
     )
-    review_deps = ReviewDeps(
-        door=SessionClient(graph, options.get("hold", hold_nothing)),
-        workspaces=deps.workspaces,
-        roles=deps.roles,
-        embedder=deps.embedder,
-        clock=deps.clock,
+    deps = ReviewDeps(
+        client=SessionClient(graph, options.get("hold", hold_nothing)),
+        workspaces=made.workspaces,
+        roles=made.roles,
+        embedder=made.embedder,
+        clock=made.clock,
         policy=settings.review,
-        topic_tokens=deps.topic_tokens,
+        topic_tokens=made.topic_tokens,
     )
     index = options.get("archive_index")
-    indexer = ArchiveIndexer(index, settings.role_seconds) if index is not None else None
-    return _wire(review_deps, indexer)
+    return _wire(deps, ArchiveIndexer(index, settings.role_seconds) if index is not None else None)
 
 
 def _wire(deps: ReviewDeps, indexer: ArchiveIndexer | None) -> ReviewGraph:

@@ -1,1 +1,1 @@
-"""What finds a message: encoders, words, ranking, centroids, expressions of time."""
+"""Encoders, words, ranking, centroids and time expressions, by which messages are found."""

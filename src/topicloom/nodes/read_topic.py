@@ -35,7 +35,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         request = ReadRequest(
             session=session.id,
             topic=topic,
-            records=read_topic_window(workspace.store, session, topic),
+            messages=read_topic_window(workspace.store, session, topic),
             tail=workspace.store.records(session, session.view // _STEP * _STEP),
             query=task["query"],
             language=session.language,
@@ -58,7 +58,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
 
 def _restrict_reading(reading: Reading, request: ReadRequest) -> Reading:
     """The reading of this topic, with a score from 0 to 1 and only with ids that are in it."""
-    known = {m.id for m in request.records}
+    known = {r.id for r in request.messages}
     score = reading.score if math.isfinite(reading.score) else 0.0
     return reading.model_copy(
         update={
