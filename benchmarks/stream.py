@@ -32,9 +32,10 @@ from resources import bytes_in, resident_mb
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import Graph, get_session
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import Conversation, load_conversations
-from topicloom.recordings.replay import Graph, RecordedRound, cut_rounds, feed, get_session
+from topicloom.recordings.replay import RecordedRound, cut_rounds, feed_round
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
@@ -111,7 +112,7 @@ class Session:
         """One turn; returns its milliseconds of CPU."""
         self.clock.now = self.clock.after(exchange.said)
         began = time.process_time()
-        feed(self.graph, self.recorded, exchange, THREAD)
+        feed_round(self.graph, self.recorded, exchange, THREAD)
         return 1_000 * (time.process_time() - began)
 
     def open(self) -> float:

@@ -38,9 +38,9 @@ from rich.table import Table
 
 from topicloom.graph.review import build_review_graph
 from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import get_session
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.replay import get_session
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, ReplyRequest

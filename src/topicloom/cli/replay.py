@@ -42,16 +42,15 @@ from topicloom.cli.context import (
 )
 from topicloom.errors import InputError
 from topicloom.graph.session import SessionGraph, build_session_graph
+from topicloom.graph.stored import Graph, get_session
 from topicloom.recordings.conversations import Conversation
 from topicloom.recordings.replay import (
-    Graph,
     cut_rounds,
     find_place,
     find_sample,
-    get_session,
     iso_time,
     load_first_conversation,
-    replay,
+    replay_conversation,
 )
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
@@ -182,7 +181,7 @@ def _feed(
     begun = get_session(graph, config)
     with progress:
         task = progress.add_task("", total=total, completed=begun.count, topics=begun.topics)
-        for exchange, state in replay(graph, recorded, conversation, config):
+        for exchange, state in replay_conversation(graph, recorded, conversation, config):
             progress.update(task, advance=len(exchange), topics=state["session"].get("topics", 0))
 
 
