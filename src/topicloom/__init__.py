@@ -1,7 +1,7 @@
 """One chat session that never ends: topic windows behind a single conversation, on LangGraph.
 
-All that applications use is here and in `topicloom.testing`. The modules below are internal: they
-may change with every release. Names load what they need when they are first used.
+All that applications use is here and in `topicloom.testing`. The folders below are internal: what
+is in them may move or change with every release. A name loads what it needs when it is first used.
 
 A session
     The graph, what can be tuned, and what a turn takes.
@@ -26,21 +26,28 @@ Reflection
     reflect_beside reflect_once ReflectionOptions ReflectionResult ReflectionScheduler
     ReflectionReport run_in_thread Fact
 Roles
-    What a model does here. Each role has a description (`READER`), a Protocol, a request and an
-    answer.
-    Roles embedded_roles Role LocalRole RoleName RoleSpec Answer Usage RESPONDER Responder
-    ReplyRequest SPLITTER Splitter SplitRequest Assignment READER Reader ReadRequest Reading Quote
-    ROUTER Router RouteRequest Route BRIEF BriefWriter BriefRequest Brief REWRITER Rewriter
-    RewriteRequest ARBITER Arbiter BoundaryQuestion PLANNER Planner PlanRequest TurnPlan SELECTOR
-    Selector SelectRequest Selection REVIEWER Reviewer ReviewRequest Assessment MERGER Merger
-    MergeRequest REFLECTOR Reflector ReflectRequest Claim
+    What a model does here: of each role its description, Protocol, request and answer. An own one
+    takes its place by `roles.replace(READER, MyReader())`.
+    Roles embedded_roles Role LocalRole RoleName RoleSpec Answer Usage
+    RESPONDER Responder ReplyRequest
+    SPLITTER Splitter SplitRequest Assignment
+    READER Reader ReadRequest Reading Quote
+    ROUTER Router RouteRequest Route
+    BRIEF BriefWriter BriefRequest Brief
+    REWRITER Rewriter RewriteRequest
+    ARBITER Arbiter BoundaryQuestion
+    PLANNER Planner PlanRequest TurnPlan
+    SELECTOR Selector SelectRequest Selection
+    REVIEWER Reviewer ReviewRequest Assessment
+    MERGER Merger MergeRequest
+    REFLECTOR Reflector ReflectRequest Claim
 Encoders
     What messages are searched with.
     Embedder default_embedder open_embedder
 Recorded conversations
     Reading them, and feeding them to a session.
-    Conversation RecordedMessage load_conversations RecordedRound cut_rounds replay_conversation feed_round find_sample
-    RecordedResponder count_budget_tokens
+    Conversation RecordedMessage RecordedRound RecordedResponder load_conversations find_sample
+    cut_rounds replay_conversation feed_round count_budget_tokens
 Errors
     All that is raised on purpose.
     TopicLoomError ConfigurationError UnknownModelError StorageUnavailableError InputError
@@ -294,7 +301,7 @@ _HOMES = {
         "index.embedder": "Embedder",
         "index.encoders": "default_embedder open_embedder",
         "recordings.conversations": "Conversation RecordedMessage load_conversations",
-        "recordings.replay": "RecordedRound cut_rounds feed_round find_sample replay",
+        "recordings.replay": "RecordedRound cut_rounds feed_round find_sample replay_conversation",
         "reflection.beside": "ReflectionOptions ReflectionResult reflect_beside reflect_once",
         "reflection.due": "ReflectionPolicy",
         "reflection.facts": "Claim Fact",

@@ -37,6 +37,23 @@ from topicloom.state.recall import Quote, Reading
 from topicloom.state.rounds import Round
 from topicloom.state.splitting import Assignment
 
+__all__ = [
+    "Clock",
+    "FailingRole",
+    "FixedRole",
+    "NameRouter",
+    "PlainBriefWriter",
+    "ScriptedReply",
+    "ScriptedResponder",
+    "SlowRole",
+    "SteadyReader",
+    "TaggedSplitter",
+    "fake_roles",
+    "make_tool_call",
+    "make_topic_search",
+    "read_tag",
+]
+
 ScriptedReply = str | Sequence[AIMessageChunk | Exception] | Exception
 """One reply: a text, chunks (an exception among them is raised there), or an exception."""
 

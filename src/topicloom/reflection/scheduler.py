@@ -93,12 +93,14 @@ class ReflectionScheduler:
         *,
         owner: str | None = None,
     ) -> None:
-        """Args:
-        sessions: Where sessions stand.
-        reflect: Reflects upon a session, without blocking the event loop.
-        policy: When sessions are due; the defaults if not given.
-        clock: Tells the time, with its zone; the system's if not given.
-        owner: Name of this scheduler in leases, unlike any other's; made up if not given.
+        """A scheduler over some sessions.
+
+        Args:
+            sessions: Where sessions stand.
+            reflect: Reflects upon a session, without blocking the event loop.
+            policy: When sessions are due; the defaults if not given.
+            clock: Tells the time, with its zone; the system's if not given.
+            owner: Name of this scheduler in leases, unlike any other's; made up if not given.
         """
         self.reports: deque[ReflectionReport] = deque(maxlen=_REPORTS)
         """The newest reports, newest last; failures are logged too."""
