@@ -210,7 +210,7 @@ def _parse_weights(said: object) -> DomainWeights:
     given = said if isinstance(said, dict) else {}
     scores = {
         name: score
-        for name in ("narrative", "lore", "event")
+        for name in DomainWeights.model_fields
         if (score := parse_score(str(given.get(name, "")))) is not None
     }
     return DomainWeights(**scores)
