@@ -91,9 +91,9 @@ def dated(conversation: Conversation, prefix: str, begin: datetime) -> Conversat
     return conversation.model_copy(update={"id": name, "messages": tuple(messages)})
 
 
-def tokens_of(exchange: RecordedRound) -> int:
+def tokens_of(round_: RecordedRound) -> int:
     """Tokens of what is said in a turn."""
-    messages = (*exchange.said, *([exchange.reply] if exchange.reply else []))
+    messages = (*round_.said, *([round_.reply] if round_.reply else []))
     return sum(count_budget_tokens(m.text) for m in messages)
 
 
@@ -114,11 +114,11 @@ class Session:
         """Messages in the session."""
         return get_session(self.graph, THREAD).count
 
-    def hear(self, exchange: RecordedRound) -> float:
+    def hear(self, round_: RecordedRound) -> float:
         """One turn; returns its milliseconds of CPU."""
-        self.clock.now = self.clock.after(exchange.said)
+        self.clock.now = self.clock.after(round_.said)
         began = time.process_time()
-        feed_round(self.graph, self.recorded, exchange, THREAD)
+        feed_round(self.graph, self.recorded, round_, THREAD)
         return 1_000 * (time.process_time() - began)
 
     def open(self) -> float:
@@ -148,7 +148,7 @@ class Session:
         return round(statistics.median(times), 2) if len(times) == 3 * len(PROBES) else None
 
     def row(self, piece: Piece, tokens: int, times: Sequence[float]) -> dict[str, Any]:
-        """What is written down after a recording."""
+        """The row of the log after a recording."""
         session = get_session(self.graph, THREAD)
         return {
             "lap": piece.lap,
@@ -175,13 +175,13 @@ def run(session: Session, data: Path, limit: int, minutes: float, log: Path) -> 
     heard, tokens, began = session.heard, 0, time.monotonic()
     for piece in stream(data):
         times: list[float] = []
-        for exchange in cut_rounds(piece.conversation):
-            tokens += tokens_of(exchange)
-            if heard >= len(exchange):
-                heard -= len(exchange)
+        for round_ in cut_rounds(piece.conversation):
+            tokens += tokens_of(round_)
+            if heard >= len(round_):
+                heard -= len(round_)
                 continue
             heard = 0
-            times.append(session.hear(exchange))
+            times.append(session.hear(round_))
             if time.monotonic() - began > 60 * minutes:
                 break
         if times:

@@ -60,7 +60,7 @@ def topicloom(folder: Path, echo: Echo, window: int) -> Compile:
 def plain(echo: Echo) -> Compile:
     """Every message in the state."""
 
-    def reply(_: MessagesState) -> dict[str, Any]:
+    def reply(state: MessagesState) -> dict[str, Any]:
         return {"messages": [("ai", said(echo.turn, 300))]}
 
     graph = StateGraph(MessagesState)
@@ -112,7 +112,7 @@ WAYS: Mapping[str, Callable[[Path, Echo], Compile]] = {
 """Makes a way over a folder, with the clock and the replies of an echo."""
 
 PACKAGES: Mapping[str, str] = {"SummarizationMiddleware": "langchain", "LangMem": "langmem"}
-"""What a way needs beside topicloom's own dependencies."""
+"""The package of a way that is none of topicloom's own dependencies."""
 
 
 def missing(way: str) -> str | None:

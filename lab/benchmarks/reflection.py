@@ -1,4 +1,4 @@
-"""What a tick of the reflection scheduler costs over many sessions.
+"""Measures the cost of a tick of the reflection scheduler over many sessions.
 
     python lab/benchmarks/reflection.py --sessions 1000
 

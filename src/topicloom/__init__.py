@@ -63,7 +63,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from topicloom.boundary.policy import AdsorberPolicy, BoundaryQuestion
-    from topicloom.cli.memory_files import MemoryFiles, MemoryReport
+    from topicloom.cli.memory import MemoryFiles, MemoryReport
     from topicloom.context.tokens import TokenCounter, count_budget_tokens
     from topicloom.domain.domain import Domain
     from topicloom.domain.planner import PLANNER, Planner, PlanRequest
@@ -284,7 +284,7 @@ _HOMES = {
     name: f"topicloom.{module}"
     for module, names in {
         "boundary.policy": "AdsorberPolicy BoundaryQuestion",
-        "cli.memory_files": "MemoryFiles MemoryReport",
+        "cli.memory": "MemoryFiles MemoryReport",
         "context.tokens": "TokenCounter count_budget_tokens",
         "domain.domain": "Domain",
         "domain.planner": "PLANNER PlanRequest Planner",

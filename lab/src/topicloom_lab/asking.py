@@ -43,12 +43,12 @@ class Oracle:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the main model was shown for a question."""
+    """The prompt of the main model for a question."""
 
     prompt: tuple[BaseMessage, ...]
     """Everything but system prompt and question."""
     originals: tuple[StoredMessage, ...]
-    """What was quoted whole, or stood in view."""
+    """Messages that were quoted whole, or stood in view."""
     receipt: Receipt
     """The question's turn."""
 
@@ -67,7 +67,7 @@ class Questioner:
     config: RunnableConfig
     """Names the thread."""
     storage: FileStorage
-    """Where the session lives."""
+    """The storage of the session."""
     oracle: Oracle
     """Answers in the graph, by itself or behind a recording."""
     recent: int = 0

@@ -36,7 +36,7 @@ Reviews = Literal["none", "daily"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """What one question got."""
+    """The measures of one question."""
 
     conversation: str
     question: str
@@ -87,7 +87,7 @@ class MemoryEvaluation:
     topic_window: int = 64_000
     """Window of a topic."""
     reviews: Reviews = "none"
-    """Whether the session is reviewed at every midnight that the recording passes."""
+    """True if the session is reviewed at every midnight that the recording passes."""
     settings: Settings = field(default_factory=Settings)
     """Everything else."""
 
@@ -115,16 +115,16 @@ class MemoryEvaluation:
         daily = DailyReviews(build_review_graph(graph, **options).compile(), clock, conversation.id)
         questioner = Questioner(graph, config, storage, oracle, self.recent)
         due = _by_place(conversation)
-        for exchange in cut_rounds(conversation):
-            moment = clock.after(exchange.said)
+        for round_ in cut_rounds(conversation):
+            moment = clock.after(round_.said)
             if self.reviews == "daily":
                 yield from daily.until(moment)
             clock.now = moment
-            for message_id in exchange.ids:
+            for message_id in round_.ids:
                 for question in due.pop(message_id, ()):
                     yield self._ask(questioner, conversation, question)
-            feed_round(graph, recorded, exchange, config)
-            yield len(exchange)
+            feed_round(graph, recorded, round_, config)
+            yield len(round_)
         for question in (q for questions in due.values() for q in questions):
             yield self._ask(questioner, conversation, question)
         session = get_session(graph, config)
@@ -136,7 +136,7 @@ class MemoryEvaluation:
     def _options(
         self, recorded: RecordedResponder, storage: FileStorage, clock: RecordedClock
     ) -> dict[str, Any]:
-        """What session graph and review graph are built with."""
+        """The arguments of session graph and review graph."""
         settings = self.settings.model_copy(
             update={
                 "window": self.window,
@@ -200,7 +200,7 @@ def _question(
 
 
 def _date(said: Sequence[StoredMessage]) -> date | None:
-    """The day that messages were said on; None if there are none, or nobody knows."""
+    """The day that messages were said on; None if there are none, or it is unknown."""
     try:
         return date.fromisoformat(said[0].day)
     except (IndexError, ValueError):

@@ -13,8 +13,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Send
 
+from topicloom.domain.document import REFUSED
 from topicloom.domain.edit import EDIT_STATE
-from topicloom.domain.validate_document import is_refused
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
 from topicloom.nodes.step import turn_options
 from topicloom.state.channels import DomainState, ReadTask, SessionState
@@ -101,7 +101,7 @@ class Routes:
 
     def begin(self, state: DomainState) -> str:
         """To the conversation, unless a document came that cannot be used."""
-        return UNUSABLE if is_refused(state.get("document") or {}) else MESSAGE
+        return UNUSABLE if REFUSED in (state.get("document") or {}) else MESSAGE
 
     def after_ingest(self, state: SessionState) -> str:
         """To the changes that a review passed in, to the planner, or on."""

@@ -114,10 +114,10 @@ def wired(
     deps: Deps, domain: DomainRuntime | None = None, archive_index: VectorStore | None = None
 ) -> SessionGraph:
     """The session graph of some collaborators; see `build_session_graph`."""
-    state, given = domain.schemas() if domain else (SessionState, SessionInput)
+    state, given = (domain.state, domain.input) if domain else (SessionState, SessionInput)
     graph: SessionGraph = StateGraph(state, context_schema=TurnOptions, input_schema=given)
     _add_nodes(graph, deps, archive_index, domain)
-    _add_edges(graph, Routes(bool(deps.window.tools), domain.streams if domain else ()))
+    _add_edges(graph, Routes(bool(deps.window.tools), domain.parallel_nodes if domain else ()))
     return graph
 
 
@@ -125,7 +125,7 @@ def _runtime(domain: Domain, deps: Deps) -> DomainRuntime:
     # Templates and schemas load libraries: only those who have a domain wait for them.
     from topicloom.domain.wiring import DomainRuntime
 
-    return DomainRuntime.of(domain, deps)
+    return DomainRuntime.prepare(domain, deps)
 
 
 def _add_nodes(
@@ -137,7 +137,7 @@ def _add_nodes(
     nodes: dict[str, Runnable[Any, Any]] = {
         "ingest": ingest(deps),
         "apply_changes": apply_changes(deps),
-        "estimate": estimate(deps, domain.desk.expected if domain else None),
+        "estimate": estimate(deps, domain.skeletons.count_tokens if domain else None),
         "split": split(deps),
         "retrieve": retrieve(deps),
         "amnesia": amnesia(search),
@@ -145,7 +145,7 @@ def _add_nodes(
         "activate_topic": activate_topic(search),
         "finalize": finalize(deps),
     }
-    nodes |= domain.nodes() if domain else {}
+    nodes |= domain.nodes if domain else {}
     storage_retry = RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
     for name, step in nodes.items():
         graph.add_node(name, step, retry_policy=storage_retry)

@@ -20,7 +20,7 @@ message, together, seed), oolong (items, message, conversations, seed), hotpotqa
 seed). A specification is NAME:OPTION=VALUE,OPTION=VALUE, such as
 sniah:needle=uuid,haystack=prose,tokens=1000000.
 """
-"""What there is to measure on, for `topicloom eval --help`."""
+"""The data to measure on, for `topicloom eval --help`."""
 
 Out = Annotated[Path, typer.Argument(metavar="OUT", help="A folder of results.")]
 

@@ -20,7 +20,7 @@ from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow, Reviews
 
 @dataclass(frozen=True, slots=True)
 class MemoryOptions:
-    """What the command was given."""
+    """The options of the command."""
 
     file: Path
     out: Path | None
@@ -32,7 +32,7 @@ class MemoryOptions:
 
     @property
     def setup(self) -> dict[str, object]:
-        """What tells the rows of this run from those of others in the same file."""
+        """The keys that distinguish the rows of this run in a shared file."""
         return {
             "budget": self.budget,
             "recent": self.recent,
@@ -64,8 +64,8 @@ def run_memory(options: MemoryOptions, console: Console | None = None) -> list[M
         found = _one(conversation, options, console)
         rows += found
         if options.out is not None:
-            told = (row.as_json() | options.setup for row in found)
-            lines = (json.dumps(row, ensure_ascii=False) for row in told)
+            records = (row.as_json() | options.setup for row in found)
+            lines = (json.dumps(row, ensure_ascii=False) for row in records)
             write_lines(options.out, lines, add=True)
     console.print(summary(rows, options))
     if options.reviews != "none":
@@ -82,7 +82,7 @@ def _one(conversation: Conversation, options: MemoryOptions, console: Console) -
         reviews=options.reviews,
     )
     rows: list[MemoryRow] = []
-    put_away = merged = 0
+    archived = merged = 0
     spoken = sum(bool(m.text.strip()) for m in conversation.messages)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -103,10 +103,10 @@ def _one(conversation: Conversation, options: MemoryOptions, console: Console) -
             elif isinstance(event, int):
                 progress.advance(fed, event)
             else:
-                put_away += len(event.archived)
+                archived += len(event.archived)
                 merged += len(event.merged)
     if options.reviews != "none":
-        console.print(f"{conversation.id}: reviews archived {put_away} topics, merged {merged}")
+        console.print(f"{conversation.id}: reviews archived {archived} topics, merged {merged}")
     return rows
 
 
@@ -133,7 +133,7 @@ def summary(rows: Sequence[MemoryRow], options: MemoryOptions) -> Table:
 
 
 def by_date(rows: Sequence[MemoryRow]) -> str:
-    """How many archived topics are quoted when they are asked for."""
+    """The number of archived topics that are quoted when they are asked for, as a sentence."""
     asked = [row for row in rows if row.category == BY_DATE]
     quoted = sum(row.recall > 0 for row in asked)
     return f"Archived topics that are quoted when asked for by date: {quoted} of {len(asked)}."

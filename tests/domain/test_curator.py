@@ -14,8 +14,14 @@ from typing import Any
 import pytest
 from curations import PATIENCE, Texts, Waiting, lore, ready, ref, refs, work
 
-from topicloom.domain.curation import ConversationPosition, Curation, CurationPolicy, TurnInterest
-from topicloom.domain.curator import CurationOutcome, Curator
+from topicloom.domain.curation import (
+    ConversationPosition,
+    Curation,
+    CurationPolicy,
+    CurationResult,
+    TurnInterest,
+)
+from topicloom.domain.curator import Curator
 from topicloom.domain.selector import Selection, SelectRequest
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.state.layers import CuratedEntry
@@ -34,19 +40,19 @@ def waiting() -> Iterator[Waiting]:
     selector.free.set()
 
 
-def done(future: Future[CurationOutcome] | None) -> CurationOutcome:
+def done(future: Future[CurationResult] | None) -> CurationResult:
     """What a curation came to."""
     assert future is not None
     return future.result(PATIENCE)
 
 
-def made(selector: Any, *sources: Texts, **more: Any) -> CurationOutcome:
+def made(selector: Any, *sources: Texts, **more: Any) -> CurationResult:
     curator = Curator(selector, POLICY)
     return done(curator.begin(work(1, *sources, **more)))
 
 
 def collected(
-    curator: Curator, turn: int, future: Future[CurationOutcome] | None = None, **more: Any
+    curator: Curator, turn: int, future: Future[CurationResult] | None = None, **more: Any
 ) -> tuple[Curation, list[Call]]:
     """What a turn gets."""
     return curator.collect(work(turn, **more), future, refs(20), 0.0)
@@ -55,7 +61,7 @@ def collected(
 class TestCuration:
     def test_only_the_picked_are_fetched(self) -> None:
         source = lore("lore_1", "lore_2", "lore_3")
-        result = made(ready(), source).result.curation
+        result = made(ready(), source).curation
         assert [e.id for e in result.entries] == ["lore_1", "lore_2"] == source.fetched
         assert [e.text for e in result.entries] == ["All about lore_1.", "All about lore_2."]
         assert (result.rationale, result.model, result.candidates) == ("why", "waiting", 3)
@@ -73,40 +79,40 @@ class TestCuration:
         selector = ready()
         seen = (CuratedEntry(id="lore_1", kind="lore", text="All about lore_1."),)
         result = made(selector, lore("lore_1", "lore_2"), seen=seen)
-        assert [e.id for e in result.result.curation.entries] == ["lore_2"]
+        assert [e.id for e in result.curation.entries] == ["lore_2"]
 
     def test_nobody_is_asked_about_nothing(self) -> None:
         selector = ready()
-        assert made(selector, lore()).result.curation == Curation(turn=1)
+        assert made(selector, lore()).curation == Curation(turn=1)
         assert selector.requests == []
 
     @pytest.mark.parametrize("broken", [FailingRole(), FixedRole(None), FixedRole("lore_2")])
     def test_a_selector_that_fails_leaves_the_best_three(self, broken: Any) -> None:
         source = lore(*(f"lore_{n}" for n in range(6)))
         result = made(broken, source)
-        assert [e.id for e in result.result.curation.entries] == ["lore_0", "lore_1", "lore_2"]
-        assert (result.result.curation.model, bool(result.calls[0].failure)) == ("", True)
+        assert [e.id for e in result.curation.entries] == ["lore_0", "lore_1", "lore_2"]
+        assert (result.curation.model, bool(result.calls[0].failure)) == ("", True)
 
     def test_a_selector_past_its_own_deadline_is_one_that_fails(self, waiting: Waiting) -> None:
         waiting.deadline = 0.01
         result = made(waiting, lore("lore_1", "lore_2", "lore_3", "lore_4"))
-        assert len(result.result.curation.entries) == 3
+        assert len(result.curation.entries) == 3
         assert "no answer within 0.01 s" in str(result.calls[0].failure)
 
     def test_ids_of_nothing_and_too_many_are_dropped(self) -> None:
         many = FixedRole(Selection(("lore_9", *(f"lore_{n}" for n in range(8)), "lore_1")))
         result = made(many, lore(*(f"lore_{n}" for n in range(8))))
-        assert [e.id for e in result.result.curation.entries] == [f"lore_{n}" for n in range(5)]
+        assert [e.id for e in result.curation.entries] == [f"lore_{n}" for n in range(5)]
 
     def test_a_source_that_fails_costs_what_it_would_have_found(self) -> None:
         broken = Texts("narrative", {}, ConnectionError("gone"))
-        result = made(ready(), lore("lore_1"), broken).result.curation
+        result = made(ready(), lore("lore_1"), broken).curation
         assert [e.id for e in result.entries] == ["lore_1"]
         assert result.events == ("narrative: ConnectionError: gone",)
 
     def test_long_texts_are_shown_in_part(self) -> None:
         result = made(ready(), Texts("lore", {"lore_1": "word " * 5_000}))
-        (entry,) = result.result.curation.entries
+        (entry,) = result.curation.entries
         assert len(entry.text) < 2_100
         assert entry.text.endswith("…")
 
@@ -181,7 +187,7 @@ class TestLate:
         done(curator.begin(work(3)))
         branch = [*refs(2), "f" * 16, *refs(9)]
         result, _ = curator.collect(
-            work(4, place=ConversationPosition(4, "e" * 16)), None, branch, 0.0
+            work(4, position=ConversationPosition(4, "e" * 16)), None, branch, 0.0
         )
         assert result.entries == ()
         result, _ = curator.collect(work(4), None, refs(4), 0.0)
@@ -314,6 +320,6 @@ def _fields(item: Any) -> dict[str, Any]:
 
 
 def test_a_place_is_its_last_message() -> None:
-    assert ConversationPosition(2, ref(2)).on(refs(3))
-    assert not ConversationPosition(2, ref(3)).on(refs(3))
-    assert not ConversationPosition(0, None).on(refs(3))
+    assert ConversationPosition(2, ref(2)).is_on_branch(refs(3))
+    assert not ConversationPosition(2, ref(3)).is_on_branch(refs(3))
+    assert not ConversationPosition(0, None).is_on_branch(refs(3))

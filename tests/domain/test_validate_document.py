@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from domains import the_document
 
-from topicloom.domain.schema import make_checker, validate_document
+from topicloom.domain.validate_document import make_checker, validate_document
 from topicloom.errors import ConfigurationError, InputError
 
 

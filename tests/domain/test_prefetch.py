@@ -52,17 +52,17 @@ def served(
 class TestInterest:
     @given(interests, interests)
     def test_both_ways(self, one: TurnInterest, other: TurnInterest) -> None:
-        assert one.fits(other) == other.fits(one)
+        assert one.overlaps(other) == other.overlaps(one)
 
     @given(interests)
     def test_with_itself(self, one: TurnInterest) -> None:
-        assert one.fits(one) == bool(one.focus or one.terms)
+        assert one.overlaps(one) == bool(one.focus or one.terms)
 
     def test_by_focus_or_by_half_of_the_words(self) -> None:
-        assert TEMPLE.fits(TurnInterest("q_1", frozenset()))
-        assert TEMPLE.fits(TurnInterest(None, frozenset({"key", "smith"})))
-        assert not TEMPLE.fits(TurnInterest("q_2", frozenset({"smith", "iron", "coal"})))
-        assert not TEMPLE.fits(TurnInterest(None, frozenset()))
+        assert TEMPLE.overlaps(TurnInterest("q_1", frozenset()))
+        assert TEMPLE.overlaps(TurnInterest(None, frozenset({"key", "smith"})))
+        assert not TEMPLE.overlaps(TurnInterest("q_2", frozenset({"smith", "iron", "coal"})))
+        assert not TEMPLE.overlaps(TurnInterest(None, frozenset()))
 
 
 class TestServing:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reviewed import CONFIG, World
 from sessions import tell
 
-from topicloom.cli.memory_files import MemoryFiles, MemoryReport, make_file_name
+from topicloom.cli.memory import MemoryFiles, MemoryReport, make_file_name
 from topicloom.cli.memory_pages import build_pages, read_stamp, render_page
 from topicloom.errors import StorageUnavailableError
 from topicloom.state.lifecycle import mark_archived, mark_divided
@@ -85,7 +85,7 @@ class TestFiles:
     def test_what_stands_in_one(self, place: Place) -> None:
         place.change("t1", summary="It was agreed to take oak.", importance=0.7)
         report = place.update()
-        assert report == MemoryReport(written=("house-t1.md", "house-t2.md"))
+        assert report == MemoryReport(written=["house-t1.md", "house-t2.md"])
         assert set(place.files()) == {"house-t1.md", "house-t2.md"}
         matter, body = parsed(place.path("t1"))
         assert len(matter.pop("topicloom")) == 16
@@ -123,14 +123,14 @@ class TestFiles:
         place.update()
         before = place.files()
         assert place.update() == MemoryReport(unchanged=2)
-        assert place.update(force=True).written == ()
+        assert place.update(force=True).written == []
         assert place.files() == before
 
     def test_only_what_changed_is_written(self, place: Place) -> None:
         place.update()
         before = place.files()
         place.save(mark_archived(place.topic("t2"), (), "2026-03"))
-        assert place.update() == MemoryReport(written=("house-t2.md",), unchanged=1)
+        assert place.update() == MemoryReport(written=["house-t2.md"], unchanged=1)
         assert place.files()["house-t1.md"] == before["house-t1.md"]
         assert parsed(place.path("t2"))[0]["status"] == "archived"
 
@@ -140,13 +140,13 @@ class TestFiles:
             place.store, place.session, place.topic("t1"), place.topic("t2")
         )
         report = place.update()
-        assert (report.written, report.removed) == (("house-t1.md",), ("house-t2.md",))
+        assert (report.written, report.removed) == (["house-t1.md"], ["house-t2.md"])
         assert parsed(place.path("t1"))[0]["messages"] == "m1-m8"
 
     def test_what_is_purged_is_gone(self, place: Place) -> None:
         place.update()
         place.store.purge(place.store.plan_purge(place.session, [1]))
-        assert place.update().removed == ("house-t1.md",)
+        assert place.update().removed == ["house-t1.md"]
         assert not any(b"oak" in text for text, _ in place.files().values())
 
     def test_what_is_left_of_a_purged_topic_comes_back(self, place: Place) -> None:
@@ -181,7 +181,7 @@ class TestWorkOfOthers:
         place.change("t1", brief="Another brief.")
         assert place.update().left == {"house-t1.md": "it was edited by hand"}
         assert place.path("t1").read_bytes() == edited
-        assert place.update(force=True).written == ("house-t1.md",)
+        assert place.update(force=True).written == ["house-t1.md"]
         assert b"My own remark" not in place.path("t1").read_bytes()
 
     @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ class TestWorkOfOthers:
             file.write(b"Mine.")
         place.change("t2", brief="")
         assert "t2 is gone" in place.update().left["house-t2.md"]
-        assert place.update(force=True).removed == ("house-t2.md",)
+        assert place.update(force=True).removed == ["house-t2.md"]
 
     def test_a_file_of_somebody_else(self, place: Place) -> None:
         place.out.mkdir()
@@ -214,7 +214,7 @@ class TestWorkOfOthers:
         report = place.update()
         assert report.left == {"house-t1.md": "somebody else put it there"}
         assert place.path("t1").read_text() == "# My kitchen\n"
-        assert place.update(force=True).written == ("house-t1.md",)
+        assert place.update(force=True).written == ["house-t1.md"]
         assert (place.out / "notes.md").read_bytes() == b"\xff\xfe"
 
     def test_a_copy_under_another_name_stays(self, place: Place) -> None:
@@ -222,7 +222,7 @@ class TestWorkOfOthers:
         copy = place.out / "my copy.md"
         copy.write_bytes(place.path("t2").read_bytes())
         place.change("t2", brief="")
-        assert place.update().removed == ("house-t2.md",)
+        assert place.update().removed == ["house-t2.md"]
         assert copy.exists()
 
     def test_sessions_that_share_a_folder(self, tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ class TestWorkOfOthers:
         other.update()
         before = one.files()
         one.change("t1", brief="")
-        assert one.update().removed == ("a-t1.md",)
+        assert one.update().removed == ["a-t1.md"]
         assert {n: f for n, f in one.files().items() if n.startswith("a-t1-")} == {
             n: f for n, f in before.items() if n.startswith("a-t1-")
         }
@@ -255,7 +255,7 @@ class TestWorkOfOthers:
         assert {make_file_name(name, "t1"), make_file_name(name, "t2")} == set(place.files())
         assert place.update() == MemoryReport(unchanged=2)
         place.change("t1", brief="")
-        assert place.update().removed == (make_file_name(name, "t1"),)
+        assert place.update().removed == [make_file_name(name, "t1")]
 
 
 class TestLive:
@@ -284,7 +284,7 @@ class TestLive:
         assert files.update(place.session).left
         assert files.update(place.session).left
         place.path("t1").unlink()
-        assert files.update(place.session).written == ("house-t1.md",)
+        assert files.update(place.session).written == ["house-t1.md"]
         assert files.update(place.session) == MemoryReport()
 
 

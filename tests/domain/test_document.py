@@ -93,8 +93,8 @@ class TestAnchors:
             "q_002",
             "q_0",
         }
-        assert places["bag_main"].given
-        assert not places["inventory/belt"].given
+        assert places["bag_main"].has_own_anchor
+        assert not places["inventory/belt"].has_own_anchor
         assert places["t1"].value["title"] == "Pack the books"
 
     def test_below_a_thing_names_go_on_from_it(self) -> None:

@@ -21,8 +21,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.domain.curation import PREVIEW_TOKENS, collapse_whitespace
 from topicloom.domain.events import EventSource
-from topicloom.domain.lore import LoreSource
-from topicloom.domain.lore_stores import DocumentLoreIndex, VectorStoreLoreIndex
+from topicloom.domain.lore import DocumentLoreIndex, LoreSource, VectorStoreLoreIndex
 from topicloom.domain.selector import EmbeddedSelector, SelectRequest
 from topicloom.domain.sources import (
     CandidateSource,
@@ -197,45 +196,45 @@ class TestLore:
 
     def test_long_documents_are_cut(self) -> None:
         text = " ".join(f"Sentence {n} says little." for n in range(200))
-        shelf = DocumentLoreIndex([Document(text, metadata={"title": "Long"})], HASHING)
-        assert len(shelf.passages) > 3
-        assert [p.id for p in shelf.passages][:2] == ["lore_1.1", "lore_1.2"]
-        assert {p.title for p in shelf.passages} == {"Long"}
+        index = DocumentLoreIndex([Document(text, metadata={"title": "Long"})], HASHING)
+        assert len(index.passages) > 3
+        assert [p.id for p in index.passages][:2] == ["lore_1.1", "lore_1.2"]
+        assert {p.title for p in index.passages} == {"Long"}
 
     def test_ids_are_those_of_the_documents(self) -> None:
-        shelf = DocumentLoreIndex([Document("A", id="a b/c"), Document("B")], HASHING)
-        assert [p.id for p in shelf.passages] == ["lore_a-b-c", "lore_2"]
+        index = DocumentLoreIndex([Document("A", id="a b/c"), Document("B")], HASHING)
+        assert [p.id for p in index.passages] == ["lore_a-b-c", "lore_2"]
 
     def test_two_documents_of_one_id(self) -> None:
         with pytest.raises(ConfigurationError, match="'a'"):
             DocumentLoreIndex([Document("A", id="a"), Document("B", id="a")], HASHING)
 
     def test_tags(self) -> None:
-        shelf = DocumentLoreIndex(
+        index = DocumentLoreIndex(
             [Document("A", metadata={"name": "N", "tags": ["x", 2]})], HASHING
         )
-        assert (shelf.passages[0].title, shelf.passages[0].tags) == ("N", ("x", "2"))
+        assert (index.passages[0].title, index.passages[0].tags) == ("N", ("x", "2"))
 
     def test_vectors_are_made_once(self, tmp_path: Path) -> None:
         embedder = Counting()
         for _ in range(2):
             kept = vectors_in(tmp_path / "lore.bin", nullcontext)
-            shelf = DocumentLoreIndex(DOCUMENTS[:4], embedder, kept)
-            assert shelf.find("van", 5).cosine
+            index = DocumentLoreIndex(DOCUMENTS[:4], embedder, kept)
+            assert index.find("van", 5).cosine
         assert sorted(embedder.texts.count(t) for t in set(embedder.texts)) == [1, 1, 1, 1, 2]
 
     def test_it_is_built_when_it_is_first_searched(self) -> None:
         embedder = Counting()
-        shelf = DocumentLoreIndex(DOCUMENTS[:4], embedder)
+        index = DocumentLoreIndex(DOCUMENTS[:4], embedder)
         assert not embedder.texts
-        shelf.find("van", 5)
+        index.find("van", 5)
         assert len(embedder.texts) == 5
 
-    def test_a_closed_shelf_stops_to_embed(self) -> None:
-        shelf = DocumentLoreIndex(DOCUMENTS, Counting())
-        shelf.close()
+    def test_a_closed_index_stops_to_embed(self) -> None:
+        index = DocumentLoreIndex(DOCUMENTS, Counting())
+        index.close()
         with pytest.raises(CancelledError):
-            shelf.prepare()
+            index.prepare()
 
     def test_langchain_community_does_not_warn(self) -> None:
         with warnings.catch_warnings():
@@ -331,8 +330,8 @@ def test_questions_of_two_steps() -> None:
         pytest.skip(f"no data in {folder}; set TOPICLOOM_DATA")
     rows = _rows(folder / "hotpotqa_dev_corpus.jsonl")
     documents = [Document(row["text"], metadata={"title": row["title"]}) for row in rows]
-    shelf = DocumentLoreIndex(documents, HASHING)
-    hits = [_both(shelf, q) for q in _rows(folder / "hotpotqa_dev_questions.jsonl")[:40]]
+    index = DocumentLoreIndex(documents, HASHING)
+    hits = [_both(index, q) for q in _rows(folder / "hotpotqa_dev_questions.jsonl")[:40]]
     assert sum(hits) >= 0.62 * len(hits)
 
 
@@ -340,8 +339,8 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _both(shelf: DocumentLoreIndex, question: Mapping[str, Any]) -> bool:
-    found = LoreSource(shelf).search(question["question"], ANY, 50)
+def _both(index: DocumentLoreIndex, question: Mapping[str, Any]) -> bool:
+    found = LoreSource(index).search(question["question"], ANY, 50)
     request = SelectRequest("s", question["question"], (), TurnPlan(), found, 5, "en")
     ids = EmbeddedSelector().call(request).value.ids
     return set(question["gold_titles"]) <= {c.title for c in found if c.id in ids}

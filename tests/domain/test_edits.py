@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from topicloom.domain.document import Document, digest_json, index_nodes, parse_document
 from topicloom.domain.edits import apply_edits
-from topicloom.domain.schema import make_checker
+from topicloom.domain.validate_document import make_checker
 
 EXAMPLES = int(os.environ.get("TOPICLOOM_EDITS", "300"))
 SCHEMA = {

@@ -99,7 +99,7 @@ class Fast:
             deps.window.layout.size,
         )
         deps = replace(deps, workspaces=workspaces)
-        self.graph: Graph = wired(deps, DomainRuntime.of(Domain(), deps)).compile(
+        self.graph: Graph = wired(deps, DomainRuntime.prepare(Domain(), deps)).compile(
             checkpointer=InMemorySaver()
         )
         record(self.graph, CONFIG, *past("茶", "雨"))
@@ -191,4 +191,4 @@ def over_http(server: OpenAIServer, folder: Path, planner: Any = None) -> Graph:
         return graph.compile(checkpointer=InMemorySaver())
     deps = deps_of(settings, RoleModels(strong="openai:strong"))
     deps = replace(deps, roles=deps.roles.replace(PLANNER, planner))
-    return wired(deps, DomainRuntime.of(Domain(), deps)).compile(checkpointer=InMemorySaver())
+    return wired(deps, DomainRuntime.prepare(Domain(), deps)).compile(checkpointer=InMemorySaver())
