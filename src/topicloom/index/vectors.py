@@ -13,7 +13,7 @@ from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.chain import link
 from topicloom.storage.log import SessionLog
-from topicloom.storage.records import row_of
+from topicloom.storage.records import to_row
 from topicloom.storage.vectors import made_key
 
 _BEGINNING = 200
@@ -38,7 +38,7 @@ class StoredVectors:
 
         What is stored is read anew by every call that asks for any of it: ask for many at once.
         """
-        return self._of([link(None, row_of(r)) for r in records], [r.line for r in records])
+        return self._of([link(None, to_row(r)) for r in records], [r.line for r in records])
 
     def of_texts(self, texts: Sequence[str]) -> Vectors:
         """Vectors [n, d] of texts [n] that were made of messages, such as briefs, likewise."""

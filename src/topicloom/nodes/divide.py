@@ -15,7 +15,7 @@ from topicloom.state.references import distribute_references
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.splitting import Portion, cut_runs, merge_assignments
 from topicloom.state.topics import Topic
-from topicloom.storage.references import refer, references
+from topicloom.storage.references import add_references, read_references
 
 _GLANCE = 24
 """Tokens of a message by which a splitter is asked about it when a topic is divided; its prompt
@@ -118,8 +118,8 @@ def _named(place: int, portion: Portion) -> Topic:
 
 def _hand_down(draft: SplitDraft, topic: Topic, parts: dict[str, tuple[Round, ...]]) -> None:
     """Give a divided topic's references and its rounds of this split to its parts."""
-    for part, found in distribute_references(references(draft.store, topic), parts).items():
-        draft.touched[part] = refer(draft.store, draft.touched[part], found)
+    for part, found in distribute_references(read_references(draft.store, topic), parts).items():
+        draft.touched[part] = add_references(draft.store, draft.touched[part], found)
     tail = {b.first for b in draft.moved.pop(topic.id, ())}
     for part, rounds in parts.items():
         fresh = [b for b in rounds if b.first in tail]

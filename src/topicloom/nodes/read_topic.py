@@ -15,7 +15,7 @@ from topicloom.roles.reader import READER, ReadRequest
 from topicloom.state.channels import ReadTask
 from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call
-from topicloom.storage.references import topic_window
+from topicloom.storage.references import read_topic_window
 
 _STEP = 256
 """Messages by which the beginning of the conversation moves that readers are shown: in longer
@@ -35,7 +35,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         request = ReadRequest(
             session=session.id,
             topic=topic,
-            records=topic_window(workspace.store, session, topic),
+            records=read_topic_window(workspace.store, session, topic),
             tail=workspace.store.records(session, session.view // _STEP * _STEP),
             query=task["query"],
             language=session.language,

@@ -18,7 +18,7 @@ from topicloom.state.session import Session
 from topicloom.state.splitting import Portion, group_assignments, merge_assignments
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
-from topicloom.storage.references import refer
+from topicloom.storage.references import add_references
 from topicloom.storage.sessions import SessionStore
 
 
@@ -109,7 +109,7 @@ class SplitDraft:
     def _refer(self, portion: Portion, home: Topic) -> None:
         small = [b for b in portion.rounds if self.tokens(b) * SHARE <= self.limit]
         for other, found in collect_references(portion, home.id, small).items():
-            topic = refer(self.store, self.topics[other], found)
+            topic = add_references(self.store, self.topics[other], found)
             (self.touched if other in self.touched else self.lent)[other] = topic
 
     def heirs(self, topic_id: str) -> list[str]:

@@ -21,7 +21,7 @@ from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session
 from topicloom.state.topics import TopicTable
-from topicloom.storage.references import references
+from topicloom.storage.references import read_references
 from topicloom.storage.sessions import SessionStore
 
 _LOOK_BACK = 500
@@ -63,7 +63,7 @@ def collect_stats(store: SessionStore, session: Session, table: TopicTable) -> l
     awake = _find_last_active(store, session, receipts, kept)
     uses = Counter(kept.get(n.topic, n.topic) for r in receipts for n in r.quoted if n.quotes)
     for topic in table:
-        uses.update({kept.get(r.home, r.home) for r in references(store, topic)})
+        uses.update({kept.get(r.home, r.home) for r in read_references(store, topic)})
     return [
         TopicStats(
             topic=topic.id,
