@@ -13,11 +13,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.messages.tool import ToolCall
 from sessions import chatter, last_receipt, open_graph, tell, thread
 
-from roles import ScriptedResponder, fake_roles
 from topicloom.context.layout import Layout, LayoutName, MainPrompt
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.state.recall import Note, TopicNote
 from topicloom.state.stored_message import StoredMessage, to_stored_message
+from topicloom.testing import ScriptedResponder, fake_roles
 
 COUNTER = EstimatingCounter("o200k")
 TIME = "2026-03-02T09:00:00+08:00"

@@ -28,29 +28,29 @@ from sessions import (
     tell,
 )
 
-from roles import (
-    Clock,
-    NamedRouter,
-    ScriptedResponder,
-    SteadyReader,
-    TaggedSplitter,
-    fake_roles,
-)
 from topicloom.domain.domain import Domain
 from topicloom.domain.planner import PLANNER
 from topicloom.domain.wiring import DomainRuntime
 from topicloom.graph.deps import make_deps
 from topicloom.graph.session import build_session_graph, wire_graph
+from topicloom.graph.stored import Graph
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import Hits, SessionIndex
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
-from topicloom.recordings.replay import Graph
 from topicloom.roles.choice import RoleModels
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 from topicloom.storage.log import SessionLog
+from topicloom.testing import (
+    Clock,
+    NameRouter,
+    ScriptedResponder,
+    SteadyReader,
+    TaggedSplitter,
+    fake_roles,
+)
 
 
 def deps_of(settings: Settings, models: RoleModels, roles: Roles | None = None) -> Deps:
@@ -83,7 +83,7 @@ class Fast:
 
     def __init__(self, folder: Path, planner: Any, *script: Any) -> None:
         self.responder, self.reader = ScriptedResponder(*script), SteadyReader()
-        self.splitter, self.router = TaggedSplitter(), NamedRouter({})
+        self.splitter, self.router = TaggedSplitter(), NameRouter({})
         roles = fake_roles(
             self.responder, reader=self.reader, splitter=self.splitter, router=self.router
         )

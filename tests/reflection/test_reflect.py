@@ -14,9 +14,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from sessions import chatter, open_graph, past, record, tell, thread
 
-from roles import Clock, PlainBriefs, Raising, ScriptedResponder, fake_roles
 from topicloom.errors import UnusableAnswerError
-from topicloom.recordings.replay import Graph, get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.reflection.beside import reflect_beside
 from topicloom.reflection.due import ReflectionPolicy, find_due_reason
 from topicloom.reflection.facts import Claim
@@ -29,6 +28,7 @@ from topicloom.roles.brief import BRIEF, Brief, BriefRequest
 from topicloom.state.briefs import apply_brief_updates
 from topicloom.state.stored_message import get_text
 from topicloom.storage.files import FileStorage
+from topicloom.testing import Clock, FailingRole, PlainBriefWriter, ScriptedResponder, fake_roles
 
 POLICY = ReflectionPolicy()
 
@@ -268,7 +268,7 @@ def test_external_records_are_used_if_they_are_well_formed(world: World) -> None
 
 def test_a_reflector_that_fails_has_a_stand_in(world: World) -> None:
     tell(world.graph(), thread(), "I live in Leeds.")
-    found = world.reflecting(Raising()).run("s")
+    found = world.reflecting(FailingRole()).run("s")
     assert list(world.facts()) == ["I live in Leeds."]
     assert [c.failure is None for c in found.calls if c.role == "reflector"] == [False, True]
 
@@ -276,7 +276,7 @@ def test_a_reflector_that_fails_has_a_stand_in(world: World) -> None:
 def test_if_nobody_can_nothing_is_written(world: World) -> None:
     tell(world.graph(), thread(), "I live in Leeds.")
     with pytest.raises(UnusableAnswerError, match="out of order"):
-        world.reflecting(Raising(), stand_in=Raising()).run("s")
+        world.reflecting(FailingRole(), stand_in=FailingRole()).run("s")
     assert world.items() == []
 
 
@@ -341,7 +341,7 @@ def test_the_graph_takes_new_briefs_in_when_a_turn_ends(world: World) -> None:
     record(graph, thread(), *past("茶", "雨"))
     tell(graph, thread(), "And now?", keep=2)
 
-    class Better(PlainBriefs):
+    class Better(PlainBriefWriter):
         def call(self, request: BriefRequest) -> Answer[Brief]:
             return Answer(Brief(request.topic.name, "a better brief"))
 

@@ -13,9 +13,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from sessions import open_graph, tell, thread
 
-from roles import Clock, Raising, fake_roles
 from topicloom.errors import SessionBusyError, UnusableAnswerError
-from topicloom.recordings.replay import Graph
+from topicloom.graph.stored import Graph
 from topicloom.reflection.beside import ReflectionResult, reflect_beside, reflect_once
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.facts import Fact, FactChanges
@@ -24,6 +23,7 @@ from topicloom.reflection.scheduler import run_in_thread
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.briefs import BriefUpdate
 from topicloom.storage.files import FileStorage
+from topicloom.testing import Clock, FailingRole, fake_roles
 
 POLICY = ReflectionPolicy()
 
@@ -99,7 +99,7 @@ class TestOnce:
 
     def test_a_failure_is_raised_and_the_lease_given_back(self, place: Place) -> None:
         tell(place.graph(), thread(), "I live in Leeds.")
-        broken: Any = Raising()
+        broken: Any = FailingRole()
         roles = place.roles.replace(REFLECTOR, broken, stand_in=broken)
         with pytest.raises(UnusableAnswerError, match="nobody could reflect upon 's'"):
             place.once(force=True, roles=roles)

@@ -17,13 +17,13 @@ from langgraph.store.sqlite import SqliteStore
 from pydantic import BaseModel
 from sessions import check_kept, open_graph, tell, thread
 
-from roles import fake_roles
-from topicloom.recordings.replay import get_session
+from topicloom.graph.stored import get_session
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.session import Session
 from topicloom.storage import FileStorage, Storage, StoreStorage
 from topicloom.storage.references import read_references
 from topicloom.storage.sessions import SessionStore
+from topicloom.testing import fake_roles
 
 FIXTURES = Path(__file__).parent / "fixtures" / "v0_1_0"
 

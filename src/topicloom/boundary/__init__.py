@@ -1,1 +1,1 @@
-"""The semantic boundary adsorber: it tells where topics begin."""
+"""Internal: the semantic boundary adsorber, which decides where a topic begins."""

@@ -149,7 +149,7 @@ def _route_after_judge(state: ReviewState) -> str:
     return "apply" if state["changes"] else "file"
 
 
-def review(
+def review_session(
     graph: SessionApp,
     config: RunnableConfig,
     *,
@@ -176,7 +176,7 @@ def review(
     return run_step(_reviewed(graph, config, dry_run, now, checkpointer, options))
 
 
-async def areview(
+async def areview_session(
     graph: SessionApp,
     config: RunnableConfig,
     *,

@@ -1,1 +1,1 @@
-"""Encoders, words, ranking, centroids and time expressions, by which messages are found."""
+"""Internal: encoders, BM25, ranking and centroids, by which messages and topics are found."""

@@ -29,7 +29,7 @@ from topicloom.reflection.due import (
     mark_failed,
 )
 
-_log = logging.getLogger("topicloom.scheduling")
+_log = logging.getLogger("topicloom.reflection")
 _log.addHandler(logging.NullHandler())
 _REPORTS = 200
 """Newest reports that are kept."""
