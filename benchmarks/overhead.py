@@ -20,13 +20,15 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER
-from topicloom.settings import Settings
-from topicloom.state.activation import ActivationPolicy
-from topicloom.state.channels import SessionInput
+from topicloom import (
+    RESPONDER,
+    ActivationPolicy,
+    SessionInput,
+    Settings,
+    build_session_graph,
+    default_embedder,
+    embedded_roles,
+)
 from topicloom_lab.talk import Echo, said
 
 TURNS, MEASURED = 300, 60

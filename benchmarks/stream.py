@@ -30,15 +30,22 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 from resources import bytes_in, resident_mb
 
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
-from topicloom.recordings.conversations import Conversation, load_conversations
-from topicloom.recordings.replay import Graph, RecordedRound, cut_rounds, feed, get_session
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER, RecordedResponder
-from topicloom.settings import Settings
-from topicloom.storage.files import FileStorage
+from topicloom import (
+    RESPONDER,
+    Conversation,
+    FileStorage,
+    RecordedResponder,
+    RecordedRound,
+    Settings,
+    build_session_graph,
+    count_budget_tokens,
+    cut_rounds,
+    default_embedder,
+    embedded_roles,
+    feed_round,
+    get_session,
+    load_conversations,
+)
 from topicloom_lab.recorded_time import RecordedClock, time_of
 from topicloom_lab.talk import Echo
 
@@ -98,7 +105,7 @@ class Session:
         self.recorded = RecordedResponder(Echo())
         roles = embedded_roles(default_embedder()).replace(RESPONDER, self.recorded)
         storage = FileStorage(folder / "sessions", fsync=False)
-        self.graph: Graph = build_session_graph(
+        self.graph = build_session_graph(
             settings=Settings(window=window), roles=roles, storage=storage, clock=self.clock
         ).compile(checkpointer=saver)
 
@@ -111,7 +118,7 @@ class Session:
         """One turn; returns its milliseconds of CPU."""
         self.clock.now = self.clock.after(round_.said)
         began = time.process_time()
-        feed(self.graph, self.recorded, round_, THREAD)
+        feed_round(self.graph, self.recorded, round_, THREAD)
         return 1_000 * (time.process_time() - began)
 
     def open(self) -> float:

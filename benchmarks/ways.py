@@ -17,11 +17,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import START, MessagesState, StateGraph
 
-from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER
-from topicloom.settings import Settings
+from topicloom import RESPONDER, Settings, build_session_graph, default_embedder, embedded_roles
 from topicloom_lab.talk import Echo, said
 
 Compile = Callable[[Any], Any]

@@ -36,20 +36,25 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from topicloom.graph.review import build_review_graph
-from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
-from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.replay import get_session
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER, ReplyRequest
-from topicloom.roles.splitter import SPLITTER, SplitRequest
-from topicloom.settings import Settings
-from topicloom.state.session import Session
-from topicloom.state.splitting import Assignment
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
+from topicloom import (
+    RESPONDER,
+    SPLITTER,
+    Answer,
+    Assignment,
+    FileStorage,
+    LocalRole,
+    RecordedMessage,
+    ReplyRequest,
+    Session,
+    SessionStore,
+    Settings,
+    SplitRequest,
+    build_review_graph,
+    build_session_graph,
+    default_embedder,
+    embedded_roles,
+    get_session,
+)
 from topicloom_lab.invariants import check_session
 from topicloom_lab.recorded_time import DailyReviews, RecordedClock
 from topicloom_lab.talk import FILLING, THEMES, Echo

@@ -57,7 +57,7 @@ class TestReflect:
     def test_somebody_else_is_at_it(self, run: Run, met: str, tmp_path: Path) -> None:
         with make_context(tmp_path / "sessions", Settings()).open_store() as store:
             since, policy = time.time(), ReflectionPolicy()
-            with ReflectionStore(store).held(met, since, policy):
+            with ReflectionStore(store).hold_lease(met, since, policy):
                 assert_one_line(run("reflect", met, "--force"), "is being reflected upon")
                 assert_one_line(run("purge", met, "--message", "m1", "--yes"), "reflected upon")
         assert run("purge", met, "--message", "m1", "--yes").code == 0

@@ -30,19 +30,19 @@ from sessions import (
     transcript_of,
 )
 
-from roles import ScriptedResponder, fake_roles
 from topicloom.domain.domain import Domain
 from topicloom.domain.selector import SELECTOR
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import Graph, get_session
 from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.recordings.replay import Graph, get_session
 from topicloom.roles.models import open_model
 from topicloom.settings import Settings
 from topicloom.state.plan import SearchIntent, TurnPlan
 from topicloom.state.receipt import Call
 from topicloom.state.stored_message import get_text
+from topicloom.testing import ScriptedResponder, fake_roles
 
 LORE = [
     Document("The jade key opens the temple. The elder keeps it.", metadata={"title": "Jade Key"}),

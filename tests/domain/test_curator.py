@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from curations import PATIENCE, Texts, Waiting, lore, ready, ref, refs, work
 
-from roles import Raising, Rubbish
 from topicloom.domain.curation import (
     ConversationPosition,
     Curation,
@@ -28,6 +27,7 @@ from topicloom.roles.base import Answer, LocalRole
 from topicloom.state.layers import CuratedEntry
 from topicloom.state.plan import DomainWeights, SearchIntent, TurnPlan
 from topicloom.state.receipt import Call
+from topicloom.testing import FailingRole, FixedRole
 
 POLICY = CurationPolicy(deadline=0.05, age=3, kept=2, running=2)
 
@@ -86,7 +86,7 @@ class TestCuration:
         assert made(selector, lore()).curation == Curation(turn=1)
         assert selector.requests == []
 
-    @pytest.mark.parametrize("broken", [Raising(), Rubbish(None), Rubbish("lore_2")])
+    @pytest.mark.parametrize("broken", [FailingRole(), FixedRole(None), FixedRole("lore_2")])
     def test_a_selector_that_fails_leaves_the_best_three(self, broken: Any) -> None:
         source = lore(*(f"lore_{n}" for n in range(6)))
         result = made(broken, source)
@@ -100,7 +100,7 @@ class TestCuration:
         assert "no answer within 0.01 s" in str(result.calls[0].failure)
 
     def test_ids_of_nothing_and_too_many_are_dropped(self) -> None:
-        many = Rubbish(Selection(("lore_9", *(f"lore_{n}" for n in range(8)), "lore_1")))
+        many = FixedRole(Selection(("lore_9", *(f"lore_{n}" for n in range(8)), "lore_1")))
         result = made(many, lore(*(f"lore_{n}" for n in range(8))))
         assert [e.id for e in result.curation.entries] == [f"lore_{n}" for n in range(5)]
 

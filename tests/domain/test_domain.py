@@ -21,13 +21,13 @@ from sessions import (
     transcript_of,
 )
 
-from roles import Raising, Rubbish, ScriptedResponder, SteadyReader, fake_roles
 from topicloom.domain.document import Document
 from topicloom.domain.domain import Domain
 from topicloom.errors import ConfigurationError
-from topicloom.recordings.replay import get_session
+from topicloom.graph.stored import get_session
 from topicloom.state.plan import TurnPlan
 from topicloom.state.stored_message import get_text
+from topicloom.testing import FailingRole, FixedRole, ScriptedResponder, SteadyReader, fake_roles
 
 OPENING, CLOSING = '<context_layer type="deterministic"', "</context_layer>"
 
@@ -237,7 +237,8 @@ class TestPlanner:
         assert state["plan"] == {"focus": "q_002"}
 
     @pytest.mark.parametrize(
-        "planner", [Raising(), Rubbish("no plan"), Rubbish(None), ScriptedPlanner([ValueError()])]
+        "planner",
+        [FailingRole(), FixedRole("no plan"), FixedRole(None), ScriptedPlanner([ValueError()])],
     )
     def test_one_that_fails_costs_its_plan_only(self, tmp_path: Path, planner: Any) -> None:
         graph = open_domain(tmp_path, planner=planner)
@@ -250,7 +251,7 @@ class TestPlanner:
         wild = TurnPlan(
             focus="q_999", template="nope", goal="Go", edits=(("SET", "a", 1),), reply="x"
         )
-        state = say(open_domain(tmp_path, planner=Rubbish(wild)), "Hello", the_document())
+        state = say(open_domain(tmp_path, planner=FixedRole(wild)), "Hello", the_document())
         assert state["plan"] == {"goal": "Go"}
 
     def test_turns_that_only_record_are_not_planned(self, tmp_path: Path) -> None:

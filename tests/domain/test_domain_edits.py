@@ -33,14 +33,14 @@ from sessions import (
     transcript_of,
 )
 
-from roles import (
-    ScriptedResponder,
-    calling,
-    fake_roles,
-)
 from topicloom.domain.domain import Domain
-from topicloom.recordings.replay import Graph, get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.state.receipt import JournalEntry
+from topicloom.testing import (
+    ScriptedResponder,
+    fake_roles,
+    make_tool_call,
+)
 
 WRONG = ("SET", "item_swrd_01.count", 3)
 
@@ -257,7 +257,7 @@ class TestByTheMainModel:
         assert reply_of(state) == "And that is all."
 
     def test_a_call_that_nobody_offered(self, tmp_path: Path) -> None:
-        responder = ScriptedResponder(calling("fly", {"to": "moon"}, text="Up."))
+        responder = ScriptedResponder(make_tool_call("fly", {"to": "moon"}, text="Up."))
         graph = open_domain(tmp_path, fake_roles(responder))
         state = say(graph, "Hello", the_document())
         assert reply_of(state) == "Up."

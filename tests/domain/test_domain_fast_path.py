@@ -28,29 +28,29 @@ from sessions import (
     tell,
 )
 
-from roles import (
-    Clock,
-    NamedRouter,
-    ScriptedResponder,
-    SteadyReader,
-    TaggedSplitter,
-    fake_roles,
-)
 from topicloom.domain.domain import Domain
 from topicloom.domain.planner import PLANNER
 from topicloom.domain.wiring import DomainRuntime
 from topicloom.graph.deps import make_deps
-from topicloom.graph.session import build_session_graph, wired
+from topicloom.graph.session import build_session_graph, wire_graph
+from topicloom.graph.stored import Graph
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import Hits, SessionIndex
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
-from topicloom.recordings.replay import Graph
 from topicloom.roles.choice import RoleModels
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 from topicloom.storage.log import SessionLog
+from topicloom.testing import (
+    Clock,
+    NameRouter,
+    ScriptedResponder,
+    SteadyReader,
+    TaggedSplitter,
+    fake_roles,
+)
 
 
 def deps_of(settings: Settings, models: RoleModels, roles: Roles | None = None) -> Deps:
@@ -83,7 +83,7 @@ class Fast:
 
     def __init__(self, folder: Path, planner: Any, *script: Any) -> None:
         self.responder, self.reader = ScriptedResponder(*script), SteadyReader()
-        self.splitter, self.router = TaggedSplitter(), NamedRouter({})
+        self.splitter, self.router = TaggedSplitter(), NameRouter({})
         roles = fake_roles(
             self.responder, reader=self.reader, splitter=self.splitter, router=self.router
         )
@@ -96,10 +96,10 @@ class Fast:
         workspaces = Workspaces(
             FileStorage(folder, fsync=False),
             lambda log: CountingIndex(log, self.touched),
-            deps.window.layout.size,
+            deps.window.layout.count_tokens,
         )
         deps = replace(deps, workspaces=workspaces)
-        self.graph: Graph = wired(deps, DomainRuntime.prepare(Domain(), deps)).compile(
+        self.graph: Graph = wire_graph(deps, DomainRuntime.prepare(Domain(), deps)).compile(
             checkpointer=InMemorySaver()
         )
         record(self.graph, CONFIG, *past("茶", "雨"))
@@ -191,4 +191,6 @@ def over_http(server: OpenAIServer, folder: Path, planner: Any = None) -> Graph:
         return graph.compile(checkpointer=InMemorySaver())
     deps = deps_of(settings, RoleModels(strong="openai:strong"))
     deps = replace(deps, roles=deps.roles.replace(PLANNER, planner))
-    return wired(deps, DomainRuntime.prepare(Domain(), deps)).compile(checkpointer=InMemorySaver())
+    return wire_graph(deps, DomainRuntime.prepare(Domain(), deps)).compile(
+        checkpointer=InMemorySaver()
+    )

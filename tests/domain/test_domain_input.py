@@ -16,13 +16,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from sessions import check_kept, kept, transcript_of
 
-from roles import ScriptedResponder, calling, fake_roles
 from topicloom.domain.document import Document
 from topicloom.domain.domain import Domain
 from topicloom.errors import ConfigurationError, InputError, ReplyError
 from topicloom.graph.session import build_session_graph
-from topicloom.recordings.replay import get_session
+from topicloom.graph.stored import get_session
 from topicloom.storage.files import FileStorage
+from topicloom.testing import ScriptedResponder, fake_roles, make_tool_call
 
 REPLY = "All right, noted."
 BAD: list[Any] = [
@@ -84,7 +84,9 @@ class TestRefused:
             """Something to call."""
             return f"{city}: sunny"
 
-        responder = ScriptedResponder(calling("look_up", {"city": "Oslo"}), RuntimeError("down"))
+        responder = ScriptedResponder(
+            make_tool_call("look_up", {"city": "Oslo"}), RuntimeError("down")
+        )
         graph = open_domain(tmp_path, fake_roles(responder), tools=[look_up], reply_attempts=1)
         with pytest.raises(ReplyError):
             say(graph, "How is Oslo?", the_document(), id="a")
@@ -195,9 +197,9 @@ def story(folder: Path, storage: FailingStorage, durability: Any) -> tuple[Any, 
             return "It is done."
         edits = [["INC", "item_potion_02.count", -1], ["INC", "health", 1]]
         if request.query == TURNS[2]:
-            return calling("edit_state", {"edits": edits}, text="You find something.")
+            return make_tool_call("edit_state", {"edits": edits}, text="You find something.")
         if request.query == TURNS[4]:
-            return calling("edit_state", {"edits": edits})
+            return make_tool_call("edit_state", {"edits": edits})
         return REPLY
 
     def opened() -> Any:
@@ -253,7 +255,9 @@ class TestCrashes:
         graph = open_domain(tmp_path, fake_roles(responder), planner=planner, reply_attempts=1)
         with pytest.raises(ReplyError):
             say(graph, "One more", the_document(), id="a")
-        responder.script = [calling("edit_state", {"edits": [["INC", "health", 1]]}, text="Done.")]
+        responder.script = [
+            make_tool_call("edit_state", {"edits": [["INC", "health", 1]]}, text="Done.")
+        ]
         state = say(graph, "One more", id="a")
         assert state["document"]["health"] == 86
         session = get_session(graph, CONFIG)

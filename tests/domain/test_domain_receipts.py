@@ -7,14 +7,14 @@ from pathlib import Path
 from domains import CONFIG, ScriptedPlanner, edit_plan, open_domain, say, the_document
 from sessions import last_receipt, past, record
 
-from roles import ScriptedResponder, calling, fake_roles
 from topicloom.state.plan import TurnPlan
+from topicloom.testing import ScriptedResponder, fake_roles, make_tool_call
 
 
 def test_plan_edits_and_errors(tmp_path: Path) -> None:
     planner = ScriptedPlanner([TurnPlan(goal="Go"), edit_plan(("SET", "no.thing", 1))])
     responder = ScriptedResponder(
-        "Hello.", calling("edit_state", {"edits": [["SET", "health", 3]]}, text="Done.")
+        "Hello.", make_tool_call("edit_state", {"edits": [["SET", "health", 3]]}, text="Done.")
     )
     graph = open_domain(tmp_path, fake_roles(responder), planner=planner)
     say(graph, "Hello", the_document())

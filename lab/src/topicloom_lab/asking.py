@@ -13,7 +13,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from topicloom.context.token_count import ToolLike
 from topicloom.context.tokens import count_budget_tokens
-from topicloom.recordings.replay import Graph, get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.roles.responder import ReplyRequest
 from topicloom.state.channels import TurnOptions
 from topicloom.state.recall import parse_message_number

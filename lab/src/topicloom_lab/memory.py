@@ -14,9 +14,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.graph.review import build_review_graph
 from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import get_session
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import Conversation, Question
-from topicloom.recordings.replay import cut_rounds, feed, get_session
+from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.review.channels import ReviewReport
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
@@ -122,7 +123,7 @@ class MemoryEvaluation:
             for message_id in round_.ids:
                 for question in due.pop(message_id, ()):
                     yield self._ask(questioner, conversation, question)
-            feed(graph, recorded, round_, config)
+            feed_round(graph, recorded, round_, config)
             yield len(round_)
         for question in (q for questions in due.values() for q in questions):
             yield self._ask(questioner, conversation, question)

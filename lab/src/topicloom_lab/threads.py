@@ -31,9 +31,10 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from topicloom.errors import NotAConversationError
 from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import Graph, get_session
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.replay import Graph, as_message, get_session
+from topicloom.recordings.replay import as_message
 from topicloom.roles.choice import embedded_roles
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions

@@ -19,7 +19,7 @@ from topicloom.cli.context import CliContext, describe_model, make_thread_config
 from topicloom.cli.reflect import make_reflection_options
 from topicloom.errors import InputError, ReplyError
 from topicloom.graph.session import build_session_graph
-from topicloom.recordings.replay import Graph, get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.reflection.beside import reflect_beside
 from topicloom.reflection.scheduler import run_in_thread
 from topicloom.state.channels import SessionInput

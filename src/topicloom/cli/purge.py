@@ -51,7 +51,7 @@ def run_purge(
         saver = held.enter_context(context.open_checkpoints())
         kept = ReflectionStore(held.enter_context(context.open_store()))
         # No reflection may read what is about to go.
-        held.enter_context(kept.held(name, time.time(), context.settings.reflection))
+        held.enter_context(kept.hold_lease(name, time.time(), context.settings.reflection))
         graph = build_session_graph(settings=context.settings, storage=context.storage).compile(
             checkpointer=saver
         )
@@ -61,7 +61,7 @@ def run_purge(
         numbers = _find_numbers(session, store, topics, messages)
         plan = store.plan_purge(session, numbers)
         asked = [f"m{number}" for number in numbers]
-        facts = kept.resting_on(name, asked)
+        facts = kept.find_resting_on(name, asked)
         if not (plan.messages or facts):
             print_dim(console, "nothing to remove: all of it has been removed before")
             return

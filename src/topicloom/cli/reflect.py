@@ -40,7 +40,7 @@ def run_reflect(cli: CliOptions, name: str, *, force: bool) -> None:
         result = reflect_once(name, force=force, **options)
     names = {update.topic: update.name for r in result.reflections for update in r.briefs}
     if not result.reflections:
-        print_dim(console, _explain_not_due(result.standing, context.settings.reflection))
+        print_dim(console, _explain_not_due(result.state, context.settings.reflection))
     for reflection in result.reflections:
         _print_reflection(console, reflection)
     if names:

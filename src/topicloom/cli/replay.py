@@ -41,16 +41,15 @@ from topicloom.cli.context import (
 )
 from topicloom.errors import InputError
 from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import Graph, get_session
 from topicloom.recordings.conversations import Conversation
 from topicloom.recordings.replay import (
-    Graph,
     cut_rounds,
     find_position,
     find_sample,
-    get_session,
     iso_time,
     load_first_conversation,
-    replay,
+    replay_conversation,
 )
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
@@ -167,7 +166,7 @@ def _feed(
     begun = get_session(graph, config)
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=total, completed=begun.count, topics=begun.topics)
-        for round_, state in replay(graph, recorded, conversation, config):
+        for round_, state in replay_conversation(graph, recorded, conversation, config):
             progress.update(task, advance=len(round_), topics=state["session"].get("topics", 0))
 
 

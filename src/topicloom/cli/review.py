@@ -9,7 +9,7 @@ from rich.text import Text
 
 from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
 from topicloom.cli.context import make_thread_config, open_context
-from topicloom.graph.review import review
+from topicloom.graph.review import review_session
 from topicloom.graph.session import build_session_graph
 from topicloom.review.channels import ReviewReport
 
@@ -28,7 +28,7 @@ def run_review(cli: CliOptions, name: str, *, dry_run: bool) -> None:
         graph = build_session_graph(settings=context.settings, storage=context.storage).compile(
             checkpointer=saver
         )
-        report = review(
+        report = review_session(
             graph,
             make_thread_config(name),
             dry_run=dry_run,

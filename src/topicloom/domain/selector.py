@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate, islice, takewhile
-from typing import Protocol
+from typing import Protocol, get_args
 
 from langchain_core.messages import BaseMessage
 
@@ -29,6 +29,7 @@ from topicloom.roles.markup import (
     stringify_values,
 )
 from topicloom.roles.values import clip, note_repairs
+from topicloom.state.layers import SourceKind
 from topicloom.state.plan import TurnPlan
 from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage
@@ -37,7 +38,7 @@ _RATIONALE = 300
 """Characters of a rationale."""
 _MESSAGE_TOKENS = 200
 """Tokens that a message of the conversation is shown with."""
-_ID = re.compile(r"(?:lore|narrative|event|topic)_[\w.-]*\w", re.I)
+_ID = re.compile(rf"(?:{'|'.join(get_args(SourceKind))})_[\w.-]*\w", re.I)
 _PICKS = ("pick", "item", "entry", "id")
 _LISTS = ("ids", "picks", "selected", "selection", "selected_ids", "items")
 _MOST = 50
@@ -130,7 +131,7 @@ def build_selector_prompt(request: SelectRequest, window: PromptWindow) -> list[
     room = window.room("selector", language, asked)
     listed = _take_fitting([_candidate_line(c) for c in request.candidates], counter, room * 3 // 4)
     room -= sum(counter.text(line) + 1 for line in listed)
-    said = TranscriptFormatter(counter, _MESSAGE_TOKENS, language).lines(request.tail)
+    said = TranscriptFormatter(counter, _MESSAGE_TOKENS, language).format_messages(request.tail)
     recent = _take_fitting(said[::-1], counter, room)[::-1]
     return window.messages(
         "selector",

@@ -12,9 +12,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph.state import CompiledStateGraph
 
 from topicloom.errors import InputError
+from topicloom.graph.stored import Graph, get_session
 from topicloom.recordings.conversations import (
     Conversation,
     Question,
@@ -23,9 +23,6 @@ from topicloom.recordings.conversations import (
 )
 from topicloom.roles.responder import RecordedResponder
 from topicloom.state.channels import TurnOptions
-from topicloom.state.session import Session
-
-Graph = CompiledStateGraph[Any, TurnOptions, Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +62,7 @@ def cut_rounds(conversation: Conversation) -> list[RecordedRound]:
     return found
 
 
-def replay(
+def replay_conversation(
     graph: Graph, recorded: RecordedResponder, conversation: Conversation, config: RunnableConfig
 ) -> Iterator[tuple[RecordedRound, dict[str, Any]]]:
     """Feed the rounds that a session does not have yet, one turn at a time.
@@ -90,10 +87,10 @@ def replay(
             heard -= len(round_)
             continue
         heard = 0
-        yield round_, feed(graph, recorded, round_, config)
+        yield round_, feed_round(graph, recorded, round_, config)
 
 
-def feed(
+def feed_round(
     graph: Graph, recorded: RecordedResponder, round_: RecordedRound, config: RunnableConfig
 ) -> dict[str, Any]:
     """Run one turn with its recorded reply, and return the state after it."""
@@ -108,14 +105,6 @@ def feed(
     )
     recorded.expect(thread, None)
     return state
-
-
-def get_session(graph: Graph, config: RunnableConfig) -> Session:
-    """The session that a thread's newest checkpoint holds."""
-    values = graph.get_state(config).values
-    return Session.model_validate(
-        values.get("session") or {"id": config["configurable"]["thread_id"]}
-    )
 
 
 def as_message(message: RecordedMessage) -> BaseMessage:

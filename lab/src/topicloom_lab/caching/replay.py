@@ -25,9 +25,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.tokens import TokenCounter, choose_counter
 from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import Graph
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import Conversation
-from topicloom.recordings.replay import Graph, as_message, cut_rounds
+from topicloom.recordings.replay import as_message, cut_rounds
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.caches import find_breakpoints
 from topicloom.roles.chat import Chat

@@ -10,8 +10,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import get_session
 from topicloom.recordings.conversations import Conversation, RecordedMessage
-from topicloom.recordings.replay import cut_rounds, feed, get_session
+from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
@@ -63,7 +64,7 @@ class SessionGraphStrategy(Listener):
         turns = cut_rounds(Conversation(id=_SESSION, messages=tuple(messages)))
         for round_ in turns:
             self._clock.now = self._clock.after(round_.said)
-            feed(self._graph, self._recorded, round_, self._config)
+            feed_round(self._graph, self._recorded, round_, self._config)
         session = get_session(self._graph, self._config)
         store = SessionStore(self._storage.open(session.id))
         receipts = store.receipts(session, len(turns))

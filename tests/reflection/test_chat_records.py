@@ -38,7 +38,7 @@ OWN = native("user", "assistant")
 def texts(given: object) -> list[str]:
     read = choose_chat_records(given, OWN)
     assert read.source == "external", read.reports
-    return [r.text for r in read.records]
+    return [r.text for r in read.messages]
 
 
 def test_native_records_are_user_and_assistant_in_turn() -> None:
@@ -94,7 +94,7 @@ def test_duplicates_go_by_role_sender_time_and_content() -> None:
         external(1, is_processed=False),
     ]
     read = choose_chat_records(given, OWN)
-    assert len(read.records) == 5
+    assert len(read.messages) == 5
 
 
 @given(st.permutations(range(8)))
@@ -126,7 +126,7 @@ def test_what_is_no_time(wrong: object) -> None:
 
 def test_other_names_of_the_fields_will_do() -> None:
     row = {"role": "user", "sender": 7, "time": NOON, "text": "hello", "is_processed": True}
-    (record,) = choose_chat_records([row], OWN).records
+    (record,) = choose_chat_records([row], OWN).messages
     assert (record.speaker, record.text, record.seq) == ("7", "hello", 1)
 
 
@@ -159,7 +159,7 @@ def test_ids_last() -> None:
 def test_malformed_ones_fall_back_to_the_native_and_say_why(given: object, report: str) -> None:
     read = choose_chat_records(given, OWN)
     assert read.source == "native"
-    assert list(read.records) == OWN
+    assert list(read.messages) == OWN
     assert report in read.reports[0]
 
 
@@ -190,8 +190,8 @@ json_like = st.recursive(
 @given(json_like)
 def test_anything_may_come(given: object) -> None:
     read = choose_chat_records(given, OWN)
-    assert read.ids.keys() == {r.id for r in read.records}
-    assert read.source == "external" or list(read.records) == OWN
+    assert read.ids.keys() == {r.id for r in read.messages}
+    assert read.source == "external" or list(read.messages) == OWN
 
 
 def test_a_thousand_shuffled_are_sorted() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from sessions import kept, last_receipt, open_graph, past, prompt_of, record, tell, thread
 
-from roles import ScriptedResponder, SteadyReader, fake_roles
+from topicloom.graph.stored import Graph, get_session
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.recordings.replay import Graph, get_session
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.reader import READER, Reader
 from topicloom.state.lifecycle import mark_archived
+from topicloom.testing import ScriptedResponder, SteadyReader, fake_roles
 
 CONFIG = thread()
 TAGS = ("种花", "修车", "做菜", "钓鱼", "下棋")

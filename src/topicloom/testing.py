@@ -1,4 +1,14 @@
-"""Roles that do as a test tells them, and a clock that ticks when it is looked at."""
+"""Fakes for tests of applications: scripted roles and a clock. No key, no network.
+
+    from topicloom import build_session_graph
+    from topicloom.testing import Clock, ScriptedResponder, fake_roles
+
+    responder = ScriptedResponder("Oak, then.", otherwise="Noted.")
+    builder = build_session_graph(roles=fake_roles(responder), clock=Clock())
+
+`Roles.replace` puts any other fake into the place of any role, such as
+`fake_roles().replace(SELECTOR, FailingRole())`.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +37,29 @@ from topicloom.state.recall import Quote, Reading
 from topicloom.state.rounds import Round
 from topicloom.state.splitting import Assignment
 
-Said = str | Sequence[AIMessageChunk | Exception] | Exception
+__all__ = [
+    "Clock",
+    "FailingRole",
+    "FixedRole",
+    "NameRouter",
+    "PlainBriefWriter",
+    "ScriptedReply",
+    "ScriptedResponder",
+    "SlowRole",
+    "SteadyReader",
+    "TaggedSplitter",
+    "fake_roles",
+    "make_tool_call",
+    "make_topic_search",
+    "read_tag",
+]
+
+ScriptedReply = str | Sequence[AIMessageChunk | Exception] | Exception
 """One reply: a text, chunks (an exception among them is raised there), or an exception."""
 
 
 class Clock:
-    """Tells a time of its own that goes on by a step whenever it is asked."""
+    """A clock that advances by a step whenever it is read, from 2 March 2026, 9:00, on."""
 
     def __init__(self, step: timedelta = timedelta(seconds=1)) -> None:
         self.now = datetime(2026, 3, 2, 9, 0, tzinfo=timezone(timedelta(hours=8)))
@@ -46,37 +73,37 @@ class Clock:
 
 
 class ScriptedResponder:
-    """Replies from a script, an entry a call, and then in one way for ever."""
+    """Replies from a script, one entry for each call, and with `otherwise` when it is used up."""
 
     model = "scripted"
 
     def __init__(
         self,
-        *script: Said,
-        otherwise: Said | Callable[[ReplyRequest], Said] = "All right, noted.",
+        *script: ScriptedReply,
+        otherwise: ScriptedReply | Callable[[ReplyRequest], ScriptedReply] = "All right, noted.",
     ) -> None:
         self.script = list(script)
         self.otherwise = otherwise
         self.requests: list[ReplyRequest] = []
 
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
-        """The next reply, word by word."""
+        """Stream the next reply, word by word."""
         self.requests.append(request)
         said = self.script.pop(0) if self.script else self.otherwise
         yield from _chunks(said(request) if callable(said) else said)
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
-        """The next reply, word by word."""
+        """Stream the next reply, word by word."""
         for chunk in self.stream(request):
             yield chunk
 
     @property
     def prompts(self) -> list[list[str]]:
-        """The texts of the prompts so far."""
+        """The texts of all prompts so far, oldest first."""
         return [[str(m.content) for m in r.messages] for r in self.requests]
 
 
-def _chunks(said: Said) -> Iterator[AIMessageChunk]:
+def _chunks(said: ScriptedReply) -> Iterator[AIMessageChunk]:
     if isinstance(said, Exception):
         raise said
     if isinstance(said, str):
@@ -89,16 +116,16 @@ def _chunks(said: Said) -> Iterator[AIMessageChunk]:
         yield chunk
 
 
-def calling(name: str, args: Mapping[str, Any], *, text: str = "") -> list[AIMessageChunk]:
+def make_tool_call(name: str, args: Mapping[str, Any], *, text: str = "") -> list[AIMessageChunk]:
     """A reply that calls a tool, after some text."""
     call = {"name": name, "args": json.dumps(args), "id": f"call-{name}", "index": 0}
     spoken = [AIMessageChunk(content=text)] if text else []
     return [*spoken, AIMessageChunk(content="", tool_call_chunks=[call])]
 
 
-def searching(query: str, *, text: str = "", **args: Any) -> list[AIMessageChunk]:
+def make_topic_search(query: str, *, text: str = "", **args: Any) -> list[AIMessageChunk]:
     """A reply that asks for more topics, after some text."""
-    return calling("activate_topic", {"query": query, **args}, text=text)
+    return make_tool_call("activate_topic", {"query": query, **args}, text=text)
 
 
 @dataclass
@@ -114,7 +141,7 @@ class SteadyReader(LocalRole[ReadRequest, Reading]):
     def call(self, request: ReadRequest) -> Answer[Reading]:
         self.requests.append(request)
         score = self.scores.get(request.topic.name, self.otherwise)
-        ids = [r.id for r in request.records if r.role == "user"][: self.quotes]
+        ids = [r.id for r in request.messages if r.role == "user"][: self.quotes]
         quotes = tuple(Quote(id=i, weight=score) for i in ids)
         return Answer(
             Reading(topic=request.topic.id, score=score, quotes=quotes, summary=self.summary)
@@ -123,10 +150,10 @@ class SteadyReader(LocalRole[ReadRequest, Reading]):
 
 @dataclass
 class TaggedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
-    """Goes by what a message begins with: `tea: ...` belongs to the topic `tea`."""
+    """Assigns a message by its first words: `tea: ...` belongs to the topic `tea`."""
 
     covers: Callable[[Round], bool] = lambda round_: True
-    """Which rounds it says anything about."""
+    """Selects the rounds that it assigns; all of them by default."""
     requests: list[SplitRequest] = field(default_factory=list)
 
     def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
@@ -134,7 +161,7 @@ class TaggedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
         known = {t.name: t.id for t in request.topics}
         return Answer(
             tuple(
-                Assignment(message=i, topic=known.get(tag_of(b.text)), name=tag_of(b.text))
+                Assignment(message=i, topic=known.get(read_tag(b.text)), name=read_tag(b.text))
                 for b in request.rounds
                 if self.covers(b)
                 for i in b.ids
@@ -142,14 +169,14 @@ class TaggedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
         )
 
 
-def tag_of(text: str) -> str:
-    """What stands before the first colon, Latin or Chinese."""
+def read_tag(text: str) -> str:
+    """The text before the first colon, Latin or Chinese, at most 40 characters."""
     return text.replace("：", ":").partition(":")[0].strip()[:40] or "untitled"
 
 
 @dataclass
-class NamedRouter(LocalRole[RouteRequest, Route]):
-    """Finds topics by name, as told."""
+class NameRouter(LocalRole[RouteRequest, Route]):
+    """Gives each topic the relevance of its name."""
 
     relevance: Mapping[str, float]
     requests: list[RouteRequest] = field(default_factory=list)
@@ -160,16 +187,16 @@ class NamedRouter(LocalRole[RouteRequest, Route]):
         return Answer(Route(found, "" if found else "nothing like it"))
 
 
-class PlainBriefs(LocalRole[BriefRequest, Brief]):
-    """Keeps the name and says how much there is."""
+class PlainBriefWriter(LocalRole[BriefRequest, Brief]):
+    """Keeps a topic's name; the brief is the name and the number of messages."""
 
     def call(self, request: BriefRequest) -> Answer[Brief]:
-        return Answer(Brief(request.topic.name, f"{request.topic.name}, {len(request.records)}"))
+        return Answer(Brief(request.topic.name, f"{request.topic.name}, {len(request.messages)}"))
 
 
 @dataclass
-class Raising(LocalRole[Any, Any]):
-    """Any role; it raises."""
+class FailingRole(LocalRole[Any, Any]):
+    """Any role; it raises an error."""
 
     error: Exception = field(default_factory=lambda: RuntimeError("out of order"))
     asked: int = 0
@@ -180,8 +207,8 @@ class Raising(LocalRole[Any, Any]):
 
 
 @dataclass
-class Late(LocalRole[Any, Any]):
-    """Any role; it takes longer than its deadline."""
+class SlowRole(LocalRole[Any, Any]):
+    """Any role; it answers later than its deadline, in seconds."""
 
     seconds: float = 0.5
     deadline: float | None = 0.05
@@ -196,8 +223,8 @@ class Late(LocalRole[Any, Any]):
 
 
 @dataclass
-class Rubbish(LocalRole[Any, Any]):
-    """Any role; its answer is whatever it was told to give."""
+class FixedRole(LocalRole[Any, Any]):
+    """Any role; it answers with a fixed value, or with that of a function of the request."""
 
     value: Any
 
@@ -215,13 +242,16 @@ def fake_roles(
     brief: BriefWriter | None = None,
     rewriter: Rewriter | None = None,
 ) -> Roles:
-    """Roles that need no model; the stand-ins are the embedded ones over hashed words."""
+    """Roles that need no model: those given, fakes, and embedded ones over hashed words.
+
+    The embedded roles also stand in for those that fail.
+    """
     embedded = embedded_roles(HashingEmbedder(256))
     return (
         embedded.replace(RESPONDER, responder or ScriptedResponder())
         .replace(READER, reader or SteadyReader())
         .replace(SPLITTER, splitter or TaggedSplitter())
         .replace(ROUTER, router or embedded[ROUTER])
-        .replace(BRIEF, brief or PlainBriefs())
+        .replace(BRIEF, brief or PlainBriefWriter())
         .replace(REWRITER, rewriter)
     )

@@ -18,13 +18,12 @@ from topicloom.reflection.due import (
     find_due_reason,
     mark_done,
     mark_failed,
-    mark_processing,
 )
 from topicloom.state.stored_message import parse_iso_seconds
 
 POLICY = ReflectionPolicy()
 times = st.floats(-1e12, 1e12)
-standings = st.builds(
+states = st.builds(
     DueState,
     session=st.just("s"),
     pending=st.integers(-5, 50),
@@ -36,7 +35,7 @@ standings = st.builds(
 )
 
 
-def standing(pending: int = 0, last_at: float | None = 0.0) -> DueState:
+def due_state(pending: int = 0, last_at: float | None = 0.0) -> DueState:
     return DueState("s", pending, last_at)
 
 
@@ -56,24 +55,24 @@ def test_the_defaults_are_those_of_the_spec() -> None:
     ],
 )
 def test_thresholds(pending: int, silent: float, reason: str | None) -> None:
-    assert find_due_reason(standing(pending), silent, POLICY) == reason
+    assert find_due_reason(due_state(pending), silent, POLICY) == reason
 
 
 def test_what_nobody_can_date_counts_as_silent() -> None:
-    assert find_due_reason(standing(1, None), 0, POLICY) == "silence"
+    assert find_due_reason(due_state(1, None), 0, POLICY) == "silence"
 
 
-@given(standings, times)
+@given(states, times)
 def test_never_doubled_while_processing(before: DueState, now: float) -> None:
-    assert find_due_reason(mark_processing(before, now), now, POLICY) is None
+    assert find_due_reason(replace(before, processing=now), now, POLICY) is None
 
 
-@given(standings, times)
+@given(states, times)
 def test_nothing_pending_is_never_due(before: DueState, now: float) -> None:
     assert find_due_reason(replace(before, pending=min(0, before.pending)), now, POLICY) is None
 
 
-@given(standings, times, st.integers(6, 1_000))
+@given(states, times, st.integers(6, 1_000))
 def test_enough_rounds_are_due_whatever_the_clock_says(
     before: DueState, now: float, pending: int
 ) -> None:
@@ -81,7 +80,7 @@ def test_enough_rounds_are_due_whatever_the_clock_says(
     assert find_due_reason(free, now, POLICY) == "count"
 
 
-@given(standings, times)
+@given(states, times)
 def test_silence_needs_something_pending_and_no_more_than_the_count(
     before: DueState, now: float
 ) -> None:
@@ -89,7 +88,7 @@ def test_silence_needs_something_pending_and_no_more_than_the_count(
         assert 0 < before.pending < POLICY.turns
 
 
-@given(standings.filter(lambda s: s.pending > 0), times)
+@given(states.filter(lambda s: s.pending > 0), times)
 def test_wherever_the_clock_is_set_a_pending_session_becomes_due(
     before: DueState, now: float
 ) -> None:
@@ -100,23 +99,23 @@ def test_wherever_the_clock_is_set_a_pending_session_becomes_due(
 
 
 def test_a_mark_of_a_crash_gets_stale() -> None:
-    crashed = mark_processing(standing(6), 1_000)
+    crashed = replace(due_state(6), processing=1_000)
     assert find_due_reason(crashed, 1_000 + POLICY.lease_seconds - 1, POLICY) is None
     assert find_due_reason(crashed, 1_000 + POLICY.lease_seconds, POLICY) == "count"
 
 
 def test_failures_wait_longer_and_longer() -> None:
     tick = POLICY.tick_seconds
-    state, waited = standing(6), []
+    state, waited = due_state(6), []
     for _ in range(9):
-        state = mark_failed(mark_processing(state, 0), 1)
+        state = mark_failed(replace(state, processing=0), 1)
         waited.append(next(n for n in range(100) if find_due_reason(state, n * tick, POLICY)))
     assert waited == [1, 2, 4, 8, 16, 32, 64, 64, 64]
 
 
 def test_after_a_reflection_nothing_is_pending_and_failures_are_forgiven() -> None:
     state = mark_done(
-        mark_processing(mark_failed(standing(6), 0), 10), ReflectionMark(upto=12, ref="r12")
+        replace(mark_failed(due_state(6), 0), processing=10), ReflectionMark(upto=12, ref="r12")
     )
     assert state == DueState(
         "s", 0, 0.0, ReflectionProgress(marks=(ReflectionMark(upto=12, ref="r12"),))
@@ -124,7 +123,7 @@ def test_after_a_reflection_nothing_is_pending_and_failures_are_forgiven() -> No
 
 
 def test_marks_are_kept_for_some_branches() -> None:
-    state = standing()
+    state = due_state()
     for number in range(1, 30):
         state = mark_done(state, ReflectionMark(upto=number, ref=f"r{number}"))
     state = mark_done(state, ReflectionMark(upto=29, ref="r29"))
@@ -136,10 +135,10 @@ def test_a_fork_goes_on_from_its_own_marks() -> None:
     progress = ReflectionProgress(
         marks=(ReflectionMark(upto=2, ref="a2"), ReflectionMark(upto=4, ref="a4"))
     )
-    assert progress.upto(["a1", "a2", "a3", "a4", "a5"]) == 4
-    assert progress.upto(["a1", "a2", "b3", "b4", "b5"]) == 2
-    assert progress.upto(["a1"]) == 0
-    assert ReflectionProgress().upto(["a1"]) == 0
+    assert progress.find_reached(["a1", "a2", "a3", "a4", "a5"]) == 4
+    assert progress.find_reached(["a1", "a2", "b3", "b4", "b5"]) == 2
+    assert progress.find_reached(["a1"]) == 0
+    assert ReflectionProgress().find_reached(["a1"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -197,7 +196,7 @@ class OneSession(RuleBasedStateMachine):
         stale = self.state.processing is not None
         assert not self.working or stale
         self.state, self.working, self.taken = (
-            mark_processing(self.state, self.now),
+            replace(self.state, processing=self.now),
             True,
             self.said,
         )

@@ -54,7 +54,7 @@ def test_tenants_are_apart_whatever_their_names_are(kept: ReflectionStore) -> No
     names = ["a", "a.facts", "a/b", "A", "%reflected", "..", "长" * 200, "a\0b"]
     for name in names:
         kept.change_facts(name, FactChanges((Fact(name.replace("\0", ""), ("m1",), ""),)))
-        kept.keep_progress(
+        kept.save_progress(
             name, ReflectionProgress(marks=(ReflectionMark(upto=len(name), ref="r"),))
         )
     for name in names:
@@ -66,9 +66,9 @@ def test_a_storage_may_share_the_store(store: BaseStore, kept: ReflectionStore) 
     storage = StoreStorage(store)
     storage.open("s").append("transcript", None, [{"text": "x"}])
     kept.change_facts("s", FactChanges((NUTS,)))
-    kept.keep_progress("s", ReflectionProgress(failures=2, failed_at=1.5))
-    kept.keep_briefs("s", [BriefUpdate(topic="t1", name="Tea", brief="b", seen="x")])
-    assert kept.hold("s", "me", 0, POLICY)
+    kept.save_progress("s", ReflectionProgress(failures=2, failed_at=1.5))
+    kept.save_briefs("s", [BriefUpdate(topic="t1", name="Tea", brief="b", seen="x")])
+    assert kept.acquire_lease("s", "me", 0, POLICY)
     assert StoreStorage(store).sessions() == ["s"]
     assert kept.progress(["s", "other"]) == {"s": ReflectionProgress(failures=2, failed_at=1.5)}
     assert [u.name for u in kept.briefs("s")] == ["Tea"]
@@ -84,20 +84,20 @@ def test_items_edited_by_hand_are_passed_over(store: BaseStore, kept: Reflection
 
 
 def test_a_lease_is_held_by_one_until_it_is_given_back(kept: ReflectionStore) -> None:
-    assert kept.hold("s", "b", 0, POLICY)
-    assert not kept.hold("s", "a", 1, POLICY)
-    assert not kept.hold("s", "c", 1, POLICY)
-    assert kept.hold("other", "a", 1, POLICY)
-    kept.release("s", "b")
-    assert kept.hold("s", "a", 2, POLICY)
+    assert kept.acquire_lease("s", "b", 0, POLICY)
+    assert not kept.acquire_lease("s", "a", 1, POLICY)
+    assert not kept.acquire_lease("s", "c", 1, POLICY)
+    assert kept.acquire_lease("other", "a", 1, POLICY)
+    kept.release_lease("s", "b")
+    assert kept.acquire_lease("s", "a", 2, POLICY)
     assert kept.leases(2, POLICY) == {"s": {"a": 2.0}, "other": {"a": 1.0}}
 
 
 def test_a_lease_runs_out(kept: ReflectionStore) -> None:
-    assert kept.hold("s", "a", 0, POLICY)
-    assert not kept.hold("s", "b", POLICY.lease_seconds - 1, POLICY)
-    assert kept.hold("s", "b", POLICY.lease_seconds, POLICY)
-    assert kept.hold("s", "c", -POLICY.lease_seconds, POLICY), "the clock was set back"
+    assert kept.acquire_lease("s", "a", 0, POLICY)
+    assert not kept.acquire_lease("s", "b", POLICY.lease_seconds - 1, POLICY)
+    assert kept.acquire_lease("s", "b", POLICY.lease_seconds, POLICY)
+    assert kept.acquire_lease("s", "c", -POLICY.lease_seconds, POLICY), "the clock was set back"
 
 
 def test_of_many_who_ask_at_once_one_gets_it_at_most() -> None:
@@ -108,7 +108,9 @@ def test_of_many_who_ask_at_once_one_gets_it_at_most() -> None:
         with ThreadPoolExecutor(8) as pool:
             for number in range(30):
                 asked = [
-                    pool.submit(ReflectionStore(store, pause=0).hold, f"s{number}", o, 0, POLICY)
+                    pool.submit(
+                        ReflectionStore(store, pause=0).acquire_lease, f"s{number}", o, 0, POLICY
+                    )
                     for o in "abcdefgh"
                 ]
                 assert sum(a.result() for a in asked) <= 1
@@ -118,4 +120,4 @@ def test_of_many_who_ask_at_once_one_gets_it_at_most() -> None:
 
 def test_one_who_asks_alone_gets_it() -> None:
     kept = ReflectionStore(InMemoryStore())
-    assert all(kept.hold(f"s{n}", "a", 0, POLICY) for n in range(5))
+    assert all(kept.acquire_lease(f"s{n}", "a", 0, POLICY) for n in range(5))

@@ -43,26 +43,26 @@ class Memory:
         self.leases = ReflectionStore(store, pause=0.001)
         self.broken: set[str] = set()
 
-    def standings(self) -> Iterator[tuple[str, Callable[[], DueState]]]:
+    def iterate_states(self) -> Iterator[tuple[str, Callable[[], DueState]]]:
         if "" in self.broken:
             raise OSError("no storage")
         for session in list(self.found):
-            yield session, partial(self.standing, session)
+            yield session, partial(self.get_state, session)
 
-    def standing(self, session: str) -> DueState:
+    def get_state(self, session: str) -> DueState:
         if session in self.broken:
             raise OSError("cannot be read")
         found = self.leases.leases(self.clock().timestamp(), POLICY).get(session, {})
         return replace(self.found[session], processing=max(found.values(), default=None))
 
-    def hold(self, session: str, owner: str, since: float) -> bool:
-        return self.leases.hold(session, owner, since, POLICY)
+    def acquire_lease(self, session: str, owner: str, since: float) -> bool:
+        return self.leases.acquire_lease(session, owner, since, POLICY)
 
-    def release(self, session: str, owner: str) -> None:
-        self.leases.release(session, owner)
+    def release_lease(self, session: str, owner: str) -> None:
+        self.leases.release_lease(session, owner)
 
-    def keep(self, standing: DueState) -> None:
-        self.found[standing.session] = standing
+    def save_state(self, state: DueState) -> None:
+        self.found[state.session] = state
 
     def say(self, session: str, rounds: int = 1) -> None:
         found = self.found[session]
@@ -115,7 +115,7 @@ def beside(
 async def settled(scheduler: ReflectionScheduler) -> int:
     """Tick, and wait for what it began."""
     begun = await scheduler.tick()
-    await scheduler.idle()
+    await scheduler.wait_idle()
     return begun
 
 
@@ -151,7 +151,7 @@ async def test_the_sixth_round_triggers_at_once(clock: Clock) -> None:
             sessions.say("a")
             scheduler.notify("a")
             await asyncio.sleep(0)
-            await scheduler.idle()
+            await scheduler.wait_idle()
             assert work.done["a"] == (rounds >= 6)
 
 
@@ -164,7 +164,7 @@ async def test_any_thread_may_notify(clock: Clock) -> None:
         thread.start()
         await asyncio.to_thread(thread.join)
         await asyncio.wait_for(work.begun.wait(), 10)
-        await scheduler.idle()
+        await scheduler.wait_idle()
     assert work.done == {"a": 1}
     scheduler.notify("a")  # it has stopped: nothing happens
 
@@ -180,7 +180,7 @@ async def test_a_trigger_is_not_doubled_while_processing(clock: Clock) -> None:
         assert work.now == 1
         sessions.say("a", 20)
         work.gate.set()
-        await scheduler.idle()
+        await scheduler.wait_idle()
     assert work.most == 1
     assert work.done["a"] == 1
 
@@ -210,7 +210,7 @@ async def test_two_schedulers_on_one_store_do_not_double(clock: Clock) -> None:
     both = [ReflectionScheduler(sessions, work, POLICY, clock, owner=o) for o in ("a", "b")]
     async with both[0], both[1]:
         await asyncio.gather(*(s.tick() for s in both))
-        await asyncio.gather(*(s.idle() for s in both))
+        await asyncio.gather(*(s.wait_idle() for s in both))
         await asyncio.gather(*(settled(s) for s in both))
     assert work.done == dict.fromkeys(names, 1)
 
@@ -228,7 +228,7 @@ async def test_a_restart_goes_on_from_what_is_stored(clock: Clock) -> None:
 
 async def test_a_mark_left_by_a_crash_blocks_for_its_time_only(clock: Clock) -> None:
     sessions, work, scheduler = beside(clock, a=6)
-    assert sessions.hold("a", "crashed", clock().timestamp())
+    assert sessions.acquire_lease("a", "crashed", clock().timestamp())
     async with scheduler:
         await settled(scheduler)
         assert not work.done

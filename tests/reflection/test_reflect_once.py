@@ -13,9 +13,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from sessions import open_graph, tell, thread
 
-from roles import Clock, Raising, fake_roles
 from topicloom.errors import SessionBusyError, UnusableAnswerError
-from topicloom.recordings.replay import Graph
+from topicloom.graph.stored import Graph
 from topicloom.reflection.beside import ReflectionResult, reflect_beside, reflect_once
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.facts import Fact, FactChanges
@@ -24,6 +23,7 @@ from topicloom.reflection.scheduler import run_in_thread
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.briefs import BriefUpdate
 from topicloom.storage.files import FileStorage
+from topicloom.testing import Clock, FailingRole, fake_roles
 
 POLICY = ReflectionPolicy()
 
@@ -66,13 +66,13 @@ class TestOnce:
     def test_what_is_not_due_is_left_alone_unless_it_is_forced(self, place: Place) -> None:
         tell(place.graph(), thread(), "I live in Leeds.")
         left = place.once()
-        assert (left.standing.pending, left.reason, left.reflections) == (1, None, ())
+        assert (left.state.pending, left.reason, left.reflections) == (1, None, ())
         assert place.facts() == []
         forced = place.once(force=True)
         assert [r.read for r in forced.reflections] == [2]
         assert place.facts() == ["I live in Leeds."]
         again = place.once(force=True)
-        assert (again.standing.pending, again.reflections) == (0, ())
+        assert (again.state.pending, again.reflections) == (0, ())
 
     def test_what_is_due_is_read_to_its_end(self, place: Place) -> None:
         tell(place.graph(), thread(), *(f"I have {n} cats." for n in range(2, 9)))
@@ -91,7 +91,7 @@ class TestOnce:
         tell(place.graph(), thread(), "I live in Leeds.")
         since = place.clock().timestamp()
         with (
-            place.kept.held("s", since, POLICY),
+            place.kept.hold_lease("s", since, POLICY),
             pytest.raises(SessionBusyError, match="'s' is being reflected upon"),
         ):
             place.once(force=True)
@@ -99,7 +99,7 @@ class TestOnce:
 
     def test_a_failure_is_raised_and_the_lease_given_back(self, place: Place) -> None:
         tell(place.graph(), thread(), "I live in Leeds.")
-        broken: Any = Raising()
+        broken: Any = FailingRole()
         roles = place.roles.replace(REFLECTOR, broken, stand_in=broken)
         with pytest.raises(UnusableAnswerError, match="nobody could reflect upon 's'"):
             place.once(force=True, roles=roles)
@@ -127,7 +127,7 @@ class TestBackground:
         options = place.options(policy=ReflectionPolicy(turns=1))
         async with reflect_beside(only=["ann"], **options) as scheduler:
             await scheduler.tick()
-            await scheduler.idle()
+            await scheduler.wait_idle()
         assert (len(place.facts("ann")), place.facts("bob")) == (1, [])
 
     def test_an_error_beside_it_ends_it(self, place: Place) -> None:
@@ -145,7 +145,7 @@ class TestForgetting:
     def test_facts_that_rest_on_any_of_the_messages_go(self, place: Place) -> None:
         place.kept.change_facts("s", FactChanges((self.NUTS, self.TEA)))
         place.kept.change_facts("other", FactChanges((self.NUTS,)))
-        assert place.kept.resting_on("s", ["m7", "m8"]) == {self.NUTS.key: self.NUTS}
+        assert place.kept.find_resting_on("s", ["m7", "m8"]) == {self.NUTS.key: self.NUTS}
         assert place.kept.forget("s", ["m7", "m8"], []) == {self.NUTS.key: self.NUTS}
         assert place.facts() == ["Likes tea"]
         assert place.facts("other") == ["Allergic to nuts"]
@@ -159,7 +159,7 @@ class TestForgetting:
 
     def test_briefs_of_the_topics_go(self, place: Place) -> None:
         briefs = [BriefUpdate(topic=t, name=t, brief="b", seen="x") for t in ("t1", "t2")]
-        place.kept.keep_briefs("s", briefs)
+        place.kept.save_briefs("s", briefs)
         place.kept.forget("s", ["m1"], ["t2"])
         assert [update.topic for update in place.kept.briefs("s")] == ["t1"]
         assert place.kept.briefs("other") == ()

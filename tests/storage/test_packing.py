@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from topicloom.storage.chain import (
     RawEntry,
     draft,
-    is_sound,
+    is_intact,
     is_tombstone,
     join_line,
     load_body,
@@ -87,16 +87,16 @@ def test_a_tombstone(body: dict[str, Any], keep: dict[str, Any], prev: str | Non
     raw = draft(prev, body)
     left = tombstone(raw.ref, prev, keep)
     assert (left.ref, left.prev) == (raw.ref, prev)
-    assert (is_sound(raw), is_sound(left)) == (True, True)
+    assert (is_intact(raw), is_intact(left)) == (True, True)
     assert (is_tombstone(raw), is_tombstone(left)) == (False, True)
     found = load_body(left.body)
     assert len(found.pop("purged")) == 16
     assert repr(found) == repr(joined(keep))
     assert entries_in([join_line(left)]) == [left]
-    assert not is_sound(left._replace(ref="0" * 16))
+    assert not is_intact(left._replace(ref="0" * 16))
     assert merged([raw], [left]) == merged([left], [raw]) == {raw.ref: left}
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"purged":1}', b'{"purged":null}'])
 def test_bodies_that_are_unsound(body: bytes) -> None:
-    assert not is_sound(RawEntry("0" * 16, None, body))
+    assert not is_intact(RawEntry("0" * 16, None, body))

@@ -14,9 +14,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from sessions import chatter, open_graph, past, record, tell, thread
 
-from roles import Clock, PlainBriefs, Raising, ScriptedResponder, fake_roles
 from topicloom.errors import UnusableAnswerError
-from topicloom.recordings.replay import Graph, get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.reflection.beside import reflect_beside
 from topicloom.reflection.due import ReflectionPolicy, find_due_reason
 from topicloom.reflection.facts import Claim
@@ -29,6 +28,7 @@ from topicloom.roles.brief import BRIEF, Brief, BriefRequest
 from topicloom.state.briefs import apply_brief_updates
 from topicloom.state.stored_message import get_text
 from topicloom.storage.files import FileStorage
+from topicloom.testing import Clock, FailingRole, PlainBriefWriter, ScriptedResponder, fake_roles
 
 POLICY = ReflectionPolicy()
 
@@ -72,7 +72,7 @@ class World:
         return StoredSessionSource(
             checkpointer=self.checkpointer,
             storage=FileStorage(self.folder, fsync=False),
-            kept=ReflectionStore(self.store),
+            store=ReflectionStore(self.store),
             policy=POLICY,
             clock=self.now,
         )
@@ -182,29 +182,29 @@ def test_only_what_was_really_said_is_read(world: World) -> None:
     (request,) = reflector.requests
     said = [get_text(m) for m in past("茶", "雨", rounds=8)]
     said += [chatter("茶", 90), "All right, noted.", chatter("雨", 91), "All right, noted."]
-    assert [r.text for r in request.records] == said
-    assert {r.role for r in request.records} == {"user", "assistant"}
+    assert [r.text for r in request.messages] == said
+    assert {r.role for r in request.messages} == {"user", "assistant"}
 
 
 def test_what_is_due_is_read_from_the_checkpoint(world: World) -> None:
     graph, config = world.graph(), thread()
     tell(graph, config, *(f"Message {n}." for n in range(5)))
-    standing = world.sessions().standing("s")
+    standing = world.sessions().get_state("s")
     assert (standing.pending, find_due_reason(standing, world.now(), POLICY)) == (5, None)
     assert find_due_reason(standing, world.now() + 600, POLICY) == "silence"
     tell(graph, config, "One more.")
-    assert find_due_reason(world.sessions().standing("s"), world.now(), POLICY) == "count"
+    assert find_due_reason(world.sessions().get_state("s"), world.now(), POLICY) == "count"
     world.reflecting().run("s")
-    assert world.sessions().standing("s").pending == 0
-    assert find_due_reason(world.sessions().standing("s"), world.now() + 1e6, POLICY) is None
+    assert world.sessions().get_state("s").pending == 0
+    assert find_due_reason(world.sessions().get_state("s"), world.now() + 1e6, POLICY) is None
 
 
 def test_a_standing_follows_what_is_said(world: World) -> None:
     graph, sessions = world.graph(), world.sessions()
     for rounds in (1, 2, 3):
         tell(graph, thread("a"), "Hello.")
-        ((name, look),) = sessions.standings()
-        assert (name, look().pending, sessions.standing("a").pending) == ("a", rounds, rounds)
+        ((name, look),) = sessions.iterate_states()
+        assert (name, look().pending, sessions.get_state("a").pending) == ("a", rounds, rounds)
 
 
 def test_a_fork_goes_on_from_its_own_point(world: World) -> None:
@@ -221,9 +221,9 @@ def test_a_fork_goes_on_from_its_own_point(world: World) -> None:
     fork: RunnableConfig = old.config
     graph.invoke({"messages": [HumanMessage("I have two cats.")]}, fork)
     reflector = Scripted()
-    assert world.sessions().standing("s").pending == 1
+    assert world.sessions().get_state("s").pending == 1
     world.reflecting(reflector).run("s")
-    assert [r.text for r in reflector.requests[0].records if r.role == "user"] == [
+    assert [r.text for r in reflector.requests[0].messages if r.role == "user"] == [
         "I have two cats."
     ]
 
@@ -268,7 +268,7 @@ def test_external_records_are_used_if_they_are_well_formed(world: World) -> None
 
 def test_a_reflector_that_fails_has_a_stand_in(world: World) -> None:
     tell(world.graph(), thread(), "I live in Leeds.")
-    found = world.reflecting(Raising()).run("s")
+    found = world.reflecting(FailingRole()).run("s")
     assert list(world.facts()) == ["I live in Leeds."]
     assert [c.failure is None for c in found.calls if c.role == "reflector"] == [False, True]
 
@@ -276,7 +276,7 @@ def test_a_reflector_that_fails_has_a_stand_in(world: World) -> None:
 def test_if_nobody_can_nothing_is_written(world: World) -> None:
     tell(world.graph(), thread(), "I live in Leeds.")
     with pytest.raises(UnusableAnswerError, match="out of order"):
-        world.reflecting(Raising(), stand_in=Raising()).run("s")
+        world.reflecting(FailingRole(), stand_in=FailingRole()).run("s")
     assert world.items() == []
 
 
@@ -286,13 +286,13 @@ def test_a_long_history_is_read_in_parts(world: World) -> None:
     reflector, reflecting = Scripted(), world.reflecting(policy=policy)
     reflecting = world.reflecting(reflector, policy=policy)
     assert [reflecting.run("s").upto for _ in range(4)] == [8, 16, 20, 20]
-    read = [r.seq for request in reflector.requests for r in request.records]
+    read = [r.seq for request in reflector.requests for r in request.messages]
     assert read == list(range(1, 21))
 
 
 def test_sessions_without_a_turn_are_no_matter(world: World) -> None:
     FileStorage(world.folder).open("empty").append("transcript", None, [{"text": "x"}])
-    assert world.sessions().standing("empty").pending == 0
+    assert world.sessions().get_state("empty").pending == 0
     assert world.reflecting().run("empty").upto == 0
 
 
@@ -312,7 +312,7 @@ async def test_beside_a_graph(world: World) -> None:
             scheduler.notify("s")
         while not scheduler.reports:
             await scheduler.tick()
-            await scheduler.idle()
+            await scheduler.wait_idle()
     assert [r.failure for r in scheduler.reports] == [None]
     assert world.facts() == {"I live in Leeds.": ("m5",)}
 
@@ -322,7 +322,7 @@ def test_tool_results_and_calls_are_not_read(world: World) -> None:
     record(world.graph(), thread(), *messages)
     reflector = Scripted()
     world.reflecting(reflector).run("s")
-    assert [r.text for r in reflector.requests[0].records] == ["I live in Leeds.", "Noted."]
+    assert [r.text for r in reflector.requests[0].messages] == ["I live in Leeds.", "Noted."]
 
 
 def test_requests_say_what_is_known(world: World) -> None:
@@ -333,7 +333,7 @@ def test_requests_say_what_is_known(world: World) -> None:
     world.reflecting(reflector).run("s")
     (request,) = reflector.requests
     assert [f.text for f in request.facts] == ["I live in Leeds."]
-    assert replace(request, records=()).language == "en"
+    assert replace(request, messages=()).language == "en"
 
 
 def test_the_graph_takes_new_briefs_in_when_a_turn_ends(world: World) -> None:
@@ -341,7 +341,7 @@ def test_the_graph_takes_new_briefs_in_when_a_turn_ends(world: World) -> None:
     record(graph, thread(), *past("茶", "雨"))
     tell(graph, thread(), "And now?", keep=2)
 
-    class Better(PlainBriefs):
+    class Better(PlainBriefWriter):
         def call(self, request: BriefRequest) -> Answer[Brief]:
             return Answer(Brief(request.topic.name, "a better brief"))
 
