@@ -8,6 +8,7 @@ most 0.2 s over `import langgraph.graph`.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import subprocess
 import sys
@@ -72,6 +73,9 @@ def import_seconds(statement: str) -> float:
 
 def main() -> None:
     """Measure and print."""
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    ).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         walls, overs, active = overheads(Path(folder))
     print(

@@ -8,6 +8,7 @@ are of the processor, so that what else a machine does counts less.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable
@@ -51,6 +52,9 @@ def milliseconds(work: Callable[[], object]) -> tuple[float, float]:
 
 def main() -> None:
     """Measure and print."""
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    ).parse_args()
     skeletons, document, plan = (
         SkeletonRenderer(Domain()),
         document_of(ENTITIES),

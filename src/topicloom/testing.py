@@ -141,7 +141,7 @@ class SteadyReader(LocalRole[ReadRequest, Reading]):
     def call(self, request: ReadRequest) -> Answer[Reading]:
         self.requests.append(request)
         score = self.scores.get(request.topic.name, self.otherwise)
-        ids = [r.id for r in request.records if r.role == "user"][: self.quotes]
+        ids = [r.id for r in request.messages if r.role == "user"][: self.quotes]
         quotes = tuple(Quote(id=i, weight=score) for i in ids)
         return Answer(
             Reading(topic=request.topic.id, score=score, quotes=quotes, summary=self.summary)
@@ -191,7 +191,7 @@ class PlainBriefWriter(LocalRole[BriefRequest, Brief]):
     """Keeps a topic's name; the brief is the name and the number of messages."""
 
     def call(self, request: BriefRequest) -> Answer[Brief]:
-        return Answer(Brief(request.topic.name, f"{request.topic.name}, {len(request.records)}"))
+        return Answer(Brief(request.topic.name, f"{request.topic.name}, {len(request.messages)}"))
 
 
 @dataclass

@@ -46,7 +46,9 @@ def chat(count: int) -> list[StoredMessage]:
 def lay_out(
     arranged: Layout, records: Sequence[StoredMessage], notes: Sequence[Note], view: int = 1
 ) -> MainPrompt:
-    return arranged.prompt("Be kind.", records[view - 1 :], notes, lambda n: records[n - 1], "en")
+    return arranged.build_prompt(
+        "Be kind.", records[view - 1 :], notes, lambda n: records[n - 1], "en"
+    )
 
 
 def note(after: int, *topics: TopicNote) -> Note:
@@ -95,7 +97,7 @@ class TestLedger:
 
     def test_without_instructions_there_is_no_system_message(self) -> None:
         records = chat(1)
-        prompt = layout().prompt("", records, [], lambda n: records[n - 1], "en")
+        prompt = layout().build_prompt("", records, [], lambda n: records[n - 1], "en")
         assert sent(prompt.messages) == sent([HumanMessage("question 1")])
 
     def test_a_note_goes_into_content_blocks_as_a_block(self) -> None:
@@ -130,7 +132,7 @@ class TestLedger:
     def test_the_tool_loop_comes_last(self) -> None:
         records = chat(1)
         loop = [AIMessage("", tool_calls=[CALL]), ToolMessage("a fox", tool_call_id="c")]
-        prompt = layout().prompt(
+        prompt = layout().build_prompt(
             "", records, [note(1, recalled("t1"))], lambda n: records[n - 1], "en", loop=loop
         )
         assert sent(prompt.messages[1:]) == sent(loop)
@@ -230,7 +232,7 @@ class TestOversize:
         records = chat(1)
         loop = [AIMessage("", tool_calls=[CALL]), ToolMessage(self.LONG, tool_call_id="c")]
         arranged = layout(cap=200)
-        prompt = arranged.prompt("", records, [], lambda n: records[n - 1], "en", loop=loop)
+        prompt = arranged.build_prompt("", records, [], lambda n: records[n - 1], "en", loop=loop)
         assert COUNTER.message(prompt.messages[-1]) < 300
 
     def test_it_is_not_whole(self) -> None:
@@ -241,7 +243,7 @@ class TestOversize:
 
     def test_it_counts_as_what_is_shown(self) -> None:
         (record,) = records_of([HumanMessage(self.LONG)])
-        assert layout(cap=200).size(record) == 200
+        assert layout(cap=200).count_tokens(record) == 200
 
 
 texts = st.text("abc 茶 雨", max_size=12) | st.just("long " * 300)

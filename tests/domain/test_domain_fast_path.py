@@ -32,7 +32,7 @@ from topicloom.domain.domain import Domain
 from topicloom.domain.planner import PLANNER
 from topicloom.domain.wiring import DomainRuntime
 from topicloom.graph.deps import make_deps
-from topicloom.graph.session import build_session_graph, wired
+from topicloom.graph.session import build_session_graph, wire_graph
 from topicloom.graph.stored import Graph
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import Hits, SessionIndex
@@ -96,10 +96,10 @@ class Fast:
         workspaces = Workspaces(
             FileStorage(folder, fsync=False),
             lambda log: CountingIndex(log, self.touched),
-            deps.window.layout.size,
+            deps.window.layout.count_tokens,
         )
         deps = replace(deps, workspaces=workspaces)
-        self.graph: Graph = wired(deps, DomainRuntime.prepare(Domain(), deps)).compile(
+        self.graph: Graph = wire_graph(deps, DomainRuntime.prepare(Domain(), deps)).compile(
             checkpointer=InMemorySaver()
         )
         record(self.graph, CONFIG, *past("茶", "雨"))
@@ -191,4 +191,6 @@ def over_http(server: OpenAIServer, folder: Path, planner: Any = None) -> Graph:
         return graph.compile(checkpointer=InMemorySaver())
     deps = deps_of(settings, RoleModels(strong="openai:strong"))
     deps = replace(deps, roles=deps.roles.replace(PLANNER, planner))
-    return wired(deps, DomainRuntime.prepare(Domain(), deps)).compile(checkpointer=InMemorySaver())
+    return wire_graph(deps, DomainRuntime.prepare(Domain(), deps)).compile(
+        checkpointer=InMemorySaver()
+    )

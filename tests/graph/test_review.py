@@ -343,7 +343,7 @@ class TestSafety:
         session = world.session.model_copy(update={"active": {tea: (0.9,)}})
         state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
         world.graph.update_state(CONFIG, state, as_node="finalize")
-        assert build_report(app.invoke(None, CONFIG)).refused[tea] == f"{tea} is awake"
+        assert build_report(app.invoke(None, CONFIG)).refused[tea] == f"{tea} is active"
 
     def test_a_turn_that_has_no_answer_yet_is_left_alone(self, world: World) -> None:
         world.begin()

@@ -272,15 +272,15 @@ class TestReferences:
         tell(graph, CONFIG, "Hello", keep=0)
         _, store, table = opened(tmp_path, graph)
         tea, rain = table["t1"], next(t for t in table if t.name == "雨")
-        seen = {r.topic.name: [x.text[0] for x in r.records] for r in reader.requests}
+        seen = {r.topic.name: [x.text[0] for x in r.messages] for r in reader.requests}
         assert seen["茶"] == ["茶"] * 4 + ["雨"] * 4
         assert seen["雨"] == ["雨"] * 4
         assert [r.text[0] for r in store.topic_records(tea)] == ["茶"] * 4
         assert (tea.borrowed is None, rain.borrowed) == (False, None)
-        first = next(r.records for r in reader.requests if r.topic.name == "茶")
+        first = next(r.messages for r in reader.requests if r.topic.name == "茶")
         tell(graph, CONFIG, chatter("茶", 9), chatter("雨", 10))
         tell(graph, CONFIG, "Hello", keep=0)
-        again = [r.records for r in reader.requests if r.topic.name == "茶"][-1]
+        again = [r.messages for r in reader.requests if r.topic.name == "茶"][-1]
         assert list(again[: len(first)]) == list(first)
         assert len(again) > len(first)
 

@@ -174,7 +174,7 @@ class TestFanOut:
         tell(graph, CONFIG, "Hello again", keep=4)
         assert sorted(r.topic.name for r in reader.requests) == sorted("茶雨山")
         for request in reader.requests:
-            assert {r.text[0] for r in request.records} == {request.topic.name}
+            assert {r.text[0] for r in request.messages} == {request.topic.name}
             assert request.tail[-1].text == "Hello again"
             assert request.query == "Hello again"
         receipt = last_receipt(tmp_path, graph, CONFIG)

@@ -22,7 +22,7 @@ from topicloom.roles.base import RoleSpec
 from topicloom.roles.chat import Chat
 from topicloom.roles.choice import ChatOptions, RoleModels, choose_roles, embedded_roles
 from topicloom.roles.reader import READER
-from topicloom.roles.registry import ROLES, Roles, spec_of
+from topicloom.roles.registry import ROLES, Roles, check_names, spec_of
 from topicloom.roles.responder import RESPONDER
 from topicloom.roles.rewriter import REWRITER
 from topicloom.roles.splitter import SPLITTER
@@ -86,7 +86,7 @@ class TestUnknownRoles:
 
     def test_in_code(self) -> None:
         with pytest.raises(ConfigurationError, match="no role 'poet'"):
-            RoleModels(by_role={"poet": MODEL}).check()
+            check_names({"poet": MODEL})
 
 
 class TestChoice:

@@ -28,9 +28,9 @@ EVENTS: tuple[TopicEvent, ...] = get_args(TopicEvent)
 
 TABLE = """
     -         create         active
-    -         create_asleep  dormant
-    dormant   wake           active
-    active    sleep          dormant
+    -         create_dormant  dormant
+    dormant   activate           active
+    active    deactivate          dormant
     active    divide         divided
     dormant   archive        archived
     archived  revive         active

@@ -41,7 +41,7 @@ class Reviewer(LocalRole[ReviewRequest, Assessment]):
 
     def call(self, request: ReviewRequest) -> Answer[Assessment]:
         self.requests.append(request)
-        name, count = request.topic.name, len(request.records)
+        name, count = request.topic.name, len(request.messages)
         return Answer(
             Assessment(
                 name=name,

@@ -30,7 +30,7 @@ from topicloom.nodes.step import (
     open_workspace,
 )
 from topicloom.state.channels import DomainState
-from topicloom.state.messages import find_edit_calls, find_other_calls, words_of
+from topicloom.state.messages import find_edit_calls, find_other_calls, strip_tool_calls
 from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import JournalEntry
 from topicloom.state.session import Session, Turn
@@ -113,7 +113,7 @@ class _DocumentEdit:
         made = self._apply([edit for _, args in calls for edit in parse_edits(args)])
         if made.errors:
             self.turn = self.turn.model_copy(update={"attempts": self.turn.attempts + 1})
-        words = [words_of(message)] if get_text(message).strip() else []
+        words = [strip_tool_calls(message)] if get_text(message).strip() else []
         # What is said instead of a message that is only a call takes its place.
         removal = [RemoveMessage(id=message.id)] if message.id is not None else []
         if not find_other_calls(message, EDIT_STATE):

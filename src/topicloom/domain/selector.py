@@ -131,7 +131,7 @@ def build_selector_prompt(request: SelectRequest, window: PromptWindow) -> list[
     room = window.room("selector", language, asked)
     listed = _take_fitting([_candidate_line(c) for c in request.candidates], counter, room * 3 // 4)
     room -= sum(counter.text(line) + 1 for line in listed)
-    said = TranscriptFormatter(counter, _MESSAGE_TOKENS, language).lines(request.tail)
+    said = TranscriptFormatter(counter, _MESSAGE_TOKENS, language).format_messages(request.tail)
     recent = _take_fitting(said[::-1], counter, room)[::-1]
     return window.messages(
         "selector",

@@ -27,7 +27,7 @@ from topicloom.errors import ConfigurationError, InputError
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_session, node, open_workspace
 from topicloom.state.channels import DomainState
-from topicloom.state.messages import unheard
+from topicloom.state.messages import select_unstored
 from topicloom.state.stored_message import get_message_type
 
 _KEPT = "kept"
@@ -106,7 +106,7 @@ def decline(deps: Deps) -> Runnable[DomainState, Update]:
         session = current_session(state)
         workspace = open_workspace(deps.workspaces, session)
         messages = state.get("messages", [])
-        new = unheard(messages, workspace.recent(session, messages))
+        new = select_unstored(messages, workspace.recent(session, messages))
         # What stands before the user's message is a tool loop that was cut off; it stays.
         users = (n for n, m in enumerate(new) if get_message_type(m) == "human")
         given = new[next(users, len(new)) :]

@@ -1,4 +1,4 @@
-"""Where a turn goes next.
+"""Routes of a turn between the nodes.
 
 A route gives the label of an edge, as the picture of the graph shows it, and its branch says which
 node the edge leads to. Edges to nodes that run beside the readers go by the names of the nodes.
@@ -61,7 +61,7 @@ class Routes:
     """The decisions between the nodes."""
 
     tools: bool = False
-    """Whether the application has tools of its own."""
+    """True if the application has tools of its own."""
     streams: tuple[str, ...] = ()
     """Nodes that an application's domain adds beside the readers, the skeleton first; none where
     there is no domain, and so no planner."""
@@ -113,7 +113,7 @@ class Routes:
         return self._message(state) if turn.said or turn.answer else ALONE
 
     def _message(self, state: SessionState) -> str:
-        """A planner plans answers, not what is only recorded."""
+        """On; by way of the planner, if there is one and the turn answers."""
         return MESSAGE if not self.streams or _answers(state) else RECORDED
 
     def after_plan(self, state: DomainState) -> str:
@@ -145,7 +145,7 @@ class Routes:
         return [*_readers(state), *self.streams] or NONE
 
     def after_activate(self, state: SessionState) -> Next:
-        """To one reader for each topic that woke."""
+        """To one reader for each topic that was activated."""
         return [*_readers(state)] or NONE
 
     def after_generate(self, state: SessionState) -> str:

@@ -20,8 +20,7 @@ from topicloom.errors import ReplyError
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.routes import MESSAGE, UNUSABLE, Routes
 from topicloom.index.embedder import Embedder
-from topicloom.nodes.activate_topic import activate_topic
-from topicloom.nodes.amnesia import amnesia
+from topicloom.nodes.activate_topic import activate_topic, amnesia
 from topicloom.nodes.apply_changes import apply_changes
 from topicloom.nodes.assemble import assemble
 from topicloom.nodes.deps import Deps
@@ -88,7 +87,7 @@ def build_session_graph(
             takes, which it goes before.
         archive_index: Where reviews hand over archived topics to; searched last, when nothing else
             is found.
-        domain: The application's own world: facts that have to be exact, kept as a document beside
+        domain: The application's own data: facts that have to be exact, kept as a document beside
             the conversation.
 
     Raises:
@@ -107,10 +106,10 @@ def build_session_graph(
         embedder=embedder,
         domain=domain is not None,
     )
-    return wired(deps, _runtime(domain, deps) if domain is not None else None, archive_index)
+    return wire_graph(deps, _runtime(domain, deps) if domain is not None else None, archive_index)
 
 
-def wired(
+def wire_graph(
     deps: Deps, domain: DomainRuntime | None = None, archive_index: VectorStore | None = None
 ) -> SessionGraph:
     """The session graph of some collaborators; see `build_session_graph`."""

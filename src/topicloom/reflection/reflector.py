@@ -109,7 +109,7 @@ def build_reflector_prompt(request: ReflectRequest, window: PromptWindow) -> lis
     spare = room - counter.text(listed)
     for parts in (4, max(1, len(request.messages))):
         formatter = TranscriptFormatter(counter, max(SMALLEST, spare // parts), language)
-        shown = formatter.lines(request.messages)
+        shown = formatter.format_messages(request.messages)
         if sum(counter.text(line) + 1 for line in shown) <= spare:
             break
     return window.messages(

@@ -1,4 +1,4 @@
-"""From readings to a note: which originals are quoted, under which budget."""
+"""From readings to a note: the choice of quoted originals under a budget."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Quote(BaseModel):
 
 
 class Reading(BaseModel):
-    """What a topic's reader hands over (spec 000, 4.2)."""
+    """The answer of a topic's reader."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -36,7 +36,7 @@ class Reading(BaseModel):
     summary: str = ""
     """What the quotes don't show by themselves."""
     failed: bool = False
-    """Whether the reader failed; its topic keeps its standing."""
+    """True if the reader failed; its topic keeps its average."""
 
 
 class TopicNote(BaseModel):
@@ -59,7 +59,7 @@ class TopicNote(BaseModel):
 
 
 class Note(BaseModel):
-    """What one turn recalled; it stands behind its user message until the next split."""
+    """The recall of one turn; it stands behind its user message until the next split."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -76,18 +76,18 @@ class Note(BaseModel):
 
     @property
     def recalls(self) -> bool:
-        """Whether it says anything of the conversation itself."""
+        """True if it says anything of the conversation itself."""
         return bool(self.topics or self.searched or self.candidates)
 
     @property
     def empty(self) -> bool:
-        """Whether it says nothing."""
+        """True if it says nothing."""
         return not (self.recalls or self.layers)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptCosts:
-    """What things cost in the prompt, in tokens of whichever counter the budget is in."""
+    """Prices of things in the prompt, in tokens of whichever counter the budget is in."""
 
     quote: Callable[[str], int]
     """A whole original, with its label, by short id."""
@@ -133,13 +133,13 @@ def select_quotes(
     ranked = sorted(readings, key=lambda r: (-r.score, r.topic))
     draft = _NoteDraft(costs, budget, seen)
     for reading in ranked:
-        draft.summarise(reading)
+        draft.add_summary(reading)
     quotes = [(r.topic, q) for r in ranked for q in r.quotes]
     for place, (topic, quote) in enumerate(sorted(quotes, key=lambda pair: -pair[1].weight)):
         if draft.full:
             break
-        draft.quote(topic, quote.id, best=place < _BEST)
-    return tuple(draft.note(r, names) for r in ranked if draft.mentions(r.topic))
+        draft.add_quote(topic, quote.id, best=place < _MUST_QUOTE)
+    return tuple(draft.build_topic_note(r, names) for r in ranked if draft.mentions(r.topic))
 
 
 def compose_note(
@@ -166,8 +166,8 @@ def compose_note(
         search: The turn's last one, if it searched.
     """
     quoted = {i for note in notes for t in note.topics for i in t.quotes}
-    told = {t.summary for note in notes for t in note.topics}
-    new = [r.model_copy(update={"summary": ""}) if r.summary in told else r for r in readings]
+    known = {t.summary for note in notes for t in note.topics}
+    new = [r.model_copy(update={"summary": ""}) if r.summary in known else r for r in readings]
     topics = select_quotes(new, names, costs, budget, quoted | in_view)
     candidates = [names[t] for t in search.candidates if t in names] if search else []
     # A search that adds nothing has to say so, or the model would be asked the same once more.
@@ -175,9 +175,9 @@ def compose_note(
     return Note(after=after, topics=topics, searched=searched, candidates=tuple(candidates))
 
 
-_SHORTEST = 5
+_MIN_QUOTE_TOKENS = 5
 """Tokens of the shortest original, its label included."""
-_BEST = 5
+_MUST_QUOTE = 5
 """Quotes by weight, of which even one that no budget could hold is quoted, in part."""
 
 
@@ -193,14 +193,14 @@ class _NoteDraft:
         self._summaries: dict[str, str] = {}
         self._days: set[tuple[str, str]] = set()
 
-    def summarise(self, reading: Reading) -> None:
+    def add_summary(self, reading: Reading) -> None:
         """Enter a reader's summary, if it is not too large a share of the budget."""
         price = self._costs.heading(reading.topic) + self._costs.text(reading.summary)
         if reading.summary and price <= min(self._left, self._budget // 4):
             self._summaries[reading.topic] = reading.summary
             self._left -= price
 
-    def quote(self, topic: str, message_id: str, *, best: bool) -> None:
+    def add_quote(self, topic: str, message_id: str, *, best: bool) -> None:
         """Enter an original, whole if it fits; in part if it is among the best and never could."""
         if message_id in self._taken:
             return
@@ -225,14 +225,14 @@ class _NoteDraft:
 
     @property
     def full(self) -> bool:
-        """Whether not even the shortest original would fit."""
-        return self._left < _SHORTEST
+        """True if not even the shortest original would fit."""
+        return self._left < _MIN_QUOTE_TOKENS
 
     def mentions(self, topic: str) -> bool:
-        """Whether the note says anything of a topic."""
+        """True if the note says anything of a topic."""
         return topic in self._quotes or topic in self._summaries
 
-    def note(self, reading: Reading, names: Mapping[str, str]) -> TopicNote:
+    def build_topic_note(self, reading: Reading, names: Mapping[str, str]) -> TopicNote:
         """A topic's part of the note; quotes in conversation order."""
         quotes = sorted(self._quotes.get(reading.topic, ()), key=parse_message_number)
         return TopicNote(

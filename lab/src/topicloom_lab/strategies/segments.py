@@ -36,15 +36,15 @@ class SegmentSummaries(Listener):
         super().feed(messages)
         for number, message in enumerate(messages, start=len(self._records) + 1):
             self._records.append(to_stored_message(as_message(message), seq=number, time=""))
-        self._layout.parts(self._records)
+        self._layout.split_parts(self._records)
         calls, self._calls = self._calls, 0
         return {"brief": calls} if calls else {}
 
     def context(self, question: str, budget: int) -> Context:
         """See `Strategy.context`."""
-        prompt = self._layout.prompt("", self._records, budget, self._language)
+        prompt = self._layout.build_prompt("", self._records, budget, self._language)
         text = "\n".join(s.text for s in prompt.segments)
-        whole = {r.source for r in prompt.records} | set(quoted_in(text, self._messages))
+        whole = {r.source for r in prompt.shown} | set(quoted_in(text, self._messages))
         return Context(
             tuple(prompt.messages),
             tuple(m.id for m in self._messages if m.id in whole),

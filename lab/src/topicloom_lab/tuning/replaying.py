@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from topicloom.state.activation import (
-    FRESH,
+    INITIAL_RELEVANCE,
     ActivationPolicy,
     activate_candidates,
     update_activation,
@@ -82,7 +82,7 @@ class _Run:
     def take(self, seen: Observation) -> None:
         """Replay one turn."""
         left = {t: s for t, s in self._active.items() if t not in seen.ended}
-        fresh = dict.fromkeys(seen.fresh, FRESH)
+        fresh = dict.fromkeys(seen.fresh, INITIAL_RELEVANCE)
         self._enter(seen.turn, activate_candidates(left, fresh, self.policy).active, flapping=False)
         self._enter(seen.turn, activate_candidates(self._active, seen.ratings, self.policy).active)
         missed = seen.wanted - self._active.keys()

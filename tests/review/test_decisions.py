@@ -180,7 +180,7 @@ class TestPairs:
             "(likeness 0.91); not spoken of for 10 days, of little importance (0.10)"
         )
         assert explain_refusal(change, table, {}) == ""
-        assert explain_refusal(change, table, {"t2"}) == "t2 is awake"
+        assert explain_refusal(change, table, {"t2"}) == "t2 is active"
         assert not merged(awake=True).archive
         assert not merged(spoken=(ago(3),)).archive
         assert not merged(over.model_copy(update={"together": said(0.9)})).archive
@@ -225,7 +225,7 @@ class TestFitting:
         seen = self.CHANGE.model_copy(update={"seen": fingerprint_topic(archived)})
         assert explain_refusal(seen, roster_of(archived), {}) == "t1 is archived"
         away = self.CHANGE.model_copy(update={"archive": "2026-03"})
-        assert explain_refusal(away, roster_of(topic()), {"t1": ()}) == "t1 is awake"
+        assert explain_refusal(away, roster_of(topic()), {"t1": ()}) == "t1 is active"
         itself = self.CHANGE.model_copy(update={"absorbs": "t1", "absorbed_seen": "x"})
         assert explain_refusal(itself, roster_of(topic()), {}) != ""
         both = self.CHANGE.model_copy(
