@@ -21,6 +21,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -41,7 +42,7 @@ AVERAGED = 50
 
 @dataclass(frozen=True)
 class Mark:
-    """How things stand after so many turns."""
+    """The measurements after so many turns."""
 
     checkpoints_mb: float
     """Size of the checkpointer's database."""
@@ -57,7 +58,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Growth:
-    """What one way came to."""
+    """The measurements of one way."""
 
     marks: dict[int, Mark]
     """By turns."""
@@ -121,7 +122,7 @@ def table_of(found: dict[str, Growth], given: argparse.Namespace) -> Table:
     table = Table(title=f"Growth, durability={given.durability}", title_justify="left")
     for column in ("", "turns", *found):
         table.add_column(column, justify="right" if column else "left")
-    figures = {
+    figures: dict[str, Callable[[Mark], str]] = {
         "checkpoints, MB": lambda m: f"{m.checkpoints_mb:,.1f}",
         "storage, MB": lambda m: f"{m.storage_mb:,.1f}",
         "a turn, ms": lambda m: f"{m.wall_ms:.1f}",

@@ -1,4 +1,4 @@
-"""What a turn costs beside the roles, and what importing the package costs.
+"""Measures the cost of a turn without its roles, and of importing the package.
 
     python benchmarks/overhead.py
 
@@ -8,6 +8,7 @@ most 0.2 s over `import langgraph.graph`.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import subprocess
 import sys
@@ -15,14 +16,19 @@ import tempfile
 import time
 from pathlib import Path
 
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER
-from topicloom.settings import Settings
-from topicloom.state.activation import ActivationPolicy
+from topicloom import (
+    RESPONDER,
+    ActivationPolicy,
+    SessionInput,
+    Settings,
+    build_session_graph,
+    default_embedder,
+    embedded_roles,
+)
 from topicloom_lab.talk import Echo, said
 
 TURNS, MEASURED = 300, 60
@@ -36,14 +42,14 @@ def overheads(folder: Path) -> tuple[list[float], list[float], int]:
         window=8_000, folder=folder, activation=ActivationPolicy(floor=10, usual=10, ceiling=10)
     )
     graph = build_session_graph(settings=settings, roles=roles, clock=echo.now)
-    config = {"configurable": {"thread_id": "overhead"}}
+    config: RunnableConfig = {"configurable": {"thread_id": "overhead"}}
     walls, overs, active = [], [], 0
     with SqliteSaver.from_conn_string(str(folder / "checkpoints.sqlite")) as saver:
         app = graph.compile(checkpointer=saver)
         for turn in range(TURNS):
             echo.turn = turn
             began, inside = time.perf_counter(), 0.0
-            message = {"messages": [("user", said(turn, 100))]}
+            message: SessionInput = {"messages": [HumanMessage(said(turn, 100))]}
             for event in app.stream(message, config, stream_mode="custom", durability="exit"):
                 if event["type"] == "receipt":
                     inside = sum(call["seconds"] for call in event["receipt"]["calls"])
@@ -67,6 +73,9 @@ def import_seconds(statement: str) -> float:
 
 def main() -> None:
     """Measure and print."""
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    ).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         walls, overs, active = overheads(Path(folder))
     print(

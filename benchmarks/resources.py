@@ -1,4 +1,4 @@
-"""What a process holds and what lies in a folder."""
+"""The memory of a process, and the size of a folder."""
 
 from __future__ import annotations
 

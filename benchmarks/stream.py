@@ -30,15 +30,22 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 from resources import bytes_in, resident_mb
 
-from topicloom.context.tokens import count_budget_tokens
-from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
-from topicloom.recordings.conversations import Conversation, load_conversations
-from topicloom.recordings.replay import Graph, RecordedRound, cut_rounds, feed, get_session
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER, RecordedResponder
-from topicloom.settings import Settings
-from topicloom.storage.files import FileStorage
+from topicloom import (
+    RESPONDER,
+    Conversation,
+    FileStorage,
+    RecordedResponder,
+    RecordedRound,
+    Settings,
+    build_session_graph,
+    count_budget_tokens,
+    cut_rounds,
+    default_embedder,
+    embedded_roles,
+    feed_round,
+    get_session,
+    load_conversations,
+)
 from topicloom_lab.recorded_time import RecordedClock, time_of
 from topicloom_lab.talk import Echo
 
@@ -84,9 +91,9 @@ def dated(conversation: Conversation, prefix: str, begin: datetime) -> Conversat
     return conversation.model_copy(update={"id": name, "messages": tuple(messages)})
 
 
-def tokens_of(exchange: RecordedRound) -> int:
+def tokens_of(round_: RecordedRound) -> int:
     """Tokens of what is said in a turn."""
-    messages = (*exchange.said, *([exchange.reply] if exchange.reply else []))
+    messages = (*round_.said, *([round_.reply] if round_.reply else []))
     return sum(count_budget_tokens(m.text) for m in messages)
 
 
@@ -98,7 +105,7 @@ class Session:
         self.recorded = RecordedResponder(Echo())
         roles = embedded_roles(default_embedder()).replace(RESPONDER, self.recorded)
         storage = FileStorage(folder / "sessions", fsync=False)
-        self.graph: Graph = build_session_graph(
+        self.graph = build_session_graph(
             settings=Settings(window=window), roles=roles, storage=storage, clock=self.clock
         ).compile(checkpointer=saver)
 
@@ -107,11 +114,11 @@ class Session:
         """Messages in the session."""
         return get_session(self.graph, THREAD).count
 
-    def hear(self, exchange: RecordedRound) -> float:
+    def hear(self, round_: RecordedRound) -> float:
         """One turn; returns its milliseconds of CPU."""
-        self.clock.now = self.clock.after(exchange.said)
+        self.clock.now = self.clock.after(round_.said)
         began = time.process_time()
-        feed(self.graph, self.recorded, exchange, THREAD)
+        feed_round(self.graph, self.recorded, round_, THREAD)
         return 1_000 * (time.process_time() - began)
 
     def open(self) -> float:
@@ -141,7 +148,7 @@ class Session:
         return round(statistics.median(times), 2) if len(times) == 3 * len(PROBES) else None
 
     def row(self, piece: Piece, tokens: int, times: Sequence[float]) -> dict[str, Any]:
-        """What is written down after a recording."""
+        """The row of the log after a recording."""
         session = get_session(self.graph, THREAD)
         return {
             "lap": piece.lap,
@@ -168,13 +175,13 @@ def run(session: Session, data: Path, limit: int, minutes: float, log: Path) -> 
     heard, tokens, began = session.heard, 0, time.monotonic()
     for piece in stream(data):
         times: list[float] = []
-        for exchange in cut_rounds(piece.conversation):
-            tokens += tokens_of(exchange)
-            if heard >= len(exchange):
-                heard -= len(exchange)
+        for round_ in cut_rounds(piece.conversation):
+            tokens += tokens_of(round_)
+            if heard >= len(round_):
+                heard -= len(round_)
                 continue
             heard = 0
-            times.append(session.hear(exchange))
+            times.append(session.hear(round_))
             if time.monotonic() - began > 60 * minutes:
                 break
         if times:

@@ -17,11 +17,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import START, MessagesState, StateGraph
 
-from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER
-from topicloom.settings import Settings
+from topicloom import RESPONDER, Settings, build_session_graph, default_embedder, embedded_roles
 from topicloom_lab.talk import Echo, said
 
 Compile = Callable[[Any], Any]
@@ -64,7 +60,7 @@ def topicloom(folder: Path, echo: Echo, window: int) -> Compile:
 def plain(echo: Echo) -> Compile:
     """Every message in the state."""
 
-    def reply(_: MessagesState) -> dict[str, Any]:
+    def reply(state: MessagesState) -> dict[str, Any]:
         return {"messages": [("ai", said(echo.turn, 300))]}
 
     graph = StateGraph(MessagesState)
@@ -116,7 +112,7 @@ WAYS: Mapping[str, Callable[[Path, Echo], Compile]] = {
 """Makes a way over a folder, with the clock and the replies of an echo."""
 
 PACKAGES: Mapping[str, str] = {"SummarizationMiddleware": "langchain", "LangMem": "langmem"}
-"""What a way needs beside topicloom's own dependencies."""
+"""The package of a way that is none of topicloom's own dependencies."""
 
 
 def missing(way: str) -> str | None:

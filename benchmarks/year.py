@@ -1,7 +1,7 @@
 """A simulated year in one session: does anything grow that should not?
 
 10,000 rounds about 200 topics, a review every midnight, the clock injected, embedded roles, no
-model; only the splitter is told by each message to which topic it belongs. Topics begin all year
+model; only the splitter reads from each message to which topic it belongs. Topics begin all year
 round and return as things do that people need again: the odds fall as a power of how long ago they
 were spoken of (Anderson and Schooler 1991). A third are asked once.
 
@@ -36,20 +36,25 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from topicloom.graph.review import build_review_graph
-from topicloom.graph.session import build_session_graph
-from topicloom.index.encoders import default_embedder
-from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.replay import get_session
-from topicloom.roles.base import Answer, LocalRole
-from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER, ReplyRequest
-from topicloom.roles.splitter import SPLITTER, SplitRequest
-from topicloom.settings import Settings
-from topicloom.state.session import Session
-from topicloom.state.splitting import Assignment
-from topicloom.storage.files import FileStorage
-from topicloom.storage.sessions import SessionStore
+from topicloom import (
+    RESPONDER,
+    SPLITTER,
+    Answer,
+    Assignment,
+    FileStorage,
+    LocalRole,
+    RecordedMessage,
+    ReplyRequest,
+    Session,
+    SessionStore,
+    Settings,
+    SplitRequest,
+    build_review_graph,
+    build_session_graph,
+    default_embedder,
+    embedded_roles,
+    get_session,
+)
 from topicloom_lab.invariants import check_session
 from topicloom_lab.recorded_time import DailyReviews, RecordedClock
 from topicloom_lab.talk import FILLING, THEMES, Echo
@@ -73,7 +78,7 @@ class Round:
 
 
 class Subject:
-    """What a topic sounds like: the words of a theme, and names of its own."""
+    """The vocabulary of a topic: the words of a theme, and names of its own."""
 
     def __init__(self, number: int, draw: random.Random) -> None:
         self.once = number % 3 == 2
@@ -116,12 +121,12 @@ def rounds(count: int, topics: int) -> Iterator[Round]:
 
 def _again(begun: Sequence[Subject], draw: random.Random) -> Subject:
     lasting = [(1 / rank, s) for rank, s in enumerate(begun, start=1) if not s.once]
-    odds, subjects = zip(*(lasting or [(1.0, begun[0])]), strict=True)
-    return draw.choices(subjects, odds)[0]
+    lasting = lasting or [(1.0, begun[0])]
+    return draw.choices([s for _, s in lasting], [odds for odds, _ in lasting])[0]
 
 
 class NamedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
-    """Goes by the name that a round begins with: how well topics are told is not measured here."""
+    """Goes by the name that a round begins with: how well topics are found is not measured here."""
 
     def call(self, request: SplitRequest) -> Answer[tuple[Assignment, ...]]:
         """Assign every message."""
@@ -152,7 +157,7 @@ class Replies(Echo):
 
 @dataclass(slots=True)
 class Figures:
-    """What is measured, a number a round or a review."""
+    """The measurements, a number a round or a review."""
 
     turns: list[float] = field(default_factory=list)
     """Milliseconds."""
@@ -244,7 +249,7 @@ class Bench:
 
 
 def asked_by_date(bench: Bench) -> str:
-    """How many days of archived topics are quoted from when they are asked for."""
+    """The number of archived topics' days that are quoted when they are asked for."""
     days = bench.archived_days()
     base = bench.graph.get_state(CONFIG).config
     quoted = 0
@@ -262,7 +267,7 @@ def asked_by_date(bench: Bench) -> str:
 
 
 def table_of(bench: Bench, seconds: float, by_date: str) -> Table:
-    """What was measured."""
+    """The measurements."""
     figures = bench.figures
     count = len(figures.turns)
     table = Table(title=f"{count} rounds, {DAYS} days, {seconds:.0f} s")

@@ -33,7 +33,7 @@ WANTED: Mapping[str, Sequence[str]] = {
 
 
 def problems(package: str, names: Sequence[str]) -> list[str]:
-    """What is wrong with the names in the wheel of a package, a sentence each."""
+    """The problems with the names in the wheel of a package, a sentence each."""
     paths = [PurePosixPath(name) for name in names]
     tops = {path.parts[0] for path in paths if not path.parts[0].endswith(".dist-info")}
     found = [f"{name} stands at the top beside {package}" for name in sorted(tops - {package})]

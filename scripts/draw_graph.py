@@ -33,7 +33,7 @@ MAIN = {
     ("main_generate", "finalize"),
     ("finalize", "__end__"),
 }
-"""What a turn of a long conversation does; other edges are drawn lightly."""
+"""The steps of a turn of a long conversation; other edges are drawn lightly."""
 BACK = {("tools", "main_generate"), ("main_generate", "activate_topic")}
 """Edges that lead back."""
 COLOURS = {"take in": "#e8f1fb", "remember": "#fdf3dc", "answer": "#e6f5e9"}

@@ -22,7 +22,7 @@ from topicloom.settings import Settings
 ROOT = Path(__file__).parent.parent
 PAGE, EXAMPLE = ROOT / "docs" / "settings.md", ROOT / ".env.example"
 _SOURCE = re.compile(r" \(spec [^)]*\)")
-"""Where a default comes from: of use beside the code, not on the page."""
+"""The source of a default: of use beside the code, not on the page."""
 BEGIN, END = "<!-- {}: made by scripts/settings_doc.py -->", "<!-- end of {} -->"
 _NAMES = re.compile(r"(?<=# A model of its own for a role:\n)(?:# .*\n)+")
 
@@ -96,7 +96,7 @@ def _group(field: FieldInfo) -> type[BaseModel] | None:
 
 
 def _documented(model: type[BaseModel]) -> dict[str, str]:
-    """What stands under each field."""
+    """The docstring of each field."""
     (body,) = ast.parse(dedent(inspect.getsource(model))).body
     assert isinstance(body, ast.ClassDef)
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What a curation finds, and what a turn waits for it.
+"""Measures what a curation finds, and how long a turn waits for it.
 
     python lab/benchmarks/curation.py data/tasks            # HotpotQA's paragraphs as lore
     python lab/benchmarks/curation.py --turns 200 --sleep 5 # a selector that is always late
@@ -26,8 +26,7 @@ from langchain_core.documents import Document
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.domain.domain import Domain
-from topicloom.domain.lore import LoreSource
-from topicloom.domain.lore_stores import DocumentLoreIndex
+from topicloom.domain.lore import DocumentLoreIndex, LoreSource
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector, Selection, SelectRequest
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
@@ -51,14 +50,14 @@ PARTS = 30
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one question."""
+    """The result of one question."""
 
     found: bool
-    """Whether both gold paragraphs are among the candidates."""
+    """True if both gold paragraphs are among the candidates."""
     by_score: bool
-    """Whether they are among as many of the best candidates as may be picked."""
+    """True if they are among as many of the best candidates as may be picked."""
     picked: bool
-    """Whether they are among those that the selector picked."""
+    """True if they are among those that the selector picked."""
     seconds: float
     """Retrieval and selection."""
 
@@ -69,11 +68,11 @@ def gold(folder: Path, vectors: Path | None) -> None:
     questions = [json.loads(line) for line in (folder / "hotpotqa_dev_questions.jsonl").open()]
     documents = [Document(c["text"], metadata={"title": c["title"]}) for c in corpus]
     kept = vectors_in(vectors, nullcontext) if vectors else None
-    shelf = DocumentLoreIndex(documents, default_embedder(), kept)
+    index = DocumentLoreIndex(documents, default_embedder(), kept)
     began = time.perf_counter()
-    shelf.prepare()
-    print(f"{len(documents)} paragraphs on the shelf in {time.perf_counter() - began:.0f} s")
-    outcomes = [outcome(shelf, question) for question in questions]
+    index.prepare()
+    print(f"{len(documents)} paragraphs on the index in {time.perf_counter() - began:.0f} s")
+    outcomes = [outcome(index, question) for question in questions]
     halves = {"all": outcomes, "even, developed on": outcomes[::2], "odd": outcomes[1::2]}
     for name, half in halves.items():
         print(
@@ -86,11 +85,11 @@ def gold(folder: Path, vectors: Path | None) -> None:
     print(f"a question takes {spent[len(spent) // 2]:.3f} s, at most {spent[-1]:.3f} s")
 
 
-def outcome(shelf: DocumentLoreIndex, question: dict[str, Any]) -> Outcome:
+def outcome(index: DocumentLoreIndex, question: dict[str, Any]) -> Outcome:
     """Search and pick for one question. Of a paragraph that was cut, all parts are needed."""
     began = time.perf_counter()
     search = SearchIntent()
-    found = LoreSource(shelf).search(question["question"], search, CANDIDATES)
+    found = LoreSource(index).search(question["question"], search, CANDIDATES)
     request = SelectRequest(
         session="benchmark",
         query=question["question"],
@@ -102,7 +101,7 @@ def outcome(shelf: DocumentLoreIndex, question: dict[str, Any]) -> Outcome:
     )
     ids = EmbeddedSelector().call(request).value.ids
     seconds = time.perf_counter() - began
-    wanted = {p.id for p in shelf.passages if p.title in question["gold_titles"]}
+    wanted = {p.id for p in index.passages if p.title in question["gold_titles"]}
     return Outcome(
         found=wanted <= {c.id for c in found},
         by_score=wanted <= {c.id for c in found[:PICKS]},

@@ -8,7 +8,7 @@ for a number ("Shopping - 0", "Shopping - 2") are about the same thing and count
     python lab/benchmarks/merging.py threads/goodai_dev.jsonl threads/irc_dev.jsonl
 
 `ReviewPolicy.alike` is where most of the same are found and a role can still sort out the rest;
-`SURE` of the embedded merger, which asks nobody, is where none that differ are.
+`SURE` of the embedded merger, which asks no model, is where none that differ are.
 """
 
 from __future__ import annotations
@@ -61,8 +61,10 @@ def pairs_of(conversation: ThreadedConversation) -> tuple[list[float], list[floa
 def _likeness(vectors: Vectors, halves: Sequence[Sequence[int]]) -> Vectors:
     if not halves:
         return np.zeros((0, 0), dtype=np.float32)
-    kernels = unit_rows(np.stack([vectors[h].mean(axis=0) for h in halves]) - vectors.mean(axis=0))
-    products: Vectors = kernels @ kernels.T
+    centroids = unit_rows(
+        np.stack([vectors[h].mean(axis=0) for h in halves]) - vectors.mean(axis=0)
+    )
+    products: Vectors = centroids @ centroids.T
     return products
 
 
@@ -71,7 +73,7 @@ def _line(message: ThreadMessage) -> str:
 
 
 def _kind(thread: str) -> str:
-    """What a thread is called without its number."""
+    """The name of a thread without its number."""
     return thread.rpartition(" - ")[0] or thread
 
 

@@ -1,4 +1,4 @@
-"""What a tick of the reflection scheduler costs over many sessions.
+"""Measures the cost of a tick of the reflection scheduler over many sessions.
 
     python lab/benchmarks/reflection.py --sessions 1000
 
@@ -82,7 +82,7 @@ async def ticks(bench: Bench, idle_seconds: float) -> tuple[float, float, int, f
         async with scheduler:
             while not scheduler.reports:
                 await asyncio.sleep(0.01)
-            await scheduler.idle()
+            await scheduler.wait_idle()
     return first, second, due, time.process_time() - began
 
 

@@ -1,4 +1,4 @@
-"""What an application's document costs a turn.
+"""Measures what an application's document costs a turn.
 
     python lab/benchmarks/skeleton.py
 
@@ -8,6 +8,7 @@ are of the processor, so that what else a machine does counts less.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable
@@ -26,7 +27,9 @@ ENTITIES, EVENTS, RUNS = 1_000, 20, 50
 
 def document_of(entities: int) -> Document:
     """A document of entities in ten containers, with events."""
-    bags = {f"bag_{n}": {"_anchor": f"bag_{n}", "items": list[Any]()} for n in range(10)}
+    bags: dict[str, dict[str, Any]] = {
+        f"bag_{n}": {"_anchor": f"bag_{n}", "items": []} for n in range(10)
+    }
     for number in range(entities):
         item = {"id": f"item_{number}", "name": f"Thing {number}", "count": number, "worn": False}
         bags[f"bag_{number % 10}"]["items"].append(item)
@@ -49,6 +52,9 @@ def milliseconds(work: Callable[[], object]) -> tuple[float, float]:
 
 def main() -> None:
     """Measure and print."""
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    ).parse_args()
     skeletons, document, plan = (
         SkeletonRenderer(Domain()),
         document_of(ENTITIES),

@@ -7,6 +7,7 @@ They come from the file beside the weights, where the training wrote them.
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -59,4 +60,5 @@ def _three(value: float) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     PAGE.write_text(page_with_figures(PAGE.read_text("utf-8")), "utf-8")

@@ -8,7 +8,7 @@ The figures come from the finished cells of OUT and from nowhere else.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 from topicloom_lab.comparison.config import name_of
@@ -49,6 +49,21 @@ def _tables(results: Results) -> str:
     return "\n\n".join([*filter(None, parts), "Made with:", made_with(cells, run)])
 
 
+def main() -> None:
+    """Write the tables of the results that the command line names.
+
+    Raises:
+        SystemExit: The folder holds no finished cell: the page stays as it is.
+    """
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("out", type=Path, help="folder that `topicloom eval run` wrote to")
+    results = Results(parser.parse_args().out)
+    if not results.cells():
+        parser.error(f"no finished cells in {results.folder}")
+    PAGE.write_text(page_with_tables(PAGE.read_text("utf-8"), results), "utf-8")
+
+
 if __name__ == "__main__":
-    page = page_with_tables(PAGE.read_text("utf-8"), Results(Path(sys.argv[1])))
-    PAGE.write_text(page, "utf-8")
+    main()

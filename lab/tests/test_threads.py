@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from topicloom.errors import NotAConversationError
-from topicloom.recordings.replay import as_message, moment_of
+from topicloom.recordings.replay import as_message, parse_moment
 from topicloom_lab.talk import said
 from topicloom_lab.threads import (
     ThreadedConversation,
@@ -88,7 +88,7 @@ class TestLoading:
     def test_times_are_hours(self, times: list[Any], gaps: float) -> None:
         given = conversation(*(message("a", 1, time=time) for time in times))
         heard = ThreadedConversation.model_validate(given).recorded()
-        first, unknown, last = (moment_of(s.time) for s in heard)
+        first, unknown, last = (parse_moment(s.time) for s in heard)
         assert unknown is None
         assert first is not None
         assert last is not None

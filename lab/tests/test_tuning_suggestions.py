@@ -42,7 +42,7 @@ class TestFigures:
         assert found.crowd.most == 12
         assert found.crowd.full == 0
         assert found.quotes.originals == pytest.approx(2 * found.quotes.topics)
-        assert found.amnesia.cues == found.amnesia.slept == 0
+        assert found.amnesia.cues == found.amnesia.dormant == 0
 
     def test_under_the_threshold_yet_active(self) -> None:
         policy = POLICY.model_copy(update={"floor": 2})
@@ -56,12 +56,12 @@ class TestFigures:
         away, back = Day({"t1": 0.9, "t2": 0.0}), Day({"t1": 0.9, "t2": 0.9})
         crowd = figures_of(log_of([begun, away, back, away], policy), policy).crowd
         assert crowd.full == 2
-        assert (crowd.woken, crowd.flaps) == (1, 1)
+        assert (crowd.activated, crowd.flaps) == (1, 1)
 
     def test_what_a_search_found(self) -> None:
         strict = POLICY.model_copy(update={"base": 0.7, "floor": 1})
         amnesia = figures_of(log_of(turning(30, asked=True), strict), strict).amnesia
-        assert amnesia.cues == amnesia.slept > 5
+        assert amnesia.cues == amnesia.dormant > 5
         assert (amnesia.asked, amnesia.empty) == (0, 0)
 
     def test_before_the_first_split(self) -> None:

@@ -1,35 +1,64 @@
-"""One chat session that never ends: topic windows behind a single conversation, on LangGraph."""
+"""One chat session that never ends: topic windows behind a single conversation, on LangGraph.
+
+All that applications use is here and in `topicloom.testing`. The folders below are internal: what
+is in them may move or change with every release. A name loads what it needs when it is first used.
+
+A session
+    The graph, what can be tuned, and what a turn takes.
+    build_session_graph SessionGraph Settings TurnOptions SessionState SessionInput Domain ModelSpec
+    TopicChange TokenCounter
+Policies
+    The groups of settings.
+    SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy
+What is stored
+    A session at rest: its messages, topics, notes, receipts.
+    get_session open_session Session SessionStore PurgePlan StoredMessage Topic Round Note TopicNote
+    Receipt Call JournalEntry
+Storages
+    Where sessions live.
+    Storage FileStorage StoreStorage
+Reviews
+    Looking back at a session, and its topics beside other memories.
+    review_session areview_session build_review_graph ReviewOptions ReviewReport forget_topics
+    MemoryFiles MemoryReport
+Reflection
+    Durable facts about the user.
+    reflect_beside reflect_once ReflectionOptions ReflectionResult ReflectionScheduler
+    ReflectionReport run_in_thread Fact
+Roles
+    What a model does here: of each role its description, Protocol, request and answer. An own one
+    takes its place by `roles.replace(READER, MyReader())`.
+    Roles embedded_roles Role LocalRole RoleName RoleSpec Answer Usage
+    RESPONDER Responder ReplyRequest
+    SPLITTER Splitter SplitRequest Assignment
+    READER Reader ReadRequest Reading Quote
+    ROUTER Router RouteRequest Route
+    BRIEF BriefWriter BriefRequest Brief
+    REWRITER Rewriter RewriteRequest
+    ARBITER Arbiter BoundaryQuestion
+    PLANNER Planner PlanRequest TurnPlan
+    SELECTOR Selector SelectRequest Selection
+    REVIEWER Reviewer ReviewRequest Assessment
+    MERGER Merger MergeRequest
+    REFLECTOR Reflector ReflectRequest Claim
+Encoders
+    What messages are searched with.
+    Embedder default_embedder open_embedder
+Recorded conversations
+    Reading them, and feeding them to a session.
+    Conversation RecordedMessage RecordedRound RecordedResponder load_conversations find_sample
+    cut_rounds replay_conversation feed_round count_budget_tokens
+Errors
+    All that is raised on purpose.
+    TopicLoomError ConfigurationError UnknownModelError StorageUnavailableError InputError
+    MissingThreadError InvalidNameError NoNewMessageError NotAConversationError StorageError
+    MissingRecordError BrokenInvariantError SessionBusyError TransitionError UnusableAnswerError
+    ReplyError
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from lazy_loader import attach_stub
 
-if TYPE_CHECKING:
-    from topicloom.domain.domain import Domain
-    from topicloom.errors import TopicLoomError
-    from topicloom.graph.session import build_session_graph
-    from topicloom.settings import Settings
-    from topicloom.state.channels import TurnOptions
-
-__all__ = ["Domain", "Settings", "TopicLoomError", "TurnOptions", "build_session_graph"]
 __version__ = "0.1.0"
-
-_HOMES = {
-    "Domain": "topicloom.domain.domain",
-    "Settings": "topicloom.settings",
-    "TopicLoomError": "topicloom.errors",
-    "TurnOptions": "topicloom.state.channels",
-    "build_session_graph": "topicloom.graph.session",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: numpy and the models load only then."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""Work that nobody has to wait for, not even the interpreter when it ends."""
+"""Background work that nothing waits for, not even the interpreter when it ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def submit_daemon(call: Callable[[], T]) -> Future[T]:
-    """Begin to work in a thread of its own, and say what will come of it.
+    """Run a call in a daemon thread, and return the future of its result.
 
     The thread is a daemon, unlike those of an executor, which the interpreter waits for when it
     ends: a model that answers in a minute would hold it up for that minute. What is begun cannot be
@@ -27,7 +27,7 @@ def submit_daemon(call: Callable[[], T]) -> Future[T]:
     def work() -> None:
         try:
             result = context.run(call)
-        except BaseException as error:  # noqa: BLE001 - handed on to whoever asks for the result
+        except BaseException as error:  # noqa: BLE001 - the future raises it
             future.set_exception(error)
         else:
             future.set_result(result)
@@ -37,7 +37,7 @@ def submit_daemon(call: Callable[[], T]) -> Future[T]:
 
 
 class _ExitGate:
-    """Counts those inside, and lets nobody in any more once the interpreter ends."""
+    """Counts the threads inside, and refuses further ones once the interpreter ends."""
 
     def __init__(self) -> None:
         self._inside = 0
@@ -57,7 +57,7 @@ class _ExitGate:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Wait until everybody is out."""
+        """Wait until all threads are out."""
         with self._changed:
             self._closed = True
             self._changed.wait_for(lambda: self._inside == 0)

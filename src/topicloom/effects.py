@@ -1,8 +1,8 @@
 """Steps: work that is written once and driven in two ways, synchronously or on the event loop.
 
 A step is a generator. It yields the effects that it wants performed, such as a call of a role, and
-is sent what came of each; what an effect raises is raised in the step, where it yielded. `run`
-drives it in the calling thread; `arun` on the event loop, with the step's own blocking work
+is sent what came of each; what an effect raises is raised in the step, where it yielded. `run_step`
+drives it in the calling thread; `arun_step` on the event loop, with the step's own blocking work
 (storage, index) in worker threads. This is the only place where the two ways part.
 """
 
@@ -55,8 +55,8 @@ def either(sync: Callable[[], T], asynchronous: Callable[[], Awaitable[T]]) -> S
 def holding(held: AbstractContextManager[Any], step: Step[R]) -> Step[R]:
     """Within a step: drive another one while something is held.
 
-    Locks go by threads, and the parts of a step do not stay in one: so they are taken and let go
-    by whoever drives.
+    Locks go by threads, and the parts of a step do not stay in one: so they are taken and released
+    by the driver.
     """
     return perform(_Holding(held, step))
 
@@ -64,7 +64,7 @@ def holding(held: AbstractContextManager[Any], step: Step[R]) -> Step[R]:
 def run_step(step: Step[R]) -> R:
     """Drive a step in the calling thread; raises whatever it raises."""
     resume: Callable[[], Effect[Any]] = partial(next, step)
-    while not isinstance(moved := _moved(resume), _Done):
+    while not isinstance(moved := _resume(resume), _Done):
         try:
             resume = partial(step.send, moved.perform())
         except Exception as error:  # noqa: BLE001 - raised in the step that wanted it
@@ -76,7 +76,7 @@ def run_step(step: Step[R]) -> R:
 async def arun_step(step: Step[R]) -> R:
     """Drive a step on the event loop; raises whatever it raises."""
     resume: Callable[[], Effect[Any]] = partial(next, step)
-    while not isinstance(moved := await asyncio.to_thread(_moved, resume), _Done):
+    while not isinstance(moved := await asyncio.to_thread(_resume, resume), _Done):
         try:
             resume = partial(step.send, await moved.aperform())
         except Exception as error:  # noqa: BLE001 - raised in the step that wanted it
@@ -92,7 +92,7 @@ class _Done:
     result: Any
 
 
-def _moved(resume: Callable[[], Effect[Any]]) -> Effect[Any] | _Done:
+def _resume(resume: Callable[[], Effect[Any]]) -> Effect[Any] | _Done:
     # StopIteration may not cross a future, so the end of the step becomes a value here.
     try:
         return resume()

@@ -54,14 +54,14 @@ class Settings(BaseSettings):
     recall_tokens: int | None = Field(default=None, ge=1)
     """The same in tokens; goes before `recall_share`."""
     layout: Literal["ledger", "spec"] = "ledger"
-    """Where recall notes stand in the main prompt."""
+    """Place of recall notes in the main prompt."""
     visible_messages: int = Field(default=4, ge=1)
     """Newest messages that stay in the `messages` channel after a turn, in whole rounds."""
 
     split: SplitPolicy = SplitPolicy()
-    """When and how much of the tail is split."""
+    """Thresholds of a split."""
     activation: ActivationPolicy = ActivationPolicy()
-    """The grey scale of activation."""
+    """Thresholds and counts of activation."""
     adsorber: AdsorberPolicy = AdsorberPolicy()
     """The funnel of the boundary adsorber; `{"preset": "spec"}` for the thresholds of spec 001."""
     embedder: str | None = None
@@ -69,9 +69,9 @@ class Settings(BaseSettings):
     model of sentence-transformers such as `BAAI/bge-m3`, by name or folder. In Python,
     `build_session_graph(embedder=...)` takes any LangChain `Embeddings` as well."""
     reflection: ReflectionPolicy = ReflectionPolicy()
-    """When sessions are reflected upon, where a scheduler runs beside the graph."""
+    """Timing of reflection, where a scheduler runs beside the graph."""
     review: ReviewPolicy = ReviewPolicy()
-    """What a review archives and merges."""
+    """Thresholds of archiving and merging in a review."""
     deep_share: float = Field(default=0.5, gt=0, le=1)
     """Share of the activation threshold that a deep search asks for."""
     search_rounds: int = Field(default=2, ge=0)
@@ -91,9 +91,9 @@ class Settings(BaseSettings):
     """Attempts at the reply, each with the client's retries."""
 
     folder: Path | None = None
-    """Where sessions live; None for the user's data folder."""
+    """Folder of the sessions; None for the user's data folder."""
     fsync: bool = True
-    """Whether appends wait for the disk."""
+    """True if appends wait for the disk."""
     amnesia_cues: tuple[str, ...] = ()
     """Further phrases by which the user says that something was forgotten."""
 

@@ -15,8 +15,8 @@ from openai_server import OpenAIServer, Reply
 from rich.console import Console
 
 from topicloom.cli import main
-from topicloom.cli.chat import ChatTurns, TerminalChat, describe_event
-from topicloom.cli.context import context_in, make_thread_config
+from topicloom.cli.chat import TerminalChat, describe_event
+from topicloom.cli.context import make_context, make_thread_config
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.roles.choice import embedded_roles
@@ -122,16 +122,14 @@ class Moody:
 
 def test_a_reply_that_fails_does_not_end_the_chat(tmp_path: Path) -> None:
     settings = Settings(reply_attempts=1, fsync=False, folder=tmp_path)
-    place = context_in(tmp_path, settings)
+    context = make_context(tmp_path, settings)
     roles = embedded_roles(default_embedder()).replace(RESPONDER, Moody(2))
-    builder = build_session_graph(settings=settings, roles=roles, storage=place.storage)
+    builder = build_session_graph(settings=settings, roles=roles, storage=context.storage)
     screen = io.StringIO()
     console = Console(file=screen, width=200)
-    talk = ChatTurns(
-        builder.compile(checkpointer=InMemorySaver()), make_thread_config("x"), console
-    )
-    chat = TerminalChat(place, talk, console)
-    assert all(map(chat.take, ("hello", "/retry", "/retry", "/transcript")))
+    graph = builder.compile(checkpointer=InMemorySaver())
+    chat = TerminalChat(context, graph, make_thread_config("x"), console)
+    assert all(map(chat.handle_line, ("hello", "/retry", "/retry", "/transcript")))
     said = screen.getvalue()
     assert said.count("the line is dead") == 2
     assert said.count("/retry asks for the reply again") == 2
@@ -151,10 +149,10 @@ def test_a_reply_that_fails_does_not_end_the_chat(tmp_path: Path) -> None:
         ({"type": "reply_restarted"}, "once more"),
     ],
 )
-def test_remarks(event: dict[str, object], part: str) -> None:
+def test_events_that_are_shown(event: dict[str, object], part: str) -> None:
     assert part in describe_event(event)
 
 
-def test_what_is_unknown_is_not_remarked_upon() -> None:
+def test_unknown_events_are_not_shown() -> None:
     assert describe_event({"type": "something"}) == ""
     assert describe_event({}) == ""

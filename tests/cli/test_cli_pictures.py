@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rich.cells import cell_len
 
 from topicloom.cli._account import summarize_session
@@ -51,7 +50,7 @@ def test_every_message_has_a_column(days: list[str]) -> None:
     records = [record(n, day) for n, day in enumerate(days, start=1)]
     axis = choose_axis(records, 12)
     assert 1 <= axis.columns <= 12
-    assert all(0 <= axis.place(r) < axis.columns for r in records)
+    assert all(0 <= axis.find_column(r) < axis.columns for r in records)
     assert len(draw_row(records, axis, 3)) == axis.columns
 
 
@@ -80,8 +79,8 @@ def test_rare_words_say_more_than_frequent_ones() -> None:
     talk = [record(n, "2026-03-02", "with kitchen") for n in range(1, 9)]
     rare = record(9, "2026-03-02", "with hazelnut")
     rarity = TermRarity([*talk, rare])
-    assert rarity.nearest("what with kitchen hazelnut", [talk[0], rare]) == [rare, talk[0]]
-    assert rarity.shared("nothing", "shared") == 0.0
+    assert rarity.rank_nearest("what with kitchen hazelnut", [talk[0], rare]) == [rare, talk[0]]
+    assert rarity.score_shared("nothing", "shared") == 0.0
 
 
 def note(topic: str, *quotes: str) -> TopicNote:
@@ -123,6 +122,7 @@ def test_the_account_of_receipts() -> None:
     ]
     account = summarize_session(receipts)
     assert (account.splits, account.largest) == (1, 70)
-    assert [(w.note.topic, w.asleep, w.user) for w in account.wakings] == [("t1", 13, "m15")]
+    (found,) = account.reactivations
+    assert (found.note.topic, found.dormant_turns, found.user) == ("t1", 13, "m15")
     assert [r.turn for r in account.forgotten] == [16]
-    assert summarize_session([]).wakings == ()
+    assert summarize_session([]).reactivations == ()

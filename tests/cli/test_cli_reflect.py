@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import Run, assert_one_line
 
-from topicloom.cli.context import context_in
+from topicloom.cli.context import make_context
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.store import ReflectionStore
 from topicloom.settings import Settings
@@ -55,9 +55,9 @@ class TestReflect:
         assert run("chat", "talk", stdin="And then?\n").code == 0
 
     def test_somebody_else_is_at_it(self, run: Run, met: str, tmp_path: Path) -> None:
-        with context_in(tmp_path / "sessions", Settings()).kept() as store:
+        with make_context(tmp_path / "sessions", Settings()).open_store() as store:
             since, policy = time.time(), ReflectionPolicy()
-            with ReflectionStore(store).held(met, since, policy):
+            with ReflectionStore(store).hold_lease(met, since, policy):
                 assert_one_line(run("reflect", met, "--force"), "is being reflected upon")
                 assert_one_line(run("purge", met, "--message", "m1", "--yes"), "reflected upon")
         assert run("purge", met, "--message", "m1", "--yes").code == 0
@@ -87,15 +87,15 @@ class TestPurge:
     def test_nothing_in_the_folder_tells_of_them(self, run: Run, met: str, tmp_path: Path) -> None:
         run("reflect", met, "--force")
         assert run("purge", met, "--message", "m1", "--yes").code == 0
-        with context_in(tmp_path / "sessions", Settings()).kept() as store:
+        with make_context(tmp_path / "sessions", Settings()).open_store() as store:
             assert "nuts" not in str(store.search(("topicloom",), limit=100))
 
     def test_facts_of_messages_that_went_before_go_too(
         self, run: Run, met: str, tmp_path: Path
     ) -> None:
         run("reflect", met, "--force")
-        place = context_in(tmp_path / "sessions", Settings())
-        session, store = place.read(met)
+        context = make_context(tmp_path / "sessions", Settings())
+        session, store = context.read_session(met)
         store.purge(store.plan_purge(session, [1]))
         assert "facts removed with them: 1" in run("purge", met, "--message", "m1", "--yes").out
         assert "nothing to remove" in run("purge", met, "--message", "m1", "--yes").out

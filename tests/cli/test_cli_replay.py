@@ -9,9 +9,9 @@ import pytest
 from command_line import Run, question, write
 from openai_server import OpenAIServer, Reply
 
-from topicloom.cli.context import context_in
+from topicloom.cli.context import make_context
 from topicloom.recordings.conversations import load_conversations
-from topicloom.recordings.replay import find_place, find_sample, load_first_conversation
+from topicloom.recordings.replay import find_position, find_sample, load_first_conversation
 from topicloom.settings import Settings
 
 SMALL = ("--window", "1000")
@@ -28,7 +28,7 @@ def test_a_replay_tells_what_became_of_it(run: Run, recording: Path, tmp_path: P
         "of 3 questions",
         "32 messages, 1 March 2026",
         "t1",
-        "awake ○ asleep",
+        "active ○ dormant",
         "topicloom chat",
     ):
         assert part in outcome.out
@@ -45,17 +45,17 @@ def test_questions_are_asked_at_their_place(run: Run, recording: Path) -> None:
 
 def test_a_kept_replay_goes_on_where_it_stopped(run: Run, recording: Path, tmp_path: Path) -> None:
     run("replay", str(recording), *SMALL, "--session", "kept", "--limit", "8", "--no-questions")
-    place = context_in(tmp_path / "sessions", Settings())
-    begun = place.session("kept")
+    context = make_context(tmp_path / "sessions", Settings())
+    begun = context.find_session("kept")
     assert begun is not None
     assert begun.count == 8
     again = run("replay", str(recording), *SMALL, "--session", "kept")
     assert "topicloom chat kept" in again.out
-    after = place.session("kept")
+    after = context.find_session("kept")
     assert after is not None
     # The questions did not become part of it.
     assert (after.count, after.turn) == (32, 16)
-    session, store = place.read("kept")
+    session, store = context.read_session("kept")
     heard = [r.source for r in store.records(session)]
     (conversation,) = load_conversations(recording)
     assert heard == [m.id for m in conversation.messages]
@@ -146,12 +146,12 @@ def test_the_beginning_of_a_recording(recording: Path) -> None:
     part = load_first_conversation(recording, 10)
     assert len(part.messages) == 10
     assert [q.id for q in part.questions] == ["q1", "q2"]
-    assert [find_place(q, part) for q in part.questions] == [None, 8]
+    assert [find_position(q, part) for q in part.questions] == [None, 8]
 
 
 def test_a_time_is_a_place(recording: Path) -> None:
     whole = load_first_conversation(recording, None)
-    assert find_place(whole.questions[2], whole) == 10
+    assert find_position(whole.questions[2], whole) == 10
 
 
 def test_the_sample_is_a_conversation() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-from topicloom.cli.context import context_in, make_thread_config
+from topicloom.cli.context import make_context, make_thread_config
 from topicloom.graph.session import build_session_graph
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
@@ -79,9 +79,9 @@ class TestPurge:
         assert run("chat", talked, stdin="And then?\n").code == 0
         texts = [row["text"] for row in transcript(run, talked)]
         assert texts[30:33] == ["(removed on request)", "(removed on request)", "And then?"]
-        place = context_in(tmp_path / "sessions", Settings())
-        with place.checkpoints() as saver:
-            graph = build_session_graph(settings=place.settings, storage=place.storage)
+        context = make_context(tmp_path / "sessions", Settings())
+        with context.open_checkpoints() as saver:
+            graph = build_session_graph(settings=context.settings, storage=context.storage)
             values = graph.compile(checkpointer=saver).get_state(make_thread_config(talked)).values
         assert "shin hurts after running, 4" not in str(values)
 
@@ -94,12 +94,12 @@ class TestPurge:
         assert set(held) == {"(removed on request)"}
         assert "topic t1" in run("topics", talked).out
         assert run("receipt", talked, "-n", "99").code == 0
-        place = context_in(tmp_path / "sessions", Settings())
-        session, store = place.read(talked)
+        context = make_context(tmp_path / "sessions", Settings())
+        session, store = context.read_session(talked)
         assert store.receipts(session)
         assert not store.topic_table(session)["t1"].summary
         assert run("review", talked).code == 0
-        session, store = place.read(talked)
+        session, store = context.read_session(talked)
         assert "(removed on request)" in store.topic_table(session)["t1"].summary
 
     @pytest.mark.parametrize(

@@ -7,17 +7,16 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from sessions import chatter, last_receipt, open_graph, tell, thread
 
-from roles import ScriptedResponder, fake_roles
 from topicloom.context.layout import Layout, LayoutName, MainPrompt
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.state.recall import Note, TopicNote
 from topicloom.state.stored_message import StoredMessage, to_stored_message
+from topicloom.testing import ScriptedResponder, fake_roles
 
 COUNTER = EstimatingCounter("o200k")
 TIME = "2026-03-02T09:00:00+08:00"
@@ -46,7 +45,9 @@ def chat(count: int) -> list[StoredMessage]:
 def lay_out(
     arranged: Layout, records: Sequence[StoredMessage], notes: Sequence[Note], view: int = 1
 ) -> MainPrompt:
-    return arranged.prompt("Be kind.", records[view - 1 :], notes, lambda n: records[n - 1], "en")
+    return arranged.build_prompt(
+        "Be kind.", records[view - 1 :], notes, lambda n: records[n - 1], "en"
+    )
 
 
 def note(after: int, *topics: TopicNote) -> Note:
@@ -95,7 +96,7 @@ class TestLedger:
 
     def test_without_instructions_there_is_no_system_message(self) -> None:
         records = chat(1)
-        prompt = layout().prompt("", records, [], lambda n: records[n - 1], "en")
+        prompt = layout().build_prompt("", records, [], lambda n: records[n - 1], "en")
         assert sent(prompt.messages) == sent([HumanMessage("question 1")])
 
     def test_a_note_goes_into_content_blocks_as_a_block(self) -> None:
@@ -130,7 +131,7 @@ class TestLedger:
     def test_the_tool_loop_comes_last(self) -> None:
         records = chat(1)
         loop = [AIMessage("", tool_calls=[CALL]), ToolMessage("a fox", tool_call_id="c")]
-        prompt = layout().prompt(
+        prompt = layout().build_prompt(
             "", records, [note(1, recalled("t1"))], lambda n: records[n - 1], "en", loop=loop
         )
         assert sent(prompt.messages[1:]) == sent(loop)
@@ -230,7 +231,7 @@ class TestOversize:
         records = chat(1)
         loop = [AIMessage("", tool_calls=[CALL]), ToolMessage(self.LONG, tool_call_id="c")]
         arranged = layout(cap=200)
-        prompt = arranged.prompt("", records, [], lambda n: records[n - 1], "en", loop=loop)
+        prompt = arranged.build_prompt("", records, [], lambda n: records[n - 1], "en", loop=loop)
         assert COUNTER.message(prompt.messages[-1]) < 300
 
     def test_it_is_not_whole(self) -> None:
@@ -241,7 +242,7 @@ class TestOversize:
 
     def test_it_counts_as_what_is_shown(self) -> None:
         (record,) = records_of([HumanMessage(self.LONG)])
-        assert layout(cap=200).size(record) == 200
+        assert layout(cap=200).count_tokens(record) == 200
 
 
 texts = st.text("abc 茶 雨", max_size=12) | st.just("long " * 300)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.messages import BaseMessage
 
 from topicloom.context.segments import (
@@ -144,7 +143,7 @@ class TestSummaries:
 
 class TestLayout:
     def test_system_with_summaries_then_first_round_then_newest(self) -> None:
-        prompt = layout().prompt("Be kind.", records(30), 10_000, "en")
+        prompt = layout().build_prompt("Be kind.", records(30), 10_000, "en")
         system, *said = map(get_text, prompt.messages)
         assert system.splitlines() == [
             "Be kind.",
@@ -159,28 +158,28 @@ class TestLayout:
         assert said[-1] == "heard 30"
 
     def test_what_makes_no_whole_segment_stays_in_view(self) -> None:
-        prompt = layout().prompt("", records(13), 10_000, "en")
+        prompt = layout().build_prompt("", records(13), 10_000, "en")
         assert not prompt.segments
-        assert [r.seq for r in prompt.records] == list(range(1, 27))
+        assert [r.seq for r in prompt.shown] == list(range(1, 27))
 
     def test_a_short_conversation_is_all_there(self) -> None:
-        prompt = layout().prompt("", records(3), 10_000, "zh")
+        prompt = layout().build_prompt("", records(3), 10_000, "zh")
         assert [get_text(m) for m in prompt.messages] == [r.text for r in records(3)]
 
     def test_the_newest_round_stays_in_any_case(self) -> None:
-        prompt = layout().prompt("", records(30), 1, "en")
-        assert [r.text for r in prompt.records] == ["said 30", "heard 30"]
+        prompt = layout().build_prompt("", records(30), 1, "en")
+        assert [r.text for r in prompt.shown] == ["said 30", "heard 30"]
 
     def test_nothing_gives_nothing(self) -> None:
-        prompt = layout().prompt("", [], 100, "en")
+        prompt = layout().build_prompt("", [], 100, "en")
         assert (prompt.messages, prompt.tokens) == ([], 0)
 
     @given(st.integers(1, 60), st.integers(20, 400))
     def test_it_keeps_to_the_budget(self, rounds: int, budget: int) -> None:
-        prompt = layout().prompt("Be kind.", records(rounds), budget, "en")
+        prompt = layout().build_prompt("Be kind.", records(rounds), budget, "en")
         newest = {2 * rounds - 1, 2 * rounds}
-        assert prompt.tokens <= budget or {r.seq for r in prompt.records} == newest
+        assert prompt.tokens <= budget or {r.seq for r in prompt.shown} == newest
         assert prompt.tokens == sum(map(COUNTER.message, prompt.messages))
-        in_view = {r.seq for r in prompt.records}
+        in_view = {r.seq for r in prompt.shown}
         assert newest <= in_view
         assert not in_view & {n for s in prompt.segments for n in range(s.first, s.last + 1)}

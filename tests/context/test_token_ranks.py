@@ -8,9 +8,12 @@ import importlib
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tiktoken
 from langchain_core.messages import HumanMessage
+from tiktoken.load import load_tiktoken_bpe
 
 from topicloom.context.token_count import MESSAGE_TOKENS, EstimatingCounter
 from topicloom.context.token_ranks import RANK_FILES, RankFile, TiktokenCounter
@@ -21,18 +24,35 @@ URL = "https://ranks.invalid/tiny.tiktoken"
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make tiktoken's cache an empty folder."""
+    """Make tiktoken's cache an empty folder, and let tiktoken know a vocabulary named "tiny"."""
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    tiktoken.list_encoding_names()  # finds its own encodings first
+    constructors = tiktoken.registry.ENCODING_CONSTRUCTORS
+    assert constructors is not None
+    monkeypatch.setitem(constructors, "tiny", make_tiny)
+    monkeypatch.setattr(tiktoken.registry, "ENCODINGS", {})
     return tmp_path
 
 
-def tiny_ranks(folder: Path) -> RankFile:
-    """Write a vocabulary of all bytes and "ab" where tiktoken would look for it."""
+def tiny_data() -> bytes:
+    """A rank file of all bytes and "ab"."""
     tokens = [bytes([value]) for value in range(256)] + [b"ab"]
     lines = (b"%s %d\n" % (base64.b64encode(token), rank) for rank, token in enumerate(tokens))
-    data = b"".join(lines)
-    (folder / hashlib.sha1(URL.encode()).hexdigest()).write_bytes(data)
-    return RankFile(URL, hashlib.sha256(data).hexdigest(), RANK_FILES["o200k"].pattern)
+    return b"".join(lines)
+
+
+def make_tiny() -> dict[str, Any]:
+    """The vocabulary as tiktoken's constructors give one: loaded by way of its cache."""
+    ranks = load_tiktoken_bpe(URL, hashlib.sha256(tiny_data()).hexdigest())
+    pattern = r"\s*\S+|\s+"
+    special = {"<|endoftext|>": len(ranks)}
+    return {"name": "tiny", "pat_str": pattern, "mergeable_ranks": ranks, "special_tokens": special}
+
+
+def tiny_ranks(folder: Path) -> RankFile:
+    """Write the vocabulary where tiktoken would look for it."""
+    (folder / hashlib.sha1(URL.encode()).hexdigest()).write_bytes(tiny_data())
+    return RankFile("tiny", URL, hashlib.sha256(tiny_data()).hexdigest())
 
 
 def test_a_cached_file_is_used(cache: Path) -> None:
@@ -51,7 +71,7 @@ def test_long_runs_of_one_character(cache: Path) -> None:
 
 
 def test_without_a_file_it_estimates() -> None:
-    ranks = RankFile("https://ranks.invalid/absent.tiktoken", "", "")
+    ranks = RankFile("absent", "https://ranks.invalid/absent.tiktoken", "")
     assert isinstance(choose_counter("gpt-4o", {"o200k": ranks}), EstimatingCounter)
 
 
@@ -79,16 +99,16 @@ def test_the_folder_is_the_one_tiktoken_uses(
     ranks = tiny_ranks(tmp_path)
     monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
     monkeypatch.setenv("DATA_GYM_CACHE_DIR", str(tmp_path))
-    assert ranks.cached() is not None
+    assert ranks.find_cached() is not None
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
-    assert ranks.cached() is None
+    assert ranks.find_cached() is None
     monkeypatch.delenv("TIKTOKEN_CACHE_DIR")
     monkeypatch.delenv("DATA_GYM_CACHE_DIR")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert ranks.cached() is None
+    assert ranks.find_cached() is None
     (tmp_path / "data-gym-cache").mkdir()
     tiny_ranks(tmp_path / "data-gym-cache")
-    assert ranks.cached() is not None
+    assert ranks.find_cached() is not None
 
 
 @pytest.mark.parametrize("name", sorted(RANK_FILES))
@@ -103,5 +123,5 @@ def test_files_are_those_of_the_installed_tiktoken(
         return {}
 
     monkeypatch.setattr(public, "load_tiktoken_bpe", load)
-    pattern = public.ENCODING_CONSTRUCTORS[f"{name}_base"]()["pat_str"]
-    assert RankFile(pattern=pattern, **asked) == RANK_FILES[name]
+    public.ENCODING_CONSTRUCTORS[RANK_FILES[name].encoding]()
+    assert RankFile(RANK_FILES[name].encoding, **asked) == RANK_FILES[name]

@@ -10,16 +10,16 @@ import pytest
 from langchain_core.messages import HumanMessage
 from sessions import check_kept, kept, open_graph, tell, thread
 
-from roles import ScriptedResponder, TaggedSplitter, fake_roles
 from topicloom.boundary.policy import BoundaryQuestion
+from topicloom.graph.stored import get_session
 from topicloom.index.encoders import default_embedder
-from topicloom.recordings.replay import get_session
 from topicloom.roles.arbiter import ARBITER
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import EmbeddedSplitter, Splitter
 from topicloom.state.session import Session
 from topicloom.storage.sessions import SessionStore
+from topicloom.testing import ScriptedResponder, TaggedSplitter, fake_roles
 
 CONFIG = thread()
 _TALK = (

@@ -19,13 +19,13 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from reviewed import CONFIG, World
 from sessions import last_receipt, record, tell, thread
 
-from roles import NamedRouter, searching
-from topicloom.graph.review import areview, review
+from topicloom.graph.review import areview_session, review_session
+from topicloom.graph.stored import get_session
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.recordings.replay import get_session
 from topicloom.review.archive_index import build_topic_documents, forget_topics
 from topicloom.review.reviewer import REVIEWER
 from topicloom.state.receipt import Receipt
+from topicloom.testing import NameRouter, make_topic_search
 
 
 class Hashed(Embeddings):
@@ -101,14 +101,14 @@ def in_memory() -> VectorStore:
 @pytest.fixture(params=[in_memory, in_faiss])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
     make: Callable[[], VectorStore] = request.param
-    world = World(tmp_path, index=make(), router=NamedRouter({}))
+    world = World(tmp_path, index=make(), router=NameRouter({}))
     world.begin()
     return world
 
 
 @pytest.fixture
 def simple(tmp_path: Path) -> World:
-    world = World(tmp_path, index=in_memory(), router=NamedRouter({}))
+    world = World(tmp_path, index=in_memory(), router=NameRouter({}))
     world.begin()
     return world
 
@@ -134,7 +134,7 @@ def embedded(world: World) -> int:
 
 def ask(world: World, query: str = "茶", **more: Any) -> Receipt:
     """A turn in which the model asks for more topics."""
-    world.responder.script = [searching(query, **more), "Well."]
+    world.responder.script = [make_topic_search(query, **more), "Well."]
     tell(world.graph, CONFIG, "What did we say then?")
     return last_receipt(world.folder, world.graph, CONFIG)
 
@@ -249,7 +249,7 @@ class TestHandingOver:
     def test_it_is_not_asked_for_ever(self, tmp_path: Path) -> None:
         tags = tuple("茶雨山海风云")
         broken = OutOfOrder(Hashed())
-        world = World(tmp_path, index=broken, router=NamedRouter({}))
+        world = World(tmp_path, index=broken, router=NameRouter({}))
         world.reviewer.importance = dict.fromkeys(tags, 0.0)
         world.begin(*tags)
         report = world.review()
@@ -261,10 +261,10 @@ class TestHandingOver:
         assert held(simple) == []
 
     def test_on_the_event_loop(self, world: World) -> None:
-        report = asyncio.run(areview(world.graph, CONFIG, **world.options()))
+        report = asyncio.run(areview_session(world.graph, CONFIG, **world.options()))
         assert [c.remarks for c in report.calls if c.role == "router"] == [("4 added",)]
         assert len(held(world)) == 4
-        assert asyncio.run(areview(world.graph, CONFIG, **world.options())).calls == ()
+        assert asyncio.run(areview_session(world.graph, CONFIG, **world.options())).calls == ()
 
 
 class TestAskedLast:
@@ -299,7 +299,7 @@ class TestAskedLast:
 
     def test_on_the_event_loop(self, world: World) -> None:
         world.review()
-        world.responder.script = [searching("茶"), "Well."]
+        world.responder.script = [make_topic_search("茶"), "Well."]
         said = {"messages": [HumanMessage("What did we say then?")]}
         asyncio.run(world.graph.ainvoke(said, CONFIG))
         receipt = last_receipt(world.folder, world.graph, CONFIG)
@@ -307,7 +307,7 @@ class TestAskedLast:
 
     def test_not_if_anything_else_was_found(self, simple: World) -> None:
         simple.review()
-        simple.router = NamedRouter({"雨": 0.9})
+        simple.router = NameRouter({"雨": 0.9})
         assert [c.model for c in ask(simple).calls if c.role == "router"] == ["embedded"]
         assert simple.named()["茶"] == "archived"
 
@@ -343,7 +343,7 @@ class TestAskedLast:
 class TestTenants:
     def two(self, folder: Path, index: VectorStore) -> World:
         """Two sessions with one store; the other one has talked of what this one asks for."""
-        world = World(folder, index=index, router=NamedRouter({}))
+        world = World(folder, index=index, router=NameRouter({}))
         world.begin("云", "雨", "山", "海")
         world.reviewer.importance = {"云": 0.0}
         world.review()
@@ -357,7 +357,7 @@ class TestTenants:
         world.clock.now += timedelta(days=30)
         world.reviewer.importance = {"茶": 0.0, "Hello": 0.0, "云": 0.0}
         options = world.options(world.roles.replace(REVIEWER, world.reviewer))
-        assert review(world.graph, other, **options).archived
+        assert review_session(world.graph, other, **options).archived
         return world
 
     @pytest.mark.parametrize("make", [in_memory, in_faiss, lambda: Everyones(Hashed())])
@@ -373,7 +373,7 @@ class TestTenants:
 
     def test_nothing_of_another_session_though_the_ids_are_the_same(self, tmp_path: Path) -> None:
         index = Everyones(Hashed())
-        world = World(tmp_path, index=index, router=NamedRouter({}))
+        world = World(tmp_path, index=index, router=NameRouter({}))
         world.begin()
         world.review()
         for row in index.store.values():

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from sessions import check_kept, kept, last_receipt, open_graph, past, record, tell, thread
 
-from roles import NamedRouter, ScriptedResponder, fake_roles, searching
-from topicloom.recordings.replay import Graph, get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.state.lifecycle import mark_archived
+from topicloom.testing import NameRouter, ScriptedResponder, fake_roles, make_topic_search
 
 CONFIG = thread()
 
@@ -26,8 +26,8 @@ def archive(folder: Path, graph: Graph, name: str) -> None:
     graph.update_state(CONFIG, state, as_node="finalize")
 
 
-def prepared(folder: Path) -> tuple[Graph, ScriptedResponder, NamedRouter]:
-    responder, router = ScriptedResponder(), NamedRouter({"茶": 0.9})
+def prepared(folder: Path) -> tuple[Graph, ScriptedResponder, NameRouter]:
+    responder, router = ScriptedResponder(), NameRouter({"茶": 0.9})
     graph = open_graph(folder, fake_roles(responder, router=router))
     record(graph, CONFIG, *past("茶", "雨", rounds=2))
     tell(graph, CONFIG, "Hello", keep=0)
@@ -38,7 +38,7 @@ def prepared(folder: Path) -> tuple[Graph, ScriptedResponder, NamedRouter]:
 def test_neither_words_nor_a_complaint_wake_it(tmp_path: Path) -> None:
     graph, responder, router = prepared(tmp_path)
     tell(graph, CONFIG, "茶：第1次说到茶的事情。你忘了吗？")
-    responder.script = [searching("茶"), "Yes."]
+    responder.script = [make_topic_search("茶"), "Yes."]
     tell(graph, CONFIG, "Where is it?")
     assert all(t.name != "茶" for request in router.requests for t in request.topics)
     session = get_session(graph, CONFIG)
@@ -49,7 +49,7 @@ def test_neither_words_nor_a_complaint_wake_it(tmp_path: Path) -> None:
 
 def test_a_request_revives_it(tmp_path: Path) -> None:
     graph, responder, _ = prepared(tmp_path)
-    responder.script = [searching("茶", include_archived=True), "Yes."]
+    responder.script = [make_topic_search("茶", include_archived=True), "Yes."]
     tell(graph, CONFIG, "Look in what was put away.")
     session = get_session(graph, CONFIG)
     store = kept(tmp_path, session)

@@ -10,13 +10,13 @@ import pytest
 from reviewed import CONFIG, World
 from sessions import last_receipt, tell
 
-from roles import TaggedSplitter
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.review.reviewer import REVIEWER
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.registry import Roles
 from topicloom.roles.responder import RESPONDER
 from topicloom.roles.splitter import SPLITTER
+from topicloom.testing import TaggedSplitter
 
 
 @dataclass

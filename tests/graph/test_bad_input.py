@@ -31,7 +31,6 @@ from sessions import (
     transcript_of,
 )
 
-from roles import ScriptedResponder, fake_roles
 from topicloom.errors import (
     ConfigurationError,
     InputError,
@@ -42,10 +41,11 @@ from topicloom.errors import (
     UnknownModelError,
 )
 from topicloom.graph.session import build_session_graph
-from topicloom.recordings.replay import Graph, get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.settings import Settings
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.files import FileStorage
+from topicloom.testing import ScriptedResponder, fake_roles
 
 CONFIG = thread()
 REPLY = "All right, noted."

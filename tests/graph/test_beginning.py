@@ -8,9 +8,9 @@ from pathlib import Path
 from langchain_core.messages import AIMessageChunk
 from sessions import last_receipt, open_graph, prompt_of, tell, thread
 
-from roles import ScriptedResponder, fake_roles
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.responder import RESPONDER, EmbeddedResponder, ReplyRequest, Responder
+from topicloom.testing import ScriptedResponder, fake_roles
 
 CONFIG = thread()
 ROUNDS = 16

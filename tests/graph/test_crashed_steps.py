@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from examples import FEW, TAGS, fresh, weather
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import (
@@ -20,16 +19,16 @@ from sessions import (
     thread,
 )
 
-from roles import (
-    NamedRouter,
-    Said,
-    ScriptedResponder,
-    calling,
-    fake_roles,
-    searching,
-)
-from topicloom.recordings.replay import Graph, get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.storage.files import FileStorage
+from topicloom.testing import (
+    NameRouter,
+    ScriptedReply,
+    ScriptedResponder,
+    fake_roles,
+    make_tool_call,
+    make_topic_search,
+)
 
 
 class Crash(Exception):
@@ -84,14 +83,20 @@ def story(
     folder: Path, storage: FailingStorage, durability: Any, **options: Any
 ) -> tuple[list[str], list[Any]]:
     """Twelve turns with splits, tools and a search, over a storage that may fail once."""
-    script: list[Said] = ["一", "二", calling("weather", {"city": "北京"}), "三", *"四五六七八九"]
-    script += [searching("茶"), "十"]
+    script: list[ScriptedReply] = [
+        "一",
+        "二",
+        make_tool_call("weather", {"city": "北京"}),
+        "三",
+        *"四五六七八九",
+    ]
+    script += [make_topic_search("茶"), "十"]
     responder = ScriptedResponder(*script)
     saver = InMemorySaver()
 
     def opened() -> Graph:
         """The graph as a new process would open it."""
-        roles = fake_roles(Patient(responder), router=NamedRouter({"茶": 0.9}))
+        roles = fake_roles(Patient(responder), router=NameRouter({"茶": 0.9}))
         return open_graph(
             folder,
             roles,

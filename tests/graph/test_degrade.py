@@ -24,22 +24,8 @@ from sessions import (
     transcript_of,
 )
 
-from roles import (
-    Late,
-    NamedRouter,
-    Raising,
-    Rubbish,
-    Said,
-    ScriptedResponder,
-    SteadyReader,
-    TaggedSplitter,
-    calling,
-    fake_roles,
-    searching,
-    tag_of,
-)
 from topicloom.errors import ReplyError
-from topicloom.recordings.replay import Graph, get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.roles.brief import BRIEF
 from topicloom.roles.reader import READER
 from topicloom.roles.registry import Roles
@@ -47,9 +33,23 @@ from topicloom.roles.router import Route
 from topicloom.roles.splitter import SPLITTER
 from topicloom.state.recall import Quote, Reading
 from topicloom.state.splitting import Assignment
+from topicloom.testing import (
+    FailingRole,
+    FixedRole,
+    NameRouter,
+    ScriptedReply,
+    ScriptedResponder,
+    SlowRole,
+    SteadyReader,
+    TaggedSplitter,
+    fake_roles,
+    make_tool_call,
+    make_topic_search,
+    read_tag,
+)
 
 CONFIG = thread()
-FAILING: list[Any] = [Raising(), Late(), Rubbish(None), Rubbish("what?")]
+FAILING: list[Any] = [FailingRole(), SlowRole(), FixedRole(None), FixedRole("what?")]
 
 
 def asked(folder: Path, roles: Roles, text: str = "Hello", **settings: Any) -> Graph:
@@ -78,11 +78,11 @@ class TestReaders:
         check(tmp_path, graph)
         receipt = last_receipt(tmp_path, graph, CONFIG)
         assert set(receipt.scores) == {"t1", "t2"}
-        if not isinstance(reader, Rubbish):
+        if not isinstance(reader, FixedRole):
             assert failures(tmp_path, graph) == ["reader", "reader"]
 
     async def test_a_late_reader_on_the_event_loop(self, tmp_path: Path) -> None:
-        graph = open_graph(tmp_path, fake_roles(reader=Late()))
+        graph = open_graph(tmp_path, fake_roles(reader=SlowRole()))
         record(graph, CONFIG, *past("茶", "雨", rounds=6))
         await graph.ainvoke({"messages": [HumanMessage("Hello")]}, CONFIG)
         check(tmp_path, graph)
@@ -99,7 +99,7 @@ class TestReaders:
             quotes = tuple(Quote(id=i, weight=0.9) for i in ids)
             return Reading(topic=request.topic.id, score=0.9, quotes=quotes)
 
-        graph = asked(tmp_path, fake_roles(reader=Rubbish(answer)))
+        graph = asked(tmp_path, fake_roles(reader=FixedRole(answer)))
         check(tmp_path, graph)
         receipt = last_receipt(tmp_path, graph, CONFIG)
         quoted = {(n.topic, i) for n in receipt.quoted for i in n.quotes}
@@ -110,32 +110,32 @@ class TestReaders:
         def answer(request: Any) -> Reading:
             return Reading(topic=request.topic.id, score=score)
 
-        graph = asked(tmp_path, fake_roles(reader=Rubbish(answer)))
+        graph = asked(tmp_path, fake_roles(reader=FixedRole(answer)))
         check(tmp_path, graph)
         scores = last_receipt(tmp_path, graph, CONFIG).scores
         assert all(0 <= s <= 1 for s in scores.values())
         tell(graph, CONFIG, "And now?")
 
     def test_a_reading_of_another_topic_is_that_of_its_own(self, tmp_path: Path) -> None:
-        graph = asked(tmp_path, fake_roles(reader=Rubbish(Reading(topic="t77", score=0.9))))
+        graph = asked(tmp_path, fake_roles(reader=FixedRole(Reading(topic="t77", score=0.9))))
         check(tmp_path, graph)
         assert set(last_receipt(tmp_path, graph, CONFIG).scores) == {"t1", "t2"}
 
     def test_what_is_no_reading_is_a_failure(self, tmp_path: Path) -> None:
-        graph = asked(tmp_path, fake_roles(reader=Rubbish("what?")))
+        graph = asked(tmp_path, fake_roles(reader=FixedRole("what?")))
         check(tmp_path, graph)
         assert set(last_receipt(tmp_path, graph, CONFIG).scores) == {"t1", "t2"}
 
 
 class TestSplitter:
     def test_what_is_left_out_is_asked_for_once_more(self, tmp_path: Path) -> None:
-        splitter = TaggedSplitter(covers=lambda round_: tag_of(round_.text) == "茶")
+        splitter = TaggedSplitter(covers=lambda round_: read_tag(round_.text) == "茶")
         splitter_requests = splitter.requests
         graph = asked(tmp_path, fake_roles(splitter=splitter))
         check(tmp_path, graph)
         first, second = splitter_requests
         assert len(first.rounds) == 8
-        assert [tag_of(b.text) for b in second.rounds] == ["雨"] * 4
+        assert [read_tag(b.text) for b in second.rounds] == ["雨"] * 4
         table = kept(tmp_path, get_session(graph, CONFIG)).topic_table(get_session(graph, CONFIG))
         assert next(iter(table)).name == "茶"
         assert sum(t.count for t in table) == 16
@@ -170,11 +170,11 @@ class TestSplitter:
     def test_an_answer_that_covers_nothing(
         self, tmp_path: Path, answer: Sequence[Assignment]
     ) -> None:
-        graph = asked(tmp_path, fake_roles(splitter=Rubbish(answer)))
+        graph = asked(tmp_path, fake_roles(splitter=FixedRole(answer)))
         check(tmp_path, graph)
 
     def test_if_the_stand_in_fails_too_nothing_is_lost(self, tmp_path: Path) -> None:
-        broken = Raising()
+        broken = FailingRole()
         roles = (
             fake_roles()
             .replace(SPLITTER, broken, stand_in=broken)
@@ -197,11 +197,11 @@ class TestOthers:
 
     @pytest.mark.parametrize(
         "router",
-        [*FAILING, Rubbish(Route({"t99": 0.9})), Rubbish(Route({"t1": math.nan}))],
+        [*FAILING, FixedRole(Route({"t99": 0.9})), FixedRole(Route({"t1": math.nan}))],
         ids=["raises", "is late", "none", "rubbish", "unknown topic", "no number"],
     )
     def test_a_search_goes_on_without_the_router(self, tmp_path: Path, router: Any) -> None:
-        responder = ScriptedResponder(searching("tea"))
+        responder = ScriptedResponder(make_topic_search("tea"))
         graph = asked(tmp_path, fake_roles(responder, router=router))
         check(tmp_path, graph)
         tell(graph, CONFIG, "You forgot the tea!")
@@ -212,13 +212,13 @@ class TestOthers:
         reader = SteadyReader()
         graph = asked(tmp_path, fake_roles(reader=reader, rewriter=rewriter))
         check(tmp_path, graph)
-        if not isinstance(rewriter, Rubbish):
+        if not isinstance(rewriter, FixedRole):
             assert {r.query for r in reader.requests} == {"Hello"}
             assert failures(tmp_path, graph) == ["rewriter"]
 
     def test_a_rewritten_message_is_what_is_looked_for(self, tmp_path: Path) -> None:
         reader, responder = SteadyReader(), ScriptedResponder()
-        rewriter = Rubbish("How hot should the tea be?")
+        rewriter = FixedRole("How hot should the tea be?")
         roles = fake_roles(responder, reader=reader, rewriter=rewriter)
         graph = asked(tmp_path, roles, "How hot should it be?")
         assert {r.query for r in reader.requests} == {"How hot should the tea be?"}
@@ -227,7 +227,7 @@ class TestOthers:
         assert "How hot should it be?" in prompt_of(responder.requests[-1])
 
     def test_everything_fails_at_once(self, tmp_path: Path) -> None:
-        broken = Raising()
+        broken = FailingRole()
         roles = fake_roles(
             reader=broken, splitter=broken, router=broken, brief=broken, rewriter=broken
         )
@@ -299,7 +299,9 @@ class TestReply:
             ran.append(city)
             return "Sunny."
 
-        responder = ScriptedResponder(calling("weather", {"city": "Rome"}), RuntimeError("no"))
+        responder = ScriptedResponder(
+            make_tool_call("weather", {"city": "Rome"}), RuntimeError("no")
+        )
         graph = open_graph(tmp_path, fake_roles(responder), tools=[weather], reply_attempts=1)
         with pytest.raises(ReplyError):
             tell(graph, CONFIG, "Hello")
@@ -314,7 +316,9 @@ class TestReply:
             """The weather in a city."""
             return "Sunny."
 
-        responder = ScriptedResponder(calling("weather", {"city": "Rome"}), RuntimeError("no"))
+        responder = ScriptedResponder(
+            make_tool_call("weather", {"city": "Rome"}), RuntimeError("no")
+        )
         graph = open_graph(tmp_path, fake_roles(responder), tools=[weather], reply_attempts=1)
         with pytest.raises(ReplyError):
             tell(graph, CONFIG, "Hello")
@@ -355,7 +359,7 @@ class TestReply:
         assert [r.text for r in transcript_of(tmp_path, graph, CONFIG)][:2] == ["Hi", "Hello?"]
 
     def test_a_reply_that_breaks_off_is_begun_again(self, tmp_path: Path) -> None:
-        broken: Said = [AIMessageChunk(content="Well, I"), ConnectionError("gone")]
+        broken: ScriptedReply = [AIMessageChunk(content="Well, I"), ConnectionError("gone")]
         responder = ScriptedResponder(broken)
         graph = open_graph(tmp_path, fake_roles(responder))
         events = events_of(graph, CONFIG, "Hello")
@@ -364,7 +368,7 @@ class TestReply:
         assert len(transcript_of(tmp_path, graph, CONFIG)) == 2
 
     @pytest.mark.parametrize("empty", ["", [AIMessageChunk(content="")], []])
-    def test_an_empty_reply_is_no_reply(self, tmp_path: Path, empty: Said) -> None:
+    def test_an_empty_reply_is_no_reply(self, tmp_path: Path, empty: ScriptedReply) -> None:
         graph = open_graph(tmp_path, fake_roles(ScriptedResponder(empty, empty)))
         with pytest.raises(ReplyError, match="kept"):
             tell(graph, CONFIG, "Hello")
@@ -372,9 +376,9 @@ class TestReply:
         check(tmp_path, graph)
 
     def test_after_a_failed_search_round_the_next_turn_starts_afresh(self, tmp_path: Path) -> None:
-        script: list[Said] = [searching("tea"), RuntimeError("no")]
+        script: list[ScriptedReply] = [make_topic_search("tea"), RuntimeError("no")]
         responder = ScriptedResponder(*script)
-        roles = fake_roles(responder, router=NamedRouter({"茶": 1.0}))
+        roles = fake_roles(responder, router=NameRouter({"茶": 1.0}))
         graph = open_graph(tmp_path, roles, reply_attempts=1)
         record(graph, CONFIG, *past("茶", "雨"))
         with pytest.raises(ReplyError):
@@ -388,7 +392,7 @@ class TestReply:
     def test_a_call_that_cannot_be_read_is_not_kept(self, tmp_path: Path) -> None:
         """A provider is sent such a call back as a call, and wants its result."""
         call = {"name": "activate_topic", "args": '{"query": ', "id": "c", "index": 0}
-        said: Said = [
+        said: ScriptedReply = [
             AIMessageChunk(content="Hm."),
             AIMessageChunk(content="", tool_call_chunks=[call]),
         ]

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from examples import FEW, TAGS, fresh, weather
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -27,21 +26,10 @@ from sessions import (
     thread,
 )
 
-from roles import (
-    NamedRouter,
-    Raising,
-    Said,
-    ScriptedResponder,
-    SteadyReader,
-    TaggedSplitter,
-    calling,
-    fake_roles,
-    searching,
-)
 from topicloom.errors import ReplyError
+from topicloom.graph.stored import Graph, get_session
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.prompts.loader import load_prompt
-from topicloom.recordings.replay import Graph, get_session
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.brief import BRIEF
 from topicloom.roles.choice import embedded_roles
@@ -56,6 +44,17 @@ from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
+from topicloom.testing import (
+    FailingRole,
+    NameRouter,
+    ScriptedReply,
+    ScriptedResponder,
+    SteadyReader,
+    TaggedSplitter,
+    fake_roles,
+    make_tool_call,
+    make_topic_search,
+)
 
 
 @dataclass(frozen=True)
@@ -122,16 +121,16 @@ class Play:
         self.run([HumanMessage(content)])
 
     @staticmethod
-    def script(act: Act, reply: str, *, may_search: bool) -> tuple[list[Said], list[str]]:
+    def script(act: Act, reply: str, *, may_search: bool) -> tuple[list[ScriptedReply], list[str]]:
         """What the main model says, and what of it is conversation."""
-        call = calling("weather", {"city": act.tag})
+        call = make_tool_call("weather", {"city": act.tag})
         result = weather(act.tag)
         if act.kind == "tool":
             return [call, reply], ["", result, reply]
         if act.kind == "search" and may_search:
-            return [searching(act.tag, text="等等"), reply], [reply]
+            return [make_topic_search(act.tag, text="等等"), reply], [reply]
         if act.kind == "both" and may_search:
-            return [searching(act.tag), call, reply], ["", result, reply]
+            return [make_topic_search(act.tag), call, reply], ["", result, reply]
         return [reply], [reply]
 
     def run(self, messages: list[HumanMessage], *, answer: bool = True) -> None:
@@ -164,7 +163,7 @@ class Moody(LocalRole[Any, Any]):
 
 
 def moody_roles(seed: int) -> Roles:
-    roles = fake_roles(reader=SteadyReader(), router=NamedRouter({"茶": 0.9}))
+    roles = fake_roles(reader=SteadyReader(), router=NameRouter({"茶": 0.9}))
     return (
         roles.replace(READER, Moody(roles[READER], seed))
         .replace(SPLITTER, Moody(TaggedSplitter(covers=lambda b: b.first % 3 != 0), seed))
@@ -181,7 +180,7 @@ class TestConservation:
     def test_with_roles_that_work(
         self, tmp_path: Path, script: list[Act], window: int, layout: str
     ) -> None:
-        roles = fake_roles(router=NamedRouter({"茶": 0.9, "雨": 0.5}))
+        roles = fake_roles(router=NameRouter({"茶": 0.9, "雨": 0.5}))
         play = Play(fresh(tmp_path), roles, window=window, layout=layout)
         for number, act in enumerate(script):
             play.act(number, act)
@@ -221,7 +220,7 @@ class TestNoLeak:
     @given(acts)
     def test_what_is_said_inside_stays_inside(self, tmp_path: Path, script: list[Act]) -> None:
         reader = SteadyReader(summary="只给模型看的摘要")
-        play = Play(fresh(tmp_path), fake_roles(reader=reader, router=NamedRouter({"茶": 0.9})))
+        play = Play(fresh(tmp_path), fake_roles(reader=reader, router=NameRouter({"茶": 0.9})))
         for number, act in enumerate(script):
             play.act(number, act)
         session = get_session(play.graph, play.config)
@@ -447,7 +446,7 @@ class TestDegrade:
     @FEW
     @given(acts)
     def test_without_any_role_that_works(self, tmp_path: Path, script: list[Act]) -> None:
-        broken = Raising()
+        broken = FailingRole()
         roles = fake_roles(
             reader=broken, splitter=broken, router=broken, brief=broken, rewriter=broken
         )

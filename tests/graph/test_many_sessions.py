@@ -14,14 +14,14 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from sessions import chatter, check_kept, kept, open_graph, past, prompt_of, record, tell, thread
 
-from roles import Clock, ScriptedResponder, fake_roles
 from topicloom.errors import StorageUnavailableError
 from topicloom.graph.session import build_session_graph
-from topicloom.recordings.replay import Graph, get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage
+from topicloom.testing import Clock, ScriptedResponder, fake_roles
 
 CONFIG = thread()
 

@@ -17,9 +17,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from sessions import check_kept, kept, last_receipt, open_graph, prompt_of, thread
 
-from roles import ScriptedResponder, fake_roles
+from topicloom.graph.stored import get_session
 from topicloom.nodes.step import dump
-from topicloom.recordings.replay import get_session
+from topicloom.testing import ScriptedResponder, fake_roles
 
 WRITTEN = Path(__file__).parent / "written_by_0_1_0"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import chatter, check_kept, kept, open_graph, tell, thread
 
-from topicloom.recordings.replay import get_session
+from topicloom.graph.stored import get_session
 from topicloom.state.stored_message import REMOVED
 
 

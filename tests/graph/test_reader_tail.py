@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sessions import chatter, last_receipt, open_graph, tell, thread
 
-from roles import SteadyReader, fake_roles
+from topicloom.testing import SteadyReader, fake_roles
 
 CONFIG = thread()
 

@@ -13,9 +13,13 @@ from langgraph.store.memory import InMemoryStore
 from reviewed import AWAKE, CONFIG, Merger, Reviewer, World
 from sessions import last_receipt, past, record, tell, thread
 
-from roles import Clock, Raising, fake_roles, searching
 from topicloom.errors import MissingThreadError, NoNewMessageError
-from topicloom.graph.review import ReviewOptions, areview, build_review_graph, review
+from topicloom.graph.review import (
+    ReviewOptions,
+    areview_session,
+    build_review_graph,
+    review_session,
+)
 from topicloom.graph.session import build_session_graph
 from topicloom.review.channels import build_report
 from topicloom.review.merger import MERGER
@@ -23,6 +27,7 @@ from topicloom.review.reviewer import REVIEWER
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
 from topicloom.storage.files import FileStorage
+from topicloom.testing import Clock, FailingRole, fake_roles, make_topic_search
 
 ALIKE = {"review": {"alike": -1.0}}
 
@@ -84,7 +89,10 @@ class TestArchive:
         for when in ("上个月", "on 2 March", "2026-03-02"):
             fresh = World(world.folder, world.clock, world.checkpointer)
             fresh.clock.now = datetime(2026, 4, 3, 9, tzinfo=world.clock.now.tzinfo)
-            fresh.responder.script = [searching("茶", when=when, include_archived=True), "Yes."]
+            fresh.responder.script = [
+                make_topic_search("茶", when=when, include_archived=True),
+                "Yes.",
+            ]
             tell(fresh.graph, CONFIG, "What did we say then?")
             assert fresh.topic_table[tea].status == "open"
             prompt = "\n".join(fresh.responder.prompts[-1])
@@ -99,14 +107,17 @@ class TestArchive:
     def test_another_time_does_not_find_it(self, world: World) -> None:
         world.begin()
         world.review()
-        world.responder.script = [searching("茶", when="2025-11", include_archived=True), "No."]
+        world.responder.script = [
+            make_topic_search("茶", when="2025-11", include_archived=True),
+            "No.",
+        ]
         tell(world.graph, CONFIG, "What did we say then?")
         assert world.topic_table[world.id_of("茶")].status == "archived"
 
     def test_it_is_shown_by_its_summary(self, world: World) -> None:
         world.begin()
         world.review()
-        world.responder.script = [searching("茶", include_archived=True), "Yes."]
+        world.responder.script = [make_topic_search("茶", include_archived=True), "Yes."]
         tell(world.graph, CONFIG, "What did we say then?")
         shown = {t.name: t.brief for t in world.router.requests[-1].topics}
         assert shown["茶"] == "茶, 6 summed up"
@@ -114,7 +125,7 @@ class TestArchive:
     def test_once_revived_it_stays_and_its_messages_come_back(self, world: World) -> None:
         world.begin()
         world.review()
-        world.responder.script = [searching("茶", include_archived=True), "Yes."]
+        world.responder.script = [make_topic_search("茶", include_archived=True), "Yes."]
         tell(world.graph, CONFIG, "What did we say then?")
         world.sleep("茶")
         report = world.review()
@@ -134,7 +145,7 @@ class TestArchive:
         else:
             path.write_bytes(path.read_bytes()[:-40] + b"x" * 40)
         world.checked()
-        world.responder.script = [searching("茶", include_archived=True), "Yes."]
+        world.responder.script = [make_topic_search("茶", include_archived=True), "Yes."]
         tell(world.graph, CONFIG, "What did we say then?")
         tea = world.id_of("茶")
         assert world.topic_table[tea].status == "open"
@@ -201,7 +212,7 @@ class TestMerge:
         assert world.review().archived == (stays,)
 
     def test_at_most_some_at_once_and_only_if_a_role_agrees(self, world: World) -> None:
-        world.settings, world.merger = ALIKE, Raising()
+        world.settings, world.merger = ALIKE, FailingRole()
         world.begin()
         assert world.review(dry_run=True).merged == ()
         assert world.merger.asked > 1
@@ -332,7 +343,7 @@ class TestSafety:
         session = world.session.model_copy(update={"active": {tea: (0.9,)}})
         state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
         world.graph.update_state(CONFIG, state, as_node="finalize")
-        assert build_report(app.invoke(None, CONFIG)).refused[tea] == f"{tea} is awake"
+        assert build_report(app.invoke(None, CONFIG)).refused[tea] == f"{tea} is active"
 
     def test_a_turn_that_has_no_answer_yet_is_left_alone(self, world: World) -> None:
         world.begin()
@@ -348,24 +359,26 @@ class TestSafety:
         assert world.review().archived
 
     def test_a_reviewer_that_fails_costs_its_summaries_only(self, world: World) -> None:
-        world.reviewer = Raising()
+        world.reviewer = FailingRole()
         world.begin()
         report = world.review()
         assert {c.failure for c in report.calls if c.failure} == {"RuntimeError: out of order"}
         assert set(report.reviewed) == {t.id for t in world.topic_table}, "its stand-in reviews"
 
     def test_nobody_to_review(self, world: World) -> None:
-        broken = Raising()
+        broken = FailingRole()
         roles = world.roles.replace(REVIEWER, broken, stand_in=broken)
         world.begin()
-        report = review(world.graph, CONFIG, **world.options(roles))
+        report = review_session(world.graph, CONFIG, **world.options(roles))
         assert report.changes == ()
         assert world.review().archived, "they are due still"
 
     def test_on_the_event_loop(self, world: World) -> None:
         world.begin()
         saver = InMemorySaver()
-        report = asyncio.run(areview(world.graph, CONFIG, checkpointer=saver, **world.options()))
+        report = asyncio.run(
+            areview_session(world.graph, CONFIG, checkpointer=saver, **world.options())
+        )
         assert report.archived == (world.id_of("茶"),)
         world.checked()
 
@@ -380,10 +393,10 @@ class TestSafety:
         tell(graph, CONFIG, "山：还有吗？", keep=0)
         clock.now += timedelta(days=8)
         options: ReviewOptions = {"roles": roles, "storage": "store", "clock": clock}
-        report = review(graph, CONFIG, **options)
+        report = review_session(graph, CONFIG, **options)
         assert len(report.reviewed) == 3
         assert report.filed == report.archived
-        assert review(graph, CONFIG, **options).changes == ()
+        assert review_session(graph, CONFIG, **options).changes == ()
 
     def test_a_fork_from_before_sees_it_open(self, world: World) -> None:
         world.begin()
@@ -400,7 +413,7 @@ class TestSafety:
 
     def test_what_is_missing_is_said(self, world: World) -> None:
         with pytest.raises(MissingThreadError):
-            review(world.graph, {}, **world.options())
+            review_session(world.graph, {}, **world.options())
 
     def test_a_turn_with_neither_message_nor_conversation(self, world: World) -> None:
         world.begin()

@@ -23,20 +23,20 @@ from sessions import (
     transcript_of,
 )
 
-from roles import (
-    NamedRouter,
-    Raising,
-    Said,
-    ScriptedResponder,
-    SteadyReader,
-    calling,
-    fake_roles,
-    searching,
-)
-from topicloom.recordings.replay import Graph, get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.roles.registry import Roles
 from topicloom.state.channels import TurnOptions
 from topicloom.state.stored_message import get_text
+from topicloom.testing import (
+    FailingRole,
+    NameRouter,
+    ScriptedReply,
+    ScriptedResponder,
+    SteadyReader,
+    fake_roles,
+    make_tool_call,
+    make_topic_search,
+)
 
 CONFIG = thread()
 ASLEEP = {"floor": 0, "base": 0.9, "step": 0.0}
@@ -59,8 +59,8 @@ def asleep(folder: Path, roles: Roles, *tags: str, **settings: Any) -> Graph:
 
 class TestModelAsks:
     def test_what_is_found_is_read_and_the_reply_follows(self, tmp_path: Path) -> None:
-        responder = ScriptedResponder(searching("the tea"), "Ah, the tea.")
-        reader, router = SteadyReader(), NamedRouter({"茶": 1.0})
+        responder = ScriptedResponder(make_topic_search("the tea"), "Ah, the tea.")
+        reader, router = SteadyReader(), NameRouter({"茶": 1.0})
         roles = fake_roles(responder, reader=reader, router=router)
         graph = asleep(tmp_path, roles, "茶", "雨")
         assert spoken(graph, CONFIG, "What about it?") == "Ah, the tea."
@@ -77,8 +77,8 @@ class TestModelAsks:
 
     def test_the_abandoned_reply_reaches_nobody(self, tmp_path: Path) -> None:
         text = "Let me think about"
-        responder = ScriptedResponder(searching("tea", text=text), "Tea it was.")
-        roles = fake_roles(responder, router=NamedRouter({"茶": 1.0}))
+        responder = ScriptedResponder(make_topic_search("tea", text=text), "Tea it was.")
+        roles = fake_roles(responder, router=NameRouter({"茶": 1.0}))
         graph = asleep(tmp_path, roles, "茶", "雨")
         chunks = chunks_of(graph, {"messages": [HumanMessage("Well?")]}, CONFIG)
         assert "".join(map(get_text, chunks)) == "Tea it was."
@@ -89,17 +89,17 @@ class TestModelAsks:
         assert not any(text in get_text(m) or getattr(m, "tool_calls", None) for m in channel)
 
     async def test_the_same_on_the_event_loop(self, tmp_path: Path) -> None:
-        responder = ScriptedResponder(searching("tea", text="Hm"), "Tea it was.")
-        roles = fake_roles(responder, router=NamedRouter({"茶": 1.0}))
+        responder = ScriptedResponder(make_topic_search("tea", text="Hm"), "Tea it was.")
+        roles = fake_roles(responder, router=NameRouter({"茶": 1.0}))
         graph = asleep(tmp_path, roles, "茶", "雨")
         said = {"messages": [HumanMessage("Well?")]}
         parts: Any = graph.astream(said, CONFIG, stream_mode="messages")
         assert "".join([get_text(m) async for m, _ in parts]) == "Tea it was."
 
     def test_readers_that_ran_are_kept(self, tmp_path: Path) -> None:
-        responder = ScriptedResponder("Fine.", searching("the rain"), "It rained.")
+        responder = ScriptedResponder("Fine.", make_topic_search("the rain"), "It rained.")
         reader = SteadyReader(quotes=1)
-        roles = fake_roles(responder, reader=reader, router=NamedRouter({"雨": 0.9, "茶": 0.9}))
+        roles = fake_roles(responder, reader=reader, router=NameRouter({"雨": 0.9, "茶": 0.9}))
         graph = open_graph(tmp_path, roles, activation={"floor": 0, "usual": 2})
         record(graph, CONFIG, *past("山", "雨", "茶"))
         tell(graph, CONFIG, "Hello", keep=0)
@@ -114,9 +114,13 @@ class TestModelAsks:
         assert len(scores) == len(read)
 
     def test_at_most_two_rounds_and_then_it_has_to_answer(self, tmp_path: Path) -> None:
-        script: list[Said] = [searching("one"), searching("two"), "I give up."]
+        script: list[ScriptedReply] = [
+            make_topic_search("one"),
+            make_topic_search("two"),
+            "I give up.",
+        ]
         responder = ScriptedResponder(*script)
-        graph = asleep(tmp_path, fake_roles(responder, router=NamedRouter({})), "茶", "雨")
+        graph = asleep(tmp_path, fake_roles(responder, router=NameRouter({})), "茶", "雨")
         assert spoken(graph, CONFIG, "Well?") == "I give up."
         offered = [[t.name for t in r.tools] for r in responder.requests]
         assert offered == [["activate_topic"], ["activate_topic"], []]
@@ -133,9 +137,12 @@ class TestModelAsks:
             return "Sunny."
 
         responder = ScriptedResponder(
-            searching("one"), searching("two"), searching("three", text="Hm."), "Well then."
+            make_topic_search("one"),
+            make_topic_search("two"),
+            make_topic_search("three", text="Hm."),
+            "Well then.",
         )
-        roles = fake_roles(responder, router=NamedRouter({}))
+        roles = fake_roles(responder, router=NameRouter({}))
         tools = [weather] if with_tools else []
         graph = asleep(tmp_path, roles, "茶", "雨", tools=tools)
         tell(graph, CONFIG, "Well?")
@@ -154,8 +161,8 @@ class TestModelAsks:
         assert [list(r.tools) for r in responder.requests] == [[]]
 
     def test_no_match_is_an_answer(self, tmp_path: Path) -> None:
-        responder = ScriptedResponder(searching("unicorns"), "Never heard of them.")
-        graph = asleep(tmp_path, fake_roles(responder, router=NamedRouter({})), "茶", "雨")
+        responder = ScriptedResponder(make_topic_search("unicorns"), "Never heard of them.")
+        graph = asleep(tmp_path, fake_roles(responder, router=NameRouter({})), "茶", "雨")
         assert spoken(graph, CONFIG, "What about unicorns?") == "Never heard of them."
         note = prompt_of(responder.requests[-1]).rpartition("<memory>")[2]
         assert "unicorns" in note
@@ -166,8 +173,8 @@ class TestModelAsks:
 
     def test_a_search_that_adds_nothing_says_so(self, tmp_path: Path) -> None:
         """Otherwise the model would be asked the very same again, and search again."""
-        responder = ScriptedResponder("Fine.", searching("tea"), "I know no more.")
-        roles = fake_roles(responder, router=NamedRouter({"茶": 0.9}))
+        responder = ScriptedResponder("Fine.", make_topic_search("tea"), "I know no more.")
+        roles = fake_roles(responder, router=NameRouter({"茶": 0.9}))
         graph = open_graph(tmp_path, roles)
         record(graph, CONFIG, *past("茶", "雨"))
         tell(graph, CONFIG, "Hello", keep=0)
@@ -177,8 +184,8 @@ class TestModelAsks:
         assert "“tea”" in after
 
     def test_candidates_that_cannot_be_told_apart_are_asked_about(self, tmp_path: Path) -> None:
-        responder = ScriptedResponder(searching("the trip"), "Do you mean 茶 or 雨?")
-        roles = fake_roles(responder, router=NamedRouter({"茶": 0.5, "雨": 0.45, "山": 0.1}))
+        responder = ScriptedResponder(make_topic_search("the trip"), "Do you mean 茶 or 雨?")
+        roles = fake_roles(responder, router=NameRouter({"茶": 0.5, "雨": 0.45, "山": 0.1}))
         graph = open_graph(tmp_path, roles, activation=ONE_AWAKE)
         record(graph, CONFIG, *past("茶", "雨", "山", rounds=3))
         tell(graph, CONFIG, "The trip", keep=0)
@@ -188,8 +195,8 @@ class TestModelAsks:
         assert "“山”" not in note
 
     def test_when_is_a_range_of_days(self, tmp_path: Path) -> None:
-        responder = ScriptedResponder(searching("anything", when="last year"), "No.")
-        router = NamedRouter({"茶": 1.0})
+        responder = ScriptedResponder(make_topic_search("anything", when="last year"), "No.")
+        router = NameRouter({"茶": 1.0})
         graph = open_graph(tmp_path, fake_roles(responder, router=router), activation=ASLEEP)
         old = past("茶", "雨")
         for message in old[:8]:
@@ -203,28 +210,28 @@ class TestModelAsks:
 
     @pytest.mark.parametrize("when", ["whenever", "", "  ", "二三十天前", 7, None, ["may"]])
     def test_a_time_that_says_nothing_is_no_limit(self, tmp_path: Path, when: object) -> None:
-        responder = ScriptedResponder(searching("tea", when=when), "Yes.")
-        router = NamedRouter({"茶": 1.0})
+        responder = ScriptedResponder(make_topic_search("tea", when=when), "Yes.")
+        router = NameRouter({"茶": 1.0})
         graph = asleep(tmp_path, fake_roles(responder, router=router), "茶", "雨")
         assert spoken(graph, CONFIG, "Well?") == "Yes."
 
     @pytest.mark.parametrize("args", [{}, {"query": 7}, {"query": ""}, {"query": None, "x": 1}])
     def test_odd_arguments_are_no_error(self, tmp_path: Path, args: dict[str, Any]) -> None:
-        responder = ScriptedResponder(calling("activate_topic", args), "Never mind.")
+        responder = ScriptedResponder(make_tool_call("activate_topic", args), "Never mind.")
         graph = asleep(tmp_path, fake_roles(responder), "茶", "雨")
         assert spoken(graph, CONFIG, "Well?") == "Never mind."
 
     def test_a_router_that_fails_is_stood_in_for(self, tmp_path: Path) -> None:
-        responder = ScriptedResponder(searching("tea"), "No idea.")
-        graph = asleep(tmp_path, fake_roles(responder, router=Raising()), "茶", "雨")
+        responder = ScriptedResponder(make_topic_search("tea"), "No idea.")
+        graph = asleep(tmp_path, fake_roles(responder, router=FailingRole()), "茶", "雨")
         assert spoken(graph, CONFIG, "Well?") == "No idea."
         failures = last_receipt(tmp_path, graph, CONFIG).failures
         assert [(c.role, c.failure) for c in failures] == [("router", "RuntimeError: out of order")]
 
     def test_what_was_said_in_an_earlier_round_is_not_said_again(self, tmp_path: Path) -> None:
-        responder = ScriptedResponder(searching("a"), searching("b"), "Done.")
+        responder = ScriptedResponder(make_topic_search("a"), make_topic_search("b"), "Done.")
         reader = SteadyReader(quotes=1, summary="一场大雨的经过")
-        roles = fake_roles(responder, reader=reader, router=NamedRouter({"茶": 1.0}))
+        roles = fake_roles(responder, reader=reader, router=NameRouter({"茶": 1.0}))
         graph = asleep(tmp_path, roles, "茶", "雨")
         tell(graph, CONFIG, "Well?")
         last = prompt_of(responder.requests[-1])
@@ -236,8 +243,8 @@ class TestReplyAlreadyReleased:
     TEXT = "This is a long beginning of a reply. " * 10
 
     def test_what_the_user_saw_stands(self, tmp_path: Path) -> None:
-        responder = ScriptedResponder(searching("tea", text=self.TEXT), "Now I know: tea.")
-        roles = fake_roles(responder, router=NamedRouter({"茶": 1.0}))
+        responder = ScriptedResponder(make_topic_search("tea", text=self.TEXT), "Now I know: tea.")
+        roles = fake_roles(responder, router=NameRouter({"茶": 1.0}))
         graph = asleep(tmp_path, roles, "茶", "雨")
         assert spoken(graph, CONFIG, "Well?") == self.TEXT + "Now I know: tea."
         said = [r.message for r in transcript_of(tmp_path, graph, CONFIG)[-3:]]
@@ -263,7 +270,7 @@ class TestReplyAlreadyReleased:
             AIMessageChunk(content=rounds[1:], tool_call_chunks=[call]),
         ]
         responder = ScriptedResponder(first, "Now I know.")
-        roles = fake_roles(responder, router=NamedRouter({"茶": 1.0}))
+        roles = fake_roles(responder, router=NameRouter({"茶": 1.0}))
         graph = asleep(tmp_path, roles, "茶", "雨")
         tell(graph, CONFIG, "Well?")
         for request in responder.requests[1:]:
@@ -275,7 +282,7 @@ class TestReplyAlreadyReleased:
 class TestAmnesia:
     @pytest.mark.parametrize("cue", ["You forgot the tea!", "你忘了吗？", "我之前说过的茶"])
     def test_a_cue_starts_a_search_before_the_reply(self, tmp_path: Path, cue: str) -> None:
-        responder, router = ScriptedResponder("Of course."), NamedRouter({"茶": 1.0})
+        responder, router = ScriptedResponder("Of course."), NameRouter({"茶": 1.0})
         graph = asleep(tmp_path, fake_roles(responder, router=router), "茶", "雨")
         events = events_of(graph, CONFIG, cue)
         assert "remembering" in [e["type"] for e in events]
@@ -287,8 +294,8 @@ class TestAmnesia:
         assert roles.index("router") < roles.index("reader") < roles.index("responder")
 
     def test_the_threshold_is_relaxed(self, tmp_path: Path) -> None:
-        router = NamedRouter({"茶": 0.5})
-        responder = ScriptedResponder(searching("tea"), "No.")
+        router = NameRouter({"茶": 0.5})
+        responder = ScriptedResponder(make_topic_search("tea"), "No.")
         graph = asleep(tmp_path / "a", fake_roles(responder, router=router), "茶", "雨")
         tell(graph, CONFIG, "The tea?")
         assert get_session(graph, CONFIG).active == {}
@@ -297,7 +304,7 @@ class TestAmnesia:
         assert "t1" in last_receipt(tmp_path / "b", graph, CONFIG).woken
 
     def test_an_ordinary_message_starts_none(self, tmp_path: Path) -> None:
-        router = NamedRouter({"茶": 1.0})
+        router = NameRouter({"茶": 1.0})
         graph = asleep(tmp_path, fake_roles(router=router), "茶", "雨")
         tell(graph, CONFIG, "Nice weather")
         assert router.requests == []
@@ -306,7 +313,7 @@ class TestAmnesia:
         ("said", "forgotten"), [("You forgot the tea!", ["amnesia"]), ("Nice weather", [])]
     )
     def test_it_is_a_step_of_its_own(self, tmp_path: Path, said: str, forgotten: list[str]) -> None:
-        router = NamedRouter({"茶": 1.0})
+        router = NameRouter({"茶": 1.0})
         graph = asleep(tmp_path, fake_roles(router=router), "茶", "雨")
         updates = graph.stream({"messages": [HumanMessage(said)]}, CONFIG, stream_mode="updates")
         nodes = [node for update in updates for node in update]
@@ -315,7 +322,7 @@ class TestAmnesia:
         assert nodes == [*before, *forgotten, *readers, "assemble", *after]
 
     def test_a_first_split_finds_nothing_to_search(self, tmp_path: Path) -> None:
-        router, responder = NamedRouter({}), ScriptedResponder()
+        router, responder = NameRouter({}), ScriptedResponder()
         graph = open_graph(tmp_path, fake_roles(responder, router=router))
         tell(graph, CONFIG, "You forgot something", keep=4)
         assert router.requests == []
@@ -323,14 +330,14 @@ class TestAmnesia:
         assert len(responder.requests) == 1
 
     def test_before_there_are_topics_there_is_nothing_to_search(self, tmp_path: Path) -> None:
-        router, responder = NamedRouter({}), ScriptedResponder()
+        router, responder = NameRouter({}), ScriptedResponder()
         graph = open_graph(tmp_path, fake_roles(responder, router=router))
         tell(graph, CONFIG, "You forgot something")
         assert router.requests == []
         assert len(responder.requests) == 1
 
     def test_further_cues_are_a_setting(self, tmp_path: Path) -> None:
-        router = NamedRouter({"茶": 1.0})
+        router = NameRouter({"茶": 1.0})
         roles = fake_roles(router=router)
         graph = asleep(tmp_path, roles, "茶", "雨", amnesia_cues=("te lo dije",))
         tell(graph, CONFIG, "¡Te lo dije!")
@@ -338,7 +345,7 @@ class TestAmnesia:
 
     def test_a_sleeping_topic_wakes_by_what_is_said(self, tmp_path: Path) -> None:
         """The index's prior is free: nobody asks a router."""
-        router = NamedRouter({})
+        router = NameRouter({})
         graph = open_graph(tmp_path, fake_roles(router=router), activation=ONE_AWAKE)
         record(graph, CONFIG, *past("茶", "雨"))
         tell(graph, CONFIG, "Hello", keep=0)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from langchain_core.messages import HumanMessage
 from sessions import (
     chatter,
@@ -23,13 +22,12 @@ from sessions import (
     thread,
 )
 
-from roles import NamedRouter, Raising, SteadyReader, TaggedSplitter, fake_roles, tag_of
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow, WindowStarts
+from topicloom.graph.stored import Graph, get_session
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.workspace import TranscriptSizes, Workspace
-from topicloom.recordings.replay import Graph, get_session
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.reader import ReadRequest, build_reader_prompt
@@ -44,6 +42,14 @@ from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
+from topicloom.testing import (
+    FailingRole,
+    NameRouter,
+    SteadyReader,
+    TaggedSplitter,
+    fake_roles,
+    read_tag,
+)
 
 CONFIG = thread()
 COUNTER = EstimatingCounter("o200k")
@@ -62,7 +68,7 @@ class SubjectSplitter(TaggedSplitter):
         if request.dividing is None:
             return super().call(request)
         self.divisions.append(request)
-        names = {b.first: f"{tag_of(b.text)}之{'奇偶'[b.first % 4 // 2]}" for b in request.rounds}
+        names = {b.first: f"{read_tag(b.text)}之{'奇偶'[b.first % 4 // 2]}" for b in request.rounds}
         known = {t.name: t.id for t in request.topics}
         return Answer(
             tuple(
@@ -144,7 +150,7 @@ class TestDivision:
         assert seen == sorted(seen), "each part is a part of the conversation"
 
     def test_without_a_splitter_that_works(self, tmp_path: Path) -> None:
-        broken = Raising()
+        broken = FailingRole()
         roles = fake_roles().replace(SPLITTER, broken, stand_in=broken)
         graph = open_graph(tmp_path, roles, **SMALL)
         record(graph, CONFIG, *past("茶", rounds=12))
@@ -189,7 +195,7 @@ class TestAfterwards:
         assert [t.parent for t in grown] == ["t1"]
 
     def test_it_is_found_through_its_parts(self, tmp_path: Path) -> None:
-        router = NamedRouter({"茶 / 茶之奇": 0.9})
+        router = NameRouter({"茶 / 茶之奇": 0.9})
         roles = fake_roles(splitter=SubjectSplitter(), router=router)
         graph = open_graph(tmp_path, roles, **SMALL)
         record(graph, CONFIG, *past("茶", rounds=6))
@@ -237,7 +243,7 @@ class TestAfterwards:
         assert parts <= set(session.active)
 
     def test_a_fork_from_before_sees_the_topic_whole(self, tmp_path: Path) -> None:
-        roles = fake_roles(splitter=SubjectSplitter(), router=NamedRouter({"茶": 0.9}))
+        roles = fake_roles(splitter=SubjectSplitter(), router=NameRouter({"茶": 0.9}))
         graph = open_graph(tmp_path, roles, **SMALL)
         record(graph, CONFIG, *past("茶", rounds=2))
         tell(graph, CONFIG, "Hello", keep=0)
@@ -265,15 +271,15 @@ class TestReferences:
         tell(graph, CONFIG, "Hello", keep=0)
         _, store, table = opened(tmp_path, graph)
         tea, rain = table["t1"], next(t for t in table if t.name == "雨")
-        seen = {r.topic.name: [x.text[0] for x in r.records] for r in reader.requests}
+        seen = {r.topic.name: [x.text[0] for x in r.messages] for r in reader.requests}
         assert seen["茶"] == ["茶"] * 4 + ["雨"] * 4
         assert seen["雨"] == ["雨"] * 4
         assert [r.text[0] for r in store.topic_records(tea)] == ["茶"] * 4
         assert (tea.borrowed is None, rain.borrowed) == (False, None)
-        first = next(r.records for r in reader.requests if r.topic.name == "茶")
+        first = next(r.messages for r in reader.requests if r.topic.name == "茶")
         tell(graph, CONFIG, chatter("茶", 9), chatter("雨", 10))
         tell(graph, CONFIG, "Hello", keep=0)
-        again = [r.records for r in reader.requests if r.topic.name == "茶"][-1]
+        again = [r.messages for r in reader.requests if r.topic.name == "茶"][-1]
         assert list(again[: len(first)]) == list(first)
         assert len(again) > len(first)
 

@@ -21,19 +21,19 @@ from sessions import (
     transcript_of,
 )
 
-from roles import (
-    Said,
-    ScriptedResponder,
-    SteadyReader,
-    TaggedSplitter,
-    calling,
-    fake_roles,
-)
+from topicloom.graph.stored import get_session
 from topicloom.prompts.loader import load_prompt
-from topicloom.recordings.replay import get_session
 from topicloom.state.channels import TurnOptions
 from topicloom.state.session import Session
 from topicloom.state.stored_message import get_text
+from topicloom.testing import (
+    ScriptedReply,
+    ScriptedResponder,
+    SteadyReader,
+    TaggedSplitter,
+    fake_roles,
+    make_tool_call,
+)
 
 CONFIG = thread()
 
@@ -174,7 +174,7 @@ class TestFanOut:
         tell(graph, CONFIG, "Hello again", keep=4)
         assert sorted(r.topic.name for r in reader.requests) == sorted("茶雨山")
         for request in reader.requests:
-            assert {r.text[0] for r in request.records} == {request.topic.name}
+            assert {r.text[0] for r in request.messages} == {request.topic.name}
             assert request.tail[-1].text == "Hello again"
             assert request.query == "Hello again"
         receipt = last_receipt(tmp_path, graph, CONFIG)
@@ -246,7 +246,7 @@ class TestTools:
 
     def test_a_normal_tool_loop(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(
-            calling("weather", {"city": "北京"}, text="Let me see."), "It is sunny.", "Bye."
+            make_tool_call("weather", {"city": "北京"}, text="Let me see."), "It is sunny.", "Bye."
         )
         graph = open_graph(tmp_path, fake_roles(responder), tools=[self.weather])
         messages = tell(graph, CONFIG, "How is the weather?")
@@ -269,7 +269,7 @@ class TestTools:
         assert [t.name for t in responder.requests[-1].tools] == ["weather"]
 
     def test_with_topics_both_kinds_of_tools_are_offered(self, tmp_path: Path) -> None:
-        responder = ScriptedResponder(calling("weather", {"city": "Rome"}), "Sunny.")
+        responder = ScriptedResponder(make_tool_call("weather", {"city": "Rome"}), "Sunny.")
         graph = open_graph(tmp_path, fake_roles(responder), tools=[self.weather])
         record(graph, CONFIG, *past("茶", "雨"))
         tell(graph, CONFIG, "How is the weather?", keep=2)
@@ -284,9 +284,9 @@ class TestTools:
         ]
 
     def test_tool_calls_and_results_move_together(self, tmp_path: Path) -> None:
-        script: list[Said] = []
+        script: list[ScriptedReply] = []
         for _ in range(12):
-            script += [calling("weather", {"city": "Rome"}), "Sunny again."]
+            script += [make_tool_call("weather", {"city": "Rome"}), "Sunny again."]
         graph = open_graph(
             tmp_path, fake_roles(ScriptedResponder(*script)), tools=[self.weather], window=2_400
         )
@@ -298,7 +298,9 @@ class TestTools:
         assert session.count == 48
 
     def test_a_tool_that_fails_does_not_break_the_session(self, tmp_path: Path) -> None:
-        responder = ScriptedResponder(calling("broken", {"city": "Rome"}), "It seems to be down.")
+        responder = ScriptedResponder(
+            make_tool_call("broken", {"city": "Rome"}), "It seems to be down."
+        )
         graph = open_graph(tmp_path, fake_roles(responder), tools=[self.broken])
         try:
             tell(graph, CONFIG, "How is the weather?")
@@ -314,7 +316,7 @@ class TestTools:
     def test_a_message_sent_again_goes_on_where_its_tools_stopped(
         self, tmp_path: Path, stop: str
     ) -> None:
-        responder = ScriptedResponder(calling("weather", {"city": "Rome"}), "Sunny.")
+        responder = ScriptedResponder(make_tool_call("weather", {"city": "Rome"}), "Sunny.")
         graph = open_graph(tmp_path, fake_roles(responder), tools=[self.weather])
         asked = {"messages": [HumanMessage("How is the weather?", id="q")]}
         graph.invoke(asked, CONFIG, interrupt_after=[stop])

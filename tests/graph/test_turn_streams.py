@@ -23,15 +23,15 @@ from sessions import (
     thread,
 )
 
-from roles import (
+from topicloom.graph.stored import Graph, get_session
+from topicloom.state.stored_message import get_text
+from topicloom.testing import (
     Clock,
-    Said,
+    ScriptedReply,
     ScriptedResponder,
     fake_roles,
-    searching,
+    make_topic_search,
 )
-from topicloom.recordings.replay import Graph, get_session
-from topicloom.state.stored_message import get_text
 
 CONFIG = thread()
 
@@ -64,7 +64,7 @@ class TestStreams:
         ]
         for way in ways:
             folder = tmp_path / way.__name__
-            script: list[Said] = ["One.", searching("茶"), "Two.", "x" * 300]
+            script: list[ScriptedReply] = ["One.", make_topic_search("茶"), "Two.", "x" * 300]
             graph = open_graph(
                 folder,
                 fake_roles(ScriptedResponder(*script)),

@@ -137,16 +137,16 @@ def test_nor_in_the_same_process(kept: Kept) -> None:
 def test_a_review_shares_them(kept: Kept) -> None:
     store, embedder = kept.store(), CountingEmbedder()
     topics = parts(kept)
-    kernels = compute_centroids(TopicVectorSums().of(store, embedder, topics), embedder, [])
+    centroids = compute_centroids(TopicVectorSums().compute(store, embedder, topics), embedder, [])
     assert embedder.made == 0
-    assert kernels.rows.shape == (2, 64)
-    assert kernels.between("t2", "t3") < 1
+    assert centroids.rows.shape == (2, 64)
+    assert centroids.compare("t2", "t3") < 1
 
 
 def test_a_review_reads_those_topics_alone_that_changed(kept: Kept) -> None:
     store, embedder, sums = kept.store(), CountingEmbedder(), TopicVectorSums()
     one, other = parts(kept)
-    before = sums.of(store, embedder, [one, other])
+    before = sums.compute(store, embedder, [one, other])
     grown = store.move(other, group_rounds(said(21, 2)))
     read: list[str] = []
     records = store.topic_records
@@ -156,7 +156,7 @@ def test_a_review_reads_those_topics_alone_that_changed(kept: Kept) -> None:
         return records(topic, start)
 
     store.topic_records = counted  # type: ignore[method-assign]
-    after = sums.of(store, embedder, [one, grown])
+    after = sums.compute(store, embedder, [one, grown])
     assert read == ["t3"]
     assert after["t2"] is before["t2"]
     assert after["t3"][1] == before["t3"][1] + 2

@@ -251,7 +251,7 @@ def test_a_long_summary_is_cut(openai_server: OpenAIServer) -> None:
 
 
 def test_later_quotes_weigh_less_but_at_least_half(openai_server: OpenAIServer) -> None:
-    request = replace(READ, records=records(1, 60))
+    request = replace(READ, messages=records(1, 60))
     text = GOOD["reader"].replace("m3\nm1", "m1-m60")
     weights = [q.weight for q in read(openai_server, text, request).value.quotes]
     assert weights == sorted(weights, reverse=True)
@@ -367,7 +367,7 @@ def test_prompts_stay_within_a_small_window(openai_server: OpenAIServer) -> None
     openai_server.then(Reply(GOOD["reader"], Usage(1, 1)))
     role = Chat(chat(openai_server).model, chat(openai_server).counter, PrefixMeter(), 3_000)
     assert role.prompt_window.limit == int(2_250 / 1.15)
-    ChatReader(role).call(replace(READ, records=records(1, 3_000)))
+    ChatReader(role).call(replace(READ, messages=records(1, 3_000)))
     said = openai_server.requests[0]["messages"]
     assert sum(role.counter.text(m["content"]) + 4 for m in said) <= role.prompt_window.limit
 

@@ -12,7 +12,6 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
-from roles import Raising
 from topicloom.context.prefix import PrefixMeter
 from topicloom.errors import ConfigurationError
 from topicloom.index.hashing import HashingEmbedder
@@ -23,13 +22,14 @@ from topicloom.roles.base import RoleSpec
 from topicloom.roles.chat import Chat
 from topicloom.roles.choice import ChatOptions, RoleModels, choose_roles, embedded_roles
 from topicloom.roles.reader import READER
-from topicloom.roles.registry import ROLES, Roles, spec_of
+from topicloom.roles.registry import ROLES, Roles, check_names, spec_of
 from topicloom.roles.responder import RESPONDER
 from topicloom.roles.rewriter import REWRITER
 from topicloom.roles.splitter import SPLITTER
 from topicloom.settings import Settings
 from topicloom.state.session import Language
 from topicloom.state.splitting import Assignment
+from topicloom.testing import FailingRole
 
 ROOT = Path(__file__).parents[2]
 SPECS = [spec_of(name) for name in ROLES]
@@ -86,7 +86,7 @@ class TestUnknownRoles:
 
     def test_in_code(self) -> None:
         with pytest.raises(ConfigurationError, match="no role 'poet'"):
-            RoleModels(by_role={"poet": MODEL}).check()
+            check_names({"poet": MODEL})
 
 
 class TestChoice:
@@ -126,14 +126,14 @@ class TestChoice:
 
 class TestRoles:
     def test_replacing_one_leaves_the_others_and_the_stand_ins(self) -> None:
-        mine: Any = Raising()
+        mine: Any = FailingRole()
         roles = EMBEDDED.replace(READER, mine)
         assert roles.in_turn(READER) == (mine, EMBEDDED[READER])
         assert roles[SPLITTER] is EMBEDDED[SPLITTER]
         assert EMBEDDED[READER] is not mine
 
     def test_a_stand_in_is_replaced_if_it_is_given(self) -> None:
-        mine: Any = Raising()
+        mine: Any = FailingRole()
         assert EMBEDDED.replace(READER, mine, stand_in=mine).in_turn(READER) == (mine, mine)
 
     def test_nobody(self) -> None:

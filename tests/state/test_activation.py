@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from topicloom.state.activation import (
     ActivationPolicy,
     activate_candidates,
-    ambiguous,
-    average,
+    average_scores,
+    find_ambiguous,
     update_activation,
 )
 
@@ -49,16 +48,16 @@ def test_bounds_have_to_be_in_order(bounds: dict[str, int]) -> None:
 
 
 def test_a_relaxed_policy_asks_for_a_share() -> None:
-    relaxed = POLICY.relaxed(0.5)
+    relaxed = POLICY.scale_thresholds(0.5)
     assert [relaxed.threshold(n) for n in (0, 10)] == pytest.approx([0.1, 0.25])
     assert relaxed.ceiling == POLICY.ceiling
 
 
 def test_the_average_weighs_the_newest_most() -> None:
-    assert average([]) == 0
-    assert average([0.4]) == 0.4
-    assert average([0.0, 0.0, 0.0, 0.0, 1.0]) == pytest.approx(5 / 15)
-    assert average([1.0, 0.0, 0.0, 0.0, 0.0]) == pytest.approx(1 / 15)
+    assert average_scores([]) == 0
+    assert average_scores([0.4]) == 0.4
+    assert average_scores([0.0, 0.0, 0.0, 0.0, 1.0]) == pytest.approx(5 / 15)
+    assert average_scores([1.0, 0.0, 0.0, 0.0, 0.0]) == pytest.approx(1 / 15)
 
 
 class TestAdmit:
@@ -66,46 +65,46 @@ class TestAdmit:
         found = {"a": 0.9, "b": 0.5, "c": 0.27, "d": 0.28, "e": 0.2}
         result = activate_candidates({}, found, POLICY)
         # Ranks 0 to 4 ask for .20, .23, .26, .29, .32.
-        assert result.woken == ("a", "b", "d")
+        assert result.activated == ("a", "b", "d")
         assert result.active == {"a": (0.9,), "b": (0.5,), "d": (0.28,)}
 
     def test_active_topics_count_in_the_ranking(self) -> None:
         result = activate_candidates(topics(9, 0.9), {"new": 0.46}, POLICY)
-        assert result.woken == ()
-        assert activate_candidates(topics(9, 0.9), {"new": 0.48}, POLICY).woken == ("new",)
+        assert result.activated == ()
+        assert activate_candidates(topics(9, 0.9), {"new": 0.48}, POLICY).activated == ("new",)
 
     def test_a_better_one_stands_before_the_active(self) -> None:
         result = activate_candidates(topics(10, 0.3), {"new": 0.35}, POLICY)
-        assert result.woken == ("new",)
-        assert result.slept == ()
+        assert result.activated == ("new",)
+        assert result.deactivated == ()
         assert len(result.active) == 11
 
     def test_waking_stops_at_the_usual_number(self) -> None:
         result = activate_candidates({}, {f"t{n:02}": 1.0 for n in range(30)}, POLICY)
-        assert result.woken == tuple(f"t{n:02}" for n in range(10))
+        assert result.activated == tuple(f"t{n:02}" for n in range(10))
 
     def test_what_is_active_already_is_not_woken(self) -> None:
         result = activate_candidates({"t1": (0.4, 0.6)}, {"t1": 1.0}, POLICY)
         assert result.active == {"t1": (0.4, 0.6)}
-        assert (result.woken, result.slept) == ((), ())
+        assert (result.activated, result.deactivated) == ((), ())
 
     def test_at_the_ceiling_the_last_sleep(self) -> None:
         active = topics(19, 0.5) | {"weak": (0.1,)}
         result = activate_candidates(active, {"new": 0.9}, POLICY)
-        assert result.woken == ("new",)
-        assert result.slept == ("weak",)
+        assert result.activated == ("new",)
+        assert result.deactivated == ("weak",)
         assert len(result.active) == 20
 
     def test_an_active_one_that_is_meant_now_stays_for_all_its_average(self) -> None:
         policy = ActivationPolicy(floor=0, usual=2, ceiling=2)
         active = {"t1": (0.1, 0.1), "t2": (0.5, 0.5)}
         found = activate_candidates(active, {"t1": 0.9, "t3": 0.6}, policy)
-        assert (found.woken, found.slept) == (("t3",), ("t2",))
+        assert (found.activated, found.deactivated) == (("t3",), ("t2",))
         assert found.active["t1"] == (0.1, 0.1)
 
     def test_equal_scores_go_by_id(self) -> None:
         policy = ActivationPolicy(floor=0, usual=1, ceiling=1)
-        assert activate_candidates({}, {"b": 0.5, "a": 0.5}, policy).woken == ("a",)
+        assert activate_candidates({}, {"b": 0.5, "a": 0.5}, policy).activated == ("a",)
 
 
 class TestSettle:
@@ -122,18 +121,18 @@ class TestSettle:
     def test_below_half_the_threshold_of_its_rank_it_sleeps(self) -> None:
         strong = topics(4, 0.9)
         # The fifth asks for half of .2 + .03 x 4.
-        assert update_activation(strong | {"x": (0.159,)}, {}, POLICY).slept == ("x",)
-        assert update_activation(strong | {"x": (0.161,)}, {}, POLICY).slept == ()
+        assert update_activation(strong | {"x": (0.159,)}, {}, POLICY).deactivated == ("x",)
+        assert update_activation(strong | {"x": (0.161,)}, {}, POLICY).deactivated == ()
 
     def test_the_first_three_never_sleep(self) -> None:
         result = update_activation(topics(4, 0.0), {}, POLICY)
         assert list(result.active) == ["t1", "t2", "t3"]
-        assert result.slept == ("t4",)
+        assert result.deactivated == ("t4",)
 
     def test_more_than_the_ceiling_never_stay(self) -> None:
         result = update_activation(topics(25, 1.0), {}, POLICY)
         assert len(result.active) == 20
-        assert len(result.slept) == 5
+        assert len(result.deactivated) == 5
 
     def test_a_topic_that_is_never_relevant_falls_asleep_by_and_by(self) -> None:
         active = dict(topics(3, 0.9))
@@ -171,13 +170,13 @@ def test_never_above_the_ceiling(
 ) -> None:
     admitted = activate_candidates(active, found, policy)
     assert len(admitted.active) <= policy.ceiling
-    assert len(admitted.woken) <= policy.usual
-    assert set(admitted.woken) == set(admitted.active) - set(active)
-    assert set(admitted.slept) == set(active) - set(admitted.active)
+    assert len(admitted.activated) <= policy.usual
+    assert set(admitted.activated) == set(admitted.active) - set(active)
+    assert set(admitted.deactivated) == set(active) - set(admitted.active)
     assert set(admitted.active) <= set(active) | set(found)
     settled = update_activation(admitted.active, found, policy)
     assert min(policy.floor, len(admitted.active)) <= len(settled.active) <= policy.ceiling
-    assert set(settled.slept) == set(admitted.active) - set(settled.active)
+    assert set(settled.deactivated) == set(admitted.active) - set(settled.active)
     assert all(len(s) <= policy.window for s in settled.active.values() if len(s) > 1)
 
 
@@ -186,10 +185,10 @@ def test_more_relevance_never_does_harm(
     active: dict[str, tuple[float, ...]], found: dict[str, float], data: st.DataObject
 ) -> None:
     """A candidate that wakes still wakes if it alone is found more relevant."""
-    woken = activate_candidates(active, found, POLICY).woken
+    woken = activate_candidates(active, found, POLICY).activated
     for topic in woken:
         better = data.draw(st.floats(found[topic], 1))
-        assert topic in activate_candidates(active, found | {topic: better}, POLICY).woken
+        assert topic in activate_candidates(active, found | {topic: better}, POLICY).activated
 
 
 @given(actives, candidates)
@@ -198,9 +197,9 @@ def test_who_wakes_is_at_least_as_relevant_as_who_does_not(
 ) -> None:
     result = activate_candidates(active, found, POLICY)
     asleep = {t: s for t, s in found.items() if t not in active}
-    missed = [s for t, s in asleep.items() if t not in result.woken]
-    if result.woken and missed:
-        assert min(asleep[t] for t in result.woken) >= max(missed)
+    missed = [s for t, s in asleep.items() if t not in result.activated]
+    if result.activated and missed:
+        assert min(asleep[t] for t in result.activated) >= max(missed)
 
 
 @given(actives, candidates)
@@ -208,10 +207,10 @@ def test_settling_the_stronger_keeps_them(
     active: dict[str, tuple[float, ...]], found: dict[str, float]
 ) -> None:
     result = update_activation(active, found, POLICY)
-    if result.slept and result.active:
-        gone = {t: (*active[t], found[t]) if t in found else active[t] for t in result.slept}
-        best_gone = max(average(s[-POLICY.window :]) for s in gone.values())
-        assert min(average(s) for s in result.active.values()) >= best_gone
+    if result.deactivated and result.active:
+        gone = {t: (*active[t], found[t]) if t in found else active[t] for t in result.deactivated}
+        best_gone = max(average_scores(s[-POLICY.window :]) for s in gone.values())
+        assert min(average_scores(s) for s in result.active.values()) >= best_gone
 
 
 @pytest.mark.parametrize(
@@ -227,4 +226,4 @@ def test_settling_the_stronger_keeps_them(
 def test_the_user_is_asked_about_several_alike(
     relevance: dict[str, float], asked: tuple[str, ...]
 ) -> None:
-    assert ambiguous(relevance, ActivationPolicy()) == asked
+    assert find_ambiguous(relevance, ActivationPolicy()) == asked

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from topicloom.errors import TransitionError
 from topicloom.state.activation import transfer_activation
@@ -47,7 +46,16 @@ acts = st.lists(
     st.builds(
         Act,
         st.sampled_from(
-            ["create", *["append"] * 4, "wake", "sleep", "divide", "archive", "revive", "merge"]
+            [
+                "create",
+                *["append"] * 4,
+                "activate",
+                "deactivate",
+                "divide",
+                "archive",
+                "revive",
+                "merge",
+            ]
         ),
         st.integers(0, 30),
         st.integers(0, 30),
@@ -120,7 +128,7 @@ class World:
             return
         if event == "archive":
             self.topics[topic.id] = mark_archived(topic, self.active, "2026-03")
-        elif event == "sleep":
+        elif event == "deactivate":
             self.topics[topic.id] = apply_event(topic, event, self.active)
         else:
             self.topics[topic.id] = mark_active(topic, self.active, asked=event == "revive")
@@ -137,7 +145,7 @@ class World:
         if len(rounds) < 2:
             return
         if topic.id not in self.active:
-            self.live(topic, "wake")
+            self.live(topic, "activate")
         said = [
             TopicPart(f"n{label}", "", tuple(b for b in rounds if b.first % (labels + 1) == label))
             for label in range(labels + 1)

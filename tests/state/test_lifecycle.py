@@ -6,8 +6,7 @@ import itertools
 from typing import get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicloom.errors import TransitionError
 from topicloom.state.lifecycle import (
@@ -28,9 +27,9 @@ EVENTS: tuple[TopicEvent, ...] = get_args(TopicEvent)
 
 TABLE = """
     -         create         active
-    -         create_asleep  dormant
-    dormant   wake           active
-    active    sleep          dormant
+    -         create_dormant  dormant
+    dormant   activate           active
+    active    deactivate          dormant
     active    divide         divided
     dormant   archive        archived
     archived  revive         active

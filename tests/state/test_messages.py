@@ -7,14 +7,14 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from topicloom.errors import InputError, NoNewMessageError
 from topicloom.state.messages import (
+    detect_language,
     find_edit_calls,
+    find_new_messages,
     find_other_calls,
-    language_of,
-    new_messages,
-    removals,
-    search_in,
-    unheard,
-    words_of,
+    find_search_request,
+    list_removals,
+    select_unstored,
+    strip_tool_calls,
 )
 from topicloom.state.session import SearchRequest
 from topicloom.state.stored_message import REMOVED, StoredMessage, to_stored_message
@@ -31,31 +31,34 @@ def records(*messages: AnyMessage) -> list[StoredMessage]:
 class TestNew:
     def test_what_is_not_in_the_transcript(self) -> None:
         more = HumanMessage("More", id="u2")
-        assert new_messages([HELLO, REPLY, more], records(HELLO, REPLY)) == [more]
+        assert find_new_messages([HELLO, REPLY, more], records(HELLO, REPLY)) == [more]
 
     def test_an_id_that_is_used_again_for_something_else(self) -> None:
         other = HumanMessage("Something else", id="u1")
-        assert unheard([other], records(HELLO, REPLY)) == [other]
+        assert select_unstored([other], records(HELLO, REPLY)) == [other]
 
     def test_what_was_removed_on_purpose_is_not(self) -> None:
         gone = records(HELLO)[0].model_copy(update={"text": REMOVED, "whole": None})
-        assert unheard([HELLO], [gone]) == []
+        assert select_unstored([HELLO], [gone]) == []
 
     def test_nothing_new(self) -> None:
         with pytest.raises(NoNewMessageError):
-            new_messages([HELLO, REPLY], records(HELLO, REPLY))
-        assert new_messages([HELLO, REPLY], records(HELLO, REPLY), silent=True) == []
+            find_new_messages([HELLO, REPLY], records(HELLO, REPLY))
+        assert find_new_messages([HELLO, REPLY], records(HELLO, REPLY), silent=True) == []
 
     def test_an_empty_message(self) -> None:
         with pytest.raises(InputError, match="empty"):
-            new_messages([HumanMessage(" ")], [])
+            find_new_messages([HumanMessage(" ")], [])
 
     def test_one_that_still_waits_is_not_taken_in_again(self) -> None:
         tool = ToolMessage("seen", tool_call_id="c1", id="t1")
         called = AIMessage("", tool_calls=[CALL], id="a1")
-        assert new_messages([HELLO], records(HELLO)) == []
-        assert new_messages([HELLO, called, tool], records(HELLO)) == []
-        assert new_messages([HELLO, called, tool], records(HELLO), answer=False) == [called, tool]
+        assert find_new_messages([HELLO], records(HELLO)) == []
+        assert find_new_messages([HELLO, called, tool], records(HELLO)) == []
+        assert find_new_messages([HELLO, called, tool], records(HELLO), answer=False) == [
+            called,
+            tool,
+        ]
 
 
 class TestCalls:
@@ -86,25 +89,25 @@ class TestCalls:
     )
     def test_a_search(self, args: dict[str, object], wanted: SearchRequest) -> None:
         message = AIMessage("So", tool_calls=[{"name": "find", "args": args, "id": "c1"}])
-        assert search_in(message, "find") == wanted
-        assert search_in(message, "look") is None
+        assert find_search_request(message, "find") == wanted
+        assert find_search_request(message, "look") is None
 
     def test_words_alone(self) -> None:
         content: list[str | dict[str, object]] = [
             {"type": "text", "text": "So"},
             {"type": "tool_use", "id": "c1", "name": "look", "input": {}},
         ]
-        bare = words_of(AIMessage(content, tool_calls=[CALL]))
+        bare = strip_tool_calls(AIMessage(content, tool_calls=[CALL]))
         assert bare.content == [{"type": "text", "text": "So"}]
         assert not bare.tool_calls
 
 
 def test_whole_rounds_leave_the_channel() -> None:
     rounds = [m for n in range(4) for m in (HumanMessage("x", id=f"u{n}"), AIMessage("y"))]
-    assert [m.id for m in removals(rounds, 3)] == ["u0", "u1"]
-    assert removals(rounds, 100) == []
+    assert [m.id for m in list_removals(rounds, 3)] == ["u0", "u1"]
+    assert list_removals(rounds, 100) == []
 
 
 def test_the_language() -> None:
-    assert language_of(["Hello there"]) == "en"
-    assert language_of(["我们去喝茶吧", "ok"]) == "zh"
+    assert detect_language(["Hello there"]) == "en"
+    assert detect_language(["我们去喝茶吧", "ok"]) == "zh"

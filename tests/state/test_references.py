@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicloom.state.references import (
-    SHOWN,
+    MAX_SHOWN,
     Reference,
     build_reader_window,
     collect_references,
@@ -45,8 +44,8 @@ def test_others_refer_to_small_blocks_of_a_portion() -> None:
 def test_a_reader_is_shown_the_newest(count: int) -> None:
     held = [reference(2 * n + 1) for n in range(count)]
     seen = select_newest(held)
-    assert len(seen) <= SHOWN
-    assert len(seen) >= min(count, SHOWN // 2 + 1)
+    assert len(seen) <= MAX_SHOWN
+    assert len(seen) >= min(count, MAX_SHOWN // 2 + 1)
     assert seen == held[count - len(seen) :]
 
 
@@ -54,7 +53,7 @@ def test_what_is_shown_loses_its_beginning_seldom() -> None:
     held = [reference(2 * n + 1) for n in range(40)]
     seen = [select_newest(held[:n]) for n in range(41)]
     broken = sum(b[: len(a)] != a for a, b in pairwise(seen))
-    assert broken == (40 - SHOWN) // (SHOWN // 2)
+    assert broken == (40 - MAX_SHOWN) // (MAX_SHOWN // 2)
 
 
 def test_parts_get_the_references_that_came_after_what_they_have() -> None:

@@ -13,7 +13,12 @@ from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
-from topicloom.storage.references import merge_topics, refer, references, topic_window
+from topicloom.storage.references import (
+    add_references,
+    merge_topics,
+    read_references,
+    read_topic_window,
+)
 from topicloom.storage.sessions import SessionStore
 
 
@@ -48,14 +53,16 @@ def session(store: SessionStore) -> Session:
 
 def test_a_reader_sees_what_a_topic_refers_to(store: SessionStore, session: Session) -> None:
     tea = store.topic_table(session)["t1"]
-    assert references(store, tea) == []
+    assert read_references(store, tea) == []
     held = [Reference(first=3, last=4, home="t2"), Reference(first=9, last=10, home="t2")]
-    lent = refer(store, refer(store, tea, held[:1]), held[1:])
-    assert references(store, lent) == held
-    assert [r.seq for r in topic_window(store, session, lent)] == [1, 2, 3, 4, 7, 8, 9, 10]
-    assert [r.seq for r in topic_window(store, session, tea)] == [1, 2, 7, 8]
+    lent = add_references(store, add_references(store, tea, held[:1]), held[1:])
+    assert read_references(store, lent) == held
+    assert [r.seq for r in read_topic_window(store, session, lent)] == [1, 2, 3, 4, 7, 8, 9, 10]
+    assert [r.seq for r in read_topic_window(store, session, tea)] == [1, 2, 7, 8]
     assert store.topic_records(lent) == store.topic_records(tea)
-    assert refer(store, refer(store, tea, held[:1]), held[1:]) == lent, "run again, nothing new"
+    assert add_references(store, add_references(store, tea, held[:1]), held[1:]) == lent, (
+        "run again, nothing new"
+    )
 
 
 def test_merging(store: SessionStore, session: Session) -> None:
@@ -84,11 +91,11 @@ def test_what_was_before_a_merger_stays_as_it_was(store: SessionStore, session: 
 
 def test_a_merged_topic_hands_its_references_on(store: SessionStore, session: Session) -> None:
     table = store.topic_table(session)
-    tea = refer(store, table["t1"], [Reference(first=3, last=4, home="t2")])
-    rain = refer(store, table["t2"], [Reference(first=9, last=10, home="t3")])
+    tea = add_references(store, table["t1"], [Reference(first=3, last=4, home="t2")])
+    rain = add_references(store, table["t2"], [Reference(first=9, last=10, home="t3")])
     _, kept = merge_topics(store, session, tea, rain)
-    assert [r.first for r in references(store, kept)] == [3, 9]
-    assert [r.seq for r in topic_window(store, session, kept)] == list(range(1, 11))
+    assert [r.first for r in read_references(store, kept)] == [3, 9]
+    assert [r.seq for r in read_topic_window(store, session, kept)] == list(range(1, 11))
 
 
 def test_the_tail_goes_on_where_its_topic_went(store: SessionStore, session: Session) -> None:

@@ -17,13 +17,13 @@ from langgraph.store.sqlite import SqliteStore
 from pydantic import BaseModel
 from sessions import check_kept, open_graph, tell, thread
 
-from roles import fake_roles
-from topicloom.recordings.replay import get_session
+from topicloom.graph.stored import get_session
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.session import Session
 from topicloom.storage import FileStorage, Storage, StoreStorage
-from topicloom.storage.references import references
+from topicloom.storage.references import read_references
 from topicloom.storage.sessions import SessionStore
+from topicloom.testing import fake_roles
 
 FIXTURES = Path(__file__).parent / "fixtures" / "v0_1_0"
 
@@ -90,7 +90,7 @@ def test_every_topic_is_there(written: Written) -> None:
     assert [t.status for t in table] == ["archived", "open", "open", "merged"]
     for topic in table:
         assert [r.id for r in store.topic_records(topic)] == expected["messages"][topic.id]
-        assert rows(references(store, topic)) == expected["references"][topic.id]
+        assert rows(read_references(store, topic)) == expected["references"][topic.id]
         card = store.archived(topic)
         found = {"month": card.month, "summary": card.summary} if card else None
         assert found == expected["archived"].get(topic.id)

@@ -23,9 +23,9 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 from sessions import chatter, check_kept, kept, open_graph, thread
 
-from roles import Clock, Said, ScriptedResponder, calling, fake_roles
-from topicloom.recordings.replay import Graph, get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.roles.responder import ReplyRequest
+from topicloom.testing import Clock, ScriptedReply, ScriptedResponder, fake_roles, make_tool_call
 
 TURNS = 14
 ATTEMPTS = 3
@@ -66,11 +66,11 @@ def expected() -> list[str]:
     return texts
 
 
-def answer(request: ReplyRequest) -> Said:
+def answer(request: ReplyRequest) -> ScriptedReply:
     """Says the same in the same turn, however often it is asked."""
     number = next(n for n in range(TURNS) if request.query == told(n))
     if number % 4 == 3 and not isinstance(request.messages[-1], ToolMessage):
-        return calling("look_up", {"city": str(number)})
+        return make_tool_call("look_up", {"city": str(number)})
     return f"回答{number}"
 
 

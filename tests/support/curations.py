@@ -80,11 +80,11 @@ def work(
     turn: int,
     *sources: Texts,
     session: str = "s",
-    place: ConversationPosition | None = None,
+    position: ConversationPosition | None = None,
     plan: TurnPlan | None = None,
     seen: tuple[CuratedEntry, ...] = (),
 ) -> CurationRequest:
-    """What a turn wants, with a place of its own unless one is given."""
+    """What a turn wants, with a position of its own unless one is given."""
     own = TurnPlan(search=SearchIntent(keywords=("temple", "key")))
     listed: dict[SourceKind, CandidateSource] = {
         s.kind: s for s in sources or (lore("lore_1", "lore_2"),)
@@ -92,7 +92,7 @@ def work(
     return CurationRequest(
         session=session,
         turn=turn,
-        place=place or ConversationPosition(turn, ref(turn)),
+        position=position or ConversationPosition(turn, ref(turn)),
         basis="",
         interest=TurnInterest(None, frozenset({"temple", "key"})),
         query=f"The key, for the {turn}th time?",

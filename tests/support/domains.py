@@ -12,15 +12,15 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import thread
 
-from roles import Clock, calling, fake_roles
 from topicloom.domain.domain import Domain
 from topicloom.domain.planner import PLANNER, PlanRequest
 from topicloom.graph.session import build_session_graph
-from topicloom.recordings.replay import Graph
+from topicloom.graph.stored import Graph
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.plan import TurnPlan
+from topicloom.testing import Clock, fake_roles, make_tool_call
 
 CONFIG = thread()
 SWORD = "item_sword_01.count"
@@ -30,7 +30,7 @@ SET_3 = ("SET", SWORD, 3)
 
 def editing(*edits: Any, text: str = "") -> list[AIMessageChunk]:
     """A reply that calls `edit_state`, after some text."""
-    return calling("edit_state", {"edits": [list(e) for e in edits]}, text=text)
+    return make_tool_call("edit_state", {"edits": [list(e) for e in edits]}, text=text)
 
 
 def count_of(state: dict[str, Any]) -> int:

@@ -11,10 +11,9 @@ from langchain_core.vectorstores import VectorStore
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import check_kept, kept, past, record, tell, thread
 
-from roles import Clock, NamedRouter, ScriptedResponder, fake_roles
-from topicloom.graph.review import ReviewOptions, review
+from topicloom.graph.review import ReviewOptions, review_session
 from topicloom.graph.session import build_session_graph
-from topicloom.recordings.replay import Graph, get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.review.channels import ReviewReport
 from topicloom.review.decisions import Assessment
 from topicloom.review.merger import MERGER, MergeRequest
@@ -26,6 +25,7 @@ from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import TopicTable
 from topicloom.storage.sessions import SessionStore
+from topicloom.testing import Clock, NameRouter, ScriptedResponder, fake_roles
 
 CONFIG = thread()
 AWAKE = {"floor": 0, "usual": 2, "ceiling": 2}
@@ -41,7 +41,7 @@ class Reviewer(LocalRole[ReviewRequest, Assessment]):
 
     def call(self, request: ReviewRequest) -> Answer[Assessment]:
         self.requests.append(request)
-        name, count = request.topic.name, len(request.records)
+        name, count = request.topic.name, len(request.messages)
         return Answer(
             Assessment(
                 name=name,
@@ -77,7 +77,7 @@ class World:
     reviewer: Any = field(default_factory=lambda: Reviewer(importance={"茶": 0.1}))
     merger: Any = field(default_factory=Merger)
     responder: ScriptedResponder = field(default_factory=ScriptedResponder)
-    router: NamedRouter = field(default_factory=lambda: NamedRouter({"茶": 0.9}))
+    router: NameRouter = field(default_factory=lambda: NameRouter({"茶": 0.9}))
     settings: dict[str, Any] = field(default_factory=dict)
     index: VectorStore | None = None
     """Where archived topics are handed over to."""
@@ -146,7 +146,7 @@ class World:
         }
 
     def review(self, **more: Any) -> ReviewReport:
-        return review(self.graph, CONFIG, **self.options(), **more)
+        return review_session(self.graph, CONFIG, **self.options(), **more)
 
     @property
     def session(self) -> Session:

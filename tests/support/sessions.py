@@ -13,9 +13,8 @@ from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
-from roles import Clock, fake_roles
 from topicloom.graph.session import build_session_graph
-from topicloom.recordings.replay import Graph, get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.roles.registry import Roles
 from topicloom.roles.responder import ReplyRequest
 from topicloom.settings import Settings
@@ -26,6 +25,7 @@ from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
+from topicloom.testing import Clock, fake_roles
 
 
 def open_graph(

@@ -9,7 +9,7 @@ from pathlib import Path
 from topicloom.state.activation import (
     ActivationPolicy,
     activate_candidates,
-    average,
+    average_scores,
     update_activation,
 )
 from topicloom.state.recall import TopicNote
@@ -56,7 +56,7 @@ def log_of(
         scores = {t: known.get(t, 0.0) for t in awake}
         settled = update_activation(awake, scores, policy)
         active = settled.active
-        woken = (*before.woken, *recalled.woken, *sought)
+        woken = (*before.activated, *recalled.activated, *sought)
         receipts.append(
             Receipt(
                 turn=turn,
@@ -65,9 +65,9 @@ def log_of(
                 seconds=0.1,
                 scores=scores,
                 quoted=tuple(_note(t, s) for t, s in scores.items() if s >= 0.5),
-                active=tuple(sorted(active, key=lambda t: -average(active[t]))),
+                active=tuple(sorted(active, key=lambda t: -average_scores(active[t]))),
                 woken=tuple(t for t in woken if t in active),
-                slept=(*before.slept, *recalled.slept, *settled.slept),
+                slept=(*before.deactivated, *recalled.deactivated, *settled.deactivated),
                 sections={"system": 400, "notes": 100 * len(scores), "tail": 1_500},
                 window=8_000,
                 split=day.split,

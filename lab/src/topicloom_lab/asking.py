@@ -13,7 +13,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from topicloom.context.token_count import ToolLike
 from topicloom.context.tokens import count_budget_tokens
-from topicloom.recordings.replay import Graph, get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.roles.responder import ReplyRequest
 from topicloom.state.channels import TurnOptions
 from topicloom.state.recall import parse_message_number
@@ -43,12 +43,12 @@ class Oracle:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the main model was shown for a question."""
+    """The prompt of the main model for a question."""
 
     prompt: tuple[BaseMessage, ...]
     """Everything but system prompt and question."""
     originals: tuple[StoredMessage, ...]
-    """What was quoted whole, or stood in view."""
+    """Messages that were quoted whole, or stood in view."""
     receipt: Receipt
     """The question's turn."""
 
@@ -56,6 +56,11 @@ class Shown:
     def calls(self) -> Counter[str]:
         """Calls by role."""
         return Counter(call.role for call in self.receipt.calls)
+
+    @property
+    def failed(self) -> Counter[str]:
+        """Calls that gave nothing usable, by role; a stand-in was called after each."""
+        return Counter(call.role for call in self.receipt.failures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ class Questioner:
     config: RunnableConfig
     """Names the thread."""
     storage: FileStorage
-    """Where the session lives."""
+    """The storage of the session."""
     oracle: Oracle
     """Answers in the graph, by itself or behind a recording."""
     recent: int = 0

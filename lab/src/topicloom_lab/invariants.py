@@ -1,4 +1,4 @@
-"""What must hold of a session that was recorded: nothing lost, nothing twice, nothing changed."""
+"""Checks of a recorded session: nothing lost, nothing twice, nothing changed."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 from langgraph.graph.state import CompiledStateGraph
 
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.replay import moment_of
+from topicloom.recordings.replay import parse_moment
 from topicloom.review.channels import ReviewInput, ReviewReport, ReviewState, build_report
 
 ReviewApp = CompiledStateGraph[ReviewState, None, ReviewInput, ReviewState]
@@ -51,8 +51,8 @@ class RecordedClock:
 
 
 def time_of(message: RecordedMessage) -> datetime | None:
-    """When a message was said, with its zone; None if nobody knows."""
-    return moment_of(message.time)
+    """When a message was said, with its zone; None if it is unknown."""
+    return parse_moment(message.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class DailyReviews:
     app: ReviewApp
     """The compiled review graph."""
     clock: RecordedClock
-    """What session and review go by."""
+    """The clock of session and review."""
     thread: str
     """The session."""
 

@@ -22,7 +22,7 @@ from topicloom.index.embedder import Embedder
 
 Mode = Literal["online", "retrospective"]
 Flags = NDArray[np.bool_]
-"""Whether a topic begins at each message [n]."""
+"""True if a topic begins at each message [n]."""
 
 _ROLES = {"user": "user", "agent": "assistant", "assistant": "assistant", "system": "assistant"}
 """Roles of segmentation files, as ours; any other role names a speaker."""
@@ -36,9 +36,9 @@ class MarkedUtterance(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     role: str | None = None
-    """Who spoke, by role or by a letter; None where the data does not say."""
+    """The speaker, by role or by a letter; None where the data does not say."""
     text: str
-    """What was said."""
+    """The text."""
 
 
 class SegmentedDialogue(BaseModel):
@@ -69,7 +69,7 @@ class SegmentedDialogue(BaseModel):
 
     @property
     def begins(self) -> Flags:
-        """Whether a segment begins at each message [n]; the first always does."""
+        """True if a segment begins at each message [n]; the first always does."""
         begins = np.zeros(len(self.utterances), dtype=np.bool_)
         begins[np.cumsum((0, *self.segments[:-1]))] = True
         return begins
@@ -113,7 +113,7 @@ def _dialogue(path: Path, number: int, line: str) -> SegmentedDialogue:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """How found boundaries compare with the true ones, averaged over dialogues."""
+    """Scores of found boundaries against the true ones, averaged over dialogues."""
 
     dialogues: int
     pk: float
@@ -198,7 +198,7 @@ def closing_labels(begins: Flags) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class SegmentationRow:
-    """What was found in one dialogue."""
+    """The boundaries found in one dialogue."""
 
     id: str
     boundaries: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What the benchmarks say: texts of a given length on themes that come and go."""
+"""The messages of the benchmarks: texts of a given length on themes that come and go."""
 
 from __future__ import annotations
 

@@ -31,9 +31,10 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from topicloom.errors import NotAConversationError
 from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import Graph, get_session
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.replay import Graph, as_message, get_session
+from topicloom.recordings.replay import as_message
 from topicloom.roles.choice import embedded_roles
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
@@ -48,7 +49,7 @@ WINDOW = 8_000
 _DEED = re.compile(
     r"=== ([^\s\[\]]+) (?!.*\[\S+@)(?!(?:has (?:joined|left|quit)|is now known as|is away)\b)\S"
 )
-"""What a speaker of a channel does ("=== anna shrugs"); joining and leaving are no deeds."""
+"""Actions of a speaker of a channel ("=== anna shrugs"); joining and leaving are no deeds."""
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _CLOSING = "…"
 """Text of the message before which everything moves into topics."""
@@ -66,9 +67,9 @@ class ThreadMessage(BaseModel):
     """Name or role of who said it."""
     text: str
     thread: str | None = None
-    """The topic it is in; None where nobody labelled it."""
+    """The topic it is in; None without a label."""
     system: bool = False
-    """Whether the channel wrote it: a notice, or what a speaker does."""
+    """True if the channel wrote it: a notice, or what a speaker does."""
 
     @property
     def voice(self) -> str | None:
@@ -117,7 +118,7 @@ class ThreadedConversation(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ThreadScores:
-    """How well topics agree with the known ones: 1 is best."""
+    """The agreement of topics with the known ones: 1 is best."""
 
     ari: float
     """Adjusted Rand index."""
@@ -133,7 +134,7 @@ class ThreadScores:
 
 @dataclass(frozen=True, slots=True)
 class ThreadRow:
-    """What came of one conversation."""
+    """The scores of one conversation."""
 
     id: str
     segments: tuple[int, ...]
@@ -141,14 +142,14 @@ class ThreadRow:
     topics: tuple[str, ...]
     """Id of the topic of each message, after it was moved."""
     as_they_come: ThreadScores | None
-    """How well the segments agree; None where fewer than two messages are labelled."""
+    """The agreement of the segments; None where fewer than two messages are labelled."""
     moved: ThreadScores | None
-    """How well the topics agree."""
+    """The agreement of the topics."""
 
     def line(self) -> str:
         """The row of a results file."""
-        told = {"segments": list(self.segments), "threads": list(self.topics)}
-        return json.dumps({"id": self.id, **told}, ensure_ascii=False)
+        row = {"segments": list(self.segments), "threads": list(self.topics)}
+        return json.dumps({"id": self.id, **row}, ensure_ascii=False)
 
 
 def load_threads(path: Path) -> Iterator[ThreadedConversation]:
@@ -198,7 +199,7 @@ def evaluate_threads(
 
 @dataclass(frozen=True, slots=True)
 class _Label:
-    """What the graph took a message to belong to."""
+    """The topic that the graph assigned a message to."""
 
     segment: int
     """Number of the segment, as the message came."""
@@ -248,15 +249,15 @@ def _label_moved(store: SessionStore, session: Session) -> dict[str | None, _Lab
     }
 
 
-def _score(gold: Sequence[str | None], told: Sequence[Hashable]) -> ThreadScores | None:
+def _score(gold: Sequence[str | None], predicted: Sequence[Hashable]) -> ThreadScores | None:
     """The scores over what is labelled; None where that is less than two messages."""
-    pairs = [pair for pair in zip(gold, told, strict=True) if pair[0] is not None]
+    pairs = [pair for pair in zip(gold, predicted, strict=True) if pair[0] is not None]
     return thread_scores(*zip(*pairs, strict=True)) if len(pairs) > 1 else None
 
 
-def thread_scores(gold: Sequence[Hashable], told: Sequence[Hashable]) -> ThreadScores:
+def thread_scores(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> ThreadScores:
     """Judge the topics of labelled messages [n], n of at least two."""
-    known, found = _numbered(gold), _numbered(told)
+    known, found = _numbered(gold), _numbered(predicted)
     table = contingency_matrix(known, found)
     rows, columns = linear_sum_assignment(-table)
     shared = float(mutual_info_score(known, found))
@@ -279,8 +280,8 @@ def summary(scores: Iterable[ThreadScores | None]) -> dict[str, float]:
 
 
 def _exact(known: Sequence[int], found: Sequence[int]) -> float:
-    gold, told = _sets(known), _sets(found)
-    return 2 * len(gold & told) / (len(gold) + len(told)) if gold or told else 1.0
+    gold, predicted = _sets(known), _sets(found)
+    return 2 * len(gold & predicted) / (len(gold) + len(predicted)) if gold or predicted else 1.0
 
 
 def _sets(labels: Sequence[int]) -> set[frozenset[int]]:

@@ -1,1 +1,1 @@
-"""The semantic boundary adsorber: does a message continue the open topic, or begin another?"""
+"""Internal: the semantic boundary adsorber, which decides where a topic begins."""

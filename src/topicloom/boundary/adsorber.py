@@ -1,9 +1,8 @@
 """The semantic boundary adsorber: does a message continue the open topic, or begin another?
 
-The funnel of spec 001, section 3: a message that says nothing by itself is adsorbed; a detector
-rates the others; those that it leaves in the grey zone are put to an arbiter. A message is judged
-as it arrives, without anybody being asked. The arbiter is asked when what was said is about to be
-split, all of its questions at once, and its rulings decide where segments begin.
+A funnel: a message that says nothing by itself is adsorbed; a detector rates the others; those
+that it leaves in the grey zone are put to an arbiter. A message is judged as it arrives, without
+a role. The arbiter is asked before a split, all questions at once, and its rulings decide.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ LOOK_BACK = 24
 """Messages before a message that it is judged by."""
 
 Zone = Literal["filler", "adsorb", "grey", "split"]
-"""Where a message fell in the funnel."""
+"""The outcome of the funnel for a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ class SemanticAdsorber:
 
     def judge(self, rounds: Sequence[Round], message: StoredMessage) -> Verdict:
         """See `Adsorber.judge`."""
-        # Fillers leave the centroid of the open topic alone (spec 001, step 1).
+        # Fillers leave the centroid of the open topic alone.
         telling = self._telling(rounds)
         round_ = Round((message,), rounds[-1].bridge if rounds else "")
         if self._is_filler(round_) or not telling:

@@ -1,4 +1,4 @@
-"""What a message shows without its meaning: who speaks, question, length, what leans backwards.
+"""Cues of a message beside its meaning: speaker, question, length, words that lean backwards.
 
 Greetings, thanks and goodbyes are left out on purpose. In dialogues that were stitched together
 they give every boundary away; in one long conversation they hardly occur.
@@ -26,7 +26,7 @@ class Utterance:
     role: str | None
     """"user", "assistant", "system" or the like; None where nobody plays a role."""
     speaker: str | None
-    """Name of who said it, where it is known."""
+    """Name of the speaker, where it is known."""
     text: str
     """What was said."""
     hours: float | None

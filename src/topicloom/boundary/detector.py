@@ -1,4 +1,4 @@
-"""The second step of the funnel: rating a message by what stands before it, and what follows."""
+"""The second step of the funnel: the rating of a message by its surroundings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Rating:
     """How likely a message goes on with the open topic."""
 
     score: float
-    """What its thresholds are for; the higher, the likelier the open topic continues."""
+    """The score that thresholds apply to; the higher, the likelier the open topic continues."""
     continues: float
     """Probability that the open topic continues."""
 
@@ -86,16 +86,12 @@ class TrainedDetector:
 
 
 class CosineDetector:
-    """By the cosine of a message's anchor to the centroid of the open topic (spec 001, step 2)."""
+    """By the cosine of a message's anchor to the centroid of the open topic."""
 
     def __init__(
         self, embedder: Embedder, policy: AdsorberPolicy, trained: TrainedDetector
     ) -> None:
-        """Args:
-        embedder: Its encoder.
-        policy: Which anchor.
-        trained: Gives the probabilities, which a cosine is not.
-        """
+        """Rate by cosines; `trained` gives the probabilities, which a cosine is not."""
         self._embedder = embedder
         self._policy = policy
         self._trained = trained

@@ -1,4 +1,4 @@
-"""What is known of a message when it arrives, as numbers: the causal features.
+"""A message as numbers when it arrives: the causal features.
 
 Every feature of a message is made from it and at most `WINDOW` messages before it, and a message
 looks no further when there are more: the last of 25 messages has the same features as the last of

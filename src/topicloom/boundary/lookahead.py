@@ -1,4 +1,4 @@
-"""What is known of the gap before a message once the conversation has gone on.
+"""The gap before a message as numbers, once the conversation has gone on.
 
 These features come on top of the causal ones (`features.py`). A gap `g` of width `w` compares the
 `w` messages before it with the `w` from it on.
@@ -33,7 +33,7 @@ from topicloom.boundary.features import (
     cue_table,
     online_features,
 )
-from topicloom.boundary.similarity import Band, Floats, lagged, mean_known
+from topicloom.boundary.similarity import SOFT, Band, Floats, lagged, mean_known
 
 _WIDTHS = (1, 2, 3, 4, 6, 10)
 _DEPTHS = (2, 3, 4)
@@ -41,10 +41,6 @@ _COHESIONS = (3, 6)
 _REACH = 5
 """Places on either side where the top of a valley is looked for."""
 _LEFT = 12
-_SOFT = 0.05
-"""Added to spreads, in cosine, as in `similarity.py`."""
-
-
 FOLLOWING_NAMES = (*(f"{name}.next" for name in CUE_NAMES), "side_known", "left")
 """Columns of `following_features`, in order."""
 GAP_NAMES = (
@@ -130,7 +126,7 @@ def _ahead(values: Floats, steps: int) -> Floats:
 
 def _standard(values: Floats) -> Floats:
     mean = mean_known(values)[..., None]
-    return (values - mean) / (np.sqrt(mean_known((values - mean) ** 2))[..., None] + _SOFT)
+    return (values - mean) / (np.sqrt(mean_known((values - mean) ** 2))[..., None] + SOFT)
 
 
 def _rank(values: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""The boundary model: how likely a topic begins at a message, as it arrives and looking back."""
+"""The boundary model: the probability that a topic begins at a message, online and in hindsight."""
 
 from __future__ import annotations
 

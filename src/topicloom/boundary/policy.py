@@ -18,12 +18,12 @@ _SPEC: dict[str, Any] = {
     "anchor": "context",
     "filler_tokens": 5,
 }
-"""Spec 001, section 3, to the letter. Its thresholds belong to another encoder: with the one that
-ships, they fail on every set that they were measured on."""
+"""The original design to the letter. Its thresholds belong to another encoder: with the one
+that ships, they fail on every set that they were measured on."""
 
 
 class AdsorberPolicy(BaseModel):
-    """The funnel of spec 001, section 3.
+    """The settings of the funnel.
 
     The preset `trained` screens by a model that was trained on conversations with marked topics;
     its score is a probability. `spec` screens by the cosine of an anchor to the topic's centroid.
@@ -32,9 +32,9 @@ class AdsorberPolicy(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     preset: Literal["trained", "spec"] = "trained"
-    """What the settings below are unless they are given."""
+    """Source of the settings below that are not given."""
     screening: Literal["trained", "cosine"] = "trained"
-    """What rates a message."""
+    """The detector that rates messages."""
     low: float = 0.3
     """Score below which a topic begins, and no arbiter is asked."""
     high: float = 0.7
@@ -98,10 +98,10 @@ def boundaries(probabilities: NDArray[np.float64], threshold: float) -> NDArray[
 
 @dataclass(frozen=True, slots=True)
 class BoundaryQuestion:
-    """Does a message go on with the task that is open?
+    """A question whether a message goes on with the task that is open.
 
     It does when it is part of it: as its cause, its next step or by referring to it, in whatever
-    words (spec 001, section 3, step 3).
+    words.
     """
 
     summary: str

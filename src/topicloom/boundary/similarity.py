@@ -26,7 +26,7 @@ _TINY = 1e-6
 Places = NDArray[np.int64]
 _ZERO = 1e-9
 """A length that counts as none."""
-_SOFT = 0.05
+SOFT = 0.05
 """Added to spreads of similarities, in cosine: two messages alike must not make a third unique."""
 
 
@@ -57,7 +57,7 @@ def against_past(values: Floats, past: Floats) -> tuple[Floats, Floats]:
         Its distance from their mean in spreads, and their mean.
     """
     mean = mean_known(past)
-    spread = np.sqrt(mean_known((past - mean[..., None]) ** 2) + _SOFT**2)
+    spread = np.sqrt(mean_known((past - mean[..., None]) ** 2) + SOFT**2)
     return (values - mean) / spread, mean
 
 

@@ -23,7 +23,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class Description(BaseModel):
-    """What stands beside the numbers; a kind of weights adds to it what it needs."""
+    """The description beside the numbers; a kind of weights adds its own fields."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -82,7 +82,7 @@ def read_weights(
 def write_weights(
     path: Path, arrays: Arrays, description: Description, figures: Mapping[str, Any]
 ) -> None:
-    """Write weights to `path` (`.npz`) and what they are, with their figures, beside it."""
+    """Write weights to `path` (`.npz`), and their description and figures beside it."""
     described = description.model_dump(mode="json")
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, allow_pickle=False, **arrays)
@@ -179,7 +179,7 @@ NAMES = {"online": ONLINE_NAMES, "retrospective": RETROSPECTIVE_NAMES}
 
 
 class BoundaryDescription(Description):
-    """What stands beside the numbers."""
+    """The description beside the numbers."""
 
     thresholds: dict[str, dict[str, float]]
     """Thresholds of each mode, by granularity."""
@@ -202,16 +202,7 @@ class Weights:
 
 
 def load_weights(path: Path | None = None, *, embedder: str | None = None) -> Weights:
-    """Read weights.
-
-    Args:
-        path: An `.npz` file with its `.json` beside it; None for what ships.
-        embedder: Fingerprint of the embedder whose vectors will be given; None checks nothing.
-
-    Raises:
-        ConfigurationError: If a file cannot be read or holds something else, or if the weights are
-            made for other features or another embedder.
-    """
+    """Read the weights of a file, or those that ship; see `read_weights` for the errors."""
     return read_weights(
         path or PACKAGED,
         "boundary",
@@ -223,7 +214,7 @@ def load_weights(path: Path | None = None, *, embedder: str | None = None) -> We
 
 
 def save_weights(path: Path, weights: Weights, figures: Mapping[str, Any]) -> None:
-    """Write weights to `path` (`.npz`) and what they are, with their figures, beside it."""
+    """Write weights to `path` (`.npz`), and their description and figures beside it."""
     arrays: dict[str, NDArray[Any]] = {}
     arrays["learned"], arrays["learned_scale"] = pack(weights.learned)
     for mode, net in weights.nets.items():

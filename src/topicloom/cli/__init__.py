@@ -1,4 +1,4 @@
-"""The command line: `topicloom chat`, `topicloom replay` and what looks into sessions."""
+"""Internal: the command line, one command a file."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
 from math import log
 
 from rich.cells import cell_len
@@ -26,18 +27,12 @@ def shorten(text: str, width: int) -> str:
 
 
 def find_excerpt(text: str, wanted: str, width: int) -> str:
-    """The part of a text that shares most with another.
-
-    Args:
-        text: The text.
-        wanted: What to look for in it, such as the answer that it proves.
-        width: Columns at most.
-    """
+    """The part of a text that shares most with a wanted one, in at most `width` columns."""
     line = to_one_line(text)
     if cell_len(line) <= width:
         return line
     lower = line.lower()
-    hits = sorted(place for place in map(lower.find, extract_terms(wanted)) if place >= 0)
+    hits = sorted(hit for hit in map(lower.find, extract_terms(wanted)) if hit >= 0)
     start = max(hits, key=lambda h: sum(h <= other < h + width // 2 for other in hits), default=0)
     if cell_len(line[:start]) < width // 2:
         return shorten(line, width)
@@ -50,25 +45,21 @@ def find_excerpt(text: str, wanted: str, width: int) -> str:
 
 
 class TermRarity:
-    """How much two messages of a conversation share, rare words counting more."""
+    """Scores the terms that two messages of a conversation share; rare ones count more."""
 
-    def __init__(self, records: Sequence[StoredMessage]) -> None:
-        """Args:
-        records: The conversation.
-        """
-        self._size = len(records)
-        self._holding = Counter(
-            term for record in records for term in set(extract_terms(record.text))
-        )
+    def __init__(self, messages: Sequence[StoredMessage]) -> None:
+        """Count the messages of a conversation that each term is in."""
+        self._size = len(messages)
+        self._counts = Counter(term for m in messages for term in set(extract_terms(m.text)))
 
-    def shared(self, text: str, other: str) -> float:
+    def score_shared(self, text: str, other: str) -> float:
         """Sum of the rarities of the terms that both have."""
         both = set(extract_terms(text)).intersection(extract_terms(other))
-        return sum(log((1 + self._size) / (1 + self._holding[term])) for term in sorted(both))
+        return sum(log((1 + self._size) / (1 + self._counts[term])) for term in sorted(both))
 
-    def nearest(self, text: str, records: Sequence[StoredMessage]) -> list[StoredMessage]:
-        """Records by how much they share with a text, most first; of equals the older first."""
-        return sorted(records, key=lambda r: (-self.shared(text, r.text), r.seq))
+    def rank_nearest(self, text: str, messages: Sequence[StoredMessage]) -> list[StoredMessage]:
+        """Messages by how much they share with a text, most first; of equals the older first."""
+        return sorted(messages, key=lambda r: (-self.score_shared(text, r.text), r.seq))
 
 
 def extract_terms(text: str) -> list[str]:
@@ -79,21 +70,12 @@ def extract_terms(text: str) -> list[str]:
 
 def _take_head(line: str, width: int) -> str:
     """As much of the beginning as fits."""
-    used = 0
-    for place, character in enumerate(line):
-        used += cell_len(character)
-        if used > width:
-            return line[:place]
-    return line
+    widths = accumulate(map(cell_len, line))
+    return line[: sum(used <= width for used in widths)]
 
 
 def count_quotes(notes: Sequence[TopicNote], most: int | None = None) -> str:
-    """How many messages were quoted from which topics, most of them first.
-
-    Args:
-        notes: What was quoted.
-        most: Topics that are named.
-    """
+    """The number of quotes from each topic, largest first; at most `most` topics are named."""
     quoting = sorted((n for n in notes if n.quotes), key=lambda n: -len(n.quotes))
     named = [f"{len(n.quotes)} from {shorten(n.name, 24)}" for n in quoting[:most]]
     rest = sum(len(n.quotes) for n in quoting[len(named) :])
@@ -102,7 +84,7 @@ def count_quotes(notes: Sequence[TopicNote], most: int | None = None) -> str:
 
 
 def format_runs(ids: Sequence[str]) -> str:
-    """Short ids in order, neighbours drawn together: `m3, m7-m9`."""
+    """Short ids in order, neighbours as ranges: `m3, m7-m9`."""
     numbers = sorted(map(parse_message_number, ids))
     begins = [n for n in numbers if n - 1 not in numbers]
     ends = [n for n in numbers if n + 1 not in numbers]

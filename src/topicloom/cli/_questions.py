@@ -1,4 +1,4 @@
-"""Asking about a session without becoming part of it."""
+"""The questions of a recording, asked without becoming part of the session."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -30,47 +31,41 @@ from topicloom.storage.sessions import SessionStore
 class Evidence:
     """A message that an answer rests on."""
 
-    record: StoredMessage
-    """The original."""
+    message: StoredMessage
     topic: str = ""
     """Name of the topic that it was quoted from."""
     in_view: bool = False
-    """Whether it stood in the main window anyway, in no topic yet."""
+    """True if it stood in the main window anyway, in no topic yet."""
 
     @property
     def found(self) -> bool:
-        """Whether the main model was shown it."""
+        """True if the main model was shown it."""
         return self.in_view or bool(self.topic)
 
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """What became of a question."""
+    """A question with its reply, and the evidence that was found for it."""
 
     question: Question
     reply: str
     receipt: Receipt
     evidence: tuple[Evidence, ...]
-    """Those messages that its answer rests on, of the ones the session has heard."""
+    """Messages of the session that its answer rests on."""
 
     @property
     def complete(self) -> bool:
-        """Whether all of them were found."""
+        """True if all of the evidence was found."""
         return all(e.found for e in self.evidence)
 
 
 class QuestionAsker:
-    """Asks each question on a fork of its own, from the checkpoint at its place."""
+    """Asks each question on a fork of its own, from the checkpoint at its position."""
 
     def __init__(
         self, builder: SessionGraph, saver: SqliteSaver, store: SessionStore, session: Session
     ) -> None:
-        """Args:
-        builder: The graph.
-        saver: Checkpoints of the session; the forks are kept elsewhere, in memory.
-        store: Storage of the session.
-        session: The session.
-        """
+        """Ask about a session with these checkpoints and storage; forks are kept in memory."""
         self._forks = InMemorySaver()
         self._graph = builder.compile(checkpointer=self._forks)
         self._numbers = count(1)
@@ -79,48 +74,36 @@ class QuestionAsker:
         self._session = session
         self._by_source = {r.source: r for r in store.records(session)}
 
-    def ask(self, question: Question, place: int | None = None) -> AskedQuestion:
-        """Ask a question.
-
-        Args:
-            question: The question.
-            place: After how many messages it is asked; None for the end.
-        """
-        fork = self._fork(self._checkpoint(place))
+    def ask(self, question: Question, position: int | None = None) -> AskedQuestion:
+        """Ask a question after so many messages; None for the end."""
+        fork = self._fork(self._find_checkpoint(position))
         state = self._graph.invoke(
-            {"messages": [HumanMessage(question.question)]},
-            make_thread_config(fork),
-            durability="exit",
+            {"messages": [HumanMessage(question.question)]}, fork, durability="exit"
         )
         session = Session.model_validate(state["session"])
         (receipt,) = self._store.receipts(session, newest=1)
-        shown = self._shown(session)
+        notes = [topic for note in self._store.notes(session) for topic in note.topics]
+        shown = {i: topic.name for topic in notes for i in topic.quotes}
         view = range(session.view, parse_message_number(receipt.user))
-        records = [self._by_source[i] for i in question.evidence if i in self._by_source]
-        evidence = tuple(Evidence(r, shown.get(r.seq, ""), r.seq in view) for r in records)
+        messages = [self._by_source[i] for i in question.evidence if i in self._by_source]
+        evidence = tuple(Evidence(r, shown.get(r.id, ""), r.seq in view) for r in messages)
         return AskedQuestion(question, get_text(state["messages"][-1]), receipt, evidence)
 
-    def _shown(self, session: Session) -> dict[int, str]:
-        """Topic names by the numbers of the messages that the prompt quoted."""
-        notes = [topic for note in self._store.notes(session) for topic in note.topics]
-        return {parse_message_number(i): topic.name for topic in notes for i in topic.quotes}
-
-    def _checkpoint(self, place: int | None) -> CheckpointTuple:
+    def _find_checkpoint(self, position: int | None) -> CheckpointTuple:
         for found in self._saver.list(make_thread_config(self._session.id)):
             session = found.checkpoint["channel_values"].get("session")
             heard = session.get("count", 0) if session else 0
-            if heard and (place is None or heard <= place):
+            if heard and (position is None or heard <= position):
                 return found
         raise InputError(f"nothing of session {self._session.id!r} was said before the question")
 
-    def _fork(self, base: CheckpointTuple) -> str:
-        """Put a checkpoint under a thread of its own; returns the thread."""
-        name = f"question-{next(self._numbers)}"
-        config = make_thread_config(name)
+    def _fork(self, base: CheckpointTuple) -> RunnableConfig:
+        """Copy a checkpoint to a thread of its own, and return that thread's configuration."""
+        config = make_thread_config(f"question-{next(self._numbers)}")
         config["configurable"]["checkpoint_ns"] = ""
-        checkpoint = base.checkpoint
-        self._forks.put(config, checkpoint, base.metadata, checkpoint["channel_versions"])
-        return name
+        versions = base.checkpoint["channel_versions"]
+        self._forks.put(config, base.checkpoint, base.metadata, versions)
+        return config
 
 
 _SHOWN = 2
@@ -129,13 +112,7 @@ _BESIDE = 12
 
 
 def render_question(asked: AskedQuestion, width: int, *, composed: bool) -> Table:
-    """A question with what was found for it.
-
-    Args:
-        asked: The question.
-        width: Columns of the terminal.
-        composed: Whether a model wrote the reply; a reply that only quotes is not shown twice.
-    """
+    """A question with its answers and evidence; a reply that only quotes is left out."""
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True, justify="right", width=8)
     table.add_column(no_wrap=True)
@@ -163,7 +140,7 @@ def render_brief(asked: AskedQuestion, width: int) -> Text:
 
 
 def render_score(asked: Sequence[AskedQuestion]) -> Text:
-    """How many questions had all of their evidence."""
+    """The number of questions that had all of their evidence, as a sentence."""
     complete = sum(a.complete for a in asked)
     found = sum(e.found for a in asked for e in a.evidence)
     wanted = sum(len(a.evidence) for a in asked)
@@ -178,19 +155,18 @@ def _list_evidence(asked: AskedQuestion, room: int) -> Iterator[tuple[str, Text]
     for evidence in found[:_SHOWN]:
         yield "in view" if evidence.in_view else "quoted", _line(evidence, asked, room)
     if found[_SHOWN:]:
-        names = ", ".join(f"{e.record.id} from {to_one_line(e.topic)}" for e in found[_SHOWN:])
+        names = ", ".join(f"{e.message.id} from {to_one_line(e.topic)}" for e in found[_SHOWN:])
         yield "and", Text(shorten(names, room), style="green")
-    missing = [e.record.id for e in asked.evidence if not e.found]
+    missing = [e.message.id for e in asked.evidence if not e.found]
     if missing:
-        names = ", ".join(missing)
-        yield (
-            "missing",
-            Text(shorten(f"{names}; quoted {count_quotes(asked.receipt.quoted)}", room), "yellow"),
-        )
+        line = f"{', '.join(missing)}; quoted {count_quotes(asked.receipt.quoted)}"
+        yield "missing", Text(shorten(line, room), "yellow")
 
 
 def _line(evidence: Evidence, asked: AskedQuestion, room: int) -> Text:
-    record, topic = evidence.record, shorten(evidence.topic, 26)
-    head = f"{record.id}, {record.day}" + (f", from {topic}" if topic else "")
-    rest = find_excerpt(record.text, asked.question.answer, max(20, room - Text(head).cell_len - 4))
+    message, topic = evidence.message, shorten(evidence.topic, 26)
+    head = f"{message.id}, {message.day}" + (f", from {topic}" if topic else "")
+    rest = find_excerpt(
+        message.text, asked.question.answer, max(20, room - Text(head).cell_len - 4)
+    )
     return Text.assemble((head, "green"), f" “{rest}”")

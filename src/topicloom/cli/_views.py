@@ -1,10 +1,10 @@
-"""How messages, topics and receipts are shown."""
+"""Messages, topics and receipts as text and tables."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import date
+from itertools import groupby
 
 from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
@@ -23,61 +23,45 @@ from topicloom.storage.sessions import SessionStore
 _STYLES = {"user": "bold cyan", "assistant": "bold green", "tool": "yellow", "system": "magenta"}
 
 
-def print_messages(console: Console, records: Sequence[StoredMessage]) -> None:
-    """Print messages under the days that they were said on."""
-    shown = ""
-    for record in records:
-        if record.day != shown:
-            shown = record.day
-            console.print(
-                Rule(Text(format_message_day(record), style="dim"), style="dim", align="left")
-            )
-        console.print(_line(record), soft_wrap=True)
+def print_messages(console: Console, messages: Sequence[StoredMessage]) -> None:
+    """Print messages under their days."""
+    for day, group in groupby(messages, lambda message: message.day):
+        if day:
+            console.print(Rule(Text(format_day(day), style="dim"), style="dim", align="left"))
+        for message in group:
+            console.print(_render_message(message), soft_wrap=True)
 
 
-def format_message_day(record: StoredMessage) -> str:
-    """The day of a message as people write it: 2 March 2026; as it stands if it is no date."""
-    return format_day(record.day)
-
-
-def format_day(day: str, *, year: bool = True) -> str:
-    """A day `2026-03-02` as 2 March 2026; as it stands if it is no date."""
+def format_day(day: str) -> str:
+    """A day `2026-03-02` as 2 March 2026; unchanged if it is no date."""
     try:
         found = date.fromisoformat(day)
     except ValueError:
         return strip_control(day)
-    return f"{found.day} {found:%B}" + (f" {found.year}" if year else "")
+    return f"{found.day} {found:%B} {found.year}"
 
 
-def _line(record: StoredMessage) -> Text:
-    clock = record.time[11:16]
+def _render_message(message: StoredMessage) -> Text:
     return Text.assemble(
-        (f"{record.id:>5} {clock:5} ", "dim"),
-        (f"{strip_control(record.label)}: ", _STYLES[record.role]),
-        strip_control(record.text),
+        (f"{message.id:>5} {message.time[11:16]:5} ", "dim"),
+        (f"{strip_control(message.label)}: ", _STYLES[message.role]),
+        strip_control(message.text),
     )
 
 
 _BESIDE = 58
-"""Columns of the terminal that everything but the picture takes."""
+"""Columns of the terminal that everything but the timeline takes."""
 _WIDEST = 48
 
 
 def render_topics(
     session: Session, store: SessionStore, width: int, most: int | None = None
 ) -> RenderableType:
-    """The topics of a session over time, in the order in which they came up.
-
-    Args:
-        session: The session.
-        store: Its storage.
-        width: Columns of the terminal.
-        most: Rows at most; the smallest topics are left out, and how many is said.
-    """
-    records = store.records(session)
-    if not records:
+    """The topics of a session over time, in order; with `most`, only the largest of them."""
+    messages = store.records(session)
+    if not messages:
         return Text("nothing has been said yet", style="dim")
-    axis = choose_axis(records, max(12, min(_WIDEST, width - _BESIDE)))
+    axis = choose_axis(messages, max(12, min(_WIDEST, width - _BESIDE)))
     topics = list(store.topic_table(session))
     chosen = sorted(topics, key=lambda t: -t.count)[:most]
     parts = {t.id: store.topic_records(t) for t in topics if t in chosen}
@@ -86,14 +70,15 @@ def render_topics(
     tallest = find_maximum([*parts.values(), view], axis)
     for topic in topics:
         if topic.id in parts:
-            table.add_row(
-                *_make_row(topic, parts[topic.id], axis, tallest, topic.id in session.active)
-            )
+            active = topic.id in session.active
+            sums = _format_sums(parts[topic.id], axis, tallest, "green" if active else "blue")
+            table.add_row(*_format_topic(topic, active=active), *sums)
     if view:
-        table.add_row(
-            "", Text("not in a topic yet", style="dim"), *_format_sums(view, axis, tallest)
-        )
-    return Group(table, Text(_format_legend(axis, len(topics) - len(parts)), style="dim"))
+        name = Text("not in a topic yet", style="dim")
+        table.add_row("", name, *_format_sums(view, axis, tallest))
+    left_out = len(topics) - len(parts)
+    rest = f" · {left_out} smaller topics not shown" if left_out else ""
+    return Group(table, Text(f"● active ○ dormant · {axis.unit}{rest}", style="dim"))
 
 
 def _make_table(axis: TimelineAxis) -> Table:
@@ -106,30 +91,22 @@ def _make_table(axis: TimelineAxis) -> Table:
     return table
 
 
-def _make_row(
-    topic: Topic, records: Sequence[StoredMessage], axis: TimelineAxis, tallest: int, awake: bool
-) -> tuple[Text, Text, Text, Text, Text]:
-    mark = Text(f"{'●' if awake else '○'} {topic.id}", style="green" if awake else "dim")
-    name = Text(to_one_line(topic.name), style="bold" if awake else "")
-    ended = topic.status != "open"
-    if ended:
+def _format_topic(topic: Topic, *, active: bool) -> tuple[Text, Text]:
+    mark = Text(f"{'●' if active else '○'} {topic.id}", style="green" if active else "dim")
+    name = Text(to_one_line(topic.name), style="bold" if active else "")
+    if topic.status != "open":
         name.append(f" ({topic.status})", style="dim")
-    return mark, name, *_format_sums(records, axis, tallest, "green" if awake else "blue")
+    return mark, name
 
 
 def _format_sums(
-    records: Sequence[StoredMessage], axis: TimelineAxis, tallest: int, style: str = "dim"
+    messages: Sequence[StoredMessage], axis: TimelineAxis, tallest: int, style: str = "dim"
 ) -> tuple[Text, Text, Text]:
     return (
-        Text(f"{len(records):,}"),
-        Text(f"{len({r.day for r in records}):,}"),
-        Text(draw_row(records, axis, tallest), style=style),
+        Text(f"{len(messages):,}"),
+        Text(f"{len({r.day for r in messages}):,}"),
+        Text(draw_row(messages, axis, tallest), style=style),
     )
-
-
-def _format_legend(axis: TimelineAxis, left_out: int) -> str:
-    rest = f" · {left_out} smaller topics not shown" if left_out > 0 else ""
-    return f"● awake ○ asleep · {axis.unit}{rest}"
 
 
 _SCORES = 8
@@ -144,14 +121,14 @@ def render_receipt(receipt: Receipt, topic_table: TopicTable) -> RenderableType:
     table.add_column(overflow="fold")
     for label, lines in (
         ("read", _format_scores(receipt, topic_table)),
-        ("quoted", _quoted(receipt)),
-        ("woke", _format_names(receipt.woken, topic_table)),
-        ("fell asleep", _format_names(receipt.slept, topic_table)),
+        ("quoted", _format_quotes(receipt)),
+        ("activated", _format_names(receipt.woken, topic_table)),
+        ("deactivated", _format_names(receipt.slept, topic_table)),
         ("prompt", _format_prompt(receipt)),
         ("planned", _format_plan(receipt)),
         ("edited", [" ".join(map(str, edit)) for edit in receipt.edits]),
         ("refused", [to_one_line(error) for error in receipt.edit_errors]),
-        ("calls", [_format_calls(role, receipt) for role in _list_roles(receipt)]),
+        ("calls", _format_calls(receipt.calls)),
         ("failed", [f"{c.role}: {shorten(c.failure or '', 80)}" for c in receipt.failures]),
         ("also", [to_one_line(event) for event in receipt.events]),
     ):
@@ -172,7 +149,7 @@ def _format_scores(receipt: Receipt, topic_table: TopicTable) -> list[str]:
     return [*lines, f"and {rest} less relevant ones"] if rest else lines
 
 
-def _quoted(receipt: Receipt) -> list[str]:
+def _format_quotes(receipt: Receipt) -> list[str]:
     return [
         f"{note.topic} {shorten(note.name, 40)}: {format_runs(note.quotes)}"
         for note in receipt.quoted
@@ -197,14 +174,17 @@ def _format_plan(receipt: Receipt) -> list[str]:
     return [f"{plan.kind}, focus {plan.focus or 'none'}"] if plan else []
 
 
-def _list_roles(receipt: Receipt) -> list[tuple[str, str]]:
-    return list(Counter((call.role, call.model) for call in receipt.calls))
+def _format_calls(calls: Sequence[Call]) -> list[str]:
+    """A line for each role and model."""
+    groups: dict[tuple[str, str], list[Call]] = {}
+    for call in calls:
+        groups.setdefault((call.role, call.model), []).append(call)
+    return [_format_role(role, model, group) for (role, model), group in groups.items()]
 
 
-def _format_calls(role: tuple[str, str], receipt: Receipt) -> str:
-    calls: list[Call] = [c for c in receipt.calls if (c.role, c.model) == role]
+def _format_role(role: str, model: str, calls: Sequence[Call]) -> str:
     read, written = sum(c.input_tokens for c in calls), sum(c.output_tokens for c in calls)
     cached = sum(c.cached_tokens for c in calls)
     tokens = f", {read:,} tokens in ({cached:,} cached), {written:,} out" if read else ""
     slowest = max(c.seconds for c in calls)
-    return f"{len(calls)} x {role[0]} ({role[1]}), up to {slowest:.1f} s{tokens}"
+    return f"{len(calls)} x {role} ({model}), up to {slowest:.1f} s{tokens}"

@@ -1,4 +1,4 @@
-"""The commands and their options; what they do is imported when one of them runs.
+"""The commands and their options; the code of a command is imported when it runs.
 
 topicloom [--folder DIR] [--language en] chat | replay | topics | transcript | receipt | sessions
     | review | reflect | facts | memory | purge
@@ -34,13 +34,11 @@ LABORATORY = frozenset({"eval", "train", "tune"})
 """Commands of topicloom-lab."""
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the session.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command and exit.
-
-    Args:
-        arguments: What stands behind `topicloom` on the command line; taken from there if None.
+    """Run a command, by default that of the command line, and exit.
 
     Raises:
         SystemExit: Always. 0 when all went well; 2 for what the user can put right, said in one
@@ -48,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            # A byte or character that the terminal does not know shall not end a conversation.
+            # A byte or character that the terminal does not know must not end a conversation.
             stream.reconfigure(errors="replace")
     try:
         _with_plugins()(None if arguments is None else list(arguments))
@@ -69,12 +67,7 @@ def _with_plugins() -> typer.Typer:
 
 
 def add_commands(to: typer.Typer, plugins: Iterable[EntryPoint]) -> None:
-    """Add commands to a command line; those of a laboratory that is not there say how to get it.
-
-    Args:
-        to: The command line.
-        plugins: Where the commands are, each under its name.
-    """
+    """Add commands under their names; those of a laboratory that is missing say how to get it."""
     missing = set(LABORATORY)
     for plugin in plugins:
         missing.discard(plugin.name)
@@ -119,7 +112,7 @@ def options(
     ] = False,
 ) -> None:
     """Options of every command."""
-    context.obj = CliOptions(folder=folder, language=language)
+    context.obj = CliOptions(folder, language)
 
 
 @app.command()
@@ -127,7 +120,7 @@ def chat(context: typer.Context, name: Name = "default") -> None:
     """Talk; a session goes on where it stopped."""
     from topicloom.cli.chat import run_chat
 
-    run_chat(_get_options(context), name)
+    run_chat(context.obj, name)
 
 
 @app.command()
@@ -150,9 +143,9 @@ def replay(
     ] = None,
 ) -> None:
     """Watch a recorded conversation become topics, then ask about it."""
-    from topicloom.cli.replay import ReplayOptions, run_replay
+    from topicloom.cli.replay import run_replay
 
-    run_replay(_get_options(context), ReplayOptions(file, session, window, questions, limit))
+    run_replay(context.obj, file, session, window, limit, questions=questions)
 
 
 @app.command()
@@ -160,7 +153,7 @@ def sessions(context: typer.Context) -> None:
     """List the sessions of the folder."""
     from topicloom.cli.reading import show_sessions
 
-    show_sessions(_get_options(context))
+    show_sessions(context.obj)
 
 
 @app.command()
@@ -168,7 +161,7 @@ def topics(context: typer.Context, name: Name) -> None:
     """Show the topics of a session over time."""
     from topicloom.cli.reading import show_topics
 
-    show_topics(_get_options(context), name)
+    show_topics(context.obj, name)
 
 
 @app.command()
@@ -177,12 +170,12 @@ def transcript(
     name: Name,
     topic: Annotated[str | None, typer.Option(help="Only this topic, such as t3.")] = None,
     last: Annotated[int | None, typer.Option(min=1, help="Only the newest messages.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Print what was said, word for word."""
     from topicloom.cli.reading import show_transcript
 
-    show_transcript(_get_options(context), name, topic, last, as_json=json)
+    show_transcript(context.obj, name, topic, last, as_json=json)
 
 
 @app.command()
@@ -193,12 +186,12 @@ def receipt(
         int | None,
         typer.Option("-n", "--count", min=1, help="How many turns: 1, or all with --json."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Show what the newest turns read, quoted and cost."""
     from topicloom.cli.reading import show_receipts
 
-    show_receipts(_get_options(context), name, count, as_json=json)
+    show_receipts(context.obj, name, count, as_json=json)
 
 
 @app.command()
@@ -209,10 +202,10 @@ def review(
         bool, typer.Option("--dry-run", help="Only say what would be done, and why.")
     ] = False,
 ) -> None:
-    """Sum topics up, put away what is over, merge what is the same."""
+    """Summarize topics, archive what is over, merge what is the same."""
     from topicloom.cli.review import run_review
 
-    run_review(_get_options(context), name, dry_run=dry_run)
+    run_review(context.obj, name, dry_run=dry_run)
 
 
 @app.command()
@@ -226,19 +219,19 @@ def reflect(
     """Look for lasting facts about the user in what was said since the last time."""
     from topicloom.cli.reflect import run_reflect
 
-    run_reflect(_get_options(context), name, force=force)
+    run_reflect(context.obj, name, force=force)
 
 
 @app.command()
 def facts(
     context: typer.Context,
     name: Name,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    json: AsJson = False,
 ) -> None:
     """List what is kept of the user, with the messages that it rests on."""
     from topicloom.cli.reflect import show_facts
 
-    show_facts(_get_options(context), name, as_json=json)
+    show_facts(context.obj, name, as_json=json)
 
 
 @app.command()
@@ -253,7 +246,7 @@ def memory(
     """Keep the topics as Markdown files, for whatever searches files."""
     from topicloom.cli.memory import run_memory
 
-    run_memory(_get_options(context), name, out, force=force)
+    run_memory(context.obj, name, out, force=force)
 
 
 @app.command()
@@ -269,10 +262,6 @@ def purge(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Remove messages for good, and what was made of them. What goes is named first."""
-    from topicloom.cli.purge import PurgeOptions, run_purge
+    from topicloom.cli.purge import run_purge
 
-    run_purge(_get_options(context), name, PurgeOptions(topic or (), message or (), yes))
-
-
-def _get_options(context: typer.Context) -> CliOptions:
-    return context.find_object(CliOptions) or CliOptions()
+    run_purge(context.obj, name, topic or (), message or (), sure=yes)

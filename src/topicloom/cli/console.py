@@ -1,4 +1,4 @@
-"""What was given before the command, and how things are said at the terminal."""
+"""The options of every command, and printing to the terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CliOptions:
     """Options of every command; None where nothing was given."""
 
     folder: Path | None = None
-    """Where sessions live."""
+    """Folder of the sessions."""
     language: Literal["auto", "en", "zh"] | None = None
     """Language of the prompts."""
 
@@ -37,7 +37,7 @@ def show_error(error: Exception) -> None:
 
 
 def print_dim(console: Console, message: str) -> None:
-    """Print a remark that is not part of the conversation."""
+    """Print a line that is not part of the conversation."""
     console.print(Text(message, style="dim"))
 
 

@@ -1,4 +1,4 @@
-"""What the commands work with: settings, the folder of sessions, its files, and the models."""
+"""The settings, the folder of sessions with its files, and the models of a command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from topicloom.storage.files import FileStorage
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
 
-_CHECKPOINTS, _KEPT = "checkpoints.sqlite", "store.sqlite"
+_CHECKPOINTS, _STORE = "checkpoints.sqlite", "store.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,87 +38,80 @@ class CliContext:
     storage: FileStorage
 
     @contextmanager
-    def checkpoints(self) -> Iterator[SqliteSaver]:
-        """The checkpoints of all sessions.
-
-        Raises:
-            StorageUnavailableError: The file cannot be read or written.
-        """
-        with self._database(_CHECKPOINTS) as database:
+    def open_checkpoints(self) -> Iterator[SqliteSaver]:
+        """Open the checkpoints of all sessions; see `_open_database` for errors."""
+        with self._open_database(_CHECKPOINTS) as database:
             yield SqliteSaver(database)
 
     @contextmanager
-    def kept(self) -> Iterator[SqliteStore]:
-        """What reflection keeps of all sessions.
-
-        Raises:
-            StorageUnavailableError: The file cannot be read or written.
-        """
-        with self._database(_KEPT) as database:
+    def open_store(self) -> Iterator[SqliteStore]:
+        """Open the store with what reflection found; see `_open_database` for errors."""
+        with self._open_database(_STORE) as database:
             database.isolation_level = None  # the store begins and ends transactions itself
             store = SqliteStore(database)
             store.setup()
             yield store
 
     @contextmanager
-    def _database(self, name: str) -> Iterator[sqlite3.Connection]:
+    def _open_database(self, name: str) -> Iterator[sqlite3.Connection]:
+        """Open a file of the folder, or raise StorageUnavailableError."""
         path = where = self.folder / name
         with reachable(self.folder):
             make_folder(self.folder, fsync=False)
         try:
             with closing(sqlite3.connect(path, check_same_thread=False, timeout=30.0)) as database:
                 database.execute("PRAGMA schema_version")  # finds out a file that is no database
-                where = self.folder  # of several that are open, nobody knows which one it is
+                where = self.folder  # several may be open by now, and the error names none
                 yield database
         except sqlite3.Error as error:
             raise StorageUnavailableError(
                 f"cannot use {where}: {error}. Choose another folder with --folder"
             ) from error
 
-    def read(self, name: str) -> tuple[Session, SessionStore]:
-        """A session as its newest checkpoint has it, with its storage.
+    def read_session(self, name: str) -> tuple[Session, SessionStore]:
+        """Load a session from its newest checkpoint, with its storage.
 
         Raises:
             InvalidNameError: The name cannot name a session.
             InputError: There is no such session.
         """
         check_session_name(name)
-        session = self.session(name)
+        session = self.find_session(name)
         if session is None:
             known = ", ".join(self.storage.sessions()) or "none yet"
             raise InputError(f"there is no session {name!r} in {self.folder} (there: {known})")
         return session, SessionStore(self.storage.open(name))
 
-    def session(self, name: str) -> Session | None:
-        """A session as its newest checkpoint has it; None if there is none."""
+    def find_session(self, name: str) -> Session | None:
+        """The session of the newest checkpoint; None if there is none."""
         if not (self.folder / _CHECKPOINTS).exists():
             return None
-        with self.checkpoints() as saver:
+        with self.open_checkpoints() as saver:
             return load_session(saver, make_thread_config(name))
 
 
-def open_context(given: CliOptions) -> CliContext:
-    """The folder that was asked for, with the settings of the environment.
+def open_context(cli: CliOptions) -> CliContext:
+    """Return the context of a command: the settings of the environment, changed by its options.
 
     Raises:
         ConfigurationError: A setting or the folder cannot be used.
     """
-    settings = read_settings()
-    changes = {"folder": given.folder, "language": given.language}
-    settings = settings.model_copy(update={k: v for k, v in changes.items() if v is not None})
-    return context_in(settings.folder or default_folder(), settings)
+    changes = {"folder": cli.folder, "language": cli.language}
+    given = {key: value for key, value in changes.items() if value is not None}
+    settings = read_settings().model_copy(update=given)
+    return make_context(settings.folder or default_folder(), settings)
 
 
-def context_in(folder: Path, settings: Settings) -> CliContext:
-    """A workplace in a folder."""
+def make_context(folder: Path, settings: Settings) -> CliContext:
+    """The context of a folder."""
     return CliContext(settings, folder, FileStorage(folder, fsync=settings.fsync))
 
 
 def read_settings() -> Settings:
-    """The settings of the environment.
+    """Read the settings of the environment.
 
     Raises:
-        ConfigurationError: One of them is not what it should be; the message names it.
+        ConfigurationError: A setting has no valid value; the message names it.
     """
     try:
         return Settings()
@@ -134,14 +127,14 @@ def read_settings() -> Settings:
 
 
 def make_thread_config(name: str) -> RunnableConfig:
-    """The configuration that names a session's thread."""
+    """The configuration of a session's thread."""
     return {"configurable": {"thread_id": name}}
 
 
 def load_session(saver: SqliteSaver, config: RunnableConfig) -> Session | None:
     """The session that a checkpoint holds; None if there is no such checkpoint."""
-    found = saver.get_tuple(config)
-    value = found.checkpoint["channel_values"].get("session") if found else None
+    found = saver.get(config)
+    value = found["channel_values"].get("session") if found else None
     return Session.model_validate(value) if value else None
 
 
@@ -152,7 +145,7 @@ def find_reply_model(settings: Settings) -> str | None:
 
 
 def describe_model(settings: Settings) -> str:
-    """Says what replies, and how that is changed."""
+    """A line that names the model, or says how to set one."""
     model = find_reply_model(settings)
     if model is not None:
         return f"model {model}"
@@ -162,11 +155,11 @@ def describe_model(settings: Settings) -> str:
     )
 
 
-def open_roles(place: CliContext) -> Roles:
-    """The roles that a graph with the place's settings makes itself.
+def open_roles(context: CliContext) -> Roles:
+    """Make the roles that a graph with these settings would make.
 
     Raises:
         ConfigurationError: A model cannot be opened.
     """
-    models = choose_models(place.settings, None, None, None)
-    return make_deps(place.settings, models, storage=place.storage).roles
+    models = choose_models(context.settings, None, None, None)
+    return make_deps(context.settings, models, storage=context.storage).roles

@@ -1,27 +1,38 @@
-"""`topicloom memory`: a session's topics as Markdown files."""
+"""`topicloom memory`: a session's topics as Markdown files, for tools that search files.
+
+The files are an export: no command reads them back. They can be written while a session runs,
+deleted, and written again.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.text import Text
 
 from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
 from topicloom.cli.context import open_context
-from topicloom.cli.memory_files import MemoryFiles
+from topicloom.cli.memory_pages import FileStamp, MemoryPage, build_pages, read_stamp, render_page
+from topicloom.errors import StorageError
+from topicloom.state.session import Session
+from topicloom.storage.base import Storage
+from topicloom.storage.disk import make_folder, reachable, remove_file, replace_file
+from topicloom.storage.names import safe_name
+from topicloom.storage.sessions import SessionStore
 
 
-def run_memory(given: CliOptions, name: str, out: Path, *, force: bool) -> None:
-    """Bring the memory files of a session up to date, and say what changed.
+def run_memory(cli: CliOptions, name: str, out: Path, *, force: bool) -> None:
+    """Bring the memory files of a session up to date, and print the changes.
 
     Raises:
-        InvalidNameError: The name cannot name a session.
-        InputError: There is no such session.
         ConfigurationError: A folder cannot be used.
     """
-    place, console = open_context(given), open_console()
-    session, _ = place.read(name)
-    report = MemoryFiles(out, place.storage).update(session, force=force)
+    context, console = open_context(cli), open_console()
+    session, _ = context.read_session(name)
+    report = MemoryFiles(out, context.storage).update(session, force=force)
     for file, why in report.left.items():
         console.print(Text(to_one_line(f"left {file} as it is: {why}"), style="yellow"))
     print_dim(
@@ -31,3 +42,121 @@ def run_memory(given: CliOptions, name: str, out: Path, *, force: bool) -> None:
     )
     if report.left and not force:
         print_dim(console, "--force writes over what was edited")
+
+
+@dataclass(slots=True)
+class MemoryReport:
+    """The result of an update."""
+
+    written: list[str] = field(default_factory=list)
+    """Names of files that are new or changed."""
+    removed: list[str] = field(default_factory=list)
+    """Names of files whose topics are gone."""
+    unchanged: int = 0
+    """Files that were up to date."""
+    left: dict[str, str] = field(default_factory=dict)
+    """By name, files that were not written or removed, and why."""
+
+
+def make_file_name(session: str, topic: str) -> str:
+    """The name of a topic's file, which does not change with the topic's name."""
+    return f"{safe_name(f'{session}-{topic}')}.md"
+
+
+class MemoryFiles:
+    """Keeps a folder of memory files up to date. Not safe for several threads.
+
+    Called after each turn, it looks at files only when topics have changed.
+    """
+
+    def __init__(self, folder: Path, storage: Storage) -> None:
+        """Write into a folder, which is made where it is missing and which sessions may share."""
+        self._folder = folder
+        self._storage = storage
+        self._done: dict[str, str | None] = {}
+        self._pages: dict[str, dict[str, MemoryPage]] = {}
+
+    def __call__(self, state: Mapping[str, Any]) -> MemoryReport:
+        """Bring the files up to date with the state that a turn of the session graph returned."""
+        return self.update(Session.model_validate(state["session"]))
+
+    def update(self, session: Session, *, force: bool = False) -> MemoryReport:
+        """Bring the files of a session up to date.
+
+        Args:
+            session: As its checkpoint has it.
+            force: Write over files that were edited by hand or come from elsewhere.
+
+        Raises:
+            StorageUnavailableError: If the folder cannot be used.
+        """
+        if self._done.get(session.id, "") == session.roster and not force:
+            return MemoryReport()
+        store = SessionStore(self._storage.open(session.id))
+        pages = {p.topic.id: p for p in build_pages(session.id, store.topic_table(session))}
+        work = _FolderUpdate(self._folder, force)
+        report = work.report
+        known = self._pages.setdefault(session.id, {})
+        with reachable(self._folder):
+            make_folder(self._folder, fsync=False)
+            work.remove_others(session.id, pages)
+            for topic, page in pages.items():
+                if known.get(topic) == page and not force:
+                    report.unchanged += 1
+                elif work.write(page, store):
+                    known[topic] = page
+        if not report.left:
+            self._done[session.id] = session.roster
+        return report
+
+
+@dataclass(slots=True)
+class _FolderUpdate:
+    """One pass over a folder."""
+
+    folder: Path
+    force: bool
+    report: MemoryReport = field(default_factory=MemoryReport)
+
+    def write(self, page: MemoryPage, store: SessionStore) -> bool:
+        """Write a topic's file where it is missing or old; True if it is up to date now."""
+        name = make_file_name(page.session, page.topic.id)
+        try:
+            text = render_page(page, store.topic_records(page.topic))
+        except StorageError as error:
+            self.report.left[name] = str(error)
+            return False
+        path = self.folder / name
+        old = path.read_bytes() if path.exists() else None
+        if old == text:
+            self.report.unchanged += 1
+            return True
+        reason = "" if old is None else self._explain_refusal(read_stamp(old), page)
+        if reason:
+            self.report.left[name] = reason
+            return False
+        replace_file(path, text, fsync=False)
+        self.report.written.append(name)
+        return True
+
+    def remove_others(self, session: str, pages: Mapping[str, MemoryPage]) -> None:
+        """Remove files of a session that belong to none of its pages."""
+        for path in sorted(self.folder.glob("*.md")):
+            stamp = read_stamp(path.read_bytes())
+            ours = stamp is not None and path.name == make_file_name(session, stamp.topic)
+            if not ours or stamp is None or stamp.session != session or stamp.topic in pages:
+                continue
+            if stamp.untouched or self.force:
+                remove_file(path, fsync=False)
+                self.report.removed.append(path.name)
+            else:
+                reason = f"{stamp.topic} is gone, but the file was edited by hand"
+                self.report.left[path.name] = reason
+
+    def _explain_refusal(self, stamp: FileStamp | None, page: MemoryPage) -> str:
+        """The reason not to write over a file; empty if it may be."""
+        if stamp is not None and (stamp.session, stamp.topic) != (page.session, page.topic.id):
+            return f"it is the file of {stamp.topic} of session {stamp.session!r}"
+        if self.force or (stamp is not None and stamp.untouched):
+            return ""
+        return "it was edited by hand" if stamp is not None else "somebody else put it there"

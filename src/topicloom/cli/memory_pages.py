@@ -1,7 +1,7 @@
 """A topic as a Markdown file: front matter, brief, and the summary where a review wrote one.
 
 The front matter is JSON values by key, which is YAML too. Its first line is a stamp: a hash of all
-that follows, by which a file is known as ours, and as untouched since.
+that follows, which tells our files from others and shows whether they were edited since.
 
     ---
     topicloom: "5f0c1d3a9e8b7264"
@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,35 +28,31 @@ _KEYWORDS = 12
 _FENCE = "---\n"
 _STAMP = re.compile(r'---\ntopicloom: "([0-9a-f]{16})"\n')
 _UNREADABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
-"""What JSON may hold as it is, and YAML or UTF-8 may not."""
+"""Characters that JSON may hold as they are, and YAML or UTF-8 may not."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPage:
-    """What a topic's file says, but for what is drawn from its messages."""
+    """The contents of a topic's file, but for what is drawn from its messages."""
 
     session: str
-    """The thread."""
     topic: Topic
-    """The topic as the roster has it."""
     title: str
-    """Its name behind those of the topics that it is a part of."""
+    """The topic's name behind those of its parents."""
     parents: tuple[str, ...]
-    """Ids of these topics, from the top down."""
+    """Ids of the topics that it is a part of, from the top down."""
     children: tuple[str, ...]
     """Ids of the topics that it was divided into."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """What a file of ours says of itself."""
+    """The session and topic that a file names."""
 
     session: str
-    """The thread."""
     topic: str
-    """Id of the topic."""
     untouched: bool
-    """Whether it is as it was written."""
+    """True if nobody edited the file."""
 
 
 def build_pages(session: str, table: TopicTable) -> list[MemoryPage]:
@@ -74,31 +70,25 @@ def build_pages(session: str, table: TopicTable) -> list[MemoryPage]:
     ]
 
 
-def render_page(page: MemoryPage, records: Sequence[StoredMessage]) -> bytes:
-    """The file of a topic.
-
-    Args:
-        page: Its page.
-        records: Its messages, in order.
-    """
+def render_page(page: MemoryPage, messages: Sequence[StoredMessage]) -> bytes:
+    """The file of a topic, from its page and its messages in order."""
     topic = page.topic
-    said = [r.text for r in records if r.role == "user" and r.text != REMOVED]
-    matter = _format_front_matter(
-        {
-            "session": page.session,
-            "id": topic.id,
-            "name": _one_line(topic.name),
-            "status": topic.status,
-            "first": topic.first_at or None,
-            "last": topic.last_at or None,
-            "messages": f"{records[0].id}-{records[-1].id}" if records else None,
-            "count": topic.count,
-            "parents": list(page.parents),
-            "children": list(page.children),
-            "importance": topic.importance,
-            "keywords": _choose_keywords(said),
-        }
-    )
+    said = [r.text for r in messages if r.role == "user" and r.text != REMOVED]
+    fields: dict[str, Any] = {
+        "session": page.session,
+        "id": topic.id,
+        "name": _one_line(topic.name),
+        "status": topic.status,
+        "first": topic.first_at or None,
+        "last": topic.last_at or None,
+        "messages": f"{messages[0].id}-{messages[-1].id}" if messages else None,
+        "count": topic.count,
+        "parents": page.parents,
+        "children": page.children,
+        "importance": topic.importance,
+        "keywords": _choose_keywords(said),
+    }
+    matter = "".join(f"{key}: {_format_value(value)}\n" for key, value in fields.items())
     parts = [f"# {page.title}", topic.brief.strip()]
     if topic.summary.strip():
         parts += ["## Summary", topic.summary.strip()]
@@ -108,7 +98,7 @@ def render_page(page: MemoryPage, records: Sequence[StoredMessage]) -> bytes:
 
 
 def read_stamp(data: bytes) -> FileStamp | None:
-    """What a file says of itself; None if it is not ours."""
+    """Read the stamp of a file; None if it is not ours."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     stamp = _STAMP.match(text)
     if stamp is None:
@@ -125,21 +115,17 @@ def read_stamp(data: bytes) -> FileStamp | None:
 
 
 def _choose_keywords(texts: Sequence[str]) -> list[str]:
-    """The most frequent phrases, the longer first, none a part of another; the same in each run."""
-    found = extract_phrases(texts)
+    """The most frequent phrases, the longer first, none a part of another."""
+    counts = extract_phrases(texts)
     chosen: list[str] = []
-    for phrase in sorted(found, key=lambda p: (-found[p], -len(p), p)):
+    for phrase in sorted(counts, key=lambda p: (-counts[p], -len(p), p)):
         if len(chosen) < _KEYWORDS and not any(phrase in c or c in phrase for c in chosen):
             chosen.append(phrase)
     return chosen
 
 
-def _format_front_matter(fields: Mapping[str, Any]) -> str:
-    return "".join(f"{key}: {_format_value(value)}\n" for key, value in fields.items())
-
-
 def _format_value(value: Any) -> str:
-    """A value as JSON that YAML reads as the same."""
+    """A value as JSON that YAML reads as the same value."""
     text = json.dumps(value, ensure_ascii=False)
     return _UNREADABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 

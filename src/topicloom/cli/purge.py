@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 import typer
@@ -27,25 +26,17 @@ from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
 
 _NAMED = 12
-"""Messages that are named before they are removed."""
+"""Messages that are shown before they are removed."""
 _WIDEST = 1_000_000
 """Messages that a range may span."""
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeOptions:
-    """What is to go."""
+def run_purge(
+    cli: CliOptions, name: str, topics: Sequence[str], messages: Sequence[str], *, sure: bool
+) -> None:
+    """Name what will be removed, ask unless `sure`, and remove it.
 
-    topics: Sequence[str]
-    """Ids of topics, all messages of which go."""
-    messages: Sequence[str]
-    """Short ids of messages, or ranges of these: `m12`, `m12-m15`."""
-    sure: bool
-    """Whether nobody is asked."""
-
-
-def run_purge(given: CliOptions, name: str, options: PurgeOptions) -> None:
-    """Name what will be removed, ask, and remove it.
+    All messages of `topics` go, and `messages`, which are short ids or ranges: `m12`, `m12-m15`.
 
     Raises:
         InvalidNameError: The name cannot name a session.
@@ -53,24 +44,24 @@ def run_purge(given: CliOptions, name: str, options: PurgeOptions) -> None:
         SessionBusyError: The session is in use elsewhere, or is being reflected upon.
         StorageError: A message or an archive cannot be read.
     """
-    place, console = open_context(given), open_console()
-    place.read(name)
+    context, console = open_context(cli), open_console()
+    context.read_session(name)
     with ExitStack() as held:
-        held.enter_context(place.storage.lock(name))
-        saver = held.enter_context(place.checkpoints())
-        kept = ReflectionStore(held.enter_context(place.kept()))
-        # Nothing is learnt anew from what is about to go.
-        held.enter_context(kept.held(name, time.time(), place.settings.reflection))
-        graph = build_session_graph(settings=place.settings, storage=place.storage).compile(
+        held.enter_context(context.storage.lock(name))
+        saver = held.enter_context(context.open_checkpoints())
+        kept = ReflectionStore(held.enter_context(context.open_store()))
+        # No reflection may read what is about to go.
+        held.enter_context(kept.hold_lease(name, time.time(), context.settings.reflection))
+        graph = build_session_graph(settings=context.settings, storage=context.storage).compile(
             checkpointer=saver
         )
         if graph.get_state(make_thread_config(name)).next:
             raise InputError(f"a turn of {name!r} is not finished: finish it with /retry in a chat")
-        session, store = place.read(name)
-        numbers = _find_numbers(session, store, options)
+        session, store = context.read_session(name)
+        numbers = _find_numbers(session, store, topics, messages)
         plan = store.plan_purge(session, numbers)
         asked = [f"m{number}" for number in numbers]
-        facts = kept.resting_on(name, asked)
+        facts = kept.find_resting_on(name, asked)
         if not (plan.messages or facts):
             print_dim(console, "nothing to remove: all of it has been removed before")
             return
@@ -78,7 +69,7 @@ def run_purge(given: CliOptions, name: str, options: PurgeOptions) -> None:
         if facts:
             print_dim(console, "facts that rest on them:")
             console.print(render_facts(facts.values()))
-        if not (options.sure or typer.confirm("Remove all of this for good?")):
+        if not (sure or typer.confirm("Remove all of this for good?")):
             print_dim(console, "nothing was removed")
             return
         kept.forget(name, asked, plan.topics)
@@ -90,7 +81,9 @@ def run_purge(given: CliOptions, name: str, options: PurgeOptions) -> None:
     print_dim(console, "checkpoints from before may still hold what was newest then")
 
 
-def _find_numbers(session: Session, store: SessionStore, options: PurgeOptions) -> list[int]:
+def _find_numbers(
+    session: Session, store: SessionStore, topics: Sequence[str], messages: Sequence[str]
+) -> list[int]:
     """Numbers of the messages that are to go.
 
     Raises:
@@ -98,11 +91,11 @@ def _find_numbers(session: Session, store: SessionStore, options: PurgeOptions) 
     """
     numbers: set[int] = set()
     table = store.topic_table(session)
-    for topic in options.topics:
+    for topic in topics:
         if topic not in table:
             raise InputError(f"session {session.id!r} has no topic {topic!r}")
-        numbers |= {record.seq for record in store.topic_records(table[topic])}
-    for text in options.messages:
+        numbers |= {message.seq for message in store.topic_records(table[topic])}
+    for text in messages:
         named = [parse_message_number(i) for i in parse_message_ids(text, _WIDEST)]
         if not named or max(named) > session.count:
             there = f"m1 to m{session.count}" if session.count else "none"
@@ -116,11 +109,11 @@ def _find_numbers(session: Session, store: SessionStore, options: PurgeOptions) 
 def _print_messages(
     console: Console, session: Session, store: SessionStore, plan: PurgePlan
 ) -> None:
-    records = store.pick(session, map(parse_message_number, plan.messages[:_NAMED]))
-    for record in records.values():
-        text = f"{record.id} {record.day} {record.label}: {shorten(record.text, 60)}"
+    messages = store.pick(session, map(parse_message_number, plan.messages[:_NAMED]))
+    for message in messages.values():
+        text = f"{message.id} {message.day} {message.label}: {shorten(message.text, 60)}"
         console.print(Text(to_one_line(text)), soft_wrap=True)
-    rest = len(plan.messages) - len(records)
+    rest = len(plan.messages) - len(messages)
     if rest:
         print_dim(console, f"and {rest} more messages, up to {plan.messages[-1]}")
     table = store.topic_table(session)
@@ -132,7 +125,7 @@ def _print_messages(
 def _clear_state(
     graph: Any, name: str, session: Session, store: SessionStore, plan: PurgePlan
 ) -> None:
-    """Take what is gone out of the newest checkpoint: its messages, and what the turn looked for.
+    """Remove the messages from the newest checkpoint, with the query and the plan of its turn.
 
     A message that stood there with its old text would count as a new one.
     """
@@ -141,6 +134,5 @@ def _clear_state(
     gone = store.pick(session, map(parse_message_number, plan.messages)).values()
     turn = Turn.model_validate(values["turn"])
     empty = Turn(first=turn.first, user=turn.user, query="", answer=False)
-    update: dict[str, Any] = dump(turn=empty)
-    update["messages"] = [r.message for r in gone if r.source in shown]
+    update = dump(turn=empty) | {"messages": [m.message for m in gone if m.source in shown]}
     graph.update_state(make_thread_config(name), update, as_node="finalize")

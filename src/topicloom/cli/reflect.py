@@ -1,4 +1,4 @@
-"""`topicloom reflect` and `topicloom facts`: what is kept of the user, and looking for more."""
+"""`topicloom reflect` and `topicloom facts`: lasting facts about the user."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from rich.text import Text
 
 from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
 from topicloom.cli.context import CliContext, open_context, open_roles
-from topicloom.reflection.beside import ReflectionOptions, ReflectionResult, reflect_once
-from topicloom.reflection.due import ReflectionPolicy
+from topicloom.reflection.beside import ReflectionOptions, reflect_once
+from topicloom.reflection.due import DueState, ReflectionPolicy
 from topicloom.reflection.facts import Fact
 from topicloom.reflection.reflect import Reflection
 from topicloom.reflection.store import ReflectionStore
@@ -25,39 +25,36 @@ _NAMED = 6
 """Topics with new briefs that are named."""
 
 
-def run_reflect(given: CliOptions, name: str, *, force: bool) -> None:
-    """Reflect upon a session if it is due, and print what came of it.
+def run_reflect(cli: CliOptions, name: str, *, force: bool) -> None:
+    """Reflect upon a session if it is due, and print the result.
 
     Raises:
-        InvalidNameError: The name cannot name a session.
-        InputError: There is no such session.
         SessionBusyError: It is being reflected upon.
         ConfigurationError: A model or the folder cannot be used.
         UnusableAnswerError: The reflector and its stand-in both failed.
     """
-    place, console = open_context(given), open_console()
-    place.read(name)
-    with place.checkpoints() as saver, place.kept() as store:
-        options = make_reflection_options(place, saver, store)
-        once = reflect_once(name, force=force, **options)
-        names = {update.topic: update.name for r in once.reflections for update in r.briefs}
-    if not once.reflections:
-        print_dim(console, _explain_not_due(once, place.settings.reflection))
-    for reflection in once.reflections:
+    context, console = open_context(cli), open_console()
+    context.read_session(name)
+    with context.open_checkpoints() as saver, context.open_store() as store:
+        options = make_reflection_options(context, saver, store)
+        result = reflect_once(name, force=force, **options)
+    names = {update.topic: update.name for r in result.reflections for update in r.briefs}
+    if not result.reflections:
+        print_dim(console, _explain_not_due(result.state, context.settings.reflection))
+    for reflection in result.reflections:
         _print_reflection(console, reflection)
     if names:
         shown = ", ".join(f"{topic} “{text}”" for topic, text in list(names.items())[:_NAMED])
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        print_dim(
-            console, to_one_line(f"new briefs, from the next turn in a chat on: {shown}{more}")
-        )
+        line = f"new briefs, from the next turn in a chat on: {shown}{more}"
+        print_dim(console, to_one_line(line))
 
 
-def show_facts(given: CliOptions, name: str, *, as_json: bool) -> None:
-    """Print what is kept of the user, for people or as JSON lines."""
-    place, console = open_context(given), open_console()
-    place.read(name)
-    with place.kept() as store:
+def show_facts(cli: CliOptions, name: str, *, as_json: bool) -> None:
+    """Print the facts about the user, for people or as JSON lines."""
+    context, console = open_context(cli), open_console()
+    context.read_session(name)
+    with context.open_store() as store:
         facts = ReflectionStore(store).facts(name)
     if as_json:
         for key, fact in facts.items():
@@ -69,24 +66,24 @@ def show_facts(given: CliOptions, name: str, *, as_json: bool) -> None:
 
 
 def make_reflection_options(
-    place: CliContext, saver: BaseCheckpointSaver[str], store: BaseStore
+    context: CliContext, saver: BaseCheckpointSaver[str], store: BaseStore
 ) -> ReflectionOptions:
-    """What reflection needs of a workplace.
+    """The options of reflection for a folder of sessions.
 
     Raises:
         ConfigurationError: A model cannot be opened.
     """
     return {
         "checkpointer": saver,
-        "storage": place.storage,
+        "storage": context.storage,
         "store": store,
-        "roles": open_roles(place),
-        "policy": place.settings.reflection,
+        "roles": open_roles(context),
+        "policy": context.settings.reflection,
     }
 
 
 def render_facts(facts: Iterable[Fact]) -> Table:
-    """Facts with the day and the messages that they rest on."""
+    """A table of facts with their days and the messages that they rest on."""
     table = Table.grid(padding=(0, 2))
     for fact in facts:
         day = Text(to_one_line(fact.at[:10]), style="dim")
@@ -96,7 +93,10 @@ def render_facts(facts: Iterable[Fact]) -> Table:
 
 
 def _print_reflection(console: Console, done: Reflection) -> None:
-    print_dim(console, f"read {done.read} messages, up to m{done.upto}: {_describe_found(done)}")
+    new = len(done.facts)
+    found = f"{new or 'no'} {'fact' if new == 1 else 'facts'}"
+    replaced = f", {len(done.retired)} of before replaced" if done.retired else ""
+    print_dim(console, f"read {done.read} messages, up to m{done.upto}: {found}{replaced}")
     if done.facts:
         console.print(render_facts(done.facts))
     for reason, count in done.dropped.items():
@@ -106,20 +106,13 @@ def _print_reflection(console: Console, done: Reflection) -> None:
             console.print(Text(to_one_line(f"{call.role} failed: {call.failure}"), style="yellow"))
 
 
-def _describe_found(done: Reflection) -> str:
-    new = len(done.facts)
-    replaced = f", {len(done.retired)} of before replaced" if done.retired else ""
-    return f"{new or 'no'} {'fact' if new == 1 else 'facts'}{replaced}"
-
-
-def _explain_not_due(once: ReflectionResult, policy: ReflectionPolicy) -> str:
-    standing = once.standing
-    if not standing.pending:
+def _explain_not_due(due: DueState, policy: ReflectionPolicy) -> str:
+    if not due.pending:
         return "nothing was said since the last reflection"
-    last = standing.last_at
+    last = due.last_at
     said = f", the last at {datetime.fromtimestamp(last):%H:%M on %d %B %Y}" if last else ""
     return (
-        f"not due: {standing.pending} of {policy.turns} rounds since the last reflection{said}; "
+        f"not due: {due.pending} of {policy.turns} rounds since the last reflection{said}; "
         f"after {policy.idle_seconds / 60:g} minutes of silence any number will do. --force does "
         "it now"
     )

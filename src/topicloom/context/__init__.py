@@ -1,0 +1,1 @@
+"""Internal: how prompts are laid out, and what they cost in tokens."""

@@ -2,7 +2,7 @@
 
 `ledger` (the default) keeps every recall note behind the user message that called for it, so
 the prompt of a turn begins with the whole prompt of the turn before. `spec` is the order of
-spec 000, section 5: what was recalled this turn, by score, before the messages.
+the design paper: what was recalled this turn, by score, before the messages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from topicloom.state.recall import Note, parse_message_number
 from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage, get_text
 
-_MOST_A_CHARACTER = 2
+_MAX_TOKENS_PER_CHARACTER = 2
 """Tokens that a character costs at most, about."""
 _UNSENDABLE = re.compile(r"[\s<|\\/>]+")
 
@@ -66,22 +66,22 @@ class Layout:
     order: LayoutName = "ledger"
     """Where recall notes stand."""
 
-    def shown(self, record: StoredMessage, language: Language) -> str:
-        """The text of a record as the prompt shows it."""
-        if len(record.text) * _MOST_A_CHARACTER <= self.cap:
-            return record.text  # not worth counting: it fits in any case
-        return excerpt(record.text, self.cap, self.counter.text, record.id, language)
+    def format_text(self, stored: StoredMessage, language: Language) -> str:
+        """The text of a message as the prompt shows it."""
+        if len(stored.text) * _MAX_TOKENS_PER_CHARACTER <= self.cap:
+            return stored.text  # not worth counting: it fits in any case
+        return excerpt(stored.text, self.cap, self.counter.text, stored.id, language)
 
-    def size(self, record: StoredMessage) -> int:
-        """Tokens of a record in the prompt."""
-        return min(self.counter.message(record.message), self.cap)
+    def count_tokens(self, stored: StoredMessage) -> int:
+        """Tokens of a message in the prompt."""
+        return min(self.counter.message(stored.message), self.cap)
 
-    def prompt(
+    def build_prompt(
         self,
         system: str,
         view: Sequence[StoredMessage],
         notes: Sequence[Note],
-        record: Callable[[int], StoredMessage],
+        fetch: Callable[[int], StoredMessage],
         language: Language,
         loop: Sequence[BaseMessage] = (),
         view_tokens: int | None = None,
@@ -92,7 +92,7 @@ class Layout:
             system: The system message.
             view: Messages in view, oldest first, the one to answer last.
             notes: Recall notes since the last split, oldest first.
-            record: Fetches an original by its number.
+            fetch: Gives an original by its number.
             language: Language of the fixed words.
             loop: What has been said since the last of the view: tool calls and their results.
             view_tokens: Size of the view, if it is known.
@@ -100,9 +100,9 @@ class Layout:
         if self.order == "spec":
             # The spec's order shows what this turn recalled, not what earlier ones did.
             notes = [n for n in notes if view and n.after == view[-1].seq]
-        texts = self._notes(notes, record, language)
-        loop = [self._result(m, language) for m in loop]
-        messages = [self._message(r, language) for r in view]
+        texts = self._render_notes(notes, fetch, language)
+        loop = [self._shorten_result(m, language) for m in loop]
+        messages = [self._to_langchain(r, language) for r in view]
         if self.order == "ledger":
             first = view[0].seq if view else 1
             for after, text in texts.items():
@@ -112,11 +112,11 @@ class Layout:
         if self.order == "spec":
             head += texts.values()
         newest_first = [t for n in reversed(notes) for t in n.topics]
-        quoted = [record(parse_message_number(i)) for t in newest_first for i in t.quotes]
+        quoted = [fetch(parse_message_number(i)) for t in newest_first for i in t.quotes]
         if view_tokens is None:
-            view_tokens = sum(map(self.size, view))
+            view_tokens = sum(map(self.count_tokens, view))
         said = _pair_tool_calls([*messages, *loop], language)
-        layers = self._layers(notes)
+        layers = self._count_layers(notes)
         noted = sum(self.counter.text(t) for t in texts.values())
         return MainPrompt(
             messages=[*([SystemMessage("\n\n".join(head))] if head else []), *said],
@@ -129,17 +129,17 @@ class Layout:
             sources=quoted,
         )
 
-    def _message(self, record: StoredMessage, language: Language) -> AnyMessage:
-        message = _sanitize_name(record.message)
-        text = self.shown(record, language)
-        if text == record.text:
+    def _to_langchain(self, stored: StoredMessage, language: Language) -> AnyMessage:
+        message = _sanitize_name(stored.message)
+        text = self.format_text(stored, language)
+        if text == stored.text:
             return message
         if isinstance(message.content, str):
             return message.model_copy(update={"content": text})
         rest = [b for b in message.content if isinstance(b, dict) and b.get("type") != "text"]
         return message.model_copy(update={"content": [{"type": "text", "text": text}, *rest]})
 
-    def _result(self, message: BaseMessage, language: Language) -> BaseMessage:
+    def _shorten_result(self, message: BaseMessage, language: Language) -> BaseMessage:
         """A message of the tool loop; a tool result that is too large is shown in part."""
         if not isinstance(message, ToolMessage) or not isinstance(message.content, str):
             return message
@@ -147,30 +147,34 @@ class Layout:
         text = excerpt(message.content, self.cap, self.counter.text, name, language)
         return message if text == message.content else message.model_copy(update={"content": text})
 
-    def _notes(
-        self, notes: Sequence[Note], record: Callable[[int], StoredMessage], language: Language
+    def _render_notes(
+        self, notes: Sequence[Note], fetch: Callable[[int], StoredMessage], language: Language
     ) -> Mapping[int, str]:
         texts: dict[int, str] = {}
         for note in notes:
-            text = render_note(
-                note, record, lambda r, part: self.quoted(r, part, language), language
-            )
+            text = self.render_note(note, fetch, language)
             texts[note.after] = f"{texts[note.after]}\n{text}" if note.after in texts else text
         return texts
 
-    def _layers(self, notes: Sequence[Note]) -> dict[str, int]:
+    def render_note(
+        self, note: Note, fetch: Callable[[int], StoredMessage], language: Language
+    ) -> str:
+        """A note as the prompt shows it."""
+
+        def show(original: StoredMessage, part: bool) -> str:
+            if not part:
+                return original.text
+            return excerpt(original.text, self.part, self.counter.text, original.id, language)
+
+        return render_note(note, fetch, show, language)
+
+    def _count_layers(self, notes: Sequence[Note]) -> dict[str, int]:
         """Tokens of the layers of a domain, by section."""
         sizes: dict[str, int] = {}
         for layer in (layer for note in notes for layer in note.layers):
             section = "skeleton" if layer.kind == "deterministic" else "curated"
             sizes[section] = sizes.get(section, 0) + self.counter.text(format_layer(layer))
         return sizes
-
-    def quoted(self, record: StoredMessage, part: bool, language: Language) -> str:
-        """The text of a quoted original as a note shows it."""
-        if not part:
-            return record.text
-        return excerpt(record.text, self.part, self.counter.text, record.id, language)
 
 
 def _sanitize_name(message: AnyMessage) -> AnyMessage:
@@ -190,17 +194,15 @@ def _pair_tool_calls(messages: Sequence[BaseMessage], language: Language) -> lis
     due: dict[str | None, str | None] = {}
     for message in messages:
         if isinstance(message, ToolMessage):
-            whole.append(
-                message if message.tool_call_id in due else HumanMessage(get_text(message))
-            )
+            called = message.tool_call_id in due
+            whole.append(message if called else HumanMessage(get_text(message)))
             due.pop(message.tool_call_id, None)
             continue
         whole += _make_missing_results(due, language)
-        calls = isinstance(message, AIMessage) and [
-            *message.tool_calls,
-            *message.invalid_tool_calls,
-        ]
-        due = {c["id"]: c["name"] for c in calls or ()}
+        due = {}
+        if isinstance(message, AIMessage):
+            calls = [*message.tool_calls, *message.invalid_tool_calls]
+            due = {c["id"]: c["name"] for c in calls}
         whole.append(message)
     return whole + _make_missing_results(due, language)
 

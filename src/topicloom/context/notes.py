@@ -1,4 +1,4 @@
-"""How a recall note reads in the prompt."""
+"""Recall notes as text for the prompt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from topicloom.state.recall import Note, TopicNote, parse_message_number
 from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage
 
-_KNOWLEDGE = frozenset({"lore"})
+_KNOWLEDGE_KINDS = frozenset({"lore"})
 """Kinds of sources that say how things are; the others say what happened."""
 
 
@@ -22,13 +22,10 @@ def format_layer(layer: Layer) -> str:
         return _frame(f'type="deterministic"{since}', [layer.text])
     model = f" model={quoteattr(layer.model)}" if layer.model else ""
     rationale = f"<rationale>{escape(layer.rationale)}</rationale>" if layer.rationale else ""
-    known = [e for e in layer.entries if e.kind in _KNOWLEDGE]
-    remembered = [e for e in layer.entries if e.kind not in _KNOWLEDGE]
-    parts = [
-        rationale,
-        *_format_entries("knowledge_base", "entry", known),
-        *_format_entries("relevant_memories", "memory", remembered),
-    ]
+    known = [e for e in layer.entries if e.kind in _KNOWLEDGE_KINDS]
+    remembered = [e for e in layer.entries if e.kind not in _KNOWLEDGE_KINDS]
+    parts = [rationale, *_format_entries("knowledge_base", "entry", known)]
+    parts += _format_entries("relevant_memories", "memory", remembered)
     return _frame(f'type="probabilistic"{model}', filter(None, parts))
 
 
@@ -49,12 +46,12 @@ def _frame(attributes: str, parts: Iterable[str]) -> str:
 
 
 ShowMessage = Callable[[StoredMessage, bool], str]
-"""The text of a record to show; the flag says that only a part fits."""
+"""The text of a message to show; the flag says that only a part fits."""
 
 
-def format_quote_line(record: StoredMessage, text: str) -> str:
+def format_quote_line(message: StoredMessage, text: str) -> str:
     """One quoted original: `[m42] user: ...`. Its day stands in a line of its own."""
-    return f"[{record.id}] {record.label}: {text}"
+    return f"[{message.id}] {message.label}: {text}"
 
 
 def format_topic_heading(topic: str, name: str) -> str:
@@ -63,13 +60,13 @@ def format_topic_heading(topic: str, name: str) -> str:
 
 
 def render_note(
-    note: Note, record: Callable[[int], StoredMessage], show: ShowMessage, language: Language
+    note: Note, fetch: Callable[[int], StoredMessage], show: ShowMessage, language: Language
 ) -> str:
     """The note as text: layers, then memory, best topic first; quotes in conversation order.
 
     Args:
         note: The note.
-        record: Fetches an original by its number.
+        fetch: Gives an original by its number.
         show: Gives the text of an original, in part if asked to.
         language: Language of the fixed words.
     """
@@ -77,7 +74,7 @@ def render_note(
     if not note.recalls:
         return "\n".join(layers)
     words = get_wording(language)
-    parts = [_render_topic(t, record, show, words.in_short) for t in note.topics]
+    parts = [_render_topic(t, fetch, show, words.in_short) for t in note.topics]
     if note.candidates:
         names = ", ".join(f"“{name}”" for name in note.candidates)
         parts.append(words.ask_which.format(names=names))
@@ -87,12 +84,12 @@ def render_note(
 
 
 def _render_topic(
-    note: TopicNote, record: Callable[[int], StoredMessage], show: ShowMessage, summary_word: str
+    note: TopicNote, fetch: Callable[[int], StoredMessage], show: ShowMessage, summary_word: str
 ) -> str:
     lines = [format_topic_heading(note.topic, note.name)]
     day = ""
     for message_id in note.quotes:
-        original = record(parse_message_number(message_id))
+        original = fetch(parse_message_number(message_id))
         if original.day != day:
             day = original.day
             lines.append(f"{day}:")

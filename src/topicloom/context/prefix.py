@@ -1,4 +1,4 @@
-"""How much of a prompt repeats the beginning of an earlier one: what a provider's cache can pay."""
+"""Share of a prompt that repeats the beginning of an earlier one: what a provider may cache."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PrefixMeter:
         self._windows: OrderedDict[_WindowKey, deque[_MeasuredPrompt]] = OrderedDict()
         self._lock = Lock()
 
-    def share(
+    def measure(
         self,
         session: str,
         window: str,
@@ -122,7 +122,7 @@ def _digest_prefixes(messages: Sequence[BaseMessage], last: _MeasuredPrompt | No
 
 
 def _get_sent_content(message: BaseMessage) -> tuple[object, ...]:
-    """What a provider is sent of a message."""
+    """The parts of a message that a provider is sent."""
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     answers = message.tool_call_id if isinstance(message, ToolMessage) else ""
     sent = [(c["name"], c["args"], c["id"]) for c in calls]

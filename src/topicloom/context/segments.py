@@ -2,18 +2,18 @@
 
     system, and the summaries, a segment each | the first round | the newest rounds
 
-(spec 003, 2.1 to 2.3). A summary is made of the originals of its segment, once, and stays as it is:
-nothing is ever summarised again. What does not fit is left out by whole segments, oldest first.
+A summary is made of the originals of its segment, once, and stays as it is: nothing is ever
+summarised again. What does not fit is left out by whole segments, oldest first.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from threading import Lock
 
+from cachetools import LRUCache, cached
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from topicloom.context.tokens import TokenCounter
@@ -22,7 +22,7 @@ from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage
 
-_REMEMBERED = 10_000
+_CACHE_SIZE = 10_000
 """Summaries that are kept in memory: those of some hundred conversations."""
 
 Summarize = Callable[[Sequence[StoredMessage]], str]
@@ -31,7 +31,7 @@ Summarize = Callable[[Sequence[StoredMessage]], str]
 
 @dataclass(frozen=True, slots=True)
 class ContextWindowPolicy:
-    """Which rounds stay word for word (spec 003, 2.3)."""
+    """The rounds that stay word for word."""
 
     first: int = 1
     """Rounds at the beginning."""
@@ -72,7 +72,7 @@ class Segment:
 
 
 class SummaryManager:
-    """Cuts rounds into segments and has each summed up once (spec 003, 2.2).
+    """Cuts rounds into segments and has each summed up once.
 
     A segment ends where a topic begins, or else at its greatest length; a cut depends on nothing
     that is said later, so segments are only ever added.
@@ -89,11 +89,11 @@ class SummaryManager:
         """
         if not 1 <= shortest <= longest:
             raise ValueError(f"need 1 <= shortest <= longest, got {shortest=} and {longest=}")
-        self._summarize = summarize
         self._shortest = shortest
         self._longest = longest
-        self._made: OrderedDict[str, str] = OrderedDict()
-        self._lock = Lock()
+        # By what the messages say: one manager serves many conversations.
+        made: LRUCache[bytes, str] = LRUCache(_CACHE_SIZE)
+        self._summarize = cached(made, key=_digest_lines, lock=Lock())(summarize)
 
     def build(
         self, rounds: Sequence[Round], following: Sequence[Round] = ()
@@ -105,12 +105,14 @@ class SummaryManager:
             following: The rounds after them: a topic that begins there ends a segment.
         """
         segments, begin = [], 0
-        while length := self._length(rounds, following, begin):
-            segments.append(self._segment(rounds[begin : begin + length]))
+        while length := self._measure_segment(rounds, following, begin):
+            segments.append(self._summarize_segment(rounds[begin : begin + length]))
             begin += length
         return segments, rounds[begin:]
 
-    def _length(self, rounds: Sequence[Round], following: Sequence[Round], begin: int) -> int:
+    def _measure_segment(
+        self, rounds: Sequence[Round], following: Sequence[Round], begin: int
+    ) -> int:
         """Rounds of the segment that begins somewhere; 0 if it is not whole yet."""
         known = [*rounds[begin : begin + self._longest + 1], *following[:1]]
         for length in range(self._shortest, min(self._longest, len(rounds) - begin) + 1):
@@ -118,32 +120,20 @@ class SummaryManager:
                 return length
         return 0
 
-    def _segment(self, rounds: Sequence[Round]) -> Segment:
-        """The summary of some rounds, by what they say: one manager serves many conversations."""
-        records = [record for round_ in rounds for record in round_.records]
-        said = "\n".join(r.line for r in records)
-        key = sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
-        text = self._made.get(key)
-        if text is None:
-            text = self._summarize(records).strip()
-        with self._lock:
-            self._made[key] = text
-            self._made.move_to_end(key)
-            if len(self._made) > _REMEMBERED:
-                self._made.popitem(last=False)
-        return Segment(rounds[0].first, rounds[-1].last, text)
+    def _summarize_segment(self, rounds: Sequence[Round]) -> Segment:
+        text = self._summarize([m for round_ in rounds for m in round_.records])
+        return Segment(rounds[0].first, rounds[-1].last, text.strip())
+
+
+def _digest_lines(messages: Sequence[StoredMessage]) -> bytes:
+    said = "\n".join(m.line for m in messages)
+    return sha256(said.encode("utf-8", "surrogatepass")).digest()
 
 
 def take_newest_fitting(
     segments: Sequence[Segment], counter: TokenCounter, room: int
 ) -> Sequence[Segment]:
-    """The newest segments that fit; whole ones only (spec 003, 2.2).
-
-    Args:
-        segments: In order.
-        counter: Counts tokens.
-        room: Tokens that there are for them.
-    """
+    """The newest segments that fit into some tokens; whole ones only."""
     begin = len(segments)
     while begin and (room := room - counter.text(f"{segments[begin - 1].line}\n")) >= 0:
         begin -= 1
@@ -152,11 +142,11 @@ def take_newest_fitting(
 
 @dataclass(frozen=True, slots=True)
 class SegmentPrompt:
-    """A prompt in the deterministic layout, and what is in it (spec 003, 3.1)."""
+    """A prompt in the deterministic layout, and what is in it."""
 
     messages: list[BaseMessage]
     """System message first, if there is anything to say in one."""
-    records: list[StoredMessage]
+    shown: list[StoredMessage]
     """Messages that stand in it word for word."""
     segments: Sequence[Segment]
     """Summaries in it."""
@@ -166,7 +156,7 @@ class SegmentPrompt:
 
 @dataclass(frozen=True, slots=True)
 class SegmentLayout:
-    """Lays prompts out: what spec 003 calls the context manager."""
+    """Lays prompts out."""
 
     counter: TokenCounter
     """Counts tokens."""
@@ -175,8 +165,8 @@ class SegmentLayout:
     policy: ContextWindowPolicy = ContextWindowPolicy()
     """What stays in view."""
 
-    def prompt(
-        self, system: str, records: Sequence[StoredMessage], budget: int, language: Language
+    def build_prompt(
+        self, system: str, messages: Sequence[StoredMessage], budget: int, language: Language
     ) -> SegmentPrompt:
         """Lay a prompt out.
 
@@ -186,47 +176,43 @@ class SegmentLayout:
 
         Args:
             system: The system message.
-            records: The whole conversation, in order.
+            messages: The whole conversation, in order.
             budget: Tokens of the prompt.
             language: Of the fixed words.
         """
-        first, segments, newest = self.parts(records)
-        room = budget - (self._size(SystemMessage(system)) if system else 0)
-        shown = self._in_view(first, newest, room)
+        first, segments, newest = self.split_parts(messages)
+        room = budget - (self.counter.message(SystemMessage(system)) if system else 0)
+        shown = self._select_visible(first, newest, room)
         heading = get_wording(language).summaries
-        left = room - self._tokens(shown) - self._size(SystemMessage(f"\n\n{heading}\n"))
-        told = take_newest_fitting(segments, self.counter, left)
-        block = "\n".join([heading, *(s.line for s in told)]) if told else ""
-        head = "\n\n".join(filter(None, [system, block]))
-        messages: list[BaseMessage] = [*([SystemMessage(head)] if head else [])]
-        messages += [r.message for r in shown]
-        return SegmentPrompt(messages, shown, told, sum(map(self._size, messages)))
+        left = room - self._count(shown) - self.counter.message(SystemMessage(f"\n\n{heading}\n"))
+        fitting = take_newest_fitting(segments, self.counter, left)
+        summaries = "\n".join([heading, *(s.line for s in fitting)]) if fitting else ""
+        head = "\n\n".join(filter(None, [system, summaries]))
+        sent: list[BaseMessage] = [SystemMessage(head)] if head else []
+        sent += [m.message for m in shown]
+        return SegmentPrompt(sent, shown, fitting, sum(map(self.counter.message, sent)))
 
-    def parts(
-        self, records: Sequence[StoredMessage]
+    def split_parts(
+        self, messages: Sequence[StoredMessage]
     ) -> tuple[Sequence[Round], list[Segment], Sequence[Round]]:
         """First rounds, segments, and what follows them; sums up what became a whole segment."""
-        first, between, newest = self.policy.select(group_rounds(records))
+        first, between, newest = self.policy.select(group_rounds(messages))
         segments, waiting = self.summaries.build(between, newest)
         return first, segments, [*waiting, *newest]
 
-    def _in_view(
+    def _select_visible(
         self, first: Sequence[Round], last: Sequence[Round], room: int
     ) -> list[StoredMessage]:
         """Messages of the rounds that fit: the newest, the first, and then backwards."""
-        kept = [last[-1]] if last else []
-        room -= self._tokens([r for b in kept for r in b.records])
-        before: list[Round] = []
+        chosen = list(last[-1:])
+        room -= sum(self._count(round_.records) for round_ in chosen)
         for round_ in [*first, *reversed(last[:-1])]:
-            room -= self._tokens(round_.records)
+            room -= self._count(round_.records)
             if room < 0:
                 break
-            before.append(round_)
-        chosen = sorted([*before, *kept], key=lambda b: b.first)
-        return [record for round_ in chosen for record in round_.records]
+            chosen.append(round_)
+        chosen.sort(key=lambda round_: round_.first)
+        return [message for round_ in chosen for message in round_.records]
 
-    def _tokens(self, records: Sequence[StoredMessage]) -> int:
-        return sum(self._size(r.message) for r in records)
-
-    def _size(self, message: BaseMessage) -> int:
-        return self.counter.message(message)
+    def _count(self, messages: Sequence[StoredMessage]) -> int:
+        return sum(self.counter.message(m.message) for m in messages)

@@ -1,4 +1,4 @@
-"""What a message and a set of bound tools cost, given a way to count text.
+"""Tokens of a message and of a set of bound tools, given a way to count text.
 
 Every counter walks messages the same way and differs only in how it counts a string. The
 constants are OpenAI's where OpenAI states them (cookbook, "How to count tokens with tiktoken",
@@ -31,7 +31,7 @@ MESSAGE_TOKENS = 4
 """Frame of one message: three tokens and its role."""
 
 NAME_TOKENS = 1
-"""What a `name` costs beside its own text."""
+"""Tokens of a `name` beside its own text."""
 
 TOOL_CALL_TOKENS = 6
 """Frame of one tool call beside its name and arguments; not documented, an estimate."""
@@ -98,7 +98,7 @@ def _count_block(block: Mapping[str, Any], count: CountText) -> int:
 
 
 def _get_detail(block: Mapping[str, Any]) -> object:
-    """Say how closely the model shall look: OpenAI nests it, LangChain's blocks do not."""
+    """The `detail` of an image: OpenAI nests it, LangChain's blocks do not."""
     image = block.get("image_url")
     return image.get("detail") if isinstance(image, Mapping) else block.get("detail")
 

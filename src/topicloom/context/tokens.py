@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from threading import Lock
 from typing import Protocol
 
+from cachetools import LRUCache, cached
 from langchain_core.messages import BaseMessage
 
 from topicloom.context.token_count import (
@@ -79,7 +79,7 @@ def count_budget_tokens(text: str) -> int:
     return cjk + -(-(len(text) - cjk) // 4)
 
 
-_SHORT = 200
+_MIN_CACHED_CHARACTERS = 200
 """Characters up to which counting is as cheap as remembering."""
 
 
@@ -95,26 +95,13 @@ class CachedTokenCounter:
         capacity: Texts remembered.
         """
         self._counter = counter
-        self._capacity = capacity
-        self._known: OrderedDict[bytes, int] = OrderedDict()
-        self._lock = Lock()
+        known: LRUCache[bytes, int] = LRUCache(capacity)
+        self._count_long = cached(known, key=_digest, lock=Lock())(counter.text)
 
     def text(self, text: str) -> int:
         """Count the tokens of a text."""
-        if len(text) <= _SHORT:
-            return self._counter.text(text)
-        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        with self._lock:
-            known = self._known.get(digest)
-            if known is not None:
-                self._known.move_to_end(digest)
-                return known
-        tokens = self._counter.text(text)
-        with self._lock:
-            self._known[digest] = tokens
-            if len(self._known) > self._capacity:
-                self._known.popitem(last=False)
-        return tokens
+        count = self._counter.text if len(text) <= _MIN_CACHED_CHARACTERS else self._count_long
+        return count(text)
 
     def message(self, message: BaseMessage) -> int:
         """Count a message as sent: frame, name, content blocks and tool calls."""
@@ -123,3 +110,7 @@ class CachedTokenCounter:
     def tools(self, tools: Sequence[ToolLike]) -> int:
         """Count the JSON schemas of bound tools."""
         return self._counter.tools(tools)
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -58,7 +58,7 @@ def _cut(text: str, keep: int, message_id: str, language: Language) -> str:
     return f"{head}{mark}{tail}"
 
 
-_SHOWN_ELSEWHERE = frozenset(
+_IMPLIED_BLOCK_TYPES = frozenset(
     {"text", "tool_use", "tool_call", "function_call", "reasoning", "thinking"}
 )
 
@@ -78,41 +78,42 @@ class TranscriptFormatter:
     replies: int | None = None
     """The same for lines of the assistant and of tools; None for no other cap."""
 
-    def lines(self, records: Sequence[StoredMessage]) -> list[str]:
+    def format_messages(self, messages: Sequence[StoredMessage]) -> list[str]:
         """One text a message; a message of another day than the one before is preceded by it."""
-        days = ["", *(r.day for r in records)]
+        days = ["", *(m.day for m in messages)]
         caps = {"assistant": self.replies, "tool": self.replies}
         return [
-            _add_day(self._line(r, caps.get(r.role) or self.cap), r, day)
-            for r, day in zip(records, days, strict=False)
+            _add_day(self._format_message(m, caps.get(m.role) or self.cap), m, day)
+            for m, day in zip(messages, days, strict=False)
         ]
 
-    def rounds(self, rounds: Sequence[Round]) -> list[str]:
+    def format_rounds(self, rounds: Sequence[Round]) -> list[str]:
         """One text a round, dated likewise."""
         days = ["", *(b.records[-1].day for b in rounds)]
         return [
-            _add_day(self._block(b), b.records[0], day)
+            _add_day(self._format_round(b), b.records[0], day)
             for b, day in zip(rounds, days, strict=False)
         ]
 
-    def _block(self, round_: Round) -> str:
-        text = "\n".join(self._line(r, self.cap) for r in round_.records)
+    def _format_round(self, round_: Round) -> str:
+        text = "\n".join(self._format_message(r, self.cap) for r in round_.records)
         if len(round_.records) == 1 or self.counter.text(text) <= self.cap:
             return text
         share = self.cap // len(round_.records)
-        return "\n".join(self._line(r, share) for r in round_.records)
+        return "\n".join(self._format_message(r, share) for r in round_.records)
 
-    def _line(self, record: StoredMessage, cap: int) -> str:
-        text = excerpt(describe_content(record), cap, self.counter.text, record.id, self.language)
-        return f"[{record.id}] {record.label}: {text}"
+    def _format_message(self, message: StoredMessage, cap: int) -> str:
+        whole = describe_content(message)
+        text = excerpt(whole, cap, self.counter.text, message.id, self.language)
+        return f"[{message.id}] {message.label}: {text}"
 
 
-def describe_content(record: StoredMessage) -> str:
+def describe_content(stored: StoredMessage) -> str:
     """The text of a message, with tool calls, images and other content named in brackets."""
-    if record.whole is None:
-        return record.text
-    message = record.message
-    parts = [record.text] if record.text else []
+    if stored.whole is None:
+        return stored.text
+    message = stored.message
+    parts = [stored.text] if stored.text else []
     if isinstance(message, AIMessage):
         parts += [
             f"[calls {c['name']} {json.dumps(c['args'], ensure_ascii=False, default=str)}]"
@@ -120,9 +121,9 @@ def describe_content(record: StoredMessage) -> str:
         ]
     blocks = message.content if isinstance(message.content, list) else []
     kinds = [str(b.get("type", "content")) for b in blocks if isinstance(b, dict)]
-    parts += [f"[{kind}]" for kind in kinds if kind not in _SHOWN_ELSEWHERE]
+    parts += [f"[{kind}]" for kind in kinds if kind not in _IMPLIED_BLOCK_TYPES]
     return "\n".join(parts)
 
 
-def _add_day(text: str, record: StoredMessage, day_before: str) -> str:
-    return text if record.day in ("", day_before) else f"-- {record.day} --\n{text}"
+def _add_day(text: str, message: StoredMessage, day_before: str) -> str:
+    return text if message.day in ("", day_before) else f"-- {message.day} --\n{text}"

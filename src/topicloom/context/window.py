@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool
 from topicloom.context.layout import Layout, MainPrompt
 from topicloom.context.segments import SegmentLayout
 from topicloom.context.tokens import TokenCounter
-from topicloom.prompts.loader import Prompts
+from topicloom.prompts.loader import LANGUAGES, Prompts
 from topicloom.state.calibration import SAFETY_MARGIN
 from topicloom.state.recall import Note
 from topicloom.state.session import Language, Session
@@ -47,7 +47,7 @@ class MainWindow:
         """Counts tokens."""
         return self.layout.counter
 
-    def system(self, session: Session) -> str:
+    def build_system(self, session: Session) -> str:
         """The system message: the application's words, and ours: on its data, and on topics.
 
         Until the first split a session is an ordinary chat and says nothing about memory.
@@ -58,23 +58,23 @@ class MainWindow:
         ]
         return "\n\n".join(filter(None, [self.instructions, *ours]))
 
-    def prompt(
+    def build_prompt(
         self,
         session: Session,
         view: Sequence[StoredMessage],
         notes: Sequence[Note],
-        record: Callable[[int], StoredMessage],
+        fetch: Callable[[int], StoredMessage],
         *,
         loop: Sequence[BaseMessage] = (),
         view_tokens: int | None = None,
     ) -> MainPrompt:
-        """The prompt of a turn; see `Layout.prompt`."""
-        system = self.system(session)
+        """The prompt of a turn; see `Layout.build_prompt`."""
+        system = self.build_system(session)
         if self.beginning is None or session.topics or notes:
-            return self.layout.prompt(
-                system, view, notes, record, session.language, loop, view_tokens
+            return self.layout.build_prompt(
+                system, view, notes, fetch, session.language, loop, view_tokens
             )
-        laid = self.beginning.prompt(system, view, self.size, session.language)
+        laid = self.beginning.build_prompt(system, view, self.size, session.language)
         head = self.counter.message(SystemMessage(system)) if system else 0
         summaries = sum(self.counter.text(segment.line) for segment in laid.segments)
         tail = laid.tokens - head - summaries + sum(map(self.counter.message, loop))
@@ -84,39 +84,33 @@ class MainWindow:
             sources=[],
         )
 
-    def bound(self, session: Session, *, search: bool = True) -> list[BaseTool]:
-        """Tools that the main model is offered.
-
-        Args:
-            session: Once it has topics, they can be searched.
-            search: Whether the turn may search any more.
-        """
+    def list_tools(self, session: Session, *, search: bool = True) -> list[BaseTool]:
+        """Tools that the main model is offered; topics can be searched once there are any."""
         edit = [self.edit] if self.edit else []
         return [*self.tools, *edit, *([self.search] if search and session.topics else [])]
 
-    def fixed_size(self, session: Session) -> int:
+    def count_fixed(self, session: Session) -> int:
         """System message and tools."""
-        return self._fixed[session.language, bool(session.topics)]
+        return self._fixed_sizes[session.language, bool(session.topics)]
 
     @cached_property
-    def _fixed(self) -> dict[tuple[Language, bool], int]:
+    def _fixed_sizes(self) -> dict[tuple[Language, bool], int]:
         sizes: dict[tuple[Language, bool], int] = {}
-        languages: tuple[Language, ...] = ("en", "zh")
-        for language in languages:
+        for language in LANGUAGES:
             for topics in (False, True):
                 probe = Session(id="-", language=language, topics=int(topics))
-                system = self.counter.message(SystemMessage(self.system(probe)))
-                sizes[language, topics] = system + self.counter.tools(self.bound(probe))
+                system = self.counter.message(SystemMessage(self.build_system(probe)))
+                sizes[language, topics] = system + self.counter.tools(self.list_tools(probe))
         return sizes
 
-    def expected_notes(self, session: Session) -> int:
-        """What this turn's recall will add: the average so far, once there is any."""
+    def estimate_notes(self, session: Session) -> int:
+        """Tokens that this turn's recall will add: the average so far, once there is any."""
         return session.note_tokens if session.topics or self.edit else 0
 
-    def corrected(self, estimated: float, session: Session) -> int:
-        """An estimate with what the provider's reports taught, and the safety margin."""
+    def calibrate(self, estimated: float, session: Session) -> int:
+        """An estimate corrected by the provider's reports, with the safety margin."""
         return round(estimated * session.correction.ratio * SAFETY_MARGIN)
 
-    def uncorrected(self, tokens: float, session: Session) -> int:
-        """The estimate that `corrected` makes `tokens` of."""
+    def uncalibrate(self, tokens: float, session: Session) -> int:
+        """The estimate that `calibrate` makes `tokens` of."""
         return round(tokens / (session.correction.ratio * SAFETY_MARGIN))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
+from cachetools import LRUCache
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from topicloom.context.tokens import TokenCounter
@@ -19,17 +19,17 @@ from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 
 ChooseStart = Callable[[int, Sequence[int], Sequence[int], int], int]
-"""A digest of what stands before the conversation, and the numbers, sizes and room of `opening`;
-to how many messages are left out."""
+"""A digest of what stands before the conversation, and the numbers, sizes and room of
+`choose_start`; to how many messages are left out."""
 
-_ENOUGH = 1_000
+_MIN_OLDER_TOKENS = 1_000
 """Tokens of older messages that are shown at least, if that leaves half of the room."""
 
 
 def choose_start(
     numbers: Sequence[int], sizes: Sequence[int], room: int, since: int | None = None
 ) -> int:
-    """How many leading messages of the conversation to leave out so that the rest fits.
+    """Return how many leading messages of the conversation to leave out so that the rest fits.
 
     For as long as it fits, it begins where it began last. Where it begins anew, what comes before
     the newest message fills a quarter of the room, so that this lasts for many turns.
@@ -44,7 +44,7 @@ def choose_start(
         cut = numbers.index(since)
         if sum(sizes[cut:]) <= room:
             return cut
-    older = min(max(room // 4, min(_ENOUGH, room // 2)), room - sizes[-1])
+    older = min(max(room // 4, min(_MIN_OLDER_TOKENS, room // 2)), room - sizes[-1])
     cut, left = 0, sum(sizes[:-1])
     while left > older and cut < len(numbers) - 1:
         left -= sizes[cut]
@@ -54,18 +54,17 @@ def choose_start(
 
 @dataclass(frozen=True, slots=True)
 class _LastStart:
-    """How a window's prompt was laid out last."""
+    """The last layout of a window's prompt."""
 
     before: int
     """Digest of all that came before the conversation."""
     since: int
     """Number of the message that it began with."""
     newest: int
-    """Number of its newest message."""
 
 
 class WindowStarts:
-    """Where the conversation began that readers were shown last, by window.
+    """Remembers the message that the conversation began with in the last prompt of each window.
 
     Where what stands before it has changed, a cache has lost the conversation anyhow: it begins
     anew, and costs as little as it can. Places are remembered in the process alone: where one is
@@ -74,8 +73,7 @@ class WindowStarts:
 
     def __init__(self, size: int = 16_384) -> None:
         """Remember at most `size` windows."""
-        self._size = size
-        self._begun: OrderedDict[tuple[str, str], _LastStart] = OrderedDict()
+        self._starts: LRUCache[tuple[str, str], _LastStart] = LRUCache(size)
         self._lock = Lock()
 
     def __call__(
@@ -86,7 +84,7 @@ class WindowStarts:
         sizes: Sequence[int],
         room: int,
     ) -> int:
-        """See `Opening`.
+        """Return how many messages to leave out, and remember where the conversation begins.
 
         Args:
             window: The session's and the topic's ids.
@@ -98,14 +96,12 @@ class WindowStarts:
         if not numbers:
             return 0
         with self._lock:
-            last = self._begun.pop(window, None)
+            last = self._starts.get(window)
             since = None
             if last and last.before == before and last.newest <= numbers[-1]:
                 since = last.since
             cut = choose_start(numbers, sizes, room, since)
-            self._begun[window] = _LastStart(before, numbers[cut], numbers[-1])
-            while len(self._begun) > self._size:
-                self._begun.popitem(last=False)
+            self._starts[window] = _LastStart(before, numbers[cut], numbers[-1])
         return cut
 
 
@@ -137,14 +133,14 @@ class PromptWindow:
 
 
 def topic_messages(
-    records: Sequence[StoredMessage], shown: TranscriptFormatter, room: int, step: int
+    messages: Sequence[StoredMessage], formatter: TranscriptFormatter, room: int, step: int
 ) -> list[HumanMessage]:
     """The rounds of a topic, the oldest left out if they don't fit."""
-    rounds = group_rounds(records)
-    texts = shown.rounds(rounds)
-    cut = count_left_out(measure_each(texts, shown.counter), room, step)
+    rounds = group_rounds(messages)
+    texts = formatter.format_rounds(rounds)
+    cut = count_left_out(measure_each(texts, formatter.counter), room, step)
     count = sum(len(round_.records) for round_ in rounds[:cut])
-    rest = drop_leading(texts, cut, get_wording(shown.language).missing.format(count=count))
+    rest = drop_leading(texts, cut, get_wording(formatter.language).missing.format(count=count))
     return [*map(HumanMessage, rest[:-1]), *map(cache_point, rest[-1:])]
 
 
@@ -166,7 +162,7 @@ def recent_text(
 ) -> str:
     """The newest messages that fit some tokens."""
     counter, missing = window.counter, get_wording(language).missing
-    lines = TranscriptFormatter(counter, max(SMALLEST, room // 4), language).lines(tail)
+    lines = TranscriptFormatter(counter, max(SMALLEST, room // 4), language).format_messages(tail)
     cut = count_left_out([counter.text(line) + 1 for line in lines], room, 1)
     return "\n".join(drop_leading(lines, cut, missing.format(count=cut)))
 
@@ -187,7 +183,7 @@ def topic_listing(
 
 
 def count_left_out(sizes: Sequence[int], room: int, step: int) -> int:
-    """How many leading items to leave out so that the rest fits.
+    """Return how many leading items to leave out so that the rest fits.
 
     What is left out comes to a multiple of `step` at least, so the cut stays where it is while
     the items grow by less than a step.

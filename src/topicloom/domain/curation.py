@@ -1,15 +1,17 @@
-"""What a curation chooses from (spec 004, 6.2.1)."""
+"""Candidates and results of a curation, and the choice of late results for later turns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from topicloom.state.layers import CuratedEntry, Layer, SourceKind
 from topicloom.state.plan import SearchIntent
+from topicloom.state.receipt import Call
 
 
 class Candidate(BaseModel):
@@ -20,38 +22,37 @@ class Candidate(BaseModel):
     id: str
     """Its id among the candidates: `lore_3`, `narrative_t12`."""
     kind: SourceKind
-    """What kind of source it is from."""
     title: str = ""
-    """What it is called, if it has a name: others may mention it by that."""
+    """Its name, if it has one: others may mention it by that."""
     preview: str
     """Its beginning, about 100 tokens, in one line."""
     score: float
-    """How well it fits, 0 to 1, comparable between kinds."""
+    """Fit with the query, 0 to 1, comparable between kinds."""
     tags: tuple[str, ...] = ()
-    """What the source says of it."""
+    """Remarks of the source, such as "archived"."""
 
 
 STAND_IN = 3
-"""Best candidates that are taken where no selector answers (spec 004, 6.3.2)."""
+"""Best candidates that are taken where no selector answers (the design's value)."""
 FAINT = 0.2
 """Score under which nothing is taken by its score alone."""
 PREVIEW_TOKENS = 100
-"""Tokens of a preview (spec 004, 6.2.1)."""
+"""Tokens of a preview (the design's value)."""
 _PAST = 2.0
-"""Factor of what was told, when the message is about the past (spec 004, 6.2: "raised a lot")."""
+"""Factor of the conversation's own weights, when the message is about the past."""
 
 
 class CurationPolicy(BaseModel):
-    """How much is looked at, how long a turn waits for it, and what becomes of late results."""
+    """Limits of curations in number, time and age."""
 
     model_config = ConfigDict(frozen=True)
 
     deadline: float = Field(default=1.5, ge=0)
-    """Seconds that a turn waits at most (spec 004, 6.5); 0 never waits."""
+    """Seconds that a turn waits at most; 0 never waits."""
     candidates: int = Field(default=50, ge=1)
-    """Candidates that the selector is shown (spec 004, 6.2)."""
+    """Candidates that the selector is shown."""
     picks: int = Field(default=5, ge=1)
-    """Candidates that it may pick (spec 004, 6.3.1)."""
+    """Candidates that it may pick."""
     age: int = Field(default=5, ge=1)
     """Turns after its own in which a late result may still be used."""
     kept: int = Field(default=4, ge=1)
@@ -61,38 +62,38 @@ class CurationPolicy(BaseModel):
 
 
 class Curation(BaseModel):
-    """What a turn is given beside the conversation."""
+    """Entries that were picked for a turn."""
 
     model_config = ConfigDict(frozen=True)
 
     turn: int
     """Number of the turn that it was made for."""
     entries: tuple[CuratedEntry, ...] = ()
-    """What was picked, best first."""
+    """Best first."""
     rationale: str = ""
-    """Why, in a sentence."""
+    """Reason of the picks, in a sentence."""
     model: str = ""
-    """Who picked; empty if nobody did."""
+    """The selector's model; empty if no selector answered."""
     candidates: int = 0
     """Candidates that there were."""
     prefetched: bool = False
-    """Whether an earlier turn asked for it, which did not wait until it was done."""
+    """True if an earlier turn asked for it, which did not wait until it was done."""
     events: tuple[str, ...] = ()
-    """What went wrong, in words."""
+    """Sources that failed, each with its error."""
 
 
 def scale_weights(search: SearchIntent) -> dict[SourceKind, float]:
-    """How much each kind of source counts, the strongest 1; kinds that do not count are left out.
+    """The weight of each kind of source, the strongest 1; kinds of no weight are left out.
 
     Only the relations of the planner's weights say anything: weights of .2 all round mean the same
     as weights of .8.
     """
-    told = search.weights.narrative * (_PAST if search.when == "past" else 1.0)
+    narrative = search.weights.narrative * (_PAST if search.when == "past" else 1.0)
     given: dict[SourceKind, float] = {
         "lore": search.weights.lore,
-        "narrative": told,
+        "narrative": narrative,
         "event": search.weights.event,
-        "topic": told,
+        "topic": narrative,
     }
     most = max(given.values())
     return {kind: weight / most for kind, weight in given.items() if weight > 0}
@@ -101,19 +102,12 @@ def scale_weights(search: SearchIntent) -> dict[SourceKind, float]:
 def merge_candidates(
     found: Iterable[Sequence[Candidate]], weights: Mapping[SourceKind, float], limit: int
 ) -> list[Candidate]:
-    """The candidates of all sources in one row, best first.
-
-    Args:
-        found: Candidates of each source, with scores from 0 to 1 that mean the same in all.
-        weights: How much each kind counts.
-        limit: How many stay.
-    """
-    weighed = [
+    """The best candidates of all sources by weighted score, each id once, best first."""
+    weighed = (
         c.model_copy(update={"score": c.score * weights.get(c.kind, 0.0)})
-        for cs in found
-        for c in cs
-    ]
-    unique = {c.id: c for c in reversed(weighed)}
+        for c in chain.from_iterable(found)
+    )
+    unique = {c.id: c for c in reversed(list(weighed))}
     return sorted(unique.values(), key=lambda c: (-c.score, c.id))[:limit]
 
 
@@ -141,7 +135,7 @@ def select_by_id(
 
 
 def pick_by_score(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
-    """What is taken where no selector answers: the best by score, if they are worth anything."""
+    """The best candidates by score, if they are worth anything: for where no selector answers."""
     return [c for c in candidates if c.score >= FAINT][: min(STAND_IN, limit)]
 
 
@@ -158,15 +152,15 @@ _OVERLAP = 0.5
 
 @dataclass(frozen=True, slots=True)
 class TurnInterest:
-    """What a turn is about."""
+    """The subject of a turn."""
 
     focus: str | None
     """Anchor of the event in focus."""
     terms: frozenset[str]
     """Words to look for."""
 
-    def fits(self, other: TurnInterest) -> bool:
-        """Whether what was found for one is of use for the other."""
+    def overlaps(self, other: TurnInterest) -> bool:
+        """True if what was found for one is of use for the other."""
         if self.focus is not None and self.focus == other.focus:
             return True
         fewer = min(len(self.terms), len(other.terms))
@@ -182,25 +176,21 @@ class ConversationPosition:
     head: str | None
     """Ref of the last of them, which stands for all."""
 
-    def on(self, refs: Sequence[str]) -> bool:
-        """Whether a conversation goes on from here.
-
-        Args:
-            refs: The refs of all of its messages, in order.
-        """
+    def is_on_branch(self, refs: Sequence[str]) -> bool:
+        """True if the conversation whose messages have these refs goes on from here."""
         return 0 < self.count <= len(refs) and refs[self.count - 1] == self.head
 
 
 @dataclass(frozen=True, slots=True)
 class CurationResult:
-    """What a curation came to."""
+    """The result of a curation, with what decides which turns it may serve."""
 
-    place: ConversationPosition
+    position: ConversationPosition
     """The message that asked for it."""
     interest: TurnInterest
-    """What it was about."""
     curation: Curation
-    """What was picked."""
+    calls: tuple[Call, ...] = ()
+    """Calls of the selector."""
 
 
 def find_prefetched(
@@ -212,24 +202,23 @@ def find_prefetched(
     seen: Sequence[CuratedEntry],
     policy: CurationPolicy,
 ) -> Curation | None:
-    """The newest result of an earlier turn that is of use to this one.
+    """The newest result of an earlier turn that is of use to this one; None if there is none.
 
     Args:
-        results: What there is, in any order.
+        results: In any order.
         turn: Number of this turn.
-        interest: What it is about.
+        interest: Of this turn.
         refs: Refs of all messages of the conversation, in order.
         seen: Entries that the prompt shows already; a result of nothing else is of no use.
-        policy: How old a result may be.
+        policy: Says how old a result may be.
     """
     shown = {(e.id, e.text) for e in seen}
     for result in sorted(results, key=lambda r: -r.curation.turn):
         made = result.curation
         young = 0 < turn - made.turn <= policy.age
-        if not (young and result.place.on(refs) and result.interest.fits(interest)):
-            continue
+        usable = result.position.is_on_branch(refs) and result.interest.overlaps(interest)
         fresh = tuple(e for e in made.entries if (e.id, e.text) not in shown)
-        if fresh:
+        if young and usable and fresh:
             return made.model_copy(update={"entries": fresh, "prefetched": True})
     return None
 
@@ -237,7 +226,7 @@ def find_prefetched(
 def retain_recent(
     items: Sequence[T], turn_of: Callable[[T], int], turn: int, policy: CurationPolicy
 ) -> list[T]:
-    """Those of some results that are worth keeping, the newest and not too old.
+    """The results that are worth keeping, the newest and not too old, oldest first.
 
     Turns of the future stay: the session went back to an old checkpoint and may return.
     """

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, wait
 from dataclasses import dataclass
 from functools import partial
-from threading import Event, Lock
+from threading import BoundedSemaphore, Event, Lock
+
+from cachetools import LRUCache
 
 from topicloom.background import submit_daemon
 from topicloom.domain.curation import (
@@ -39,77 +40,63 @@ from topicloom.state.stored_message import StoredMessage
 
 _ENTRY_TOKENS = 500
 """Tokens of one entry; of what is longer, its beginning is shown."""
+_RUNNING = 16
+"""Curations of all sessions at work at once: selectors that hang cannot take more threads."""
+_SESSIONS = 1_000
+"""Sessions whose results are kept; the longest unused make room."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurationRequest:
-    """What a turn wants looked for. It holds the session as it is: later turns change nothing."""
+    """A search for a turn. It holds the session as it is: later turns change nothing."""
 
     session: str
     turn: int
     """Number of the turn."""
-    place: ConversationPosition
-    """Where the conversation stands."""
+    position: ConversationPosition
     basis: str
     """Digest of what else the turn begins with. A turn that is taken again from its checkpoint has
     the same, and needs no curation of its own."""
     interest: TurnInterest
-    """What the turn is about."""
     query: str
-    """What to answer."""
     tail: Sequence[StoredMessage]
     """The messages before it, oldest first."""
     plan: TurnPlan
     language: Language
     sources: Mapping[SourceKind, CandidateSource]
-    """Where to look."""
     seen: tuple[CuratedEntry, ...] = ()
     """Entries that the prompt shows already."""
 
 
-@dataclass(frozen=True, slots=True)
-class CurationOutcome:
-    """What a curation came to."""
-
-    result: CurationResult
-    calls: tuple[Call, ...] = ()
-    """What it cost."""
-
-
 def run_curation(
-    work: CurationRequest, selector: Selector, policy: CurationPolicy, closed: Event
-) -> Step[CurationOutcome]:
+    request: CurationRequest, selector: Selector, policy: CurationPolicy, closed: Event
+) -> Step[CurationResult]:
     """Find, pick and fetch.
 
     A source that fails costs what it would have found. Where the selector fails, the best by score
     are taken.
 
-    Args:
-        work: What to look for.
-        selector: Picks.
-        policy: How much.
-        closed: Set when nobody will want the result any more.
-
     Raises:
-        CancelledError: It is set.
+        CancelledError: `closed` is set: the result is not wanted any more.
     """
-    weights = {k: w for k, w in scale_weights(work.plan.search).items() if k in work.sources}
-    wide = policy.candidates + len(work.seen)
-    found, events = _search_sources(work, weights, wide)
-    candidates = drop_shown(merge_candidates(found, weights, wide), work.seen)[: policy.candidates]
-    made = Curation(turn=work.turn, candidates=len(candidates), events=tuple(events))
+    weights = {k: w for k, w in scale_weights(request.plan.search).items() if k in request.sources}
+    wide = policy.candidates + len(request.seen)
+    found, events = _search_sources(request, weights, wide)
+    merged = merge_candidates(found, weights, wide)
+    candidates = drop_shown(merged, request.seen)[: policy.candidates]
+    made = Curation(turn=request.turn, candidates=len(candidates), events=tuple(events))
     if not candidates:
-        return CurationOutcome(CurationResult(work.place, work.interest, made))
+        return CurationResult(request.position, request.interest, made)
     if closed.is_set():
         raise CancelledError
     question = SelectRequest(
-        session=work.session,
-        query=work.query,
-        tail=work.tail,
-        plan=work.plan,
+        session=request.session,
+        query=request.query,
+        tail=request.tail,
+        plan=request.plan,
         candidates=candidates,
         limit=policy.picks,
-        language=work.language,
+        language=request.language,
     )
     selection, call = yield from ask_role("selector", selector, question)
     if selection is None:
@@ -117,28 +104,30 @@ def run_curation(
     else:
         picks = select_by_id(selection.ids, candidates, policy.picks)
         made = made.model_copy(update={"rationale": selection.rationale, "model": selector.model})
-    made = made.model_copy(update={"entries": tuple(_fetch_entries(picks, work.sources))})
-    return CurationOutcome(CurationResult(work.place, work.interest, made), (call,))
+    made = made.model_copy(update={"entries": tuple(_fetch_entries(picks, request.sources))})
+    return CurationResult(request.position, request.interest, made, (call,))
 
 
 def _search_sources(
-    work: CurationRequest, kinds: Iterable[SourceKind], limit: int
+    request: CurationRequest, kinds: Iterable[SourceKind], limit: int
 ) -> tuple[list[list[Candidate]], list[str]]:
-    """What the sources found, side by side; and what went wrong in those that failed."""
-    asked: dict[SourceKind, Future[list[Candidate]]] = {
-        kind: submit_daemon(partial(work.sources[kind].search, work.query, work.plan.search, limit))
+    """The candidates of each source, and a line for each source that failed."""
+    searches: dict[SourceKind, Future[list[Candidate]]] = {
+        kind: submit_daemon(
+            partial(request.sources[kind].search, request.query, request.plan.search, limit)
+        )
         for kind in kinds
     }
-    wait(asked.values())
-    failures = {kind: future.exception() for kind, future in asked.items()}
+    wait(searches.values())
+    failures = {kind: future.exception() for kind, future in searches.items()}
     events = [f"{k}: {type(e).__name__}: {e}" for k, e in failures.items() if e is not None]
-    return [f.result() for k, f in asked.items() if failures[k] is None], events
+    return [f.result() for k, f in searches.items() if failures[k] is None], events
 
 
 def _fetch_entries(
     picks: Sequence[Candidate], sources: Mapping[SourceKind, CandidateSource]
 ) -> list[CuratedEntry]:
-    """What was picked, with full texts, in the same order."""
+    """The picked candidates with their texts, in the same order."""
     texts: dict[str, str] = {}
     for kind in {c.kind for c in picks}:
         texts |= sources[kind].fetch([c.id for c in picks if c.kind == kind])
@@ -149,12 +138,6 @@ def _fetch_entries(
     ]
 
 
-_RUNNING = 16
-"""Curations of all sessions at work at once: selectors that hang cannot take more threads."""
-_SESSIONS = 1_000
-"""Sessions whose results are kept; the longest unused make room."""
-
-
 @dataclass(slots=True)
 class _CurationJob:
     """A curation at work, or one that is done and may still be of use."""
@@ -162,9 +145,20 @@ class _CurationJob:
     key: tuple[ConversationPosition, str]
     """The message that asked for it, and what its turn began with."""
     turn: int
-    future: Future[CurationOutcome]
-    told: bool = False
-    """Whether its calls stand in a receipt."""
+    future: Future[CurationResult]
+    reported: bool = False
+    """True once its calls stand in a receipt."""
+
+    def take_calls(self, turn: int) -> tuple[Call, ...]:
+        """Calls that stand in no receipt yet; with a remark if another turn asked."""
+        if self.reported or self.future.exception() is not None:
+            return ()
+        self.reported = True
+        calls = self.future.result().calls
+        if self.turn == turn:
+            return calls
+        late = f"asked for by turn {self.turn}"
+        return tuple(c.model_copy(update={"remarks": (*c.remarks, late)}) for c in calls)
 
 
 class Curator:
@@ -176,50 +170,52 @@ class Curator:
         """Args:
         selector: Picks.
         policy: How much, how long, and what becomes of late results.
-        lore: A shelf that is closed with it.
+        lore: An index that is closed with it.
         """
         self.policy = policy
         self._selector = selector
-        self._jobs: OrderedDict[str, list[_CurationJob]] = OrderedDict()
-        self._running: set[Future[CurationOutcome]] = set()
+        self._jobs: LRUCache[str, list[_CurationJob]] = LRUCache(_SESSIONS)
+        self._slots = BoundedSemaphore(_RUNNING)
         self._closed = Event()
         self._lock = Lock()
         # Also when the graph is dropped or the interpreter ends, so it may not hold the curator.
         self.close = weakref.finalize(self, _close, self._closed, lore)
         """Stop: nothing new is begun, and what is at work goes no further. May be called again."""
 
-    def begin(self, work: CurationRequest) -> Future[CurationOutcome] | None:
+    def begin(self, request: CurationRequest) -> Future[CurationResult] | None:
         """Begin a curation; if a turn is taken again, it is the same one.
 
         Returns:
-            What it will come to; None if too many are at work already, or it was closed.
+            Its future; None if too many are at work already, or the curator was closed.
         """
-        key = (work.place, work.basis)
+        key = (request.position, request.basis)
         with self._lock:
-            jobs = self._jobs.setdefault(work.session, [])
-            self._jobs.move_to_end(work.session)
+            jobs = self._jobs.get(request.session, [])
             same = next((job.future for job in jobs if job.key == key), None)
-            if same is not None or self._closed.is_set() or not self._has_room(jobs):
+            running = [job for job in jobs if not job.future.done()]
+            full = len(running) >= self.policy.running
+            if same or self._closed.is_set() or full or not self._slots.acquire(blocking=False):
                 return same
-            steps = run_curation(work, self._selector, self.policy, self._closed)
-            future = submit_daemon(partial(run_step, steps))
-            self._running.add(future)
-            jobs.append(_CurationJob(key, work.turn, future))
-            self._clear(work)
+            done = [job for job in jobs if job not in running]
+            stay = retain_recent(done, lambda job: job.turn, request.turn, self.policy) + running
+            steps = run_curation(request, self._selector, self.policy, self._closed)
+            future = submit_daemon(partial(_run_in_slot, self._slots, steps))
+            kept = [job for job in jobs if job in stay]
+            self._jobs[request.session] = [*kept, _CurationJob(key, request.turn, future)]
             return future
 
     def collect(
         self,
-        work: CurationRequest,
-        future: Future[CurationOutcome] | None,
+        request: CurationRequest,
+        future: Future[CurationResult] | None,
         refs: Sequence[str],
         waited: float,
     ) -> tuple[Curation, list[Call]]:
-        """What a turn gets: its own curation, or an earlier one that was late for its turn.
+        """Return the curation of a turn: its own, or an earlier one that was late for its turn.
 
         Args:
-            work: What the turn wanted.
-            future: What `begin` gave.
+            request: Of the turn.
+            future: Returned by `begin`.
             refs: Refs of all messages of the conversation, in order.
             waited: Seconds that the turn waited.
 
@@ -228,30 +224,28 @@ class Curator:
             there was anything to pick from, one that says how the turn itself fared.
         """
         with self._lock:
-            done = [job for job in self._jobs.get(work.session, ()) if job.future.done()]
-            calls = [call for job in done for call in _take_unreported(job, work.turn)]
+            done = [job for job in self._jobs.get(request.session, ()) if job.future.done()]
+            calls = [call for job in done for call in job.take_calls(request.turn)]
         own = Call(role="curation", seconds=waited)
-        fault = self._fault(future)
+        fault = self._explain_fault(future)
         if future is not None and not fault:
-            made = future.result().result.curation
+            made = future.result().curation
             if made.candidates or made.events:
-                events = "; ".join(made.events) or None
-                calls.append(own.model_copy(update={"failure": events}))
+                calls.append(own.model_copy(update={"failure": "; ".join(made.events) or None}))
             return made, calls
-        served = find_prefetched(
-            [job.future.result().result for job in done if job.future.exception() is None],
-            turn=work.turn,
-            interest=work.interest,
+        made = find_prefetched(
+            [job.future.result() for job in done if job.future.exception() is None],
+            turn=request.turn,
+            interest=request.interest,
             refs=refs,
-            seen=work.seen,
+            seen=request.seen,
             policy=self.policy,
-        )
-        made = served or Curation(turn=work.turn)
+        ) or Curation(turn=request.turn)
         used = tuple(f"{e.id}, asked for by turn {made.turn}" for e in made.entries)
         return made, [*calls, own.model_copy(update={"failure": fault, "remarks": used})]
 
-    def _fault(self, future: Future[CurationOutcome] | None) -> str:
-        """Why a turn's own curation gives nothing; empty if it does."""
+    def _explain_fault(self, future: Future[CurationResult] | None) -> str:
+        """Say why a turn's own curation gives nothing; empty if it does."""
         if future is None:
             return "not begun: too many are at work"
         if not future.done():
@@ -259,31 +253,13 @@ class Curator:
         error = future.exception()
         return "" if error is None else f"{type(error).__name__}: {error}"
 
-    def _has_room(self, jobs: Iterable[_CurationJob]) -> bool:
-        self._running.difference_update([f for f in self._running if f.done()])
-        at_work = sum(not job.future.done() for job in jobs)
-        return at_work < self.policy.running and len(self._running) < _RUNNING
 
-    def _clear(self, work: CurationRequest) -> None:
-        """Drop results that are too many or too old, and sessions that nobody asks for."""
-        jobs = self._jobs[work.session]
-        done = [job for job in jobs if job.future.done()]
-        stay = retain_recent(done, lambda job: job.turn, work.turn, self.policy)
-        self._jobs[work.session] = [job for job in jobs if job in stay or not job.future.done()]
-        while len(self._jobs) > _SESSIONS:
-            self._jobs.popitem(last=False)
-
-
-def _take_unreported(job: _CurationJob, turn: int) -> tuple[Call, ...]:
-    """Calls of a curation that stand in no receipt yet; with a remark if another turn asked."""
-    if job.told or job.future.exception() is not None:
-        return ()
-    job.told = True
-    calls = job.future.result().calls
-    if job.turn == turn:
-        return calls
-    late = (f"asked for by turn {job.turn}",)
-    return tuple(c.model_copy(update={"remarks": (*c.remarks, *late)}) for c in calls)
+def _run_in_slot(slots: BoundedSemaphore, steps: Step[CurationResult]) -> CurationResult:
+    """Run a curation, and make room for another one."""
+    try:
+        return run_step(steps)
+    finally:
+        slots.release()
 
 
 def _close(closed: Event, lore: LoreIndex | None) -> None:

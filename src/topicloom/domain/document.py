@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, TypeGuard
+from typing import Any
 
 from topicloom.errors import InputError
 
@@ -28,7 +29,8 @@ _NESTED = frozenset({dict, list})
 _LABELS = ("name", "title", "label", "objective", "text", "名称", "名字", "标题", "目标")
 """Fields that people call a thing by, best first."""
 _SMALLEST_INT, _LARGEST_INT = -(2**63), 2**64 - 1
-"""What a checkpoint can hold."""
+"""The integers that a checkpoint can hold."""
+_HALF = re.compile(r"[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +38,15 @@ class DocumentNode:
     """An object of the document that has an anchor."""
 
     anchor: str
-    """Its anchor; empty for the document itself."""
+    """Empty for the document itself."""
     value: dict[str, Any]
     """The object."""
     parent: dict[str, Any] | list[Any] | None
-    """What it stands in; None for the document itself."""
+    """The object or list around it; None for the document itself."""
     key: str
     """Its key there; empty in a list."""
-    given: bool
-    """Whether it has its anchor by itself; otherwise it is named by where it stands."""
+    has_own_anchor: bool
+    """False if it is named by where it stands."""
 
 
 def parse_document(value: object) -> Document:
@@ -62,12 +64,12 @@ def parse_document(value: object) -> Document:
     return document
 
 
-def to_json_native(value: object, path: str) -> Any:
-    """A copy of a value as JSON-native data.
+_Path = tuple[str | int, ...]
+"""Keys and places on the way to a value, after what it all is called."""
 
-    Args:
-        value: Anything.
-        path: Where it stands, for the error.
+
+def to_json_native(value: object, path: str) -> Any:
+    """A copy of a value as JSON-native data; the path is for the error.
 
     Raises:
         InputError: If JSON, or a checkpoint, cannot hold it.
@@ -82,54 +84,41 @@ def copy_json(value: Any) -> Any:
     return [copy_json(v) for v in value] if type(value) is list else value
 
 
-_Path = tuple[str | int, ...]
-"""Keys and places on the way to a value, after what it all is called."""
-
-
 def _to_native(value: object, path: _Path) -> Any:
-    if isinstance(value, str):
-        return _check_text(value, path)
+    if len(path) > _DEEPEST and isinstance(value, Mapping | list | tuple):
+        deep = f"{_format_path(path[:6])}...: nested more than {_DEEPEST} levels deep"
+        raise InputError(deep)
+    fault = _find_fault(value)
+    if fault:
+        raise InputError(f"{_format_path(path)}: {fault}")
     if isinstance(value, Mapping):
-        _check_depth(path)
-        for key in value:
-            if not isinstance(key, str):
-                raise InputError(f"{_format_path(path)}: the key {str(key)[:40]!r} is no text")
-        return {_check_text(k, path): _to_native(v, (*path, k)) for k, v in value.items()}
+        return {_to_native(k, path): _to_native(v, (*path, k)) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        _check_depth(path)
         return [_to_native(v, (*path, n)) for n, v in enumerate(value)]
-    return _check_number(value, path)
-
-
-def _check_number(value: object, path: _Path) -> Any:
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, int):
-        if not _SMALLEST_INT <= value <= _LARGEST_INT:
-            raise InputError(f"{_format_path(path)}: an integer of more than 64 bits")
-        return int(value)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise InputError(f"{_format_path(path)}: {value} is no JSON number")
-        return float(value)
-    raise InputError(f"{_format_path(path)}: {type(value).__name__} is no JSON")
+    # Of a subclass, such as an enum of texts, the plain value.
+    return next(kind(value) for kind in (str, int, float) if isinstance(value, kind))
 
 
-def _check_text(text: str, path: _Path) -> str:
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            reason = f"{_format_path(path)}: half a character, which UTF-8 cannot hold"
-            raise InputError(reason) from error
-    if "\0" in text:
-        raise InputError(f"{_format_path(path)}: a text may not hold the character NUL")
-    return str(text)
-
-
-def _check_depth(path: _Path) -> None:
-    if len(path) > _DEEPEST:
-        raise InputError(f"{_format_path(path[:6])}...: nested more than {_DEEPEST} levels deep")
+def _find_fault(value: object) -> str:
+    """The reason why JSON, or a checkpoint, cannot hold a value; empty if it can."""
+    match value:
+        case str():
+            if not value.isascii() and _HALF.search(value):
+                return "half a character, which UTF-8 cannot hold"
+            return "a text may not hold the character NUL" if "\0" in value else ""
+        case Mapping():
+            key = next((key for key in value if not isinstance(key, str)), "")
+            return "" if isinstance(key, str) else f"the key {str(key)[:40]!r} is no text"
+        case int():
+            fits = _SMALLEST_INT <= value <= _LARGEST_INT
+            return "" if fits else "an integer of more than 64 bits"
+        case float():
+            return "" if math.isfinite(value) else f"{value} is no JSON number"
+        case None | list() | tuple():
+            return ""
+    return f"{type(value).__name__} is no JSON"
 
 
 def _format_path(path: _Path) -> str:
@@ -144,37 +133,38 @@ def index_nodes(document: Document) -> dict[str, DocumentNode]:
     Raises:
         InputError: If two have the same.
     """
-    places: dict[str, DocumentNode] = {}
-    for place in _walk(document):
-        if place.anchor in places:
-            one, other = (_find_path(document, p.value) for p in (places[place.anchor], place))
-            raise InputError(
-                f"the anchor {place.anchor!r} names two things, {one} and {other}: "
-                "give one of them an `_anchor` of its own"
-            )
-        places[place.anchor] = place
+    nodes: dict[str, DocumentNode] = {}
+    for node in _walk(document):
+        if node.anchor in nodes:
+            one, other = (_find_path(document, n.value) for n in (nodes[node.anchor], node))
+            raise _make_clash(node.anchor, one, other, "one of them")
+        nodes[node.anchor] = node
     for key, value in document.items():
-        if key in places and places[key].given and places[key].value is not value:
-            raise InputError(
-                f"the anchor {key!r} names two things,"
-                f" {_find_path(document, places[key].value)} and document.{key}:"
-                " give the former an `_anchor` of its own"
-            )
-    return places
+        if key in nodes and nodes[key].has_own_anchor and nodes[key].value is not value:
+            one = _find_path(document, nodes[key].value)
+            raise _make_clash(key, one, f"document.{key}", "the former")
+    return nodes
+
+
+def _make_clash(anchor: str, one: str, other: str, which: str) -> InputError:
+    return InputError(
+        f"the anchor {anchor!r} names two things, {one} and {other}: "
+        f"give {which} an `_anchor` of its own"
+    )
 
 
 def find_derived_anchors(document: Document) -> dict[int, str]:
     """Anchors of the objects that are named by where they stand, by `id()` of the object."""
-    return {id(p.value): p.anchor for p in _walk(document, nested=True) if not p.given and p.anchor}
+    nodes = _walk(document, nested=True)
+    return {id(n.value): n.anchor for n in nodes if not n.has_own_anchor and n.anchor}
+
+
+_Pending = tuple[dict[str, Any], dict[str, Any] | list[Any] | None, str, str | None]
+"""An object to look at: what it stands in, its key there, and an anchor if it has none itself."""
 
 
 def _walk(document: Document, *, nested: bool = False) -> Iterator[DocumentNode]:
-    """The objects that have an anchor, in the order of the document.
-
-    Args:
-        document: Where to begin.
-        nested: Whether to pass over what stands in lists and holds no object.
-    """
+    """The objects that have an anchor, in order; with `nested`, not the flat ones in lists."""
     ahead: list[_Pending] = [(document, None, "", "")]
     while ahead:
         value, parent, key, made = ahead.pop()
@@ -191,10 +181,6 @@ def _walk(document: Document, *, nested: bool = False) -> Iterator[DocumentNode]
             elif type(child) is list:
                 below += [(v, around, "", None) for v, around in _walk_list(child, nested)]
         ahead += reversed(below)
-
-
-_Pending = tuple[dict[str, Any], dict[str, Any] | list[Any] | None, str, str | None]
-"""An object to look at: what it stands in, its key there, and an anchor if it has none itself."""
 
 
 def _walk_list(values: list[Any], nested: bool) -> Iterator[tuple[dict[str, Any], list[Any]]]:
@@ -233,25 +219,21 @@ def get_anchor(value: Mapping[str, Any]) -> str | None:
 
 
 def has_anchors(value: object) -> bool:
-    """Whether a value is, or holds, an object that has an anchor by itself."""
+    """True if a value is, or holds, an object that has an anchor by itself."""
     if isinstance(value, dict):
         return get_anchor(value) is not None or any(map(has_anchors, value.values()))
     return isinstance(value, list) and any(map(has_anchors, value))
 
 
 def get_label(value: Mapping[str, Any]) -> str:
-    """What people call a thing: its name or title, else its anchor, else ""."""
-    named = (value[key] for key in _LABELS if _is_text(value.get(key)))
-    return next(named, None) or get_anchor(value) or ""
+    """The name that people give a thing: its name or title, else its anchor, else ""."""
+    field = find_label_field(value)
+    return str(value[field]) if field is not None else get_anchor(value) or ""
 
 
 def find_label_field(value: Mapping[str, Any]) -> str | None:
     """The field that people call a thing by, if it has one."""
-    return next((key for key in _LABELS if _is_text(value.get(key))), None)
-
-
-def _is_text(value: object) -> TypeGuard[str]:
-    return isinstance(value, str) and bool(value.strip())
+    return next((k for k in _LABELS if isinstance(v := value.get(k), str) and v.strip()), None)
 
 
 def digest_json(document: Document) -> str:

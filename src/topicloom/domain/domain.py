@@ -1,4 +1,4 @@
-"""What an application knows beside the conversation."""
+"""An application's own facts and background, beside the conversation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from langchain_core.vectorstores import VectorStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
-    """An application's own world, given to `build_session_graph(domain=...)`.
+    """The domain of an application, given to `build_session_graph(domain=...)`.
 
     Its facts come with the input, as `document`, and stay in the state.
     """

@@ -19,6 +19,7 @@ from topicloom.domain.edit_text import (
     parse_edits,
 )
 from topicloom.domain.edits import DocumentCheck, EditResult, apply_edits
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import (
     Update,
     current_plan,
@@ -28,18 +29,17 @@ from topicloom.nodes.step import (
     node,
     open_workspace,
 )
-from topicloom.nodes.workspace import Workspaces
 from topicloom.state.channels import DomainState
-from topicloom.state.messages import find_edit_calls, find_other_calls, words_of
+from topicloom.state.messages import find_edit_calls, find_other_calls, strip_tool_calls
 from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import JournalEntry
-from topicloom.state.session import Language, Session, Turn
+from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import get_text
 from topicloom.storage.sessions import SessionStore
 
 EDIT_STATE = "edit_state"
 _REPAIRS = 1
-"""How often the main model may mend edits that were refused; then the user is told."""
+"""Times that the main model may repair edits that were refused; then the user is told."""
 
 
 class EditState(BaseModel):
@@ -68,27 +68,22 @@ def make_edit_tool() -> BaseTool:
     )
 
 
-def edit(*, workspaces: Workspaces, check: DocumentCheck | None) -> Runnable[DomainState, Update]:
-    """The node that makes edits.
+def edit(deps: Deps, check: DocumentCheck | None) -> Runnable[DomainState, Update]:
+    """The node that makes the edits of the main model, or else those of the planner.
 
     Args:
-        workspaces: Of this process.
+        deps: Of the session.
         check: The application's JSON schema.
     """
 
     def step(state: DomainState) -> Update:
         session, turn = current_session(state), current_turn(state)
-        work = _DocumentEdit(
-            session=session,
-            turn=turn,
-            store=open_workspace(workspaces, session).store,
-            document=state.get("document") or {},
-            check=check,
-        )
+        store = open_workspace(deps.workspaces, session).store
+        work = _DocumentEdit(session, turn, store, state.get("document") or {}, check)
         message = state["messages"][-1]
         if isinstance(message, AIMessage) and find_edit_calls(message, EDIT_STATE):
-            return work.answer(message)
-        return work.follow(current_plan(state) or TurnPlan())
+            return work.answer_calls(message)
+        return work.follow_plan(current_plan(state) or TurnPlan())
 
     return node(step, "edit")
 
@@ -103,50 +98,44 @@ class _DocumentEdit:
     document: Document
     check: DocumentCheck | None
     changed: bool = False
-    """Whether the document is another one than before."""
 
-    def follow(self, plan: TurnPlan) -> Update:
+    def follow_plan(self, plan: TurnPlan) -> Update:
         """Make the planner's edits. If they cannot be made, the main model is asked."""
-        made = self._make(plan.edits)
+        made = self._apply(plan.edits)
         if made.errors:
-            return dump(turn=self._rejecting(made.errors))
-        reply = plan.reply.strip() or format_confirmation(made.changes, self._language)
-        return self._update([AIMessage(reply)])
+            return dump(turn=self.turn)
+        reply = plan.reply.strip() or format_confirmation(made.changes, self.session.language)
+        return self._update(AIMessage(reply))
 
-    def answer(self, message: AIMessage) -> Update:
-        """Make the main model's edits, those of all its calls together, and say what came of it."""
-        calls = find_edit_calls(message, EDIT_STATE)
-        made = self._make([edit for _, args in calls for edit in parse_edits(args)])
+    def answer_calls(self, message: AIMessage) -> Update:
+        """Make the main model's edits, those of all its calls together, and answer the calls."""
+        calls, language = find_edit_calls(message, EDIT_STATE), self.session.language
+        made = self._apply([edit for _, args in calls for edit in parse_edits(args)])
         if made.errors:
-            self.turn = self._rejecting(made.errors)
             self.turn = self.turn.model_copy(update={"attempts": self.turn.attempts + 1})
-        words = [words_of(message)] if get_text(message).strip() else []
+        words = [strip_tool_calls(message)] if get_text(message).strip() else []
+        # What is said instead of a message that is only a call takes its place.
+        removal = [RemoveMessage(id=message.id)] if message.id is not None else []
         if not find_other_calls(message, EDIT_STATE):
             if self.turn.attempts > _REPAIRS and made.errors:
-                told = AIMessage(format_refusal(self._language))
-                return self._update([*(words or _remove_message(message)), told])
+                return self._update(*(words or removal), AIMessage(format_refusal(language)))
             if not made.errors and words:
-                return self._update(words)
+                return self._update(*words)
             if not made.errors and self.turn.fast:
-                told = AIMessage(format_confirmation(made.changes, self._language))
-                return self._update([*_remove_message(message), told])
-        text = format_tool_result(made.changes, made.errors, self._language)
+                confirmation = AIMessage(format_confirmation(made.changes, language))
+                return self._update(*removal, confirmation)
+        text = format_tool_result(made.changes, made.errors, language)
         status: Literal["error", "success"] = "error" if made.errors else "success"
         return self._update(
-            [
-                ToolMessage(text, name=EDIT_STATE, tool_call_id=call, status=status)
-                for call, _ in calls
-            ]
+            *(ToolMessage(text, name=EDIT_STATE, tool_call_id=i, status=status) for i, _ in calls)
         )
 
-    @property
-    def _language(self) -> Language:
-        return self.session.language
-
-    def _make(self, edits: Sequence[object]) -> EditResult:
+    def _apply(self, edits: Sequence[object]) -> EditResult:
         """Make edits and enter them in the journal, if all of them can be made."""
         made = apply_edits(self.document, edits, self.check)
         if made.errors:
+            rejected = (*self.turn.rejected, *made.errors)
+            self.turn = self.turn.model_copy(update={"rejected": rejected})
             return made
         done = tuple(
             tuple(to_json_native(edit, "edit")) for edit in edits if isinstance(edit, list | tuple)
@@ -163,14 +152,6 @@ class _DocumentEdit:
         self.document, self.changed = made.document, True
         return made
 
-    def _rejecting(self, errors: Sequence[str]) -> Turn:
-        return self.turn.model_copy(update={"rejected": (*self.turn.rejected, *errors)})
-
-    def _update(self, messages: Sequence[BaseMessage]) -> Update:
+    def _update(self, *messages: BaseMessage) -> Update:
         update = {**dump(self.session, self.turn), "messages": list(messages)}
         return update | ({"document": self.document} if self.changed else {})
-
-
-def _remove_message(message: AIMessage) -> list[BaseMessage]:
-    """The removal of a message that is only a call: what is said instead takes its place."""
-    return [RemoveMessage(id=message.id)] if message.id is not None else []

@@ -8,14 +8,13 @@ be meant. Whatever is not sure is left to the main model.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from topicloom.domain.document import Document, find_label_field
 from topicloom.domain.edits import Edit, apply_edits
-from topicloom.domain.paths import EditTarget, describe_kind
-from topicloom.domain.things import ObjectResolver, find_word, fold
+from topicloom.domain.targets import EditTarget, ObjectResolver, describe_kind, find_word, fold
 
 _LEAD = re.compile(
     r"^(?:(?:please|ok|okay|now|also|hey|请|麻烦|麻烦你|帮我|请帮我|帮忙|好的|那就)[,，\s]*)*"
@@ -84,7 +83,7 @@ _MOST_WORDS, _MOST_CJK = 4, 12
 class EditFormParser:
     """Reads edits out of messages, for one document."""
 
-    things: ObjectResolver
+    objects: ObjectResolver
     document: Document
     statuses: Sequence[frozenset[str]]
     """Words that mean the same status, a group each."""
@@ -97,51 +96,49 @@ class EditFormParser:
         text = strip_politeness(message)
         if _QUESTION.search(message) and not _ASKING.match(message.strip()):
             return None
-        edits = {repr(e): e for e in self._readings(text)}
+        matches = ((name, form.fullmatch(text)) for name, form in _FORMS)
+        found = [
+            self._make_edit(name, match["what"].strip(), match["value"].strip())
+            for name, match in matches
+            if match is not None
+        ]
+        edits = {repr(e): e for e in found if e is not None}
         sure = [e for e in edits.values() if not apply_edits(self.document, [e]).errors]
         return sure[0] if len(sure) == 1 else None
 
-    def _readings(self, text: str) -> Iterator[Edit]:
-        for name, form in _FORMS:
-            match = form.fullmatch(text)
-            if match is not None:
-                edit = self._edit(name, match["what"].strip(), match["value"].strip())
-                if edit is not None:
-                    yield edit
-
-    def _edit(self, name: str, what: str, value: str) -> Edit | None:
-        target = self.things.resolve(what)
+    def _make_edit(self, name: str, what: str, value: str) -> Edit | None:
+        target = self.objects.resolve(what)
         if target is None:
             return None
         match name:
             case "SET":
-                return self._set(target, value)
+                return self._make_set(target, value)
             case "UP" | "DOWN":
                 by = parse_number(value)
                 if target.field is None or by is None or by < 0:
                     return None
                 return ("INC", target.path, by if name == "UP" else -by)
             case "RENAME":
-                field = find_label_field(target.place.value)
-                text = parse_text(value)
+                field, text = find_label_field(target.node.value), parse_text(value)
                 named = target.field is None and field is not None and text is not None
-                return ("SET", f"{target.place.anchor}.{field}", text) if named else None
+                return ("SET", f"{target.node.anchor}.{field}", text) if named else None
             case "REMOVE":
-                return self._remove(target, value)
-            case _:
-                return self._push(target, value)
+                return self._make_remove(target, value)
+        return self._make_push(target, value)
 
-    def _set(self, target: EditTarget, said: str) -> Edit | None:
-        field = target.field or _find_status_field(target.place.value)
-        if field is None or (target.field is None and not target.place.anchor):
+    def _make_set(self, target: EditTarget, said: str) -> Edit | None:
+        field = target.field or _find_status_field(target.node.value)
+        if field is None or (target.field is None and not target.node.anchor):
             return None
-        likes = target.place_and_siblings()
+        likes = target.list_siblings()
         old = next((like[field] for like in likes if like.get(field) is not None), None)
-        value = self._value(said, old, [like.get(field) for like in likes], field)
-        path = f"{target.place.anchor}.{field}" if target.place.anchor else field
+        value = self._parse_value(said, old, [like.get(field) for like in likes], field)
+        path = f"{target.node.anchor}.{field}" if target.node.anchor else field
         return None if value is None else ("SET", path, value)
 
-    def _value(self, said: str, old: object, others: Sequence[object], field: str) -> Any | None:
+    def _parse_value(
+        self, said: str, old: object, others: Sequence[object], field: str
+    ) -> Any | None:
         """A text as a value of the kind that is there; None if it is not one for sure."""
         kind = describe_kind(old)
         if kind == "true or false":
@@ -152,32 +149,29 @@ class EditFormParser:
         if kind != "a text":
             return None
         if field in _STATUS_FIELDS:
-            for values in (others, self.things.values(field)):
-                known = find_word(
-                    said or "done", [v for v in values if isinstance(v, str)], self.statuses
-                )
+            status = said or "done"
+            for values in (others, self.objects.list_values(field)):
+                texts = [v for v in values if isinstance(v, str)]
+                known = find_word(status, texts, self.statuses)
                 if known is not None:
                     return known
-            return self._status(said or "done")
+            # One that no other thing has, only if it is a word for a status.
+            return status.lower() if any(status.lower() in g for g in self.statuses) else None
         return parse_text(said)
 
-    def _status(self, said: str) -> str | None:
-        """A status that no other thing has; only if it is a word for one."""
-        return said.lower() if any(said.lower() in group for group in self.statuses) else None
-
-    def _remove(self, target: EditTarget, place: str) -> Edit | None:
+    def _make_remove(self, target: EditTarget, place: str) -> Edit | None:
         """Taking a thing away: whole things only, and where a list is named, out of that."""
-        if target.field is not None or not target.place.given:
+        if target.field is not None or not target.node.has_own_anchor:
             return None
         if place:
-            around = self.things.resolve(place)
+            around = self.objects.resolve(place)
             listed = _find_list(around) if around is not None else None
-            if listed is None or listed is not target.place.parent:
+            if listed is None or listed is not target.node.parent:
                 return None
-        return ("REMOVE", target.place.anchor)
+        return ("REMOVE", target.node.anchor)
 
-    def _push(self, target: EditTarget, said: str) -> Edit | None:
-        """Adding to a list of texts; what a new thing has to have, nobody can tell here."""
+    def _make_push(self, target: EditTarget, said: str) -> Edit | None:
+        """Adding to a list of texts; the fields of a new object cannot be known here."""
         listed, text = _find_list(target), parse_text(said)
         texts = listed is not None and listed and all(isinstance(v, str) for v in listed)
         return ("PUSH", target.path, text) if texts and text is not None else None
@@ -217,7 +211,7 @@ def _find_status_field(value: Mapping[str, Any]) -> str | None:
 
 def _find_list(target: EditTarget) -> list[Any] | None:
     """The list that a target is or has."""
-    value = target.place.value if target.field is None else target.place.value.get(target.field)
+    value = target.node.value if target.field is None else target.node.value.get(target.field)
     if isinstance(value, dict):
         lists = [v for v in value.values() if isinstance(v, list)]
         return lists[0] if len(lists) == 1 else None

@@ -1,9 +1,10 @@
-"""Edits of the document as models write them."""
+"""Edits of the document as models write them, and the texts that answer them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from topicloom.domain.edits import AppliedEdit
@@ -17,14 +18,10 @@ _WRAPPERS = ("edits", "operations", "ops")
 
 
 def parse_edits(said: object, wrapped: int = 0) -> list[object]:
-    """The edits of a tool's arguments or of an answer, read with good will; checked elsewhere.
+    """The edits of a tool's arguments or of an answer, read leniently; checked elsewhere.
 
     Takes `{"edits": [[...]]}`, a list of edits, one edit alone, edits as objects (`{"op": "SET",
-    "path": ..., "value": ...}`), and JSON of any of these. Nothing of what cannot be read.
-
-    Args:
-        said: Anything.
-        wrapped: How deep in other things it was found.
+    "path": ..., "value": ...}`), and JSON of any of these, `wrapped` levels deep in other things.
     """
     if wrapped > _DEEPEST:
         return []
@@ -51,7 +48,8 @@ def _is_edit(value: object) -> bool:
 
 def _parse_edit(value: Any) -> object:
     if isinstance(value, str):
-        value = _load_json(value)
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
     if isinstance(value, dict) and _is_edit(value):
         path = value.get("path", value.get("anchor", value.get("target")))
         rest = [value["value"]] if "value" in value else []
@@ -64,13 +62,6 @@ def _parse_edit(value: Any) -> object:
 def _named(operation: str) -> str:
     upper = operation.strip().upper()
     return _ALIASES.get(upper, upper)
-
-
-def _load_json(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 _MADE = {
@@ -124,7 +115,7 @@ def format_refusal(language: Language) -> str:
 def format_tool_result(
     changes: Sequence[AppliedEdit], errors: Sequence[str], language: Language
 ) -> str:
-    """What the model is told of its edits."""
+    """The result of `edit_state` for the model."""
     made, refused = _RESULT[language]
     if errors:
         return refused.format(errors="\n".join(f"- {error}" for error in errors))
@@ -137,13 +128,12 @@ def _format_changes(changes: Sequence[AppliedEdit], language: Language) -> str:
 
 def _format_change(change: AppliedEdit, language: Language) -> str:
     _, _, field, own, pushed, removed, gone = _MADE[language]
-    named = own if not change.label else field
-    form = {"PUSH": pushed, "REMOVE": gone if change.field else removed}.get(
-        change.operation, named
-    )
+    form = field if change.label else own
+    if change.operation == "PUSH":
+        form = pushed
+    elif change.operation == "REMOVE":
+        form = gone if change.field else removed
     label = change.label or ("the document" if language == "en" else "文档")
-    return form.format(label=label, field=change.field, value=_format_value(change.value))
-
-
-def _format_value(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    value = change.value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return form.format(label=label, field=change.field, value=text)

@@ -10,6 +10,7 @@ object or one of its like has, and a value stays of its kind.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -25,7 +26,7 @@ from topicloom.domain.document import (
     parse_document,
     to_json_native,
 )
-from topicloom.domain.paths import (
+from topicloom.domain.targets import (
     EditRefusedError,
     EditTarget,
     describe_kind,
@@ -38,51 +39,48 @@ from topicloom.errors import InputError
 Edit = tuple[Any, ...]
 Operation = Literal["SET", "INC", "PUSH", "REMOVE"]
 DocumentCheck = Callable[[Document], list[str]]
-"""Says what a JSON schema has against a document, a sentence each."""
+"""Gives the faults of a document by a JSON schema, a sentence each."""
 
-_LENGTHS = {"SET": 3, "INC": 3, "PUSH": 3, "REMOVE": 2}
+_LENGTHS: dict[Operation, int] = {"SET": 3, "INC": 3, "PUSH": 3, "REMOVE": 2}
 _MOST = 100
 """Edits at once."""
 _LARGEST = 2**53
 """Numbers up to this are exact in every JSON reader."""
-_TOLD = 8
-"""Errors that are told at once."""
+_MOST_ERRORS = 8
+"""Errors that are named at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedEdit:
-    """What an edit did, for telling."""
+    """An edit that was made, in the words of a confirmation."""
 
     operation: Operation
     label: str
-    """What was changed, as people call it: the thing itself, or the list something went into."""
+    """The name that people give the changed object, or the list that something went into."""
     field: str = ""
-    """Which field of it; empty for the whole thing."""
+    """The changed field; empty for the whole object."""
     value: Any = None
-    """What the field is now, or what was pushed."""
+    """The new value of the field, or what was pushed."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditResult:
-    """What became of some edits."""
+    """The outcome of some edits."""
 
     document: Document
     """The new document; the old one, the same object, if anything was wrong."""
     changes: tuple[AppliedEdit, ...] = ()
-    """What was changed, in order; nothing if anything was wrong."""
+    """In order; none if anything was wrong."""
     errors: tuple[str, ...] = ()
-    """What was wrong, so that whoever wrote the edits can mend them."""
+    """Each says how to repair an edit."""
 
 
 def apply_edits(
     document: Document, edits: Sequence[object], check: DocumentCheck | None = None
 ) -> EditResult:
-    """Apply edits to a copy of a document: all of them, or none.
+    """Apply edits in order to a copy of a document: all of them, or none.
 
-    Args:
-        document: Stays as it is.
-        edits: In order; later ones see what earlier ones did.
-        check: The application's JSON schema, if it has one.
+    `check` is the application's JSON schema, if it has one.
     """
     if not 1 <= len(edits) <= _MOST:
         return EditResult(document, errors=(f"give 1 to {_MOST} edits at once, not {len(edits)}",))
@@ -94,11 +92,11 @@ def apply_edits(
             changes.append(work.apply(edit))
         except (EditRefusedError, InputError) as error:
             errors.append(f"edit {number}: {error}")
-    errors = errors or work.faults(check)
+    errors = errors or work.find_faults(check)
     if errors:
         # An error quotes what it was given, which may be no text that can be stored.
-        told = (e.encode("utf-8", "replace").decode() for e in errors[:_TOLD])
-        return EditResult(document, errors=tuple(told))
+        storable = (e.encode("utf-8", "replace").decode() for e in errors[:_MOST_ERRORS])
+        return EditResult(document, errors=tuple(storable))
     return EditResult(work.document, tuple(changes))
 
 
@@ -108,10 +106,10 @@ class _EditTrial:
     def __init__(self, document: Document, *, strict: bool) -> None:
         self.document = document
         self._strict = strict
-        self._places: dict[str, DocumentNode] | None = None
+        self._nodes: dict[str, DocumentNode] | None = None
 
-    def faults(self, check: DocumentCheck | None) -> list[str]:
-        """What is wrong with the document as it is now."""
+    def find_faults(self, check: DocumentCheck | None) -> list[str]:
+        """The faults of the document as it is now."""
         try:
             parse_document(self.document)
         except InputError as error:
@@ -122,27 +120,27 @@ class _EditTrial:
         """Apply one edit.
 
         Raises:
-            Refusal: If it cannot be done.
+            EditRefusedError: If it cannot be done.
             InputError: If its value is no JSON, or makes an anchor ambiguous.
         """
         operation, path, value = _parse_edit(edit)
-        if self._places is None:
-            self._places = index_nodes(self.document)
-        target = resolve_path(self._places, path, new=operation == "SET" and not self._strict)
+        if self._nodes is None:
+            self._nodes = index_nodes(self.document)
+        target = resolve_path(self._nodes, path, new=operation == "SET" and not self._strict)
         match operation:
             case "SET":
                 return self._set(target, to_json_native(value, "value"))
             case "INC":
                 return self._increment(target, value)
             case "PUSH":
-                self._places = None
+                self._nodes = None
                 return self._push(target, to_json_native(value, "value"))
             case "REMOVE":
-                self._places = None
+                self._nodes = None
                 return self._remove(target)
 
     def _set(self, target: EditTarget, value: Any) -> AppliedEdit:
-        owner, field = target.field_to_change()
+        owner, field = target.require_field()
         old = owner.get(field)
         if has_anchors(old) or isinstance(old, dict):
             raise EditRefusedError(
@@ -151,30 +149,27 @@ class _EditTrial:
         if self._strict:
             self._check_field(target, value)
         owner[field] = value
-        self._places = None if isinstance(value, dict | list) else self._places
+        self._nodes = None if isinstance(value, dict | list) else self._nodes
         return AppliedEdit("SET", target.label, field, value)
 
     def _check_field(self, target: EditTarget, value: Any) -> None:
         """Refuse a field that nothing like it has, and a value of another kind."""
         assert target.field is not None
-        known = {k for like in target.place_and_siblings() for k in like}
+        known = {k for like in target.list_siblings() for k in like}
         if target.field not in known:
             raise EditRefusedError(
-                f"{target.place.anchor or 'the document'} has no field {target.field!r}: "
-                f"it has {list_fields(target.place.value)}{suggest_similar(target.field, known)}"
+                f"{target.node.anchor or 'the document'} has no field {target.field!r}: "
+                f"it has {list_fields(target.node.value)}{suggest_similar(target.field, known)}"
             )
-        kinds = [
-            describe_kind(like[target.field])
-            for like in target.place_and_siblings()
-            if like.get(target.field) is not None
-        ]
+        others = (like.get(target.field) for like in target.list_siblings())
+        kinds = [describe_kind(other) for other in others if other is not None]
         if kinds and describe_kind(value) not in kinds:
             raise EditRefusedError(
                 f"{target.path} has to be {kinds[0]}, not {describe_kind(value)}"
             )
 
     def _increment(self, target: EditTarget, by: Any) -> AppliedEdit:
-        owner, field = target.field_to_change()
+        owner, field = target.require_field()
         old = owner.get(field)
         for what, number in ((target.path, old), ("what is added", by)):
             if describe_kind(number) != "a number":
@@ -188,7 +183,7 @@ class _EditTrial:
         return AppliedEdit("INC", target.label, field, number)
 
     def _push(self, target: EditTarget, value: Any) -> AppliedEdit:
-        listed = target.list_to_grow()
+        listed = target.require_list()
         likes = [v for v in listed if isinstance(v, dict)]
         if self._strict and listed and describe_kind(value) not in map(describe_kind, listed):
             kind = describe_kind(listed[0])
@@ -198,12 +193,12 @@ class _EditTrial:
         if self._strict and isinstance(value, dict) and likes:
             _check_like(value, likes, target.path)
         if isinstance(value, dict) and get_anchor(value) is None:
-            value = self._with_id(value, listed, likes, target)
+            value = self._add_id(value, listed, likes, target)
         listed.append(value)
         shown = get_label(value) if isinstance(value, dict) else value
-        return AppliedEdit("PUSH", target.list_label(), value=shown)
+        return AppliedEdit("PUSH", target.label or target.field or "", value=shown)
 
-    def _with_id(
+    def _add_id(
         self, value: Document, listed: list[Any], likes: list[Document], target: EditTarget
     ) -> Document:
         """The value with an id like its siblings': `bag_main_3`, or the next number."""
@@ -213,14 +208,15 @@ class _EditTrial:
         if ids and all(isinstance(i, int) for i in ids):
             return {"id": max(ids) + 1, **value}
         named = {*index_nodes(self.document), *self.document}
-        stem, number = target.stem, len(listed) + 1
+        owner = target.node.anchor or target.field or "item"
+        stem, number = re.sub("[./]", "_", owner), len(listed) + 1
         while f"{stem}_{number}" in named:
             number += 1
         return {"id": f"{stem}_{number}", **value}
 
     def _remove(self, target: EditTarget) -> AppliedEdit:
         if target.field is not None:
-            owner, field = target.field_to_change()
+            owner, field = target.require_field()
             if field not in owner:
                 known = list_fields(owner)
                 raise EditRefusedError(f"{target.path} is not there: the fields are {known}")
@@ -228,16 +224,16 @@ class _EditTrial:
                 raise EditRefusedError(f"{target.path} holds things: remove them one by one")
             del owner[field]
             return AppliedEdit("REMOVE", target.label, field)
-        place = target.place
-        if not place.given or place.parent is None:
+        found = target.node
+        if not found.has_own_anchor or found.parent is None:
             raise EditRefusedError(f"{target.path} is a part of the document that stays")
-        if any(map(has_anchors, place.value.values())):
+        if any(map(has_anchors, found.value.values())):
             raise EditRefusedError(f"{target.path} holds things: remove them one by one first")
-        if isinstance(place.parent, list):
-            place.parent[:] = [v for v in place.parent if v is not place.value]
+        if isinstance(found.parent, list):
+            found.parent[:] = [v for v in found.parent if v is not found.value]
         else:
-            key = next(k for k, v in place.parent.items() if v is place.value)
-            del place.parent[key]
+            key = next(k for k, v in found.parent.items() if v is found.value)
+            del found.parent[key]
         return AppliedEdit("REMOVE", target.label)
 
 
@@ -262,18 +258,13 @@ def _parse_edit(edit: object) -> tuple[Operation, str, Any]:
     """Operation, path and value of an edit.
 
     Raises:
-        Refusal: If it has not the form of one.
+        EditRefusedError: If it has not the form of one.
     """
     if not isinstance(edit, list | tuple) or not edit:
         raise EditRefusedError('an edit is a list such as ["SET", "anchor.field", value]')
-    operation = edit[0].upper() if isinstance(edit[0], str) else edit[0]
-    match operation:
-        case "SET" | "INC" | "PUSH" | "REMOVE":
-            pass
-        case _:
-            raise EditRefusedError(
-                f"there is no {str(edit[0])[:40]!r}: use SET, INC, PUSH or REMOVE"
-            )
+    operation: Any = edit[0].upper() if isinstance(edit[0], str) else ""
+    if operation not in _LENGTHS:
+        raise EditRefusedError(f"there is no {str(edit[0])[:40]!r}: use SET, INC, PUSH or REMOVE")
     length = _LENGTHS[operation]
     if len(edit) != length:
         form = '["REMOVE", "anchor"]' if length == 2 else f'["{operation}", "anchor.field", value]'

@@ -29,18 +29,18 @@ DocumentEvent = Mapping[str, Any]
 
 
 def list_events(document: Document, key: str) -> list[DocumentEvent]:
-    """The events of a document, in its order.
-
-    Args:
-        document: The document.
-        key: Its field that the events are listed under; other things there are passed over.
-    """
+    """The events of a document in its order: the objects listed under `key`."""
     listed = document.get(key)
     return [e for e in listed if isinstance(e, dict)] if isinstance(listed, list) else []
 
 
+def list_active_events(document: Document, key: str) -> list[DocumentEvent]:
+    """Those of the events that have not ended."""
+    return [e for e in list_events(document, key) if is_active(e)]
+
+
 def is_active(event: DocumentEvent) -> bool:
-    """Whether an event goes on: it has not ended by any word that is known for that."""
+    """True if an event goes on: it has not ended by any word that is known for that."""
     if event.get("done") is True or event.get("completed") is True:
         return False
     status = event.get("status")
@@ -48,7 +48,6 @@ def is_active(event: DocumentEvent) -> bool:
 
 
 Direction = Literal["before", "after"]
-"""Whether an event lies before or after another."""
 
 
 def find_related_events(
@@ -64,12 +63,9 @@ def find_related_events(
         depth: Steps at most.
     """
     earlier, later = _link_events(events)
+    walks: dict[Direction, dict[str, set[str]]] = {"before": earlier, "after": later}
     found: dict[str, tuple[int, Direction]] = {}
-    walks: tuple[tuple[dict[str, set[str]], Direction], ...] = (
-        (earlier, "before"),
-        (later, "after"),
-    )
-    for links, direction in walks:
+    for direction, links in walks.items():
         reached = {focus}
         for step in range(1, depth + 1):
             reached = {n for i in reached for n in links.get(i, ())} - found.keys() - {focus}
@@ -81,15 +77,14 @@ def _link_events(
     events: Sequence[DocumentEvent],
 ) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
     """The events right before each, and right after each."""
-    known = {anchor for e in events if (anchor := get_anchor(e))}
-    earlier: dict[str, set[str]] = {i: set() for i in known}
-    later: dict[str, set[str]] = {i: set() for i in known}
+    earlier: dict[str, set[str]] = {anchor: set() for e in events if (anchor := get_anchor(e))}
+    later: dict[str, set[str]] = {anchor: set() for anchor in earlier}
     for event in events:
         own = get_anchor(event) or ""
         pairs = [(i, own) for i in _read_ids(event.get("after"))]
         pairs += [(own, i) for i in _read_ids(event.get("before"))]
         for first, second in pairs:
-            if first in known and second in known:
+            if first in earlier and second in earlier:
                 later[first].add(second)
                 earlier[second].add(first)
     return earlier, later
@@ -107,23 +102,20 @@ _NEAR = (1.0, 0.6)
 
 
 class EventSource:
-    """Searches events: neighbours of the focus, and others by their words (spec 004, 6.2).
+    """Searches events: neighbours of the focus, and others by their words.
 
     Active events are in the skeleton already, and are only walked through here.
     """
 
     def __init__(self, events: Sequence[DocumentEvent], focus: str | None) -> None:
-        """Args:
-        events: All events of the document.
-        focus: Anchor of the event that the turn is about.
-        """
+        """A source of all events of a document, with the anchor of the one in focus."""
         self._all = events
         self._focus = focus
         over = [(get_anchor(e), e) for e in events if not is_active(e)]
         self._events = {anchor: e for anchor, e in over if anchor and anchor != focus}
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
-        """The events that fit best; see `Source.search`."""
+        """The events that fit best; see `CandidateSource.search`."""
         if not self._events:
             return []
         near = find_related_events(self._all, self._focus, _DEPTH) if self._focus else {}
@@ -143,22 +135,20 @@ class EventSource:
                 title=get_label(self._events[anchor]),
                 preview=make_preview(_format_event(self._events[anchor])),
                 score=float(scores[anchor]),
-                tags=(near[anchor][1],) if anchor in near else (),
+                tags=near.get(anchor, ())[1:],
             )
             for anchor in best
         ]
 
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """Whole events, a line a field; see `Source.fetch`."""
+        """Whole events, a line a field; see `CandidateSource.fetch`."""
         return {
             f"event_{a}": _format_event(e) for a, e in self._events.items() if f"event_{a}" in ids
         }
 
 
 def _format_event(event: DocumentEvent) -> str:
-    return "\n".join(
-        f"{key}: {_format_value(value)}" for key, value in event.items() if key != "_anchor"
-    )
+    return "\n".join(f"{k}: {_format_value(v)}" for k, v in event.items() if k != "_anchor")
 
 
 def _format_value(value: object) -> str:

@@ -1,24 +1,49 @@
-"""Lore: the application's documents, found by meaning and words together, and by their names."""
+"""Lore: the application's documents, found by meaning and words together, and by their names.
+
+They are indexed in FAISS, or in a vector store of the application's own.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from typing import Protocol
+from hashlib import sha256
+from threading import Event, RLock
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from langchain_core.documents import Document
+from langchain_core.vectorstores import VectorStore
 
+from topicloom.background import defer_exit
 from topicloom.domain.curation import Candidate
-from topicloom.domain.sources import SURE_COVER, add_keywords, make_preview, scale_scores
+from topicloom.domain.sources import (
+    SURE_COVER,
+    add_keywords,
+    build_word_index,
+    make_preview,
+    scale_scores,
+)
+from topicloom.errors import ConfigurationError
+from topicloom.index.bm25 import passages_of
+from topicloom.index.embedder import Embedder, Vectors
+from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.index.ranking import Floats
 from topicloom.index.words import NameFinder
 from topicloom.state.plan import SearchIntent
+from topicloom.storage.vectors import VectorLog
+
+if TYPE_CHECKING:
+    from langchain_community.vectorstores import FAISS
 
 _SURE_COSINE = 0.45
 """Similarity from which something was found for sure."""
 _UNSURE = 0.05
-"""What is left where there is nothing but chance: enough to keep the order."""
+"""Sureness where there is nothing but chance: enough to keep the order."""
 _CHANCE, _CHANCE_GROWS = 0.1, 0.02
 """Similarity of the nearest of n passages to a query that has nothing to do with any of them, and
 how it grows with log n: .14 of 8 passages, .24 of 1,000 (small talk against two sets of lore)."""
@@ -26,6 +51,17 @@ _SEEDS = 10
 """Best passages whose text is looked through for the names of others."""
 _NAMED = 0.2
 """Share of the candidates that may be there only because a seed names them."""
+_PASSAGE = 1_000
+"""Characters of a passage that a long document is cut into: what the bundled encoder reads."""
+_NEAREST = 1_000
+"""Passages that the vector store is asked for; those further away count as the last of these."""
+_WIDER = 4
+"""Times as many hits as candidates that a store of the application is asked for: words choose
+among what it gives."""
+_BATCH = 8
+"""Texts that are embedded before looking whether to go on."""
+_NOT_IN_ID = re.compile(r"[^\w.-]+")
+_SUNSET = "`langchain-community` is being sunset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +81,23 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class LoreMatches:
-    """What a query finds among passages; arrays are [n]."""
+    """The scores of n passages for a query."""
 
     passages: Sequence[Passage]
     names: NameFinder
     """Their titles."""
     dense: Floats
-    """How near each is in meaning, on any scale."""
+    """[n], similarity in meaning, on any scale."""
     words: Floats
-    """BM25 of each."""
+    """[n], BM25."""
     cover: float
     """Share of the query's words that the best holds, 0 to 1."""
     cosine: float | None = None
-    """Cosine of the nearest; None where the store does not tell."""
+    """Cosine of the nearest; None where the store does not give it."""
 
     @property
-    def sure(self) -> float:
-        """How sure it is that anything was found, 0 to 1.
+    def sureness(self) -> float:
+        """The sureness that anything was found, 0 to 1.
 
         Words alone say little, a greeting may stand in some title; they count where nothing else is
         known.
@@ -73,71 +109,222 @@ class LoreMatches:
 
 
 class LoreIndex(Protocol):
-    """Where lore stands."""
+    """An index over lore."""
 
     def find(self, query: str, limit: int) -> LoreMatches:
-        """Everything that may be found by a query, at least `limit` passages if there are."""
+        """Everything that may be found by a query, at least `limit` passages if there are.
+
+        May raise whatever its store raises.
+        """
         ...
 
     def close(self) -> None:
-        """Stop what takes long; nothing will be looked for any more."""
+        """Stop what takes long; no search will follow."""
         ...
 
 
 class LoreSource:
-    """Searches documents in two hops (spec 004, 6.2).
+    """Searches lore in two hops.
 
     The first finds by meaning and words: the sum of both, standardised, since neither alone finds
     everything. What it finds often names the thing that is really asked for and says nothing of
     it; so the second hop takes in what is named there.
     """
 
-    def __init__(self, shelf: LoreIndex) -> None:
-        """Args:
-        shelf: Where the documents are.
-        """
-        self._shelf = shelf
+    def __init__(self, index: LoreIndex) -> None:
+        self._index = index
         self._found: dict[str, Passage] = {}
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
-        """The passages that fit best; see `Source.search`."""
-        found = self._shelf.find(add_keywords(query, intent), limit)
+        """The passages that fit best; see `CandidateSource.search`."""
+        found = self._index.find(add_keywords(query, intent), limit)
         if not len(found.passages):
             return []
-        scores = scale_scores(_standardize(found.dense) + _standardize(found.words), found.sure)
+        scores = scale_scores(_standardize(found.dense) + _standardize(found.words), found.sureness)
         order = np.argsort(-scores, kind="stable").tolist()
-        rows = _add_named(order, found, limit)
-        self._found = {found.passages[row].id: found.passages[row] for row in rows}
-        return [_make_candidate(found.passages[row], float(scores[row])) for row in rows]
+        passages = {row: found.passages[row] for row in _add_named(order, found, limit)}
+        self._found = {p.id: p for p in passages.values()}
+        return [
+            Candidate(
+                id=p.id,
+                kind="lore",
+                title=p.title,
+                preview=make_preview(p.text),
+                score=float(scores[row]),
+                tags=p.tags,
+            )
+            for row, p in passages.items()
+        ]
 
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """Whole passages; see `Source.fetch`."""
+        """Whole passages; see `CandidateSource.fetch`."""
         return {i: self._found[i].text for i in ids if i in self._found}
 
 
 def _add_named(order: list[int], found: LoreMatches, limit: int) -> list[int]:
     """The best rows; the last of them make room for others that the first name."""
-    place = {row: n for n, row in enumerate(order)}
-    named = {
-        row for seed in order[:_SEEDS] for row in found.names.within(found.passages[seed].text)
-    }
-    further = sorted((row for row in named if place[row] >= limit), key=place.__getitem__)
+    rank = {row: n for n, row in enumerate(order)}
+    seeds = (found.passages[row].text for row in order[:_SEEDS])
+    named = {row for text in seeds for row in found.names.within(text)}
+    further = sorted((row for row in named if rank[row] >= limit), key=rank.__getitem__)
     further = further[: int(_NAMED * limit)]
     return order[: limit - len(further)] + further
-
-
-def _make_candidate(passage: Passage, score: float) -> Candidate:
-    return Candidate(
-        id=passage.id,
-        kind="lore",
-        title=passage.title,
-        preview=make_preview(passage.text),
-        score=score,
-        tags=passage.tags,
-    )
 
 
 def _standardize(values: Floats) -> Floats:
     spread = float(values.std())
     scaled_values: Floats = (values - values.mean()) / (spread if spread > 1e-9 else 1.0)
     return scaled_values
+
+
+class DocumentLoreIndex:
+    """Documents in a LangChain FAISS store, with a lexical index beside it.
+
+    Everything is made of the documents, when they are first searched; nothing is ever unpickled.
+    Vectors are kept in a log, if one is given, so that the next process finds them there.
+    """
+
+    def __init__(
+        self, documents: Iterable[Document], embedder: Embedder, vectors: VectorLog | None = None
+    ) -> None:
+        """Args:
+        documents: Metadata may have a `title` (or `name`), by which others refer to it, and
+            `tags`. Ids, if there are any, have to be unique.
+        embedder: Makes the vectors.
+        vectors: Keeps them.
+
+        Raises:
+            ConfigurationError: Two documents have the same id.
+        """
+        self.passages = _build_passages(documents)
+        self._embedder = embedder
+        self._log = vectors
+        self._rows = {p.id: row for row, p in enumerate(self.passages)}
+        self._names = NameFinder([p.title for p in self.passages])
+        self._words = build_word_index(tuple((p.title, p.text) for p in self.passages))
+        # Here, and not in the thread that searches first: warnings are filtered by the process.
+        self._faiss = _import_faiss()
+        self._store: VectorStore | None = None
+        self._lock = RLock()
+        self._closed = Event()
+
+    def prepare(self) -> None:
+        """Embed what is not embedded yet, and build the store; otherwise the first search does.
+
+        Raises:
+            CancelledError: The index was closed meanwhile.
+        """
+        with self._lock:
+            if self._store is not None or not self.passages:
+                return
+            vectors = self._load_vectors().tolist()
+            with defer_exit():
+                # Inner products of unit vectors are cosines.
+                self._store = self._faiss.from_embeddings(
+                    zip([p.headed for p in self.passages], vectors, strict=True),
+                    LangChainEmbeddings(self._embedder),
+                    ids=[p.id for p in self.passages],
+                    distance_strategy="MAX_INNER_PRODUCT",
+                )
+
+    def find(self, query: str, limit: int) -> LoreMatches:
+        """See `LoreIndex.find`."""
+        self.prepare()
+        words, cover = self._words.scores(query)
+        dense = self._score_dense(query)
+        nearest = float(dense.max(initial=0.0))
+        return LoreMatches(self.passages, self._names, dense, words, cover, nearest)
+
+    def close(self) -> None:
+        """Stop embedding, if that is being done."""
+        self._closed.set()
+
+    def _score_dense(self, query: str) -> Floats:
+        """Cosines [n] of the passages; those that are not among the nearest have the last's."""
+        if self._store is None:
+            return np.zeros(0)
+        nearest = min(_NEAREST, len(self.passages))
+        with defer_exit():
+            hits = self._store.similarity_search_with_score(query, k=nearest)
+        dense = np.full(len(self.passages), min(score for _, score in hits), dtype=float)
+        for document, score in hits:
+            dense[self._rows[str(document.id)]] = score
+        return dense
+
+    def _load_vectors(self) -> Vectors:
+        """Vectors of all passages, those from the log first."""
+        texts = {_hash_text(p.headed): p.headed for p in self.passages}
+        kept, made = self._log.load() if self._log is not None else ([], np.zeros((0, 0), "f"))
+        known = dict(zip(kept, made, strict=True))
+        missing = [key for key in texts if key not in known]
+        for start in range(0, len(missing), _BATCH):
+            if self._closed.is_set():
+                raise CancelledError
+            keys = missing[start : start + _BATCH]
+            with defer_exit():
+                fresh = self._embedder.embed([texts[key] for key in keys])
+            known |= zip(keys, fresh, strict=True)
+            if self._log is not None:
+                self._log.append(keys, fresh)
+        return np.stack([known[_hash_text(p.headed)] for p in self.passages])
+
+
+class VectorStoreLoreIndex:
+    """A LangChain vector store that the application filled itself.
+
+    Only the order of its hits is relied on: the meaning of its scores differs between stores.
+    """
+
+    def __init__(self, store: VectorStore) -> None:
+        self._store = store
+
+    def find(self, query: str, limit: int) -> LoreMatches:
+        """See `LoreIndex.find`."""
+        hits = self._store.similarity_search(query, k=_WIDER * limit)
+        passages = _build_passages(hits, whole=True)
+        words, cover = build_word_index(tuple((p.title, p.text) for p in passages)).scores(query)
+        dense = -np.arange(len(passages), dtype=float)
+        return LoreMatches(passages, NameFinder([p.title for p in passages]), dense, words, cover)
+
+    def close(self) -> None:
+        """Nothing to stop."""
+
+
+def _build_passages(documents: Iterable[Document], *, whole: bool = False) -> list[Passage]:
+    """The passages of documents, long ones cut unless they are to stay whole.
+
+    Raises:
+        ConfigurationError: Two have the same id.
+    """
+    found: dict[str, Passage] = {}
+    for number, document in enumerate(documents, start=1):
+        name = document.id or (_hash_text(document.page_content) if whole else str(number))
+        for passage in _cut_document(document, f"lore_{_NOT_IN_ID.sub('-', name)}", whole):
+            if passage.id in found and not whole:
+                raise ConfigurationError(
+                    f"two documents of the lore have the id {name!r}: give each its own, or none"
+                )
+            found.setdefault(passage.id, passage)
+    return list(found.values())
+
+
+def _cut_document(document: Document, name: str, whole: bool) -> Iterator[Passage]:
+    title = str(document.metadata.get("title") or document.metadata.get("name") or "")
+    listed = document.metadata.get("tags")
+    tags = tuple(map(str, listed)) if isinstance(listed, list | tuple) else ()
+    texts = [document.page_content] if whole else passages_of(document.page_content, _PASSAGE)
+    for part, text in enumerate(texts, start=1):
+        yield Passage(name if len(texts) == 1 else f"{name}.{part}", title, text, tags)
+
+
+def _hash_text(text: str) -> str:
+    return sha256(text.encode(errors="replace")).hexdigest()[:16]
+
+
+def _import_faiss() -> type[FAISS]:
+    """LangChain's FAISS store. Loading it takes a while, and only those who have lore need it."""
+    with warnings.catch_warnings():
+        # On import, the package announces the end of its development.
+        warnings.filterwarnings("ignore", _SUNSET, DeprecationWarning)
+        from langchain_community.vectorstores import FAISS
+    return FAISS

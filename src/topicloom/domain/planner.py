@@ -1,4 +1,4 @@
-"""The planner: it says what a turn is about and what to look for (spec 004)."""
+"""The planner: it says what a turn is about and what to look for."""
 
 from __future__ import annotations
 
@@ -12,13 +12,20 @@ from langchain_core.messages import BaseMessage
 
 from topicloom.context.transcript import excerpt
 from topicloom.context.windows import PromptWindow, recent_text
-from topicloom.domain.document import find_derived_anchors, get_anchor, get_label
+from topicloom.domain.document import (
+    Document,
+    find_derived_anchors,
+    get_anchor,
+    get_label,
+    to_json_native,
+)
 from topicloom.domain.edit_forms import EditFormParser
 from topicloom.domain.edit_text import parse_edits
 from topicloom.domain.events import DocumentEvent
-from topicloom.domain.things import ObjectResolver
+from topicloom.domain.targets import ObjectResolver
 from topicloom.domain.yaml_text import format_yaml
 from topicloom.effects import Step
+from topicloom.errors import InputError
 from topicloom.index.phrases import extract_keywords
 from topicloom.index.words import words_of
 from topicloom.prompts.loader import load_cues, load_word_groups
@@ -72,12 +79,11 @@ class PlanRequest:
     """The message, with references resolved."""
     tail: Sequence[StoredMessage]
     """The messages before it, oldest first."""
-    document: dict[str, Any]
-    """The application's document."""
-    events: Sequence[Mapping[str, Any]]
-    """The events of the document that are active; the focus has to be one of them."""
+    document: Document
+    events: Sequence[DocumentEvent]
+    """The active events of the document; the focus has to be one of them."""
     templates: Sequence[str]
-    """Names of the templates there are."""
+    """Names of the templates."""
     previous: TurnPlan | None
     """The plan of the turn before."""
     language: Language
@@ -96,24 +102,37 @@ class ChatPlanner(ChatRole[PlanRequest, TurnPlan]):
         """Plan the turn; a focus or template that does not exist is dropped."""
         prompt = build_planner_prompt(request, self._chat.prompt_window)
         asked = yield from self.ask(request, "planner", prompt, parse_plan, "turn_plan")
-        plan, remarks = _repair(asked.value, request)
-        return Answer(plan, asked.usage, asked.remarks + remarks)
+        plan, repairs = sanitize_plan(asked.value, request)
+        return Answer(plan, asked.usage, asked.remarks + repairs)
 
 
-def _repair(plan: TurnPlan, request: PlanRequest) -> tuple[TurnPlan, tuple[str, ...]]:
+def sanitize_plan(plan: TurnPlan, request: PlanRequest) -> tuple[TurnPlan, tuple[str, ...]]:
+    """The plan with a focus and a template that exist and edits that can be stored; the repairs."""
     events = {get_anchor(event) for event in request.events}
     lost = [plan.focus] if plan.focus is not None and plan.focus not in events else []
     unknown = [plan.template] if plan.template not in request.templates else []
-    kept = plan.model_copy(
+    edit = plan.kind == "state_edit"
+    sanitized = plan.model_copy(
         update={
             "focus": None if lost else plan.focus,
             "template": "default" if unknown else plan.template,
+            "search": plan.search.model_copy(update={"enabled": plan.search.enabled and not edit}),
+            "edits": _keep_storable(plan) if edit else (),
+            "reply": plan.reply if edit else "",
         }
     )
-    return kept, (
+    return sanitized, (
         *note_repairs(lost, "focus is no active event", "are no active events"),
         *note_repairs(unknown, "template does not exist", "templates do not exist"),
     )
+
+
+def _keep_storable(plan: TurnPlan) -> tuple[tuple[object, ...], ...]:
+    """The edits, if JSON can hold them all; else none: they belong together."""
+    try:
+        return tuple(tuple(edit) for edit in to_json_native(plan.edits, "edits"))
+    except InputError:
+        return ()
 
 
 def build_planner_prompt(request: PlanRequest, window: PromptWindow) -> list[BaseMessage]:
@@ -149,23 +168,11 @@ def parse_plan(text: str) -> TurnPlan:
 
 
 def _plan_of_answer(text: str) -> TurnPlan | None:
-    fields = (_plan_fields_of_tags(text), *_plan_fields_of_json(text))
+    tags: dict[str, Any] = {n: find_child_text(text, n, *_FIELDS, "turn_plan") for n in _FIELDS}
+    tags["weights"] = next((dict(e.attributes) for e in find_elements(text, "weights")), {})
+    objects = (v for v in find_json_values(text) if isinstance(v, dict) and "kind" in v)
+    fields = [tags, *({k: v[k] for k in _FIELDS if k in v} for v in objects)]
     return next((_make_plan(found) for found in fields if any(found.values())), None)
-
-
-def _plan_fields_of_tags(text: str) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        name: find_child_text(text, name, *_FIELDS, "turn_plan")
-        for name in _FIELDS
-        if name != "weights"
-    }
-    fields["weights"] = next((dict(e.attributes) for e in find_elements(text, "weights")), {})
-    return fields
-
-
-def _plan_fields_of_json(text: str) -> list[dict[str, Any]]:
-    found = [v for v in find_json_values(text) if isinstance(v, dict)]
-    return [{k: v[k] for k in _FIELDS if k in v} for v in found if "kind" in v]
 
 
 def _make_plan(fields: Mapping[str, Any]) -> TurnPlan:
@@ -208,12 +215,8 @@ def _parse_keywords(said: object) -> tuple[str, ...]:
 
 def _parse_weights(said: object) -> DomainWeights:
     given = said if isinstance(said, dict) else {}
-    scores = {
-        name: score
-        for name in ("narrative", "lore", "event")
-        if (score := parse_score(str(given.get(name, "")))) is not None
-    }
-    return DomainWeights(**scores)
+    scores = {name: parse_score(str(given.get(name, ""))) for name in DomainWeights.model_fields}
+    return DomainWeights(**{name: score for name, score in scores.items() if score is not None})
 
 
 def _one_line(said: object) -> str:
@@ -240,13 +243,13 @@ class EmbeddedPlanner(LocalRole[PlanRequest, TurnPlan]):
             if edit is not None:
                 search = SearchIntent(enabled=False)
                 return Answer(TurnPlan(kind="state_edit", search=search, edits=(edit,)))
-        focus = find_focus(request)
-        when = detect_time(request.query)
+        focus: DocumentEvent = find_focus(request) or {}
+        when, template = detect_time(request.query), focus.get("template")
         return Answer(
             TurnPlan(
-                focus=get_anchor(focus) if focus else None,
-                goal=get_label(focus) if focus else "",
-                template=_choose_template(focus, request.templates),
+                focus=get_anchor(focus),
+                goal=get_label(focus),
+                template=str(template) if template in request.templates else "default",
                 search=SearchIntent(
                     keywords=_choose_keywords(request.query, things),
                     when=when,
@@ -257,73 +260,53 @@ class EmbeddedPlanner(LocalRole[PlanRequest, TurnPlan]):
 
 
 def find_focus(request: PlanRequest) -> DocumentEvent | None:
-    """The active event that a message is about.
-
-    The one that shares the rarest words with it; else the one of the turn before, if it still goes
-    on; else the only one there is.
+    """The active event that a message is about: the one that shares the rarest words with it;
+    else the one of the turn before, if it still goes on; else the only one there is.
     """
     said = set(words_of(request.query))
-    words = [set(words_of(_text_of(event))) for event in request.events]
+    words = [
+        set(words_of(" ".join(v for v in event.values() if isinstance(v, str))))
+        for event in request.events
+    ]
     worth = [sum(1 / sum(w in other for other in words) for w in own & said) for own in words]
     best = max(worth, default=0.0)
     if best > 0 and worth.count(best) == 1:
         return request.events[worth.index(best)]
     before = request.previous.focus if request.previous else None
-    kept = next((e for e in request.events if get_anchor(e) == before), None)
-    if kept is not None:
-        return kept
-    return request.events[0] if len(request.events) == 1 else None
+    only = request.events[0] if len(request.events) == 1 else None
+    return next((e for e in request.events if get_anchor(e) == before), only)
 
 
 def detect_time(text: str) -> TimeFocus:
     """The time that more of a message's words speak of."""
-    past, future = _load_time_cues("past").count_in(text), _load_time_cues("future").count_in(text)
+    cues = _load_planner_cues()
+    past, future = cues["past"].count_in(text), cues["future"].count_in(text)
     if past > future:
         return "past"
     return "future" if future > past else "now"
 
 
-def _text_of(event: DocumentEvent) -> str:
-    """The words of an event."""
-    return " ".join(str(v) for v in event.values() if isinstance(v, str))
-
-
-def _choose_template(focus: DocumentEvent | None, templates: Sequence[str]) -> str:
-    """The template that the event in focus asks for, if there is one of that name."""
-    wanted: Any = focus.get("template") if focus else None
-    return wanted if isinstance(wanted, str) and wanted in templates else "default"
-
-
 def _choose_keywords(text: str, things: ObjectResolver) -> tuple[str, ...]:
     """Names first: of things in the document, quoted, in capitals; then the rarer words."""
-    named = [get_label(place.value) or place.anchor for place in things.find_mentioned(text)]
+    named = [get_label(node.value) or node.anchor for node in things.find_mentioned(text)]
     named += _QUOTED.findall(text)
     named += _NAMES.findall(text)
-    rest = [
-        w
-        for w in extract_keywords([text], _MOST_KEYWORDS)
-        if not any(w in n.lower() for n in named)
-    ]
+    words = extract_keywords([text], _MOST_KEYWORDS)
+    rest = [w for w in words if not any(w in n.lower() for n in named)]
     return tuple(dict.fromkeys(n for n in [*named, *rest] if n))[:_MOST_KEYWORDS]
 
 
 def _choose_weights(text: str, when: TimeFocus) -> DomainWeights:
     weights = _WEIGHTS[when]
-    if when == "now" and _load_explain_cues().found_in(text):
+    if when == "now" and _load_planner_cues()["explain"].found_in(text):
         return weights.model_copy(update={"lore": _EXPLAINING})
     return weights
 
 
 @cache
-def _load_time_cues(time: Literal["past", "future"]) -> Cues:
-    return (
-        load_cues("past_en", "past_zh") if time == "past" else load_cues("future_en", "future_zh")
-    )
-
-
-@cache
-def _load_explain_cues() -> Cues:
-    return load_cues("explain")
+def _load_planner_cues() -> Mapping[str, Cues]:
+    files = {"past": ("past_en", "past_zh"), "future": ("future_en", "future_zh")}
+    return {name: load_cues(*named) for name, named in (files | {"explain": ("explain",)}).items()}
 
 
 PLANNER: RoleSpec[Planner] = RoleSpec(

@@ -1,12 +1,12 @@
-"""The selector: it picks the candidates worth the main model's reading (spec 004)."""
+"""The selector: it picks the candidates worth the main model's reading."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import islice
-from typing import Protocol
+from itertools import accumulate, islice, takewhile
+from typing import Protocol, get_args
 
 from langchain_core.messages import BaseMessage
 
@@ -29,6 +29,7 @@ from topicloom.roles.markup import (
     stringify_values,
 )
 from topicloom.roles.values import clip, note_repairs
+from topicloom.state.layers import SourceKind
 from topicloom.state.plan import TurnPlan
 from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage
@@ -37,7 +38,7 @@ _RATIONALE = 300
 """Characters of a rationale."""
 _MESSAGE_TOKENS = 200
 """Tokens that a message of the conversation is shown with."""
-_ID = re.compile(r"(?:lore|narrative|event|topic)_[\w.-]*\w", re.I)
+_ID = re.compile(rf"(?:{'|'.join(get_args(SourceKind))})_[\w.-]*\w", re.I)
 _PICKS = ("pick", "item", "entry", "id")
 _LISTS = ("ids", "picks", "selected", "selection", "selected_ids", "items")
 _MOST = 50
@@ -60,15 +61,13 @@ class SelectRequest:
 
     session: str
     query: str
-    """What to answer."""
     tail: Sequence[StoredMessage]
     """The newest messages, oldest first."""
     plan: TurnPlan
-    """The plan of the turn."""
     candidates: Sequence[Candidate]
     """Best first."""
     limit: int
-    """How many may be chosen."""
+    """Candidates that may be chosen."""
     language: Language
 
 
@@ -79,7 +78,7 @@ class Selection:
     ids: tuple[str, ...]
     """Ids of candidates, best first."""
     rationale: str = ""
-    """Why, in a sentence."""
+    """Reason, in a sentence."""
 
 
 class Selector(Role[SelectRequest, Selection], Protocol):
@@ -87,7 +86,7 @@ class Selector(Role[SelectRequest, Selection], Protocol):
 
 
 class ChatSelector(ChatRole[SelectRequest, Selection]):
-    """Takes out what merely sounds alike (spec 004, 6.3)."""
+    """Picks with a model, which takes out what merely sounds alike."""
 
     role = "selector"
 
@@ -98,17 +97,14 @@ class ChatSelector(ChatRole[SelectRequest, Selection]):
         asked = yield from self.ask(
             request, "selector", prompt, lambda t: _parse_known(t, known), "selection"
         )
+        unknown = [i for i in asked.value.ids if i not in known]
         ids = [i for i in asked.value.ids if i in known]
-        remarks = (
-            *note_repairs(
-                [i for i in asked.value.ids if i not in known],
-                "id is no candidate",
-                "ids are no candidates",
-            ),
+        repairs = (
+            *note_repairs(unknown, "id is no candidate", "ids are no candidates"),
             *note_repairs(ids[request.limit :], "pick too many", "picks too many"),
         )
         chosen = Selection(tuple(ids[: request.limit]), clip(asked.value.rationale, _RATIONALE))
-        return Answer(chosen, asked.usage, asked.remarks + remarks)
+        return Answer(chosen, asked.usage, asked.remarks + repairs)
 
 
 def _parse_known(text: str, known: Set[str]) -> Selection:
@@ -135,7 +131,7 @@ def build_selector_prompt(request: SelectRequest, window: PromptWindow) -> list[
     room = window.room("selector", language, asked)
     listed = _take_fitting([_candidate_line(c) for c in request.candidates], counter, room * 3 // 4)
     room -= sum(counter.text(line) + 1 for line in listed)
-    said = TranscriptFormatter(counter, _MESSAGE_TOKENS, language).lines(request.tail)
+    said = TranscriptFormatter(counter, _MESSAGE_TOKENS, language).format_messages(request.tail)
     recent = _take_fitting(said[::-1], counter, room)[::-1]
     return window.messages(
         "selector",
@@ -147,24 +143,15 @@ def build_selector_prompt(request: SelectRequest, window: PromptWindow) -> list[
 
 def _take_fitting(lines: Sequence[str], counter: TokenCounter, room: int) -> list[str]:
     """The first lines that fit."""
-    kept: list[str] = []
-    for line in lines:
-        room -= counter.text(line) + 1
-        if room < 0:
-            break
-        kept.append(line)
-    return kept
+    ends = accumulate(counter.text(line) + 1 for line in lines)
+    return [line for line, _ in zip(lines, takewhile(lambda end: end <= room, ends), strict=False)]
 
 
 def _candidate_line(candidate: Candidate) -> str:
     """A candidate in one line: nothing in it can pass for a line of ours."""
-    named = " ".join(filter(None, [collapse_whitespace(candidate.title), *_tag_text(candidate)]))
-    return f"[{candidate.id}] {named}: {candidate.preview}"
-
-
-def _tag_text(candidate: Candidate) -> list[str]:
     tags = ", ".join(map(collapse_whitespace, candidate.tags))
-    return [f"({tags})"] if tags else []
+    named = f"{collapse_whitespace(candidate.title)} {f'({tags})' if tags else ''}".strip()
+    return f"[{candidate.id}] {named}: {candidate.preview}"
 
 
 def parse_selection(text: str) -> Selection:
@@ -191,10 +178,9 @@ def _selection_of_json(text: str) -> Selection | None:
     for value in find_json_values(text):
         listed = value
         if isinstance(value, dict):
-            lists = [value[n] for n in _LISTS if isinstance(value.get(n), list)]
-            if not lists:
-                continue
-            listed = lists[0]
+            listed = next((value[n] for n in _LISTS if isinstance(value.get(n), list)), None)
+        if listed is None:
+            continue
         ids = _unique_ids(
             v if isinstance(v, str) else stringify_values(v).get("id", "") for v in listed
         )
@@ -259,7 +245,7 @@ def _explain_picks(
     source: Sequence[int | None],
     language: Language,
 ) -> str:
-    """Why these were picked, as far as it was by name."""
+    """The reason of the picks, as far as it was a name."""
     asking, linking, otherwise = _RATIONALES[language]
     titles = [c.title for c in candidates]
     named = ", ".join(dict.fromkeys(f"“{titles[row]}”" for row in picks if row in asked))

@@ -1,4 +1,7 @@
-"""The skeleton: the document, its active events and the goal as text (spec 004, section 5)."""
+"""The skeleton: the document, its active events and the goal as exact text.
+
+It enters the prompt whole once; later turns add only those of its elements that changed.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,10 @@ from topicloom.context.notes import format_layer
 from topicloom.context.window import MainWindow
 from topicloom.domain.document import Document, find_derived_anchors, get_anchor
 from topicloom.domain.domain import Domain
-from topicloom.domain.events import is_active, list_events
+from topicloom.domain.events import list_active_events, list_events
 from topicloom.domain.yaml_text import format_yaml
 from topicloom.errors import ConfigurationError
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import (
     Update,
     current_plan,
@@ -40,10 +44,10 @@ from topicloom.nodes.step import (
     node,
     open_workspace,
 )
-from topicloom.nodes.workspace import Workspaces
 from topicloom.state.channels import DomainState
 from topicloom.state.layers import Layer
 from topicloom.state.plan import TurnPlan
+from topicloom.state.recall import Note
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
 from topicloom.storage.sessions import SessionStore
@@ -54,7 +58,7 @@ _SUFFIX = ".jinja"
 _OURS = f"topicloom/{DEFAULT}{_SUFFIX}"
 """The template that ships, for templates that extend it."""
 _FAULTS = (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
-"""What a template may raise: it is code of the application's."""
+"""Errors of templates, which are code of the application."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class RenderedSkeleton:
     text: str
     """Its elements, one after another; without the frame."""
     fault: str = ""
-    """Why the template that was asked for could not be used."""
+    """Error of the template that was asked for, if it could not be used."""
 
 
 class SkeletonRenderer:
@@ -76,8 +80,7 @@ class SkeletonRenderer:
     """
 
     def __init__(self, domain: Domain) -> None:
-        """Args:
-        domain: Says where the application's own templates are.
+        """Load the domain's templates.
 
         Raises:
             ConfigurationError: If the folder is not there, or a template cannot be compiled.
@@ -96,7 +99,12 @@ class SkeletonRenderer:
         self.names = tuple(n.removesuffix(_SUFFIX) for n in names if n != _OURS)
         """Names of the templates."""
         for name in names:
-            self._compile(name)
+            try:
+                self._environment.get_template(name)
+            except TemplateSyntaxError as error:
+                raise ConfigurationError(
+                    f"domain.templates: {error.name}, line {error.lineno}: {error.message}"
+                ) from error
 
     def render(self, document: Document, plan: TurnPlan) -> RenderedSkeleton:
         """The skeleton of a document; an empty text for an empty document without a goal.
@@ -105,36 +113,25 @@ class SkeletonRenderer:
         """
         if not document and not plan.goal:
             return RenderedSkeleton("")
-        values = self._values(document, plan)
-        name = plan.template if plan.template in self.names else DEFAULT
-        try:
-            return RenderedSkeleton(self._filled(f"{name}{_SUFFIX}", values))
-        except _FAULTS as error:
-            fault = f"template {name!r} failed, {DEFAULT!r} was used: {error}"
-            return RenderedSkeleton(self._filled(_OURS, values), fault)
-
-    def _filled(self, name: str, values: Mapping[str, Any]) -> str:
-        return self._environment.get_template(name).render(values).strip()
-
-    def _values(self, document: Document, plan: TurnPlan) -> dict[str, Any]:
         events = list_events(document, self._events)
-        return {
+        values = {
             "document": document,
             "status": {k: v for k, v in document.items() if k != self._events},
-            "events": [e for e in events if is_active(e)],
+            "events": list_active_events(document, self._events),
             "goal": plan.goal,
             "focus": next((e for e in events if get_anchor(e) == plan.focus), None),
             "plan": plan.model_dump(mode="json"),
             "anchors": find_derived_anchors(document),
         }
-
-    def _compile(self, name: str) -> None:
+        name = plan.template if plan.template in self.names else DEFAULT
         try:
-            self._environment.get_template(name)
-        except TemplateSyntaxError as error:
-            raise ConfigurationError(
-                f"domain.templates: {error.name}, line {error.lineno}: {error.message}"
-            ) from error
+            return RenderedSkeleton(self._fill(f"{name}{_SUFFIX}", values))
+        except _FAULTS as error:
+            fault = f"template {name!r} failed, {DEFAULT!r} was used: {error}"
+            return RenderedSkeleton(self._fill(_OURS, values), fault)
+
+    def _fill(self, name: str, values: Mapping[str, Any]) -> str:
+        return self._environment.get_template(name).render(values).strip()
 
 
 def _make_loader(folder: str | Path | None) -> BaseLoader:
@@ -153,46 +150,50 @@ def _to_yaml(context: Context, value: object) -> Markup:
     return Markup(format_yaml(value, context.get("anchors", {})))
 
 
+def list_shown_notes(window: MainWindow, notes: Sequence[Note], turn: Turn) -> Sequence[Note]:
+    """The notes of the ledger that the prompt of a turn shows."""
+    if window.layout.order == "spec":
+        return [n for n in notes if n.after == turn.user]
+    return notes
+
+
 @dataclass(frozen=True, slots=True)
 class SkeletonService:
-    """Knows what the prompt shows of the document, and what it has to be told."""
+    """Renders the skeleton of a turn, and compares it with the skeletons in the prompt."""
 
-    skeletons: SkeletonRenderer
-    window: MainWindow
+    renderer: SkeletonRenderer
+    deps: Deps
 
-    def rendered(self, state: Mapping[str, Any]) -> RenderedSkeleton:
+    def render(self, state: Mapping[str, Any]) -> RenderedSkeleton:
         """The skeleton as it is now, whole."""
         plan = current_plan(state) or TurnPlan()
-        return self.skeletons.render(state.get("document") or {}, plan)
+        return self.renderer.render(state.get("document") or {}, plan)
 
-    def due(self, text: str, store: SessionStore, session: Session, turn: Turn) -> Layer | None:
-        """What has to be said of a skeleton; None if the prompt shows it all."""
-        notes = store.notes(session)
-        if self.window.layout.order == "spec":
-            # That order shows the notes of the turn and no others.
-            notes = [n for n in notes if n.after == turn.user]
+    def build_layer(
+        self, text: str, store: SessionStore, session: Session, turn: Turn
+    ) -> Layer | None:
+        """The layer that the prompt needs to show a skeleton; None if it does already."""
+        notes = list_shown_notes(self.deps.window, store.notes(session), turn)
         return build_skeleton_layer(text, [(n.after, layer) for n in notes for layer in n.layers])
 
-    def expected(
+    def count_tokens(
         self, state: Mapping[str, Any], store: SessionStore, session: Session, turn: Turn
     ) -> tuple[int, int]:
         """Tokens that the skeleton adds to the prompt of this turn, and that it has whole."""
-        text = self.rendered(state).text
-        layer, whole = self.due(text, store, session, turn), Layer(kind="deterministic", text=text)
-        count = self.window.counter.text
+        text, count = self.render(state).text, self.deps.window.counter.text
+        layer = self.build_layer(text, store, session, turn)
+        whole = Layer(kind="deterministic", text=text)
         return count(format_layer(layer)) if layer else 0, count(format_layer(whole)) if text else 0
 
 
-def render_skeleton(
-    *, workspaces: Workspaces, desk: SkeletonService
-) -> Runnable[DomainState, Update]:
-    """The node that hands the skeleton in for the note of the turn."""
+def render_skeleton(skeletons: SkeletonService) -> Runnable[DomainState, Update]:
+    """The node that gives the skeleton for the note of the turn."""
 
     def step(state: DomainState) -> Update:
         session, turn = current_session(state), current_turn(state)
-        store = open_workspace(workspaces, session).store
-        rendered = desk.rendered(state)
-        layer = desk.due(rendered.text, store, session, turn)
+        store = open_workspace(skeletons.deps.workspaces, session).store
+        rendered = skeletons.render(state)
+        layer = skeletons.build_layer(rendered.text, store, session, turn)
         update: Update = {}
         if layer is not None:
             update["layers"] = [layer.model_dump(mode="json", exclude_defaults=True)]
@@ -207,7 +208,7 @@ _OPENING = re.compile(r"^<([A-Za-z_][\w-]*)(?: [^<>]*)?>$", re.MULTILINE)
 
 
 def build_skeleton_layer(text: str, shown: Sequence[tuple[int, Layer]]) -> Layer | None:
-    """What has to be said so that the prompt shows a skeleton; None if it does already.
+    """The layer that the prompt needs to show a skeleton; None if it does already.
 
     Args:
         text: The skeleton as it is now.

@@ -1,4 +1,4 @@
-"""What a source of candidates has to do."""
+"""Sources of candidates: their protocol, and those that search the session's own topics."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class CandidateSource(Protocol):
 
         Args:
             query: What to answer.
-            intent: What the planner wants looked for; its weights are not applied here.
+            intent: Of the planner; its weights are not applied here.
             limit: Candidates at most.
 
         Returns:
-            Scores go from 0 to 1 and mean the same in every source: 1 is the best of a source that
-            found what was asked for, 0 is no better than anything else in it.
+            Candidates with scores from 0 to 1 that mean the same in every source: 1 is the best of
+            a source that found what was asked for, 0 is no better than anything else in it.
         """
         ...
 
@@ -69,8 +69,7 @@ def scale_scores(scores: Floats, sure: float) -> Floats:
         sure: How sure it is that something was found, 0 to 1.
     """
     sure = min(1.0, max(0.0, sure))
-    if float(np.ptp(scores)) < 1e-9:
-        # One alone, or none better than another.
+    if float(np.ptp(scores)) < 1e-9:  # one alone, or none better than another
         return np.full(len(scores), sure)
     shares: Floats = np.clip(scores / float(scores.max()), 0.0, 1.0) * sure
     return shares
@@ -108,20 +107,20 @@ def truncate(text: str, tokens: int) -> str:
 
 
 _OLDEST = 0.5
-"""What the oldest is worth against the newest, all else equal."""
+"""Worth of the oldest against the newest, all else equal."""
 
 
 class NarrativeSource:
-    """Searches summaries by recency-weighted words (spec 004, 6.2)."""
+    """Searches summaries by recency-weighted words."""
 
     def __init__(self, topics: Sequence[Topic]) -> None:
         """Args:
-        topics: Topics that nobody reads in this turn, archived ones among them.
+        topics: Topics that are not read in this turn, archived ones among them.
         """
         self._topics = [t for t in topics if _get_summary(t)]
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
-        """The summaries that fit best; see `Source.search`."""
+        """The summaries that fit best; see `CandidateSource.search`."""
         if not self._topics:
             return []
         index = build_word_index(tuple((t.name, _get_summary(t)) for t in self._topics))
@@ -130,22 +129,22 @@ class NarrativeSource:
         age = 1 - newest / max(1.0, float(newest.max()))
         scores = scale_scores(words * (1 - (1 - _OLDEST) * age), cover / SURE_COVER)
         best = np.argsort(-scores, kind="stable")[:limit]
-        return [self._candidate(int(row), float(scores[row])) for row in best if scores[row] > 0]
+        return [
+            Candidate(
+                id=_make_id(topic),
+                kind="narrative",
+                title=topic.name,
+                preview=make_preview(_get_summary(topic)),
+                score=float(scores[row]),
+                tags=("archived",) if topic.status == "archived" else (),
+            )
+            for row in best
+            if scores[row] > 0 and (topic := self._topics[row])
+        ]
 
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """Whole summaries; see `Source.fetch`."""
+        """Whole summaries; see `CandidateSource.fetch`."""
         return {_make_id(t): _get_summary(t) for t in self._topics if _make_id(t) in ids}
-
-    def _candidate(self, row: int, score: float) -> Candidate:
-        topic = self._topics[row]
-        return Candidate(
-            id=_make_id(topic),
-            kind="narrative",
-            title=topic.name,
-            preview=make_preview(_get_summary(topic)),
-            score=score,
-            tags=("archived",) if topic.status == "archived" else (),
-        )
 
 
 def _make_id(topic: Topic) -> str:
@@ -169,53 +168,50 @@ class TopicSource:
         self,
         topics: Sequence[Topic],
         search: Callable[[str], Hits],
-        records: Callable[[Topic], Sequence[StoredMessage]],
+        messages: Callable[[Topic], Sequence[StoredMessage]],
         shown: Collection[str],
     ) -> None:
         """Args:
-        topics: Topics that nobody reads in this turn.
+        topics: Topics that are not read in this turn.
         search: Asks the index.
-        records: Gives the messages of a topic.
+        messages: Gives the messages of a topic.
         shown: Short ids of messages that the prompt shows already.
         """
         self._topics = {t.id: t for t in topics}
         self._search = search
-        self._records = records
+        self._messages = messages
         self._shown = shown
         self._texts: dict[str, str] = {}
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
-        """The topics that fit best; see `Source.search`."""
+        """The topics that fit best; see `CandidateSource.search`."""
         if not self._topics:
             return []
         with defer_exit():
             hits = self._search(add_keywords(query, intent))
-        ranked = sorted(
-            (t for t in hits.topics if t in self._topics), key=lambda t: -hits.topics[t]
-        )
-        self._texts = {
-            f"topic_{t}": text
-            for t in ranked[: min(limit, _TOPICS)]
-            if (text := self._quoted(self._topics[t], hits.weights))
-        }
+        known = [t for t in hits.topics if t in self._topics]
+        ranked = sorted(known, key=lambda t: -hits.topics[t])[: min(limit, _TOPICS)]
+        quotes = {t: self._format_quotes(self._topics[t], hits.weights) for t in ranked}
+        self._texts = {f"topic_{t}": text for t, text in quotes.items() if text}
         return [
             Candidate(
-                id=name,
+                id=f"topic_{t}",
                 kind="topic",
-                title=self._topics[name.removeprefix("topic_")].name,
+                title=self._topics[t].name,
                 preview=make_preview(text),
-                score=hits.topics[name.removeprefix("topic_")],
+                score=hits.topics[t],
             )
-            for name, text in self._texts.items()
+            for t, text in quotes.items()
+            if text
         ]
 
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """The best messages of topics; see `Source.fetch`."""
+        """The best messages of topics; see `CandidateSource.fetch`."""
         return {i: self._texts[i] for i in ids if i in self._texts}
 
-    def _quoted(self, topic: Topic, weights: Mapping[str, float]) -> str:
+    def _format_quotes(self, topic: Topic, weights: Mapping[str, float]) -> str:
         """The best messages of a topic, in conversation order; empty if all are shown."""
-        found = [r for r in self._records(topic) if r.id in weights and r.id not in self._shown]
-        best = sorted(found, key=lambda r: -weights[r.id])[:_QUOTES]
-        best.sort(key=lambda r: parse_message_number(r.id))
-        return "\n".join(f"[{r.id}] {r.line}" for r in best)
+        found = [m for m in self._messages(topic) if m.id in weights and m.id not in self._shown]
+        best = sorted(found, key=lambda m: -weights[m.id])[:_QUOTES]
+        best.sort(key=lambda m: parse_message_number(m.id))
+        return "\n".join(f"[{m.id}] {m.line}" for m in best)

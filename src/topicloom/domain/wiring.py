@@ -1,8 +1,8 @@
-"""What the domain of an application adds to the session graph."""
+"""The nodes and channels that the domain of an application adds to the session graph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,19 +16,13 @@ from pydantic import ValidationError
 from topicloom.domain.curate import curate
 from topicloom.domain.curation import CurationPolicy
 from topicloom.domain.curator import Curator
-from topicloom.domain.document import Document
 from topicloom.domain.domain import Domain
 from topicloom.domain.edit import edit
-from topicloom.domain.edits import DocumentCheck
-from topicloom.domain.events import DocumentEvent, is_active, list_events
-from topicloom.domain.lore import LoreIndex
-from topicloom.domain.lore_stores import DocumentLoreIndex, VectorStoreLoreIndex
+from topicloom.domain.lore import DocumentLoreIndex, LoreIndex, VectorStoreLoreIndex
 from topicloom.domain.plan_turn import plan
-from topicloom.domain.planner import PLANNER, EmbeddedPlanner
-from topicloom.domain.schema import make_checker, validate_document
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector
 from topicloom.domain.skeleton import SkeletonRenderer, SkeletonService, render_skeleton
-from topicloom.domain.validate_document import decline, make_document_reducer, refuse
+from topicloom.domain.validate_document import decline, make_checker, make_document_reducer, refuse
 from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.deps import Deps
@@ -40,98 +34,55 @@ from topicloom.storage.vectors import VectorLog
 
 @dataclass(frozen=True, slots=True)
 class DomainRuntime:
-    """A domain with the collaborators of its nodes."""
+    """A domain that is ready to be built into a graph."""
 
-    domain: Domain
-    deps: Deps
-    check: DocumentCheck | None
-    """The application's JSON schema."""
-    desk: SkeletonService
-    curate: Runnable[Any, Any] | None = None
-    """The node that looks for what else is worth knowing; None to do without."""
+    nodes: dict[str, Runnable[Any, Any]]
+    """The nodes of the domain, by name."""
+    state: type[SessionState]
+    """The state of the graph, with the document as a channel. What comes into the channel is
+    checked as it comes, so that a document which is refused leaves no trace."""
+    input: type[SessionInput]
+    """The input of the graph, likewise."""
+    skeletons: SkeletonService
+
+    parallel_nodes = ("skeleton", "curate")
+    """Nodes that run beside the readers."""
 
     @classmethod
-    def of(cls, domain: Domain, deps: Deps) -> DomainRuntime:
+    def prepare(cls, domain: Domain, deps: Deps) -> DomainRuntime:
         """Get a domain ready.
 
         Raises:
-            ConfigurationError: If its schema or a template cannot be used.
+            ConfigurationError: If its schema, a template or a number of it cannot be used, or two
+                documents of its lore have the same id.
         """
         check = make_checker(domain.schema) if domain.schema is not None else None
-        desk = SkeletonService(SkeletonRenderer(domain), deps.window)
-        return cls(domain, deps, check, desk, build_curation_node(domain, deps))
-
-    @property
-    def streams(self) -> tuple[str, ...]:
-        """Nodes that run beside the readers."""
-        return ("skeleton", "curate") if self.curate is not None else ("skeleton",)
-
-    def nodes(self) -> dict[str, Runnable[Any, Any]]:
-        """The nodes of the domain, by name."""
-        workspaces, roles = self.deps.workspaces, self.deps.roles
-        own = EmbeddedPlanner()
+        skeletons = SkeletonService(SkeletonRenderer(domain), deps)
+        lore = _open_lore(domain, deps.settings.folder, deps.embedder)
+        selector = deps.roles.get(SELECTOR) or EmbeddedSelector()
+        curator = Curator(selector, _make_policy(domain), lore)
         nodes = {
-            "decline": decline(workspaces=workspaces),
+            "decline": decline(deps),
             "refuse": refuse(),
-            "plan": plan(
-                workspaces=workspaces,
-                planner=roles.get(PLANNER) or own,
-                fallback=roles.stand_in(PLANNER) or own,
-                events=self._active,
-                templates=self.desk.skeletons.names,
-            ),
-            "skeleton": render_skeleton(workspaces=workspaces, desk=self.desk),
-            "edit": edit(workspaces=workspaces, check=self.check),
+            "plan": plan(deps, domain.events, skeletons.renderer.names),
+            "skeleton": render_skeleton(skeletons),
+            "edit": edit(deps, check),
+            "curate": curate(deps, curator, lore, domain.events),
         }
-        return nodes | ({"curate": self.curate} if self.curate is not None else {})
-
-    def _active(self, document: Document) -> list[DocumentEvent]:
-        return [e for e in list_events(document, self.domain.events) if is_active(e)]
-
-    def schemas(self) -> tuple[type[SessionState], type[SessionInput]]:
-        """State and input of the graph, with the document as a channel.
-
-        What comes into the channel is checked as it comes, so that a document which is refused
-        leaves no trace: neither in the state nor, by its message, in the conversation.
-        """
-
-        kept = make_document_reducer(lambda document: validate_document(document, self.check))
-        return (
-            cast("type[SessionState]", _add_document_channel("State", DomainState, kept)),
-            cast("type[SessionInput]", _add_document_channel("Input", DomainInput, kept)),
+        document = Annotated[dict[str, Any], make_document_reducer(check)]
+        return cls(
+            nodes,
+            cast("type[SessionState]", _set_document_channel("State", DomainState, document)),
+            cast("type[SessionInput]", _set_document_channel("Input", DomainInput, document)),
+            skeletons,
         )
 
 
-def _add_document_channel(
-    name: str, schema: type[Any], kept: Callable[[Document, Document], Document]
-) -> type[Any]:
-    """A state schema whose document goes through a function."""
-    hints = get_type_hints(schema, include_extras=True)
-    fields = {**hints, "document": Annotated[dict[str, Any], kept]}
+def _set_document_channel(name: str, schema: type[Any], document: Any) -> type[Any]:
+    """A state schema with another type of its document."""
+    fields = {**get_type_hints(schema, include_extras=True), "document": document}
     made: type[Any] = TypedDict(name, fields, total=False)  # type: ignore[misc]
     return made
-
-
-def build_curation_node(domain: Domain, deps: Deps) -> Runnable[Any, Any]:
-    """The node that looks for what else is worth knowing.
-
-    Args:
-        domain: Says where to look, and for how long.
-        deps: Of the session graph.
-
-    Raises:
-        ConfigurationError: If the domain's numbers make no sense, or two documents of its lore have
-            the same id.
-    """
-    shelf = _open_lore(domain, deps.settings.folder, deps.embedder)
-    curator = Curator(deps.roles.get(SELECTOR) or EmbeddedSelector(), _make_policy(domain), shelf)
-    return curate(
-        workspaces=deps.workspaces,
-        window=deps.window,
-        curator=curator,
-        lore=shelf,
-        events=domain.events,
-    )
 
 
 def _make_policy(domain: Domain) -> CurationPolicy:

@@ -1,5 +1,8 @@
 """The document as YAML, every object with its anchor: the same data gives the same bytes.
 
+PyYAML writes neither the comments by which lists are addressed nor JSON within YAML, and is many
+times slower, so it only reads in the tests.
+
 Keys are sorted, the anchor first, so that a store which reorders keys changes nothing. Flat
 objects stand in one line each, as JSON, which is YAML too. Texts are always quoted, and `<` is
 written `<` in them, so that no text of the document can close the element around it.
@@ -16,7 +19,7 @@ from typing import Any
 _PLAIN = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[^\W\d][\w-]*", re.I)
 """Keys that need no quotes in any version of YAML."""
 _UNSAFE = re.compile(r"[<\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""What would end an element, or what YAML reads as a line break or not at all."""
+"""Characters that would end an element, or that YAML takes for line breaks or does not read."""
 _FIRST = ("_anchor", "id")
 _NESTED = frozenset({dict, list})
 _APART = "\0"
@@ -26,17 +29,12 @@ _json = JSONEncoder(ensure_ascii=False, separators=(", ", ": ")).encode
 
 
 def format_yaml(value: object, anchors: Mapping[int, str]) -> str:
-    """A JSON value as YAML.
-
-    Args:
-        value: JSON-native data.
-        anchors: Anchors of objects that have none by themselves, by `id()` of the object.
-    """
+    """JSON-native data as YAML; `anchors` are those of objects without one, by `id()`."""
     writer = _YamlWriter(anchors)
     if isinstance(value, dict) and value:
-        writer.mapping(value, "")
+        writer.write_mapping(value, "")
     elif isinstance(value, list) and any(isinstance(v, dict | list) for v in value):
-        writer.sequence(value, "")
+        writer.write_sequence(value, "")
     else:
         writer.lines.append(_json(value))
     return _UNSAFE.sub(lambda m: f"\\u{ord(m[0]):04x}", "\n".join(writer.lines))
@@ -49,45 +47,47 @@ class _YamlWriter:
         self._anchors = anchors
         self.lines: list[str] = []
 
-    def mapping(self, value: dict[str, Any], indent: str) -> None:
+    def write_mapping(self, value: dict[str, Any], indent: str) -> None:
         """An object in block form."""
-        ordered = self._ordered(value)
+        ordered = self._sort_entries(value)
         anchor = ordered.get("_anchor", ordered.get("id"))
         for key, inner in ordered.items():
-            head = f"{indent}{_format_key(key)}:"
+            head = f"{indent}{key if _PLAIN.fullmatch(key) else _json(key)}:"
             if _is_flat(inner):
-                self.lines.append(f"{head} {_json(self._ordered(inner))}")
+                self.lines.append(f"{head} {_json(self._sort_entries(inner))}")
             elif isinstance(inner, dict):
                 self.lines.append(head)
-                self.mapping(inner, indent + "  ")
+                self.write_mapping(inner, indent + "  ")
             else:
-                self.lines.append(f"{head} # {_format_comment(key, anchor)}")
-                self.sequence(inner, indent + "  ")
+                # A list is addressed by its key at the top, else as a field.
+                path = key if anchor is None else f"{anchor}.{key}"
+                self.lines.append(f"{head} # {_json(path)[1:-1]}")
+                self.write_sequence(inner, indent + "  ")
 
-    def sequence(self, values: list[Any], indent: str) -> None:
+    def write_sequence(self, values: list[Any], indent: str) -> None:
         """A list in block form."""
         if all(map(_is_flat, values)):
-            self.lines += [f"{indent}- {line}" for line in self._flows(values)]
+            self.lines += [f"{indent}- {line}" for line in self._format_flows(values)]
             return
         for value in values:
             first = len(self.lines)
             if _is_flat(value):
-                self.lines.append(f"{indent}- {_json(self._ordered(value))}")
+                self.lines.append(f"{indent}- {_json(self._sort_entries(value))}")
             elif isinstance(value, dict):
-                self.mapping(value, indent + "  ")
+                self.write_mapping(value, indent + "  ")
                 self.lines[first] = f"{indent}- {self.lines[first][len(indent) + 2 :]}"
             else:
                 self.lines.append(f"{indent}-")
-                self.sequence(value, indent + "  ")
+                self.write_sequence(value, indent + "  ")
 
-    def _flows(self, values: list[Any]) -> list[str]:
+    def _format_flows(self, values: list[Any]) -> list[str]:
         """Many values in one call of the encoder, which costs more than most of them."""
         apart: list[Any] = [_APART] * (2 * len(values) - 1)
-        apart[::2] = map(self._ordered, values)
+        apart[::2] = map(self._sort_entries, values)
         lines = _json(apart)[1:-1].split(f", {_json(_APART)}, ")
         return lines if len(lines) == len(values) else [_json(value) for value in apart[::2]]
 
-    def _ordered(self, value: Any) -> Any:
+    def _sort_entries(self, value: Any) -> Any:
         """An object with its anchor first, then by key; any other value as it is."""
         if type(value) is not dict:
             return value
@@ -103,19 +103,10 @@ def _sort_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _is_flat(value: object) -> bool:
-    """Whether a value takes one line: a single value, or an object or list of such."""
+    """True if a value takes one line: a single value, or an object or list of such."""
     if type(value) is dict:
         inner: Iterable[object] = value.values()
         return _NESTED.isdisjoint(map(type, inner)) or all(
             type(v) is not dict and (type(v) is not list or _is_flat(v)) for v in inner
         )
     return type(value) is not list or _NESTED.isdisjoint(map(type, value))
-
-
-def _format_key(key: str) -> str:
-    return key if _PLAIN.fullmatch(key) else _json(key)
-
-
-def _format_comment(key: str, anchor: object) -> str:
-    """How a list is addressed: by its key at the top, else as a field."""
-    return _json(f"{anchor}.{key}" if anchor is not None else key)[1:-1]

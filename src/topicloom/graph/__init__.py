@@ -1,0 +1,1 @@
+"""Internal: which node follows which, and the collaborators made from the settings."""

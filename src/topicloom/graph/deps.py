@@ -10,8 +10,7 @@ from typing import Literal
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
-from langchain_core.tools import BaseTool
-from langchain_core.tools import tool as as_tool
+from langchain_core.tools import BaseTool, tool as as_tool
 from platformdirs import user_data_path
 
 from topicloom.boundary.adsorber import Adsorber, SemanticAdsorber
@@ -28,7 +27,7 @@ from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder, open_embedder
 from topicloom.index.session_index import SessionIndex
-from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, activate_tool
+from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Prompts, load_cues
@@ -37,7 +36,7 @@ from topicloom.roles.base import RoleName
 from topicloom.roles.brief import summarize_by_extracts
 from topicloom.roles.choice import ChatOptions, ModelSpec, RoleModels, choose_roles, embedded_roles
 from topicloom.roles.models import get_model_name, get_window_size, open_model
-from topicloom.roles.registry import Roles
+from topicloom.roles.registry import Roles, check_names
 from topicloom.roles.responder import RESPONDER
 from topicloom.settings import Settings
 from topicloom.storage.base import Storage
@@ -63,17 +62,17 @@ def make_deps(
 ) -> Deps:
     """Make the collaborators; see `build_session_graph`.
 
-    With a domain, somebody plans, and the main model may edit the application's document.
+    With a domain, a planner plans, and the main model may edit the application's document.
 
     Raises:
         ConfigurationError: If a model cannot be opened or a tool has the name of ours.
     """
-    models.check()
+    check_names(models.by_role)
     embedder = open_embedder(settings.embedder if embedder is None else embedder)
     main = models.of("responder")
-    counter = CachedTokenCounter(counter or choose_counter(_name(main)))
+    counter = CachedTokenCounter(counter or choose_counter(_get_name(main)))
     meter = PrefixMeter()
-    opened = _open(settings, main) if main is not None and roles is None else None
+    opened = _open_model(settings, main) if main is not None and roles is None else None
     size = settings.window or (
         get_window_size(opened, _DEFAULT_WINDOW) if opened else _DEFAULT_WINDOW
     )
@@ -81,20 +80,20 @@ def make_deps(
     recall = settings.recall_tokens or round(settings.recall_share * size)
     if roles is None:
         roles = embedded_roles(embedder)
-        if models.any:
+        if models.has_any:
             chat = ChatOptions(meter, size, settings.topic_window, settings.role_seconds, prompts)
-            roles = choose_roles(models, roles, partial(_open, settings), chat, domain=domain)
+            roles = choose_roles(models, roles, partial(_open_model, settings), chat, domain=domain)
     layout = Layout(counter, cap=size // 4, part=recall // 4, order=settings.layout)
     window = MainWindow(
         size=size,
         recall=recall,
         layout=layout,
-        tools=_checked(tools, {ACTIVATE_TOPIC, *([EDIT_STATE] if domain else [])}),
-        search=activate_tool(),
+        tools=_check_tools(tools, {ACTIVATE_TOPIC, *([EDIT_STATE] if domain else [])}),
+        search=make_activate_tool(),
         instructions=instructions,
         prompts=prompts,
         edit=make_edit_tool() if domain else None,
-        beginning=_segments(embedder, counter) if roles.by_index(RESPONDER) else None,
+        beginning=_make_segment_layout(embedder, counter) if roles.by_index(RESPONDER) else None,
     )
     return Deps(
         settings=settings,
@@ -102,31 +101,26 @@ def make_deps(
         embedder=embedder,
         window=window,
         workspaces=Workspaces(
-            _storage(storage, settings),
+            _open_storage(storage, settings),
             lambda log: SessionIndex(embedder, log, recall),
-            layout.size,
+            layout.count_tokens,
         ),
         adsorber=open_adsorber(settings.adsorber, embedder),
         amnesia=load_cues("amnesia_en", "amnesia_zh", more=settings.amnesia_cues),
         meter=meter,
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
-        clock=clock or _system_clock,
+        clock=clock or _read_system_clock,
     )
 
 
-def _segments(embedder: Embedder, counter: TokenCounter) -> SegmentLayout:
-    """What stands for the conversation until the first split where no model reads it."""
+def _make_segment_layout(embedder: Embedder, counter: TokenCounter) -> SegmentLayout:
+    """The layout until the first split where no model reads the conversation."""
     extracts = summarize_by_extracts(embedder, counter.text, _EXTRACT)
     return SegmentLayout(counter, SummaryManager(extracts))
 
 
 def open_adsorber(policy: AdsorberPolicy, embedder: Embedder) -> Adsorber:
-    """The adsorber of a policy.
-
-    Args:
-        policy: How it screens.
-        embedder: Whose cosines the spec's screening takes; the trained one has its own.
-    """
+    """The adsorber of a policy; `embedder` serves screening by cosines alone."""
     own = default_embedder()
     model = BoundaryModel.load(embedder=own.fingerprint)
     trained = TrainedDetector(model, own, policy)
@@ -150,13 +144,13 @@ def choose_models(
     )
 
 
-def _name(model: ModelSpec | None) -> str:
+def _get_name(model: ModelSpec | None) -> str:
     if model is None or isinstance(model, str):
         return model or ""
     return get_model_name(model)
 
 
-def _storage(storage: Storage | Literal["store"] | None, settings: Settings) -> Storage | None:
+def _open_storage(storage: Storage | Literal["store"] | None, settings: Settings) -> Storage | None:
     if storage == "store":
         return None
     return storage or FileStorage(settings.folder or default_folder(), fsync=settings.fsync)
@@ -167,7 +161,7 @@ def default_folder() -> Path:
     return user_data_path("topicloom") / "sessions"
 
 
-def _open(settings: Settings, model: ModelSpec) -> BaseChatModel:
+def _open_model(settings: Settings, model: ModelSpec) -> BaseChatModel:
     return open_model(
         model,
         base_url=settings.base_url,
@@ -177,7 +171,7 @@ def _open(settings: Settings, model: ModelSpec) -> BaseChatModel:
     )
 
 
-def _checked(
+def _check_tools(
     tools: Sequence[BaseTool | Callable[..., object]], ours: Collection[str]
 ) -> tuple[BaseTool, ...]:
     made = tuple(t if isinstance(t, BaseTool) else as_tool(t) for t in tools)
@@ -186,5 +180,5 @@ def _checked(
     return made
 
 
-def _system_clock() -> datetime:
+def _read_system_clock() -> datetime:
     return datetime.now().astimezone()

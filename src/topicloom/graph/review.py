@@ -1,4 +1,4 @@
-"""The review graph: it looks at a session, judges its topics, and changes it by one turn."""
+"""The review graph: it reads a session, judges its topics, and changes it by one turn."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ReviewOptions(TypedDict, total=False):
 def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> ReviewGraph:
     """A review of a session as an uncompiled graph.
 
-    It looks and judges without holding the session, which may take its turns meanwhile. Its last
+    It reads and judges without holding the session, which may take its turns meanwhile. Its last
     step makes the changes by a turn of the session graph without a message; those that do not
     fit any more are left out. Compiled with a checkpointer, under a thread of its own, a review
     that was killed goes on where it stopped.
@@ -83,7 +83,7 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
         ConfigurationError: If a model cannot be opened or a setting cannot be used.
     """
     settings = options.get("settings") or Settings()
-    deps = make_deps(
+    made = make_deps(
         settings,
         choose_models(
             settings,
@@ -96,48 +96,48 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
         clock=options.get("clock"),
         embedder=options.get("embedder"),
     )
-    desk = ReviewDeps(
-        door=SessionClient(graph, options.get("hold", hold_nothing)),
-        workspaces=deps.workspaces,
-        roles=deps.roles,
-        embedder=deps.embedder,
-        clock=deps.clock,
+    deps = ReviewDeps(
+        client=SessionClient(graph, options.get("hold", hold_nothing)),
+        workspaces=made.workspaces,
+        roles=made.roles,
+        embedder=made.embedder,
+        clock=made.clock,
         policy=settings.review,
-        topic_tokens=deps.topic_tokens,
+        topic_tokens=made.topic_tokens,
     )
     index = options.get("archive_index")
-    return _wire(desk, ArchiveIndexer(index, settings.role_seconds) if index is not None else None)
+    return _wire(deps, ArchiveIndexer(index, settings.role_seconds) if index is not None else None)
 
 
-def _wire(desk: ReviewDeps, keeper: ArchiveIndexer | None) -> ReviewGraph:
+def _wire(deps: ReviewDeps, indexer: ArchiveIndexer | None) -> ReviewGraph:
     graph: ReviewGraph = StateGraph(ReviewState, input_schema=ReviewInput)
     retry = RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
     steps: dict[str, Runnable[Any, Any]] = {
-        "survey": survey(desk),
-        "match": match_topics(desk),
-        "judge": judge(desk),
-        "apply": apply(desk),
-        "file": move_archived(desk),
+        "survey": survey(deps),
+        "match": match_topics(deps),
+        "judge": judge(deps),
+        "apply": apply(deps),
+        "file": move_archived(deps),
     }
-    if keeper is not None:
-        steps["hand_over"] = index_archived(desk, keeper)
+    if indexer is not None:
+        steps["hand_over"] = index_archived(deps, indexer)
     for name, step in steps.items():
         graph.add_node(name, step, retry_policy=retry)
-    graph.add_node("assess", assess(desk), input_schema=AssessTask, retry_policy=retry)
+    graph.add_node("assess", assess(deps), input_schema=AssessTask, retry_policy=retry)
     graph.add_edge(START, "survey")
     graph.add_conditional_edges("survey", _route_due, ["assess", "match"])
     graph.add_edge("assess", "match")
     graph.add_edge("match", "judge")
     graph.add_conditional_edges("judge", _route_after_judge, ["apply", "file", END])
     graph.add_edge("apply", "file")
-    graph.add_edge("file", "hand_over" if keeper is not None else END)
-    if keeper is not None:
+    graph.add_edge("file", "hand_over" if indexer is not None else END)
+    if indexer is not None:
         graph.add_edge("hand_over", END)
     return graph
 
 
 def _route_due(state: ReviewState) -> list[Send] | str:
-    uses = {look.topic: look.uses for look in map(TopicStats.model_validate, state["looks"])}
+    uses = {stats.topic: stats.uses for stats in map(TopicStats.model_validate, state["looks"])}
     session = state["session"]
     tasks = [AssessTask(session=session, topic=t, uses=uses[t]) for t in state["due"]]
     return [Send("assess", task) for task in tasks] or "match"
@@ -149,7 +149,7 @@ def _route_after_judge(state: ReviewState) -> str:
     return "apply" if state["changes"] else "file"
 
 
-def review(
+def review_session(
     graph: SessionApp,
     config: RunnableConfig,
     *,
@@ -158,12 +158,12 @@ def review(
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     **options: Unpack[ReviewOptions],
 ) -> ReviewReport:
-    """Review a session: sum its topics up, put away what is over, merge what is the same.
+    """Review a session: sum its topics up, archive what is over, merge what is the same.
 
     Args:
         graph: The compiled session graph.
         config: Names the session's thread.
-        dry_run: Whether to change nothing.
+        dry_run: True to change nothing.
         now: The time to go by, with its zone; that of the clock if not given.
         checkpointer: Keeps a review that is killed, for the next call to finish; the session's
             own will do.
@@ -176,7 +176,7 @@ def review(
     return run_step(_reviewed(graph, config, dry_run, now, checkpointer, options))
 
 
-async def areview(
+async def areview_session(
     graph: SessionApp,
     config: RunnableConfig,
     *,
@@ -232,5 +232,5 @@ def _make_input(thread: str, dry_run: bool, now: datetime | None) -> ReviewInput
 
 
 def _is_resumable(snapshot: Any, dry_run: bool) -> bool:
-    """Whether there is a review of this kind to finish."""
+    """True if there is a review of this kind to finish."""
     return bool(snapshot.next) and snapshot.values.get("dry_run") == dry_run

@@ -1,4 +1,4 @@
-"""Where a turn goes next.
+"""Routes of a turn between the nodes.
 
 A route gives the label of an edge, as the picture of the graph shows it, and its branch says which
 node the edge leads to. Edges to nodes that run beside the readers go by the names of the nodes.
@@ -13,8 +13,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Send
 
+from topicloom.domain.document import REFUSED
 from topicloom.domain.edit import EDIT_STATE
-from topicloom.domain.validate_document import is_refused
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
 from topicloom.nodes.step import turn_options
 from topicloom.state.channels import DomainState, ReadTask, SessionState
@@ -61,7 +61,7 @@ class Routes:
     """The decisions between the nodes."""
 
     tools: bool = False
-    """Whether the application has tools of its own."""
+    """True if the application has tools of its own."""
     streams: tuple[str, ...] = ()
     """Nodes that an application's domain adds beside the readers, the skeleton first; none where
     there is no domain, and so no planner."""
@@ -101,7 +101,7 @@ class Routes:
 
     def begin(self, state: DomainState) -> str:
         """To the conversation, unless a document came that cannot be used."""
-        return UNUSABLE if is_refused(state.get("document") or {}) else MESSAGE
+        return UNUSABLE if REFUSED in (state.get("document") or {}) else MESSAGE
 
     def after_ingest(self, state: SessionState) -> str:
         """To the changes that a review passed in, to the planner, or on."""
@@ -113,7 +113,7 @@ class Routes:
         return self._message(state) if turn.said or turn.answer else ALONE
 
     def _message(self, state: SessionState) -> str:
-        """A planner plans answers, not what is only recorded."""
+        """On; by way of the planner, if there is one and the turn answers."""
         return MESSAGE if not self.streams or _answers(state) else RECORDED
 
     def after_plan(self, state: DomainState) -> str:
@@ -145,7 +145,7 @@ class Routes:
         return [*_readers(state), *self.streams] or NONE
 
     def after_activate(self, state: SessionState) -> Next:
-        """To one reader for each topic that woke."""
+        """To one reader for each topic that was activated."""
         return [*_readers(state)] or NONE
 
     def after_generate(self, state: SessionState) -> str:

@@ -20,8 +20,7 @@ from topicloom.errors import ReplyError
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.routes import MESSAGE, UNUSABLE, Routes
 from topicloom.index.embedder import Embedder
-from topicloom.nodes.activate_topic import activate_topic
-from topicloom.nodes.amnesia import amnesia
+from topicloom.nodes.activate_topic import activate_topic, amnesia
 from topicloom.nodes.apply_changes import apply_changes
 from topicloom.nodes.assemble import assemble
 from topicloom.nodes.deps import Deps
@@ -88,7 +87,7 @@ def build_session_graph(
             takes, which it goes before.
         archive_index: Where reviews hand over archived topics to; searched last, when nothing else
             is found.
-        domain: The application's own world: facts that have to be exact, kept as a document beside
+        domain: The application's own data: facts that have to be exact, kept as a document beside
             the conversation.
 
     Raises:
@@ -107,17 +106,17 @@ def build_session_graph(
         embedder=embedder,
         domain=domain is not None,
     )
-    return wired(deps, _runtime(domain, deps) if domain is not None else None, archive_index)
+    return wire_graph(deps, _runtime(domain, deps) if domain is not None else None, archive_index)
 
 
-def wired(
+def wire_graph(
     deps: Deps, domain: DomainRuntime | None = None, archive_index: VectorStore | None = None
 ) -> SessionGraph:
     """The session graph of some collaborators; see `build_session_graph`."""
-    state, given = domain.schemas() if domain else (SessionState, SessionInput)
+    state, given = (domain.state, domain.input) if domain else (SessionState, SessionInput)
     graph: SessionGraph = StateGraph(state, context_schema=TurnOptions, input_schema=given)
     _add_nodes(graph, deps, archive_index, domain)
-    _add_edges(graph, Routes(bool(deps.window.tools), domain.streams if domain else ()))
+    _add_edges(graph, Routes(bool(deps.window.tools), domain.parallel_nodes if domain else ()))
     return graph
 
 
@@ -125,7 +124,7 @@ def _runtime(domain: Domain, deps: Deps) -> DomainRuntime:
     # Templates and schemas load libraries: only those who have a domain wait for them.
     from topicloom.domain.wiring import DomainRuntime
 
-    return DomainRuntime.of(domain, deps)
+    return DomainRuntime.prepare(domain, deps)
 
 
 def _add_nodes(
@@ -137,7 +136,7 @@ def _add_nodes(
     nodes: dict[str, Runnable[Any, Any]] = {
         "ingest": ingest(deps),
         "apply_changes": apply_changes(deps),
-        "estimate": estimate(deps, domain.desk.expected if domain else None),
+        "estimate": estimate(deps, domain.skeletons.count_tokens if domain else None),
         "split": split(deps),
         "retrieve": retrieve(deps),
         "amnesia": amnesia(search),
@@ -145,7 +144,7 @@ def _add_nodes(
         "activate_topic": activate_topic(search),
         "finalize": finalize(deps),
     }
-    nodes |= domain.nodes() if domain else {}
+    nodes |= domain.nodes if domain else {}
     storage_retry = RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
     for name, step in nodes.items():
         graph.add_node(name, step, retry_policy=storage_retry)

@@ -1,1 +1,1 @@
-"""What finds a message: encoders, words, ranking, centroids, expressions of time."""
+"""Internal: encoders, BM25, ranking and centroids, by which messages and topics are found."""

@@ -85,8 +85,8 @@ class ForeignEmbedder:
     def __init__(self, embeddings: Embeddings, name: str | None = None) -> None:
         """Args:
         embeddings: The application's; called from several threads.
-        name: Of the model: vectors are kept by it, so that those of two models never mix. If not
-            given, the class with what it says its model is.
+        name: Of the model: vectors are stored by it, so that those of two models never mix. If not
+            given, the class with the model that it names.
         """
         self._embeddings = embeddings
         self._name = name or _name_of(embeddings)

@@ -19,7 +19,7 @@ from topicloom.state.stored_message import StoredMessage
 _ROW = np.dtype(
     [
         ("number", np.int64),
-        ("digest", np.int64),  # stands for what it says, in this process
+        ("digest", np.int64),  # of its content, in this process
         ("topic", np.int32),  # its place among the topics' names; the same below
         ("day", np.int32),
         ("speaker", np.int32),
@@ -27,7 +27,7 @@ _ROW = np.dtype(
         ("from_user", np.float64),
     ]
 )
-"""What is held of a message beside its words and its vector."""
+"""The columns of a message beside its words and its vector."""
 
 
 class NameCodes:
@@ -68,7 +68,7 @@ class MessageTable:
         self._places: dict[int, int] = {}
         self._topics, self._days, self._speakers = NameCodes(), NameCodes(), NameCodes()
         self.words = LexicalIndex()
-        self.view = self._viewed()
+        self.view = self._make_view()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -85,47 +85,44 @@ class MessageTable:
         return found
 
     def release(self, topics: Iterable[str]) -> None:
-        """Take from topics what they have; it waits for being entered under others."""
+        """Take the messages of some topics away; they wait to be entered under others."""
         gone = self._topics.places(topics)
         rows = self._rows.all
         rows["topic"][np.isin(rows["topic"], gone)] = 0
         self._sums.all[[place for place in gone if place < len(self._sums)]] = 0
-        self.view = self._viewed()
+        self.view = self._make_view()
 
     def enter(self, gains: Sequence[tuple[str, Sequence[StoredMessage]]]) -> bool:
-        """Enter messages under topics.
-
-        Args:
-            gains: Topics, and the messages that they gained.
+        """Enter the messages that topics gained.
 
         Returns:
-            Whether all fitted. Not if messages that were released are left, or read otherwise now,
-            unless they are those that were added last. What is held is then of no use.
+            True if all fitted. They don't if messages that were released are left, or have changed,
+            unless they are those that were added last. The table is then of no use.
         """
-        said = [(self._topics.place(t), record) for t, records in gains for record in records]
-        if not self._forget_but([record for _, record in said]):
+        gained = [(self._topics.place(t), message) for t, messages in gains for message in messages]
+        if not self._forget_but([message for _, message in gained]):
             return False
-        self._add([record for _, record in said if record.seq not in self._places])
+        self._add([message for _, message in gained if message.seq not in self._places])
         rows, vectors = self._rows.all, self._matrix.all
-        for topic, record in said:
-            place = self._places[record.seq]
+        for topic, message in gained:
+            place = self._places[message.seq]
             if rows["topic"][place]:
                 return False
             rows["topic"][place] = topic
             self._sums.all[topic] += vectors[place]
-        self.view = self._viewed()
+        self.view = self._make_view()
         return True
 
-    def _forget_but(self, records: Sequence[StoredMessage]) -> bool:
+    def _forget_but(self, messages: Sequence[StoredMessage]) -> bool:
         """Forget what waits and is not among some messages, where it is what was added last.
 
         So it is where a conversation went back to an older checkpoint.
         """
         rows = self._rows.all
         stale = rows["topic"] == 0
-        for record in records:
-            place = self._places.get(record.seq)
-            if place is not None and rows["digest"][place] == _digest(record):
+        for message in messages:
+            place = self._places.get(message.seq)
+            if place is not None and rows["digest"][place] == _digest(message):
                 stale[place] = False
         count = len(rows) - int(stale.sum())
         if stale[:count].any():
@@ -153,17 +150,17 @@ class MessageTable:
             return
         self._matrix.extend(self._vectors.of(fresh))
         self._places |= {r.seq: place for place, r in enumerate(fresh, start=len(self._rows))}
-        self._rows.extend(np.array([self._row(record) for record in fresh], dtype=_ROW))
-        for record in fresh:
-            self.words.add(record.label, record.text)
+        self._rows.extend(np.array([self._row(message) for message in fresh], dtype=_ROW))
+        for message in fresh:
+            self.words.add(message.label, message.text)
 
-    def _row(self, record: StoredMessage) -> tuple[Any, ...]:
+    def _row(self, message: StoredMessage) -> tuple[Any, ...]:
         """A row of no topic yet."""
-        day, speaker = self._days.place(record.day), self._speakers.place(record.speaker or "")
-        cost = count_budget_tokens(record.line)
-        return record.seq, _digest(record), 0, day, speaker, cost, record.role == "user"
+        day, speaker = self._days.place(message.day), self._speakers.place(message.speaker or "")
+        cost = count_budget_tokens(message.line)
+        return message.seq, _digest(message), 0, day, speaker, cost, message.role == "user"
 
-    def _viewed(self) -> MessageView:
+    def _make_view(self) -> MessageView:
         return MessageView(self._rows.all, self._topics.all, self._days.all, self._speakers.all)
 
 
@@ -235,5 +232,5 @@ class MessageView:
         return {self._topics[codes[p[0]]]: p for p in parts if len(p)}
 
 
-def _digest(record: StoredMessage) -> int:
-    return hash((record.line, record.role, record.day))
+def _digest(message: StoredMessage) -> int:
+    return hash((message.line, message.role, message.day))

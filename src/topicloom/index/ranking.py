@@ -1,4 +1,4 @@
-"""What a message is worth for a query: words, meaning, surroundings, and what it costs.
+"""The worth of a message for a query, by words, meaning, surroundings and cost.
 
 Found by comparing evidence recall under a token budget on four kinds of conversations (two
 people, an assistant, meetings, interleaved tasks). Ablations are in `docs/recall.md`.
@@ -32,7 +32,7 @@ _PARTY = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RankWeights:
-    """What counts by how people talk: a message's own words, and what its surroundings say."""
+    """Weights of a message's own words and of its surroundings, by the kind of conversation."""
 
     own: float
     """Weight of the message's own score."""
@@ -87,13 +87,13 @@ class Messages:
 
 
 def rank(query: str, cosine: Floats, lexical: Floats, messages: Messages) -> Floats:
-    """Priorities of messages for quoting under a budget, higher first; no fixed scale.
+    """Priorities [n] of messages for quoting under a budget, higher first; no fixed scale.
 
     Args:
         query: What is asked.
         cosine: Similarity of each message's vector to the query's.
         lexical: BM25 of each.
-        messages: What they are.
+        messages: Their columns.
     """
     weights = weights_for(messages)
     price = np.log(messages.costs + _FRAME)
@@ -128,8 +128,8 @@ def asked_first(
 
     Args:
         best: Places of all messages [n], the best first.
-        asked: Which were said on these days [n], by place.
-        topics: Whose they are [n], by place.
+        asked: True for those of these days [n], by place.
+        topics: Their topics [n], by place.
 
     Returns:
         The same places [n].

@@ -1,4 +1,4 @@
-"""The index of a session: what its topics hold, for priors and for reading without a model."""
+"""The index of a session's topics, for priors and for reading without a model."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ class SessionIndex:
     def update(self, table: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]) -> None:
         """Take in what topics gained.
 
-        What a divided or merged topic held is found through the topics that have it now.
+        Messages of a divided or merged topic are found through the topics that have them now.
 
         Args:
-            table: The topics of the checkpoint; nothing is done for the one that came last.
-            read: Gives a topic's records from its `n`th on.
+            table: The topics of the checkpoint; nothing is done for the same one again.
+            read: Gives a topic's messages from its `n`th on.
         """
         with self._lock:
             if table is self._taken:
@@ -112,7 +112,7 @@ class SessionIndex:
         Args:
             query: What is asked.
             days: When it was said, if the user says so: messages of these days come first.
-            include_archived: Whether archived topics and their messages may be found.
+            include_archived: True to find archived topics and their messages too.
         """
         key = (query, days, include_archived)
         with self._lock:
@@ -146,7 +146,7 @@ class SessionIndex:
     def _take(
         self, table: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]
     ) -> bool | None:
-        """Take in what topics gained; whether it was anything, None if it does not fit."""
+        """Take in what topics gained; True if it was anything, None if it does not fit."""
         lost = [i for i in self._heads if not self._goes_on(table.get(i))]
         for topic_id in lost:
             del self._heads[topic_id]
@@ -163,7 +163,7 @@ class SessionIndex:
         return self._table.enter(gains) or None
 
     def _goes_on(self, topic: Topic | None) -> bool:
-        """True if a topic that is held has at most gained something."""
+        """True if a topic in the index has at most gained messages."""
         if topic is None or topic.head is None:
             return False
         count, head = self._heads[topic.id]

@@ -68,9 +68,8 @@ def _range(day: date, period: str) -> Days:
     if period == "year":
         return Days(date(day.year, 1, 1), date(day.year, 12, 31))
     if period == "month":
-        return Days(
-            day.replace(day=1), day.replace(day=calendar.monthrange(day.year, day.month)[1])
-        )
+        last = calendar.monthrange(day.year, day.month)[1]
+        return Days(day.replace(day=1), day.replace(day=last))
     if period == "week":
         return _monday_to_sunday(day)
     return Days(day, day)
@@ -89,15 +88,8 @@ def _monday_to_sunday(day: date) -> Days:
 
 
 _NUMERALS = {c: n for n, c in enumerate("〇一二三四五六七八九十")} | {"两": 2, "零": 0}
-_UNITS = {
-    "天": "days",
-    "日": "days",
-    "周": "weeks",
-    "星期": "weeks",
-    "礼拜": "weeks",
-    "月": "months",
-    "年": "years",
-}
+_UNITS = {"天": "days", "日": "days", "月": "months", "年": "years"}
+_UNITS |= dict.fromkeys(("周", "星期", "礼拜"), "weeks")
 _NUMBER = r"(\d+|[〇零一二两三四五六七八九十]{1,3})"
 _AGO = re.compile(_NUMBER + r"\s*个?(天|日|周|星期|礼拜|月|年)(?:以?前)")
 _MONTH_DAY = re.compile(r"(?:(\d{4})年)?" + _NUMBER + "月" + _NUMBER + "[日号]")
@@ -115,13 +107,12 @@ def _plain(text: str) -> str:
     for spoken, plain in _SPOKEN.items():
         text = text.replace(spoken, plain)
     text = _AGO.sub(lambda m: f"{_number(m[1])} {_UNITS[m[2]]} ago", text)
-    return _MONTH_DAY.sub(
-        lambda m: f"{_number(m[3])} {calendar.month_name[_month(m[2])]} {m[1] or ''}".strip(), text
-    )
+    return _MONTH_DAY.sub(_format_day, text)
 
 
-def _month(text: str) -> int:
-    return min(max(_number(text), 1), 12)
+def _format_day(found: re.Match[str]) -> str:
+    month = calendar.month_name[min(max(_number(found[2]), 1), 12)]
+    return f"{_number(found[3])} {month} {found[1] or ''}".strip()
 
 
 def _number(text: str) -> int:

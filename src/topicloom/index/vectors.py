@@ -13,19 +13,19 @@ from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.chain import link
 from topicloom.storage.log import SessionLog
-from topicloom.storage.records import row_of
+from topicloom.storage.records import to_row
 from topicloom.storage.vectors import made_key
 
 _BEGINNING = 200
-"""Characters embedded of a reply: what it is about shows in its first lines, and a turn waits."""
+"""Characters embedded of a reply: its subject shows in its first lines, and a turn waits."""
 
 
 class StoredVectors:
     """Vectors of messages, and of texts made of them, for one embedding space.
 
-    They go by what is said and not by where it stands: a message that moves to another topic
-    keeps its vector. A purge takes those of its messages, and all that were made of any. Another
-    embedder has another fingerprint, and so another file.
+    They go by the text and not by its topic: a message that moves keeps its vector. A purge removes
+    those of its messages, and all that were made of any. Another embedder has another fingerprint,
+    and so another file.
     """
 
     def __init__(self, embedder: Embedder, log: SessionLog) -> None:
@@ -33,12 +33,12 @@ class StoredVectors:
         self._log = log.vectors(embedder.fingerprint)
         self._known: set[str] | None = None
 
-    def of(self, records: Sequence[StoredMessage]) -> Vectors:
+    def of(self, messages: Sequence[StoredMessage]) -> Vectors:
         """Vectors [n, d] of messages [n], embedding and storing those that are new.
 
         What is stored is read anew by every call that asks for any of it: ask for many at once.
         """
-        return self._of([link(None, row_of(r)) for r in records], [r.line for r in records])
+        return self._of([link(None, to_row(m)) for m in messages], [m.line for m in messages])
 
     def of_texts(self, texts: Sequence[str]) -> Vectors:
         """Vectors [n, d] of texts [n] that were made of messages, such as briefs, likewise."""
@@ -97,11 +97,11 @@ class GrowingRows:
         self._count = min(count, self._count)
 
 
-def vectors_of(records: Sequence[StoredMessage], embedder: Embedder) -> Vectors:
-    """Vectors [n, d] of what was said: user messages whole, the others by their beginning."""
+def vectors_of(messages: Sequence[StoredMessage], embedder: Embedder) -> Vectors:
+    """Vectors [n, d] of messages: those of the user whole, the others by their beginning."""
     # A user message by the text that is searched with later in the turn: it is embedded once.
     return embedder.embed(
-        [(r.query or r.text) if r.role == "user" else r.text[:_BEGINNING] for r in records]
+        [(m.query or m.text) if m.role == "user" else m.text[:_BEGINNING] for m in messages]
     )
 
 

@@ -1,0 +1,1 @@
+"""Internal: the steps of a turn, one a module."""

@@ -1,4 +1,4 @@
-"""activate_topic: the main model asked for more topics."""
+"""activate_topic and amnesia: searches of all topics, for the main model and for the user."""
 
 from __future__ import annotations
 
@@ -8,15 +8,7 @@ from pydantic import BaseModel, Field
 
 from topicloom.effects import Step
 from topicloom.nodes.search import TopicSearch
-from topicloom.nodes.step import (
-    Update,
-    current_session,
-    current_turn,
-    dump,
-    emit,
-    node,
-    open_workspace,
-)
+from topicloom.nodes.step import Update, dump, emit, node, open_turn
 from topicloom.state.channels import SessionState
 
 ACTIVATE_TOPIC = "activate_topic"
@@ -38,7 +30,7 @@ class ActivateTopic(BaseModel):
     )
 
 
-def activate_tool() -> BaseTool:
+def make_activate_tool() -> BaseTool:
     """The tool as the main model sees it. The graph itself does what it asks for."""
 
     def never_called(query: str, when: str | None = None, include_archived: bool = False) -> str:
@@ -53,16 +45,26 @@ def activate_tool() -> BaseTool:
 
 
 def activate_topic(search: TopicSearch) -> Runnable[SessionState, Update]:
-    """The node that searches the index window; what ran already is kept."""
+    """The node that makes the search that the model asked for."""
 
     def step(state: SessionState) -> Step[Update]:
-        session, turn = current_session(state), current_turn(state)
+        session, turn, workspace = open_turn(search.deps.workspaces, state)
         assert turn.request is not None  # the wiring comes here only with a request
         emit("searching", query=turn.request.query, when=turn.request.when)
-        workspace = open_workspace(search.deps.workspaces, session)
-        session, turn, calls = yield from search.search(
-            workspace, session, turn, turn.request, deep=turn.amnesia
-        )
+        session, turn, calls = yield from search.search(workspace, session, turn, deep=turn.amnesia)
         return {**dump(session, turn), "calls": calls}
 
     return node(step, "activate_topic")
+
+
+def amnesia(search: TopicSearch) -> Runnable[SessionState, Update]:
+    """The node that searches deeply where the user says that something was forgotten."""
+
+    def step(state: SessionState) -> Step[Update]:
+        session, turn, workspace = open_turn(search.deps.workspaces, state)
+        emit("remembering", query=turn.query)
+        session, turn, calls = yield from search.search(workspace, session, turn, deep=True)
+        turn = turn.model_copy(update={"unread": tuple(session.active)})
+        return {**dump(session, turn), "calls": calls}
+
+    return node(step, "amnesia")

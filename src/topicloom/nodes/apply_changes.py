@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from langchain_core.runnables import Runnable
 
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import (
-    Update,
-    current_session,
-    current_turn,
-    dump,
-    node,
-    open_workspace,
-    turn_options,
-)
+from topicloom.nodes.step import Update, dump, node, open_turn, turn_options
 from topicloom.state.changes import (
     TopicChange,
     apply_archiving,
@@ -25,6 +17,7 @@ from topicloom.state.changes import (
 )
 from topicloom.state.channels import SessionState
 from topicloom.state.session import Session, Turn
+from topicloom.state.topics import TopicTable
 from topicloom.storage.references import merge_topics
 from topicloom.storage.sessions import SessionStore
 
@@ -33,10 +26,9 @@ def apply_changes(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that makes the changes that came with the turn."""
 
     def step(state: SessionState) -> Update:
-        session, turn = current_session(state), current_turn(state)
-        store = open_workspace(deps.workspaces, session).store
+        session, turn, workspace = open_turn(deps.workspaces, state)
         changes = [TopicChange.model_validate(c) for c in turn_options().changes]
-        return dump(*make_changes(store, session, turn, changes))
+        return dump(*make_changes(workspace.store, session, turn, changes))
 
     return node(step, "apply_changes")
 
@@ -56,13 +48,13 @@ def make_changes(
         event = describe_change(change, table)
         changed = (*turn.changed, change.topic)
         turn = turn.model_copy(update={"changed": changed, "events": (*turn.events, event)})
-        session = _made(store, session, change)
+        session = _make_change(store, session, change, table)
     return session, turn
 
 
-def _made(store: SessionStore, session: Session, change: TopicChange) -> Session:
-    """The session with one change, which fits."""
-    table = store.topic_table(session)
+def _make_change(
+    store: SessionStore, session: Session, change: TopicChange, table: TopicTable
+) -> Session:
     topic = table[change.topic]
     if change.absorbs is not None:
         session, topic = merge_topics(store, session, topic, table[change.absorbs])

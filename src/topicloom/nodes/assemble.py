@@ -1,4 +1,4 @@
-"""assemble: what the readers handed over becomes one note of the recall ledger."""
+"""assemble: the readings of the turn become one note of the recall ledger."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from typing import Any
 
 from langchain_core.runnables import Runnable
 
-from topicloom.context.notes import format_quote_line, format_topic_heading, render_note
+from topicloom.context.notes import format_quote_line, format_topic_heading
 from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, current_session, current_turn, dump, node, open_workspace
+from topicloom.nodes.step import Update, dump, node, open_turn
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.reader import read_by_worth
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
 from topicloom.state.recall import Note, PromptCosts, Reading, compose_note, parse_message_number
 from topicloom.state.session import Search, Session, Turn
-from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import TopicTable
 from topicloom.storage.sessions import SessionStore
 
@@ -33,36 +32,32 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
     window = deps.window
 
     def step(state: SessionState) -> Update:
-        session, turn = current_session(state), current_turn(state)
-        workspace = open_workspace(deps.workspaces, session)
+        session, turn, workspace = open_turn(deps.workspaces, state)
         store = workspace.store
         table = store.topic_table(session)
-        readings = readings_of(state)
+        readings = load_readings(state)
         read = {r.topic for r in readings if r.source == "index"}
         readings += read_by_index(workspace, table, turn, read)
-        note = _composed(store, session, turn, table, readings, window)
-        note = note.model_copy(update={"layers": layers_of(state)})
+        note = _compose(store, session, turn, table, readings, window)
+        note = note.model_copy(update={"layers": load_layers(state)})
         if not note.empty:
-            session = enter(store, session, note, window)
+            session = enter_note(store, session, note, window)
         update = dump(session, turn.model_copy(update={"unread": ()}))
         return update | ({"layers": None} if note.layers else {})
 
     return node(step, "assemble")
 
 
-def enter(store: SessionStore, session: Session, note: Note, window: MainWindow) -> Session:
+def enter_note(store: SessionStore, session: Session, note: Note, window: MainWindow) -> Session:
     """Enter a note in the ledger, and what it costs in the session."""
 
     def cost(part: Note) -> int:
-        text = render_note(
-            part,
-            lambda i: store.record(session, i),
-            lambda r, whole: window.layout.quoted(r, whole, session.language),
-            session.language,
+        text = window.layout.render_note(
+            part, lambda number: store.record(session, number), session.language
         )
         return window.counter.text(text) if text else 0
 
-    # The skeleton is counted as it is; the average is of what nobody knows before.
+    # The skeleton is counted as it is; the average is of what is not known before.
     exact = tuple(layer for layer in note.layers if layer.kind == "deterministic")
     rest = tuple(layer for layer in note.layers if layer.kind != "deterministic")
     recalled = cost(note.model_copy(update={"layers": rest}))
@@ -75,18 +70,18 @@ def enter(store: SessionStore, session: Session, note: Note, window: MainWindow)
     return store.add_note(session, note).model_copy(update=update)
 
 
-def layers_of(state: Mapping[str, Any]) -> tuple[Layer, ...]:
-    """What the application's domain adds, the most reliable first."""
+def load_layers(state: Mapping[str, Any]) -> tuple[Layer, ...]:
+    """The layers that the application's domain adds, the most reliable first."""
     layers = [Layer.model_validate(layer) for layer in state.get("layers") or ()]
     return tuple(sorted(layers, key=lambda layer: layer.kind))
 
 
-def readings_of(state: SessionState) -> list[Reading]:
+def load_readings(state: SessionState) -> list[Reading]:
     """The readings of the turn so far."""
     return [Reading.model_validate(r) for r in state.get("readings") or ()]
 
 
-def _composed(
+def _compose(
     store: SessionStore,
     session: Session,
     turn: Turn,
@@ -100,19 +95,17 @@ def _composed(
     if window.layout.order == "spec":
         notes = [n for n in notes if n.after == turn.user]
     numbers = (parse_message_number(q.id) for r in readings for q in r.quotes)
-    records = store.pick(session, (n for n in numbers if 1 <= n <= session.count))
-
-    def original(message_id: str) -> StoredMessage:
-        return records[parse_message_number(message_id)]
+    picked = store.pick(session, (n for n in numbers if 1 <= n <= session.count))
+    originals = {message.id: message for message in picked.values()}
 
     def price(message_id: str) -> int:
-        record = original(message_id)
-        return count(f"{format_quote_line(record, record.text)}\n")
+        message = originals[message_id]
+        return count(f"{format_quote_line(message, message.text)}\n")
 
     names = {t.id: t.name for t in table}
     costs = PromptCosts(
         quote=price,
-        day=lambda i: original(i).day,
+        day=lambda i: originals[i].day,
         text=count,
         heading=lambda t: count(format_topic_heading(t, names.get(t, t))) + 1,
         part=window.layout.part,
@@ -133,17 +126,11 @@ def _composed(
 def read_by_index(
     workspace: Workspace, table: TopicTable, turn: Turn, read: Collection[str]
 ) -> list[Reading]:
-    """Readings of all topics by what the index found for the turn.
+    """Readings of all topics that it has not `read` yet, by what the index found for the turn.
 
     They compete with those of models, so that none of these hides what the index finds. And an
     answer may rest on a message each of many topics: dormant ones are quoted without being
     activated, archived ones too if the user asked for what was said before.
-
-    Args:
-        workspace: With the index.
-        table: The topics.
-        turn: What is looked for.
-        read: Topics that the index has read for this turn already.
     """
     newest = turn.searches[-1] if turn.searches else Search(query=turn.query)
     hits = workspace.indexed(table).search(

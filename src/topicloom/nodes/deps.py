@@ -1,4 +1,4 @@
-"""What the nodes of a session close over."""
+"""The collaborators that the nodes of a session close over."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Deps:
     settings: Settings
     """What can be tuned."""
     roles: Roles
-    """Who answers, and their stand-ins."""
+    """The roles, and their stand-ins."""
     window: MainWindow
     """The main window."""
     embedder: Embedder
@@ -36,7 +36,7 @@ class Deps:
     workspaces: Workspaces
     """Storage and index of each session of this process."""
     adsorber: Adsorber
-    """Sees where topics begin."""
+    """Finds where topics begin."""
     amnesia: Cues
     """Phrases by which the user says that something was forgotten."""
     meter: PrefixMeter
@@ -51,9 +51,9 @@ class Deps:
         """The language of all sessions; None if each follows its conversation."""
         return None if self.settings.language == "auto" else self.settings.language
 
-    def record_size(self, record: StoredMessage) -> int:
-        """Whole size of a record in tokens."""
-        return self.window.counter.message(record.message)
+    def count_tokens(self, message: StoredMessage) -> int:
+        """Tokens of a whole message."""
+        return self.window.counter.message(message.message)
 
     @property
     def topic_tokens(self) -> int:

@@ -1,4 +1,4 @@
-"""estimate: will the prompt fit, and if not, what has to move?"""
+"""estimate: the expected size of the prompt, and what has to move if it will not fit."""
 
 from __future__ import annotations
 
@@ -8,15 +8,7 @@ from typing import Any
 from langchain_core.runnables import Runnable
 
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import (
-    Update,
-    current_session,
-    current_turn,
-    dump,
-    node,
-    open_workspace,
-    turn_options,
-)
+from topicloom.nodes.step import Update, dump, node, open_turn, turn_options
 from topicloom.state.channels import SessionState
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session, Turn
@@ -37,22 +29,21 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
     window, policy = deps.window, deps.settings.split
 
     def step(state: SessionState) -> Update:
-        session, turn = current_session(state), current_turn(state)
-        workspace = open_workspace(deps.workspaces, session)
+        session, turn, workspace = open_turn(deps.workspaces, state)
         store = workspace.store
         tail = workspace.sizes.between(session, session.view, session.count)
-        fixed = window.fixed_size(session) + window.expected_notes(session)
+        fixed = window.count_fixed(session) + window.estimate_notes(session)
         due, whole = skeleton(state, store, session, turn) if skeleton else (0, 0)
-        expected = window.corrected(fixed + tail + session.ledger_tokens + due, session)
+        expected = window.calibrate(fixed + tail + session.ledger_tokens + due, session)
         keep = turn_options().keep_messages
         if keep is None:
             plan = decide_split(
                 SplitPlan(tail=session.tail, view=session.view),
                 lambda: group_rounds(store.records(session, session.view)),
-                window.layout.size,
+                window.layout.count_tokens,
                 expected=expected,
                 # A split drops all notes, and the skeleton enters whole again.
-                room=window.uncorrected(policy.trigger * window.size, session) - fixed - whole,
+                room=window.uncalibrate(policy.trigger * window.size, session) - fixed - whole,
                 window=window.size,
                 policy=policy,
             )

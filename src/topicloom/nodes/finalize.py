@@ -1,4 +1,4 @@
-"""finalize: the turn is over; averages, sleep, transcript, receipt."""
+"""finalize: close the turn; reply into storage, activation updated, receipt."""
 
 from __future__ import annotations
 
@@ -8,21 +8,12 @@ from langchain_core.runnables import Runnable
 from langgraph.runtime import get_runtime
 
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import (
-    Update,
-    current_plan,
-    current_session,
-    current_turn,
-    dump,
-    emit,
-    node,
-    open_workspace,
-)
-from topicloom.state.activation import average, update_activation
+from topicloom.nodes.step import Update, current_plan, dump, emit, node, open_turn
+from topicloom.state.activation import average_scores, update_activation
 from topicloom.state.briefs import apply_brief_updates
 from topicloom.state.channels import SessionState
-from topicloom.state.messages import removals, unheard
-from topicloom.state.recall import Reading, TopicNote
+from topicloom.state.messages import list_removals, select_unstored
+from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import to_stored_message
@@ -33,35 +24,35 @@ def finalize(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that ends a turn."""
 
     def step(state: SessionState) -> Update:
-        session, turn = current_session(state), current_turn(state)
-        workspace = open_workspace(deps.workspaces, session)
+        session, turn, workspace = open_turn(deps.workspaces, state)
         store, messages = workspace.store, state["messages"]
         readings = [Reading.model_validate(r) for r in state.get("readings") or ()]
         now = deps.clock()
-        replies = unheard(messages, workspace.recent(session, messages)) if turn.answer else []
+        time = now.isoformat(timespec="seconds")
+        recent = workspace.recent(session, messages)
+        replies = select_unstored(messages, recent) if turn.answer else []
         session = store.append(
             session,
             [
-                to_stored_message(
-                    m, seq=session.count + 1 + i, time=now.isoformat(timespec="seconds")
-                )
-                for i, m in enumerate(replies)
+                to_stored_message(m, seq=n, time=time)
+                for n, m in enumerate(replies, session.count + 1)
             ],
         )
         scores = {r.topic: r.score for r in readings if not r.failed}
         result = update_activation(session.active, scores, deps.settings.activation)
         session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
-        session = _with_new_briefs(deps, store, session)
-        turn = turn.model_copy(update={"slept": (*turn.slept, *result.slept)})
+        session = _apply_new_briefs(deps, store, session)
+        turn = turn.model_copy(update={"slept": (*turn.slept, *result.deactivated)})
         calls = tuple(Call.model_validate(c) for c in state.get("calls") or ())
-        receipt = _receipt(store, session, turn, scores, calls, now, deps.window.size)
         plan = current_plan(state) if turn.answer else None
-        receipt = receipt.model_copy(update={"plan": plan})
+        receipt = _make_receipt(store, session, turn, scores, now).model_copy(
+            update={"calls": calls, "plan": plan, "window": deps.window.size}
+        )
         session = store.add_receipt(session, receipt)
         emit("receipt", receipt=receipt.model_dump(mode="json"))
         return {
             **dump(session, turn),
-            "messages": removals(messages, deps.settings.visible_messages),
+            "messages": list_removals(messages, deps.settings.visible_messages),
             "readings": None,
             "calls": None,
         }
@@ -69,7 +60,7 @@ def finalize(deps: Deps) -> Runnable[SessionState, Update]:
     return node(step, "finalize")
 
 
-def _with_new_briefs(deps: Deps, store: SessionStore, session: Session) -> Session:
+def _apply_new_briefs(deps: Deps, store: SessionStore, session: Session) -> Session:
     """The session with the briefs that reflection left in the graph's store, if it has one."""
     beside = get_runtime().store
     if beside is None or not session.topics:
@@ -78,16 +69,11 @@ def _with_new_briefs(deps: Deps, store: SessionStore, session: Session) -> Sessi
     return store.save_topics(session, topics) if topics else session
 
 
-def _receipt(
-    store: SessionStore,
-    session: Session,
-    turn: Turn,
-    scores: dict[str, float],
-    calls: tuple[Call, ...],
-    now: datetime,
-    window_tokens: int,
+def _make_receipt(
+    store: SessionStore, session: Session, turn: Turn, scores: dict[str, float], now: datetime
 ) -> Receipt:
-    ranked = sorted(session.active, key=lambda t: -average(session.active[t]))
+    """The receipt of a turn, as far as session and turn tell."""
+    ranked = sorted(session.active, key=lambda t: -average_scores(session.active[t]))
     damage = [f"damaged: {report}" for report in store.new_reports()]
     return Receipt(
         turn=session.turn,
@@ -95,22 +81,15 @@ def _receipt(
         started=turn.started,
         seconds=round((now - datetime.fromisoformat(turn.started)).total_seconds(), 4),
         scores=scores,
-        quoted=_quoted(store, session, turn),
+        quoted=tuple(t for n in store.notes(session) if n.after == turn.user for t in n.topics),
         active=tuple(ranked),
         woken=tuple(t for t in turn.woken if t in session.active),
         slept=turn.slept,
         sections=turn.sections,
-        window=window_tokens,
         abandoned=turn.abandoned,
-        calls=calls,
         split=turn.split,
         searches=turn.searches,
         edits=turn.edited,
         edit_errors=turn.rejected,
         events=(*turn.events, *damage),
     )
-
-
-def _quoted(store: SessionStore, session: Session, turn: Turn) -> tuple[TopicNote, ...]:
-    notes = [n for n in store.notes(session) if n.after == turn.user]
-    return tuple(topic for note in notes for topic in note.topics)

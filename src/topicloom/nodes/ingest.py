@@ -22,7 +22,7 @@ from topicloom.nodes.step import (
 from topicloom.roles.calls import ask_role
 from topicloom.roles.rewriter import REWRITER, RewriteRequest
 from topicloom.state.channels import SessionState
-from topicloom.state.messages import language_of, new_messages
+from topicloom.state.messages import detect_language, find_new_messages
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Turn
@@ -41,9 +41,9 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
         options = turn_options()
         # A turn that brings changes to the topics of a conversation need not bring a message.
         silent = bool(options.changes and recent)
-        fresh = new_messages(messages, recent, answer=options.answer, silent=silent)
+        fresh = find_new_messages(messages, recent, answer=options.answer, silent=silent)
         if session.turn == 0:
-            spoken = deps.language or language_of([get_text(m) for m in messages])
+            spoken = deps.language or detect_language([get_text(m) for m in messages])
             session = session.model_copy(update={"language": spoken})
         newest = fresh[-1] if fresh else recent[-1].message
         answer = isinstance(newest, HumanMessage) and options.answer
@@ -59,17 +59,17 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
         ]
         if answer and said and query != said[-1].text:
             said[-1] = said[-1].model_copy(update={"query": query})
-        # Nobody is asked here, where the user waits: an arbiter is when the tail is split.
-        records = _judged(said, recent, deps.adsorber)
-        session = workspace.store.append(session, records)
-        records = records or list(recent[-1:])
+        # No model is asked here, where the user waits: an arbiter is when the tail is split.
+        stored = _mark_beginnings(said, recent, deps.adsorber)
+        session = workspace.store.append(session, stored)
+        stored = stored or list(recent[-1:])
         turn = Turn(
-            first=records[0].seq,
-            user=records[-1].seq,
+            first=stored[0].seq,
+            user=stored[-1].seq,
             query=query,
             answer=answer,
             said=bool(fresh),
-            amnesia=answer and deps.amnesia.found_in(records[-1].text),
+            amnesia=answer and deps.amnesia.found_in(stored[-1].text),
             started=deps.clock().isoformat(),
         )
         update = {**dump(session, turn), "readings": None, "calls": None}
@@ -78,14 +78,14 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
     return node(step, "ingest")
 
 
-def _judged(
+def _mark_beginnings(
     said: Sequence[StoredMessage], recent: Sequence[StoredMessage], adsorber: Adsorber
 ) -> list[StoredMessage]:
-    """New records, each with the adsorber's word on a topic that may begin at it."""
-    records: list[StoredMessage] = []
-    for record in said:
-        if record.role == "user":
-            verdict = adsorber.judge(group_rounds([*recent, *records][-LOOK_BACK:]), record)
-            record = record.model_copy(update={"opens": verdict.opens})
-        records.append(record)
-    return records
+    """New messages, those marked at which the adsorber sees a topic begin."""
+    marked: list[StoredMessage] = []
+    for message in said:
+        if message.role == "user":
+            verdict = adsorber.judge(group_rounds([*recent, *marked][-LOOK_BACK:]), message)
+            message = message.model_copy(update={"opens": verdict.opens})
+        marked.append(message)
+    return marked

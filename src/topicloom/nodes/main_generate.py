@@ -14,27 +14,23 @@ from topicloom.context.layout import MainPrompt
 from topicloom.effects import Step
 from topicloom.errors import ReplyError
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import (
-    Update,
-    current_session,
-    current_turn,
-    dump,
-    dumped,
-    emit,
-    node,
-    open_workspace,
-)
+from topicloom.nodes.step import Update, dump, dumped, emit, node, open_turn
 from topicloom.nodes.stream_gate import Gate, Reply, Said, stream_reply
 from topicloom.roles.responder import RESPONDER, ReplyRequest
 from topicloom.state.channels import SessionState
-from topicloom.state.messages import find_edit_calls, search_in, unheard, words_of
+from topicloom.state.messages import (
+    find_edit_calls,
+    find_search_request,
+    select_unstored,
+    strip_tool_calls,
+)
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """Everything that the reply needs, laid out."""
+    """A reply request, and the accounts that go with it."""
 
     session: Session
     turn: Turn
@@ -68,21 +64,20 @@ class _MainWindow:
         except GraphBubbleUp:
             raise
         except Exception as error:  # however a provider fails, it ends in one clear error
-            raise self._failure(error) from error
+            raise self._make_error(error) from error
         return self._conclude(prepared, said)
 
     def _prepare(self, state: SessionState) -> _Prepared:
-        session, turn = current_session(state), current_turn(state)
-        workspace = open_workspace(self.deps.workspaces, session)
+        session, turn, workspace = open_turn(self.deps.workspaces, state)
         store, window, settings = workspace.store, self.deps.window, self.deps.settings
         view = store.records(session, session.view)
         messages = state["messages"]
-        prompt = window.prompt(
+        prompt = window.build_prompt(
             session,
             view,
             store.notes(session),
             lambda number: store.record(session, number),
-            loop=unheard(messages, workspace.recent(session, messages)),
+            loop=select_unstored(messages, workspace.recent(session, messages)),
             view_tokens=workspace.sizes.between(session, session.view, session.count),
         )
         may_search = bool(session.topics) and len(turn.searches) < settings.search_rounds
@@ -90,7 +85,7 @@ class _MainWindow:
             session=session.id,
             messages=prompt.messages,
             # Past the last round the tool is not offered, so that the answer comes in words.
-            tools=window.bound(session, search=may_search),
+            tools=window.list_tools(session, search=may_search),
             query=turn.query,
             sources=[*prompt.sources, *reversed(view[:-1])],
             language=session.language,
@@ -104,14 +99,14 @@ class _MainWindow:
     def _conclude(self, prepared: _Prepared, said: Said) -> Update:
         turn, message = prepared.turn, said.message
         window, gate = self.deps.window, prepared.gate
-        request = search_in(message, gate.search) if gate.characters >= 0 else None
+        request = find_search_request(message, gate.search) if gate.characters >= 0 else None
         edits = window.edit is not None and bool(find_edit_calls(message, window.edit.name))
         if edits and said.seen:
             request = None  # an edit that the user was told of goes before a search
         if (request and said.seen) or not (request or window.tools or edits):
             # What the user saw stands, even if it goes on to ask for more topics, and so do the
-            # words of a reply that calls a tool which nobody offered.
-            message = words_of(message)
+            # words of a reply that calls a tool which was not offered.
+            message = strip_tool_calls(message)
         if not (message.content or message.tool_calls or edits):
             raise ReplyError(
                 f"{self._model} gave an empty answer; your message is kept, send the next"
@@ -123,20 +118,20 @@ class _MainWindow:
                 "sections": prepared.prompt.sections,
             }
         )
-        update = dump(self._corrected(prepared, message), turn)
-        update["calls"] = dumped([self._call(prepared, message)])
+        update = dump(self._calibrate(prepared, message), turn)
+        update["calls"] = dumped([self._make_call(prepared, message)])
         if said.seen:
             update["messages"] = [message]
         return update
 
-    def _corrected(self, prepared: _Prepared, message: AIMessage) -> Session:
-        """The session, with what the provider's report teaches about the estimates."""
+    def _calibrate(self, prepared: _Prepared, message: AIMessage) -> Session:
+        """The session, with its estimates calibrated by the provider's report."""
         reported = message.usage_metadata["input_tokens"] if message.usage_metadata else 0
         estimated = prepared.prompt.size + self.deps.window.counter.tools(prepared.request.tools)
         correction = prepared.session.correction.observe(estimated, reported)
         return prepared.session.model_copy(update={"correction": correction})
 
-    def _call(self, prepared: _Prepared, message: AIMessage) -> Call:
+    def _make_call(self, prepared: _Prepared, message: AIMessage) -> Call:
         usage, counter = message.usage_metadata, self.deps.window.counter
         details = usage.get("input_token_details", {}) if usage else {}
         return Call(
@@ -146,7 +141,7 @@ class _MainWindow:
             input_tokens=usage["input_tokens"] if usage else prepared.prompt.size,
             output_tokens=usage["output_tokens"] if usage else counter.message(message),
             cached_tokens=details.get("cache_read") or 0,
-            repeated=self.deps.meter.share(
+            repeated=self.deps.meter.measure(
                 prepared.session.id, "main", prepared.request.messages, counter.message
             ),
         )
@@ -155,7 +150,7 @@ class _MainWindow:
     def _model(self) -> str:
         return self.deps.roles[RESPONDER].model
 
-    def _failure(self, error: Exception) -> ReplyError:
+    def _make_error(self, error: Exception) -> ReplyError:
         return ReplyError(
             f"{self._model} gave no reply ({type(error).__name__}: {error}). "
             "Your message is kept; send the next one, or run the turn again with invoke(None)"

@@ -15,7 +15,7 @@ from topicloom.roles.reader import READER, ReadRequest
 from topicloom.state.channels import ReadTask
 from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call
-from topicloom.storage.references import topic_window
+from topicloom.storage.references import read_topic_window
 
 _STEP = 256
 """Messages by which the beginning of the conversation moves that readers are shown: in longer
@@ -35,7 +35,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         request = ReadRequest(
             session=session.id,
             topic=topic,
-            records=topic_window(workspace.store, session, topic),
+            messages=read_topic_window(workspace.store, session, topic),
             tail=workspace.store.records(session, session.view // _STEP * _STEP),
             query=task["query"],
             language=session.language,
@@ -47,7 +47,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         reading = yield from ask_first("reader", readers, request, calls, topic.id)
         if reading is None:
             reading = Reading(topic=topic.id, score=0.0, failed=True)
-        reading = sound(reading, request)
+        reading = _restrict_reading(reading, request)
         return {
             "readings": [reading.model_dump(mode="json", exclude_defaults=True)],
             "calls": dumped(calls),
@@ -56,9 +56,9 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
     return node(step, "read_topic")
 
 
-def sound(reading: Reading, request: ReadRequest) -> Reading:
+def _restrict_reading(reading: Reading, request: ReadRequest) -> Reading:
     """The reading of this topic, with a score from 0 to 1 and only with ids that are in it."""
-    known = {r.id for r in request.records}
+    known = {r.id for r in request.messages}
     score = reading.score if math.isfinite(reading.score) else 0.0
     return reading.model_copy(
         update={

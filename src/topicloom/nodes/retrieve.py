@@ -1,4 +1,4 @@
-"""retrieve: which dormant topics does the message wake?"""
+"""retrieve: activate the dormant topics that the message is about."""
 
 from __future__ import annotations
 
@@ -6,33 +6,26 @@ from langchain_core.runnables import Runnable
 
 from topicloom.index.time_expressions import asked_for
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.search import wake
-from topicloom.nodes.step import (
-    Update,
-    current_session,
-    current_turn,
-    dump,
-    node,
-    open_workspace,
-)
-from topicloom.nodes.workspace import Workspace
+from topicloom.nodes.search import activate_topics
+from topicloom.nodes.step import Update, dump, node, open_turn
 from topicloom.state.channels import SessionState
-from topicloom.state.session import SearchRequest, Session, Turn
+from topicloom.state.session import SearchRequest
 
 
 def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
-    """The node that wakes topics by what the index finds in them.
+    """The node that activates topics by what the index finds in them.
 
     If the user says that something was forgotten, or asks for what was said before, it wants a
     search of all topics as well.
     """
 
     def step(state: SessionState) -> Update:
-        session, turn = current_session(state), current_turn(state)
-        workspace = open_workspace(deps.workspaces, session)
-        priors = _of_open(workspace, session, turn)
+        session, turn, workspace = open_turn(deps.workspaces, state)
+        table = workspace.store.topic_table(session)
+        found = workspace.indexed(table).search(turn.query).topics
+        relevance = {t.id: found[t.id] for t in table.open() if t.id in found}
         policy = deps.settings.activation
-        session, turn = wake(workspace.store, session, turn, priors, policy)
+        session, turn = activate_topics(workspace.store, session, turn, relevance, policy)
         request = asked_for(turn.query, deps.clock())
         if request is None and turn.amnesia:
             request = SearchRequest(query=turn.query)
@@ -42,10 +35,3 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
         return dump(session, turn.model_copy(update=update))
 
     return node(step, "retrieve")
-
-
-def _of_open(workspace: Workspace, session: Session, turn: Turn) -> dict[str, float]:
-    """What the index says of the topics that are not archived."""
-    table = workspace.store.topic_table(session)
-    hits = workspace.indexed(table).search(turn.query)
-    return {t.id: hits.topics[t.id] for t in table.open() if t.id in hits.topics}

@@ -10,18 +10,9 @@ from langchain_core.runnables import Runnable
 from topicloom.boundary.adsorber import LOOK_BACK, Adsorber
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.divide import divide_large
+from topicloom.nodes.divide import TopicDivider
 from topicloom.nodes.split_draft import SplitDraft, sort_rounds
-from topicloom.nodes.step import (
-    Update,
-    current_session,
-    current_turn,
-    dump,
-    dumped,
-    emit,
-    node,
-    open_workspace,
-)
+from topicloom.nodes.step import Update, dump, dumped, emit, node, open_turn
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.arbiter import ARBITER, Arbiter
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest
@@ -29,7 +20,7 @@ from topicloom.roles.calls import ask_all, ask_first
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SplitRequest
 from topicloom.state.activation import (
-    FRESH,
+    INITIAL_RELEVANCE,
     ActivationPolicy,
     activate_candidates,
     transfer_activation,
@@ -37,7 +28,7 @@ from topicloom.state.activation import (
 from topicloom.state.channels import SessionState
 from topicloom.state.hierarchy import add_full_names
 from topicloom.state.lifecycle import mark_active
-from topicloom.state.messages import language_of
+from topicloom.state.messages import detect_language
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import Round, Ruling, group_rounds
 from topicloom.state.session import Session, Turn
@@ -54,41 +45,42 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
     chunk_tokens = deps.window.size // 2
 
     def step(state: SessionState) -> Step[Update]:
-        session, turn = current_session(state), current_turn(state)
+        session, turn, workspace = open_turn(deps.workspaces, state)
         plan = turn.plan
         assert plan is not None  # the wiring comes here only with a plan
-        workspace = open_workspace(deps.workspaces, session)
         store = workspace.store
         rounds = group_rounds(store.records(session, session.tail, plan.tail - 1))
         emit("split", rounds=len(rounds), first=session.tail, last=plan.tail - 1)
-        draft = SplitDraft(store, session, deps.record_size, deps.topic_tokens)
+        draft = SplitDraft(store, session, deps.count_tokens, deps.topic_tokens)
         arbiter = roles.get(ARBITER)
         if arbiter is not None:
             before = group_rounds(
                 store.records(session, session.tail - LOOK_BACK, session.tail - 1)
             )
-            rounds = yield from _ruled(before, rounds, adsorber, arbiter, draft.calls)
+            rounds = yield from _apply_rulings(before, rounds, adsorber, arbiter, draft.calls)
         labels = adsorber.segments(rounds)
         for start, stop in cut_runs([draft.tokens(b) for b in rounds], chunk_tokens):
             some = slice(start, stop)
-            request = _request(draft, workspace, rounds[some], labels[some], settings.index_topics)
+            request = _make_request(
+                draft, workspace, rounds[some], labels[some], settings.index_topics
+            )
             draft.move((yield from sort_rounds(request, roles, draft.calls)))
-        divided = yield from divide_large(draft, roles, adsorber, chunk_tokens)
-        _relate(draft)
+        divided = yield from TopicDivider(draft, roles, adsorber, chunk_tokens).divide_large()
+        _add_related(draft)
         yield from _write_briefs(draft, roles)
         draft.session = store.save_topics(draft.session, list(draft.rows.values()))
         if rounds:
-            spoken = deps.language or language_of([b.text for b in rounds[-20:]])
+            spoken = deps.language or detect_language([b.text for b in rounds[-20:]])
             draft.session = draft.session.model_copy(update={"language": spoken})
-        session, turn = _settled(draft, turn, plan, settings.activation)
-        events = (*turn.events, *_events(rounds, draft), *divided)
+        session, turn = _conclude(draft, turn, plan, settings.activation)
+        events = (*turn.events, _describe_split(rounds, draft), *divided)
         turn = turn.model_copy(update={"events": events})
         return {**dump(session, turn), "calls": dumped(draft.calls)}
 
     return node(step, "split")
 
 
-def _ruled(
+def _apply_rulings(
     before: Sequence[Round],
     rounds: Sequence[Round],
     adsorber: Adsorber,
@@ -103,16 +95,16 @@ def _ruled(
     outcomes = yield from ask_all("arbiter", arbiter, list(doubts.values()))
     calls += [call for _, call in outcomes]
     answers = dict(zip(doubts, (answer for answer, _ in outcomes), strict=True))
-    return [replace(round_, ruling=_ruling(answers.get(round_.first))) for round_ in rounds]
+    return [replace(round_, ruling=_to_ruling(answers.get(round_.first))) for round_ in rounds]
 
 
-def _ruling(continues: float | None) -> Ruling | None:
+def _to_ruling(continues: float | None) -> Ruling | None:
     if continues is None:
         return None
     return "opens" if continues < 0.5 else "continues"
 
 
-def _request(
+def _make_request(
     draft: SplitDraft,
     workspace: Workspace,
     rounds: Sequence[Round],
@@ -138,15 +130,17 @@ def _request(
     )
 
 
-def _settled(
+def _conclude(
     draft: SplitDraft, turn: Turn, plan: SplitPlan, activation: ActivationPolicy
 ) -> tuple[Session, Turn]:
-    """Session and turn after the split: a shorter tail, no notes, and what was touched awake."""
+    """Session and turn after the split: a shorter tail, no notes, touched topics active."""
     active = draft.session.active
     for topic_id in draft.divided:
         active = transfer_activation(active, topic_id, draft.heirs(topic_id))
-    result = activate_candidates(active, dict.fromkeys(draft.touched, FRESH), activation)
-    for topic_id in result.woken:
+    result = activate_candidates(
+        active, dict.fromkeys(draft.touched, INITIAL_RELEVANCE), activation
+    )
+    for topic_id in result.activated:
         mark_active(draft.touched[topic_id], active)
     session = draft.session.model_copy(
         update={
@@ -159,11 +153,15 @@ def _settled(
         }
     )
     return session, turn.model_copy(
-        update={"woken": result.woken, "slept": result.slept, "split": tuple(draft.touched)}
+        update={
+            "woken": result.activated,
+            "slept": result.deactivated,
+            "split": tuple(draft.touched),
+        }
     )
 
 
-def _relate(draft: SplitDraft) -> None:
+def _add_related(draft: SplitDraft) -> None:
     """Note which topics were quoted for the messages that a topic got."""
     notes = draft.store.notes(draft.session)
     quoted = {n.after: [t.topic for t in n.topics if t.quotes] for n in notes}
@@ -189,19 +187,19 @@ def _write_briefs(draft: SplitDraft, roles: Roles) -> Step[None]:
             stand_in = roles.in_turn(BRIEF)[1:]
             brief = yield from ask_first("brief", stand_in, request, draft.calls, topic.id)
         if brief is not None:
-            named = {"name": _distinct(draft, topic, brief.name), "brief": brief.text}
+            named = {"name": _choose_name(draft, topic, brief.name), "brief": brief.text}
             draft.touched[topic.id] = topic.model_copy(update=named)
 
 
-def _distinct(draft: SplitDraft, topic: Topic, name: str) -> str:
+def _choose_name(draft: SplitDraft, topic: Topic, name: str) -> str:
     """The name that a brief writer gives, unless another part of the same topic has it."""
     others = (t for t in draft.touched.values() if t.parent == topic.parent and t.id != topic.id)
     taken = topic.parent is not None and any(t.name == name for t in others)
     return topic.name if taken or not name else name
 
 
-def _events(rounds: Sequence[Round], draft: SplitDraft) -> list[str]:
+def _describe_split(rounds: Sequence[Round], draft: SplitDraft) -> str:
     if not rounds:
-        return ["dropped the recall notes to make room"]
+        return "dropped the recall notes to make room"
     names = ", ".join(f"{t.id} “{t.name}”" for t in draft.touched.values())
-    return [f"split m{rounds[0].first}-m{rounds[-1].last} into {names}"]
+    return f"split m{rounds[0].first}-m{rounds[-1].last} into {names}"

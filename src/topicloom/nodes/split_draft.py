@@ -12,13 +12,13 @@ from topicloom.roles.splitter import SPLITTER, SplitRequest
 from topicloom.state.hierarchy import find_continuation, find_successors, strip_number
 from topicloom.state.lifecycle import mark_divided
 from topicloom.state.receipt import Call
-from topicloom.state.references import SHARE, collect_references
+from topicloom.state.references import SIZE_DIVISOR, collect_references
 from topicloom.state.rounds import Round
 from topicloom.state.session import Session
 from topicloom.state.splitting import Portion, group_assignments, merge_assignments
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
-from topicloom.storage.references import refer
+from topicloom.storage.references import add_references
 from topicloom.storage.sessions import SessionStore
 
 
@@ -29,7 +29,7 @@ class SplitDraft:
     store: SessionStore
     session: Session
     size: Callable[[StoredMessage], int]
-    """Tokens of a record."""
+    """Tokens of a message."""
     limit: int
     """Tokens that a topic may have."""
     touched: dict[str, Topic] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class SplitDraft:
         return {**self.lent, **self.touched, **self.divided}
 
     def tokens(self, round_: Round) -> int:
-        """Size of a round."""
+        """Tokens of a round."""
         return sum(map(self.size, round_.records))
 
     def open(self, name: str, brief: str, parent: str | None = None) -> Topic:
@@ -93,7 +93,7 @@ class SplitDraft:
         return topic.id if topic else None
 
     def _home_of(self, portion: Portion) -> Topic:
-        """The topic of a portion; who names a topic that was divided means what goes on of it."""
+        """The topic of a portion; the name of a divided topic means the one that continues it."""
         if portion.topic is not None:
             return self.topics[portion.topic]
         named = {t.name: t for t in self.touched.values()}
@@ -107,9 +107,9 @@ class SplitDraft:
         return self.open(portion.name, portion.brief, ids[0] if ids else None)
 
     def _refer(self, portion: Portion, home: Topic) -> None:
-        small = [b for b in portion.rounds if self.tokens(b) * SHARE <= self.limit]
+        small = [b for b in portion.rounds if self.tokens(b) * SIZE_DIVISOR <= self.limit]
         for other, found in collect_references(portion, home.id, small).items():
-            topic = refer(self.store, self.topics[other], found)
+            topic = add_references(self.store, self.topics[other], found)
             (self.touched if other in self.touched else self.lent)[other] = topic
 
     def heirs(self, topic_id: str) -> list[str]:
@@ -120,12 +120,7 @@ class SplitDraft:
 def sort_rounds(request: SplitRequest, roles: Roles, calls: list[Call]) -> Step[list[Portion]]:
     """Ask the splitter; ask once more for what it left out; then the stand-in decides.
 
-    Should even that fail, rounds stay with the ones before them.
-
-    Args:
-        request: What is to be sorted.
-        roles: The splitter and its stand-in.
-        calls: What was called is added to it.
+    Should even that fail, rounds stay with the ones before them. Calls are added to `calls`.
     """
     known = {t.id: t for t in request.topics}
     place = {b.first: i for i, b in enumerate(request.rounds)}
@@ -146,13 +141,13 @@ def sort_rounds(request: SplitRequest, roles: Roles, calls: list[Call]) -> Step[
         calls.append(call)
         found, left = group_assignments(left, answer or (), known)
         portions += found
-    if left:  # nobody sorts them, but nothing may be lost
+    if left:  # no splitter sorts them, but nothing may be lost
         portions.append(replace(_before(request, portions, left[0]), rounds=tuple(left)))
     return merge_assignments(portions)
 
 
 def _before(request: SplitRequest, portions: Sequence[Portion], round_: Round) -> Portion:
-    """Where the round before a round goes, without its rounds; before the first, what it may."""
+    """The portion of the round before a round, without its rounds; else a new one for it."""
     for portion in portions:
         if any(b.last == round_.first - 1 for b in portion.rounds):
             return replace(portion, rounds=(), also={})

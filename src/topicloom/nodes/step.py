@@ -1,4 +1,4 @@
-"""Making graph nodes of functions and steps, and what these need of the state and the runtime."""
+"""Graph nodes from functions and steps, and access to the state and the runtime."""
 
 from __future__ import annotations
 
@@ -74,8 +74,14 @@ def open_workspace(workspaces: Workspaces, session: Session) -> Workspace:
     return workspaces.open(session.id, get_runtime().store)
 
 
+def open_turn(workspaces: Workspaces, state: Any) -> tuple[Session, Turn, Workspace]:
+    """The session and the turn of the state, and the workspace of the session."""
+    session = current_session(state)
+    return session, current_turn(state), open_workspace(workspaces, session)
+
+
 def turn_options() -> TurnOptions:
-    """What the application said about this turn."""
+    """The options that the application passed with this turn."""
     context = get_runtime().context
     return context if isinstance(context, TurnOptions) else TurnOptions()
 

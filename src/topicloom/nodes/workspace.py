@@ -1,13 +1,13 @@
-"""What a session's nodes work with in this process: its storage and its index."""
+"""The storage and the index of a session in this process."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
+from cachetools import LRUCache
 from langchain_core.messages import AnyMessage
 from langgraph.store.base import BaseStore
 
@@ -41,17 +41,17 @@ class TranscriptSizes:
         refs = self._store.transcript_refs(session)[:last]
         if first < self._first or not self._sums[1:]:
             self._first, self._refs, self._sums = first, refs[: first - 1], [0]
-        known = self._common(refs)
+        known = self._count_shared(refs)
         if known < self._first - 1:
             self._first, known = first, first - 1
         del self._sums[known - self._first + 2 :]
-        for record in self._store.records(session, known + 1, last):
-            self._sums.append(self._sums[-1] + self._size(record))
+        for message in self._store.records(session, known + 1, last):
+            self._sums.append(self._sums[-1] + self._size(message))
         self._refs = refs
         return self._sums[last - self._first + 1] - self._sums[first - self._first]
 
-    def _common(self, refs: Sequence[str]) -> int:
-        """How many leading messages the two branches share: a ref stands for all before it."""
+    def _count_shared(self, refs: Sequence[str]) -> int:
+        """Leading messages that the two branches share: a ref stands for all before it."""
         shared = min(len(refs), len(self._refs))
         if shared == 0 or refs[shared - 1] == self._refs[shared - 1]:
             return shared
@@ -67,12 +67,12 @@ class Workspace:
     sizes: TranscriptSizes
 
     def recent(self, session: Session, messages: Sequence[AnyMessage]) -> list[StoredMessage]:
-        """The newest records, as many as the `messages` channel holds and some more."""
+        """The newest messages, as many as the `messages` channel holds and some more."""
         back = max(LOOK_BACK, len(messages))
         return self.store.records(session, session.count - back + 1)
 
     def indexed(self, table: TopicTable) -> SessionIndex:
-        """The index, with what the topics of a roster hold."""
+        """The index, with what the topics of a table hold."""
         self.index.update(table, self.store.topic_records)
         return self.index
 
@@ -97,8 +97,7 @@ class Workspaces:
         self._storage = storage
         self._index = index
         self._size = size
-        self._limit = open_at_once
-        self._open: OrderedDict[tuple[int, str], Workspace] = OrderedDict()
+        self._open: LRUCache[tuple[int, str], Workspace] = LRUCache(open_at_once)
         self._lock = Lock()
 
     def open(self, session: str, store: BaseStore | None = None) -> Workspace:
@@ -116,17 +115,13 @@ class Workspaces:
         with self._lock:
             workspace = self._open.get(key)
             if workspace is None:
-                log = self._storage_of(store).open(session)
-                kept = SessionStore(log)
-                sizes = TranscriptSizes(kept, self._size)
-                workspace = Workspace(kept, self._index(log), sizes)
-                self._open[key] = workspace
-                while len(self._open) > self._limit:
-                    self._open.popitem(last=False)
-            self._open.move_to_end(key)
+                log = self._choose_storage(store).open(session)
+                stored = SessionStore(log)
+                sizes = TranscriptSizes(stored, self._size)
+                workspace = self._open[key] = Workspace(stored, self._index(log), sizes)
             return workspace
 
-    def _storage_of(self, store: BaseStore | None) -> Storage:
+    def _choose_storage(self, store: BaseStore | None) -> Storage:
         if self._storage is not None:
             return self._storage
         if store is None:

@@ -1,0 +1,1 @@
+"""Internal: the prompts, their fixed words, and lists of cue phrases."""

@@ -1,1 +1,1 @@
-"""Recorded conversations: reading them, and feeding them to a session graph."""
+"""Internal: recorded conversations, and feeding them to a session graph."""

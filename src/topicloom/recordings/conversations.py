@@ -22,13 +22,11 @@ class RecordedMessage(BaseModel):
     id: str
     """Its id in the recording."""
     role: Literal["user", "assistant", "system", "tool"]
-    """Who spoke."""
     text: str = ""
-    """What was said."""
     speaker: str | None = None
     """Name of the speaker, where it is not just the role."""
     time: str | None = None
-    """When; any form."""
+    """The time, in any form."""
 
     @field_validator("id", mode="before")
     @classmethod

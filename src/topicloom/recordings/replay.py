@@ -12,9 +12,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph.state import CompiledStateGraph
 
 from topicloom.errors import InputError
+from topicloom.graph.stored import Graph, get_session
 from topicloom.recordings.conversations import (
     Conversation,
     Question,
@@ -23,19 +23,16 @@ from topicloom.recordings.conversations import (
 )
 from topicloom.roles.responder import RecordedResponder
 from topicloom.state.channels import TurnOptions
-from topicloom.state.session import Session
-
-Graph = CompiledStateGraph[Any, TurnOptions, Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRound:
-    """Messages that go in together, and the recorded reply."""
+    """The messages of one turn, and the recorded reply."""
 
     said: tuple[RecordedMessage, ...]
     """New messages, the one to answer last."""
     reply: RecordedMessage | None
-    """The recorded reply; None for messages that nobody answered."""
+    """The recorded reply; None for messages without a reply."""
 
     @property
     def ids(self) -> list[str]:
@@ -47,7 +44,7 @@ class RecordedRound:
 
 
 def cut_rounds(conversation: Conversation) -> list[RecordedRound]:
-    """Cut a recording into turns. Messages without text are left out: nobody said anything."""
+    """Cut a recording into turns. Messages without text are left out."""
     found: list[RecordedRound] = []
     waiting: list[RecordedMessage] = []
     for message in (m for m in conversation.messages if m.text.strip()):
@@ -65,17 +62,17 @@ def cut_rounds(conversation: Conversation) -> list[RecordedRound]:
     return found
 
 
-def replay(
+def replay_conversation(
     graph: Graph, recorded: RecordedResponder, conversation: Conversation, config: RunnableConfig
 ) -> Iterator[tuple[RecordedRound, dict[str, Any]]]:
-    """Feed what the session has not heard yet, one turn at a time.
+    """Feed the rounds that a session does not have yet, one turn at a time.
 
     A replay that was interrupted goes on where it stopped: the position is the number of
     messages in the session.
 
     Args:
-        graph: A compiled session graph whose responder is `recorded`.
-        recorded: Gives the recorded replies.
+        graph: A compiled session graph.
+        recorded: The responder of the graph.
         conversation: The recording.
         config: Names the thread.
 
@@ -83,39 +80,31 @@ def replay(
         Each round with the graph's state after it.
     """
     heard = get_session(graph, config).count
-    for exchange in cut_rounds(conversation):
+    for round_ in cut_rounds(conversation):
         # A turn that was cut off has its message in the session, but not its reply: it is fed
-        # again, and the session knows that it has heard the message.
-        if heard >= len(exchange):
-            heard -= len(exchange)
+        # again, and the session recognizes the message.
+        if heard >= len(round_):
+            heard -= len(round_)
             continue
         heard = 0
-        yield exchange, feed(graph, recorded, exchange, config)
+        yield round_, feed_round(graph, recorded, round_, config)
 
 
-def feed(
-    graph: Graph, recorded: RecordedResponder, exchange: RecordedRound, config: RunnableConfig
+def feed_round(
+    graph: Graph, recorded: RecordedResponder, round_: RecordedRound, config: RunnableConfig
 ) -> dict[str, Any]:
-    """Run one turn with its recorded reply; returns the state after it."""
+    """Run one turn with its recorded reply, and return the state after it."""
     thread = config["configurable"]["thread_id"]
-    reply = as_message(exchange.reply) if exchange.reply else None
+    reply = as_message(round_.reply) if round_.reply else None
     recorded.expect(thread, reply if isinstance(reply, AIMessage) else None)
     state: dict[str, Any] = graph.invoke(
-        {"messages": [as_message(m) for m in exchange.said]},
+        {"messages": [as_message(m) for m in round_.said]},
         config,
         context=TurnOptions(answer=reply is not None),
         durability="exit",
     )
     recorded.expect(thread, None)
     return state
-
-
-def get_session(graph: Graph, config: RunnableConfig) -> Session:
-    """The session that a thread's newest checkpoint holds."""
-    values = graph.get_state(config).values
-    return Session.model_validate(
-        values.get("session") or {"id": config["configurable"]["thread_id"]}
-    )
 
 
 def as_message(message: RecordedMessage) -> BaseMessage:
@@ -128,19 +117,15 @@ def as_message(message: RecordedMessage) -> BaseMessage:
 
 @lru_cache(1_000)
 def iso_time(text: str) -> str:
-    """A recorded time in ISO 8601, UTC where it has no zone; as it is where nobody can read it."""
-    found = _parsed(text)
-    return found.replace(tzinfo=found.tzinfo or UTC).isoformat() if found else text
-
-
-def _parsed(text: str) -> datetime | None:
+    """A recorded time in ISO 8601, UTC where it has no zone; unchanged if it cannot be read."""
+    found: datetime | None
     try:
-        return datetime.fromisoformat(text)
+        found = datetime.fromisoformat(text)
     except ValueError:
         from dateparser import parse  # takes a third of a second to import
 
-        found: datetime | None = parse(text, languages=["en", "zh"])
-        return found
+        found = parse(text, languages=["en", "zh"])
+    return found.replace(tzinfo=found.tzinfo or UTC).isoformat() if found else text
 
 
 def find_sample() -> Path:
@@ -149,11 +134,7 @@ def find_sample() -> Path:
 
 
 def load_first_conversation(path: Path, limit: int | None) -> Conversation:
-    """The first conversation of a file.
-
-    Args:
-        path: The file.
-        limit: Messages at most; questions about the rest are left out.
+    """Load the first conversation of a file, with at most `limit` messages and questions on these.
 
     Raises:
         NotAConversationError: The file holds no conversation.
@@ -167,28 +148,24 @@ def load_first_conversation(path: Path, limit: int | None) -> Conversation:
     return conversation
 
 
-def find_place(question: Question, conversation: Conversation) -> int | None:
-    """After how many messages a question is asked: by a message's id, or by a time.
-
-    Returns:
-        The number of messages heard before; None for the end.
-    """
+def find_position(question: Question, conversation: Conversation) -> int | None:
+    """The number of messages before a question, by a message's id or a time; None for the end."""
     if question.asked_at is None:
         return None
     by_id = question.asked_at in {message.id for message in conversation.messages}
-    asked = None if by_id else moment_of(question.asked_at)
+    asked = None if by_id else parse_moment(question.asked_at)
     heard = 0
-    for exchange in cut_rounds(conversation):
-        said = moment_of(exchange.said[0].time)
+    for round_ in cut_rounds(conversation):
+        said = parse_moment(round_.said[0].time)
         later = asked is not None and said is not None and said > asked
-        if later or question.asked_at in {message.id for message in exchange.said}:
+        if later or question.asked_at in {message.id for message in round_.said}:
             return heard
-        heard += len(exchange)
+        heard += len(round_)
     return None
 
 
-def moment_of(text: str | None) -> datetime | None:
-    """The moment that a recorded time means, UTC where it has no zone; None if nobody knows."""
+def parse_moment(text: str | None) -> datetime | None:
+    """The moment that a recorded time means, UTC where it has no zone; None if it is unknown."""
     try:
         found = datetime.fromisoformat(iso_time(text)) if text else None
     except ValueError:

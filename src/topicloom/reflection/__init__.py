@@ -1,0 +1,1 @@
+"""Internal: durable facts about the user, and when sessions are due for them."""

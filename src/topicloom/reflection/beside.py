@@ -1,4 +1,4 @@
-"""Reflection made of the parts that a session graph has: by a scheduler beside it, or once."""
+"""Reflection upon the sessions of a graph: by a scheduler beside it, or once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from langgraph.store.base import BaseStore
 
 from topicloom.reflection.due import DueState, Reason, ReflectionPolicy, find_due_reason
 from topicloom.reflection.reflect import Reflection, ReflectionRunner
-from topicloom.reflection.scheduler import ReflectionScheduler
+from topicloom.reflection.scheduler import ReflectionScheduler, read_system_clock
 from topicloom.reflection.sessions import StoredSessionSource
 from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.registry import Roles
@@ -20,14 +20,14 @@ from topicloom.storage.base import Storage
 
 
 class ReflectionOptions(TypedDict, total=False):
-    """What reflection needs of a graph, and what may be told to it."""
+    """The parts of a graph that reflection needs, and its own options."""
 
     checkpointer: Required[BaseCheckpointSaver[Any]]
     """The one that the graph was compiled with."""
     storage: Required[Storage]
     """The one that the graph was built with, or another over the same place."""
     store: Required[BaseStore]
-    """Keeps facts, marks and leases; may be shared by many processes and machines."""
+    """Holds facts, marks and leases; may be shared by many processes and machines."""
     roles: Required[Roles]
     """Find facts and write briefs."""
     policy: ReflectionPolicy
@@ -47,20 +47,19 @@ def reflect_beside(
         only: The sessions that it looks after; all of the storage if not given.
         options: See `ReflectionOptions`.
     """
-    sessions, reflecting = _open_collaborators(options, only)
-    return ReflectionScheduler(sessions, reflecting, _get_policy(options), _get_clock(options))
+    return ReflectionScheduler(*_open_collaborators(options, only))
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectionResult:
-    """What came of a session that was looked at once."""
+    """The outcome of `reflect_once`."""
 
-    standing: DueState
-    """Where it stood before."""
+    state: DueState
+    """The session's state before."""
     reason: Reason | None
     """Why it was due; None if it was not."""
     reflections: tuple[Reflection, ...]
-    """What was done, in order: one reflection reads only so many messages."""
+    """The reflections, in order: one reads only so many messages."""
 
 
 def reflect_once(
@@ -78,50 +77,39 @@ def reflect_once(
         UnusableAnswerError: The reflector and its stand-in both failed.
         StorageError: What is stored cannot be read.
     """
-    policy, clock = _get_policy(options), _get_clock(options)
-    sessions, reflecting = _open_collaborators(options, [session])
+    sessions, runner, policy, clock = _open_collaborators(options, [session])
     now = clock().timestamp()
-    with sessions.kept.held(session, now, policy):
-        standing = replace(sessions.standing(session), processing=None)
-        reason = find_due_reason(standing, now, policy)
+    with sessions.store.hold_lease(session, now, policy):
+        state = replace(sessions.get_state(session), processing=None)
+        reason = find_due_reason(state, now, policy)
         found: list[Reflection] = []
-        while force or reason:
-            done = reflecting.run(session)
-            if not done.read:
-                break
+        while (force or reason) and (done := runner.run(session)).read:
             found.append(done)
-        return ReflectionResult(standing, reason, tuple(found))
+        return ReflectionResult(state, reason, tuple(found))
 
 
 def _open_collaborators(
     options: ReflectionOptions, only: Collection[str] | None
-) -> tuple[StoredSessionSource, ReflectionRunner]:
-    policy, clock = _get_policy(options), _get_clock(options)
+) -> tuple[StoredSessionSource, ReflectionRunner, ReflectionPolicy, Callable[[], datetime]]:
+    policy = options.get("policy") or ReflectionPolicy()
+    clock = options.get("clock") or read_system_clock
 
-    def seconds() -> float:
+    def read_seconds() -> float:
         return clock().timestamp()
 
     sessions = StoredSessionSource(
         checkpointer=options["checkpointer"],
         storage=options["storage"],
-        kept=ReflectionStore(options["store"]),
+        store=ReflectionStore(options["store"]),
         policy=policy,
-        clock=seconds,
+        clock=read_seconds,
         only=only,
     )
-    reflecting = ReflectionRunner(
-        sessions, options["roles"], policy=policy, clock=seconds, external=options.get("external")
+    runner = ReflectionRunner(
+        sessions,
+        options["roles"],
+        policy=policy,
+        clock=read_seconds,
+        external=options.get("external"),
     )
-    return sessions, reflecting
-
-
-def _get_policy(options: ReflectionOptions) -> ReflectionPolicy:
-    return options.get("policy") or ReflectionPolicy()
-
-
-def _get_clock(options: ReflectionOptions) -> Callable[[], datetime]:
-    return options.get("clock") or _read_system_clock
-
-
-def _read_system_clock() -> datetime:
-    return datetime.now().astimezone()
+    return sessions, runner, policy, clock

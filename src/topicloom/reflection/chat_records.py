@@ -1,4 +1,4 @@
-"""What was really said, as a reflection reads it (spec 002, 5).
+"""The chat records that a reflection reads: what was really said.
 
 Native records come from the session's transcript, external ones from the application. The
 transcript stores originals and nothing else: recall notes are in the ledger and prompts are
@@ -29,14 +29,14 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class ChatRecords:
-    """What a reflection reads."""
+    """The messages that a reflection reads."""
 
-    records: tuple[StoredMessage, ...]
+    messages: tuple[StoredMessage, ...]
     """User and assistant messages, oldest first; external ones are numbered from 1."""
     ids: Mapping[str, str]
     """The lasting id of each, by short id: itself for native records."""
     source: Literal["native", "external"]
-    """Where they come from."""
+    """Their origin."""
     reports: tuple[str, ...] = ()
     """Why external records could not be used, a sentence for each that is malformed."""
 
@@ -50,30 +50,36 @@ class _ExternalRecord:
     seconds: float
     text: str
     processed: bool
-    id: str
+    given_id: str
 
     @property
     def key(self) -> tuple[str, str, float, str]:
         return self.role, self.sender, self.seconds, self.text
 
+    @property
+    def id(self) -> str:
+        """The application's id; a hash of what was said where it gives none."""
+        said = json.dumps(self.key, ensure_ascii=True).encode()
+        return self.given_id or f"x{hashlib.sha256(said).hexdigest()[:12]}"
+
 
 def select_native(
-    records: Sequence[StoredMessage], now: float, policy: ReflectionPolicy
+    messages: Sequence[StoredMessage], now: float, policy: ReflectionPolicy
 ) -> tuple[list[StoredMessage], StoredMessage | None]:
     """The part of what is unread that the next reflection reads, in whole rounds.
 
     A newest round without a reply is left for the next time while it may still be answered.
 
     Args:
-        records: Messages since the last reflection, in order.
+        messages: Messages since the last reflection, in order.
         now: The time, in seconds since the epoch.
-        policy: Says how many messages, and how long a reply may take.
+        policy: Limits the messages, and how long a reply may take.
 
     Returns:
-        What was said by user and assistant, and the last message that this covers; None if
+        The messages of user and assistant, and the last message that this covers; None if
         nothing is to be read yet.
     """
-    rounds = group_rounds(records)
+    rounds = group_rounds(messages)
     if rounds and _is_open(rounds[-1].records, now, policy):
         rounds.pop()
     taken: list[StoredMessage] = []
@@ -97,19 +103,15 @@ def choose_chat_records(external: object, native: Sequence[StoredMessage]) -> Ch
             `sender`, `time` and `text` will do too. None for no external records.
         native: What the transcript holds since the last reflection.
     """
-    own = ChatRecords(tuple(native), {r.id: r.id for r in native}, "native")
-    if external is None:
-        return own
-    given, reports = _read_external(external)
-    if reports:
-        return ChatRecords(own.records, own.ids, "native", tuple(reports))
-    chosen = _choose_external(given)
-    if not chosen:
-        report = "chat_records hold nothing that was processed and no new message of the user"
-        return ChatRecords(own.records, own.ids, "native", (report,))
-    records = tuple(_to_stored_message(seq, one) for seq, one in enumerate(chosen, 1))
-    ids = {r.id: one.id for r, one in zip(records, chosen, strict=True)}
-    return ChatRecords(records, ids, "external")
+    given, reports = ([], []) if external is None else _read_external(external)
+    chosen = [] if reports else _choose_external(given)
+    if chosen:
+        messages = tuple(_to_stored_message(seq, one) for seq, one in enumerate(chosen, 1))
+        ids = {m.id: one.id for m, one in zip(messages, chosen, strict=True)}
+        return ChatRecords(messages, ids, "external")
+    if external is not None and not reports:
+        reports = ["chat_records hold nothing that was processed and no new message of the user"]
+    return ChatRecords(tuple(native), {m.id: m.id for m in native}, "native", tuple(reports))
 
 
 def _is_open(round_: Sequence[StoredMessage], now: float, policy: ReflectionPolicy) -> bool:
@@ -137,7 +139,7 @@ def _read_external(external: object) -> tuple[list[_ExternalRecord], list[str]]:
 
 
 def _parse_external(one: object) -> _ExternalRecord | str:
-    """A record, or what is wrong with it."""
+    """A record, or a sentence that says why it is none."""
     if not isinstance(one, Mapping):
         return f"is no mapping but {type(one).__name__!r}"
     role, text = one.get("role"), _get_field(one, "content", "text")
@@ -154,10 +156,9 @@ def _parse_external(one: object) -> _ExternalRecord | str:
     if seconds is None:
         return f"timestamp is {_get_field(one, 'timestamp', 'time')!r}, which is no time"
     name = "" if sender is None else str(sender)
-    made = _ExternalRecord(str(role), name, seconds, text, processed, "")
-    own = one.get("id")
-    lasting = own if isinstance(own, str) and own else _make_id(made)
-    return _ExternalRecord(made.role, name, seconds, text, processed, lasting)
+    given = one.get("id")
+    given_id = given if isinstance(given, str) else ""
+    return _ExternalRecord(str(role), name, seconds, text, processed, given_id)
 
 
 def parse_timestamp(time: object) -> float | None:
@@ -187,11 +188,6 @@ def _to_stored_message(seq: int, one: _ExternalRecord) -> StoredMessage:
     time = datetime.fromtimestamp(one.seconds, UTC).isoformat()
     role = cast("Literal['user', 'assistant']", one.role)
     return StoredMessage(seq=seq, role=role, text=one.text, time=time, speaker=one.sender or None)
-
-
-def _make_id(one: _ExternalRecord) -> str:
-    said = json.dumps(one.key, ensure_ascii=True).encode()
-    return f"x{hashlib.sha256(said).hexdigest()[:12]}"
 
 
 def _get_field(one: Mapping[object, object], *names: str) -> object:

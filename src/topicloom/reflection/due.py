@@ -7,7 +7,7 @@ taken for as far away as one in the past, so that nothing waits longer than it s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -22,7 +22,7 @@ _LONGEST_WAIT = 6
 
 
 class ReflectionPolicy(BaseModel):
-    """When sessions are reflected upon (spec 002, 6)."""
+    """When sessions are reflected upon."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
@@ -41,7 +41,7 @@ class ReflectionPolicy(BaseModel):
 
 
 class ReflectionMark(BaseModel):
-    """How far a session was reflected upon."""
+    """A message up to which a session was reflected upon."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -52,7 +52,7 @@ class ReflectionMark(BaseModel):
 
 
 class ReflectionProgress(BaseModel):
-    """What is kept of a session's reflections."""
+    """The stored progress of a session's reflections."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -63,8 +63,8 @@ class ReflectionProgress(BaseModel):
     failed_at: float | None = None
     """When the last of them failed."""
 
-    def upto(self, refs: Sequence[str]) -> int:
-        """Number of the last message that was reflected upon on this branch; 0 for none.
+    def find_reached(self, refs: Sequence[str]) -> int:
+        """The number of the last message reflected upon on this branch; 0 for none.
 
         Args:
             refs: Refs of the transcript, in order.
@@ -73,90 +73,69 @@ class ReflectionProgress(BaseModel):
         return max(here, default=0)
 
 
-NOTHING_YET = ReflectionProgress()
-"""A session that was never reflected upon."""
-
-
 @dataclass(frozen=True, slots=True)
 class DueState:
-    """Where a session stands, derived from its checkpoint and what is kept of its reflections."""
+    """What decides if a session is due, from its checkpoint and its earlier reflections."""
 
     session: str
     """The thread."""
     pending: int
     """User rounds since the last message that was reflected upon."""
     last_at: float | None
-    """When the newest message was said; None where nobody can tell."""
-    progress: ReflectionProgress = NOTHING_YET
-    """What is kept of its reflections."""
+    """When the newest message was said; None if unknown."""
+    progress: ReflectionProgress = field(default_factory=ReflectionProgress)
+    """Its earlier reflections."""
     processing: float | None = None
     """When a reflection began that has not ended, be it in another process."""
 
 
-def find_due_reason(standing: DueState, now: float, policy: ReflectionPolicy) -> Reason | None:
-    """Why a session is due now; None if it is not (spec 002, 6).
+def find_due_reason(state: DueState, now: float, policy: ReflectionPolicy) -> Reason | None:
+    """The reason why a session is due now; None if it is not.
 
     A session that is being processed is not due, nor is one without pending rounds, nor one
     whose last reflection failed a short while ago.
-
-    Args:
-        standing: Where the session stands.
-        now: The time.
-        policy: Thresholds.
     """
     if (
-        standing.pending <= 0
-        or _is_processing(standing, now, policy)
-        or _is_backing_off(standing, now, policy)
+        state.pending <= 0
+        or is_lease_valid(state.processing, now, policy)
+        or _is_backing_off(state, now, policy)
     ):
         return None
-    if standing.pending >= policy.turns:
+    if state.pending >= policy.turns:
         return "count"
-    return None if _is_within(standing.last_at, now, policy.idle_seconds) else "silence"
+    return None if _is_within(state.last_at, now, policy.idle_seconds) else "silence"
 
 
-def mark_processing(standing: DueState, now: float) -> DueState:
-    """The session with its `processing` mark."""
-    return replace(standing, processing=now)
-
-
-def mark_done(standing: DueState, mark: ReflectionMark | None) -> DueState:
+def mark_done(state: DueState, mark: ReflectionMark | None) -> DueState:
     """The session after a reflection that reached `mark`; None if there was nothing to read."""
-    progress = standing.progress
-    marks = progress.marks
+    marks = state.progress.marks
     if mark is not None:
         marks = (*(m for m in marks if m != mark), mark)[-_MARKS:]
-    return replace(standing, pending=0, processing=None, progress=ReflectionProgress(marks=marks))
+    return replace(state, pending=0, processing=None, progress=ReflectionProgress(marks=marks))
 
 
-def mark_failed(standing: DueState, now: float) -> DueState:
+def mark_failed(state: DueState, now: float) -> DueState:
     """The session after a reflection that failed: everything is still pending."""
-    progress = standing.progress
-    again = {"failures": progress.failures + 1, "failed_at": now}
-    return replace(standing, processing=None, progress=progress.model_copy(update=again))
+    again = {"failures": state.progress.failures + 1, "failed_at": now}
+    return replace(state, processing=None, progress=state.progress.model_copy(update=again))
 
 
 def is_lease_valid(since: float | None, now: float, policy: ReflectionPolicy) -> bool:
-    """Whether a `processing` mark still counts: a crash must not block a session for ever."""
+    """True if a `processing` mark still counts: a crash must not block a session for ever."""
     return _is_within(since, now, policy.lease_seconds)
 
 
-def _is_processing(standing: DueState, now: float, policy: ReflectionPolicy) -> bool:
-    return is_lease_valid(standing.processing, now, policy)
-
-
-def _is_backing_off(standing: DueState, now: float, policy: ReflectionPolicy) -> bool:
-    """Whether it is too early to try again: after 1, 2, 4, ... ticks, up to 64.
+def _is_backing_off(state: DueState, now: float, policy: ReflectionPolicy) -> bool:
+    """True if it is too early to try again: after 1, 2, 4, ... ticks, up to 64.
 
     Half a tick less than that, because a failure is noted after its tick began.
     """
-    failures = min(standing.progress.failures, _LONGEST_WAIT + 1)
-    if failures <= 0:
-        return False
+    failures = min(state.progress.failures, _LONGEST_WAIT + 1)
     ticks = 2 ** (failures - 1) - 0.5
-    return _is_within(standing.progress.failed_at, now, ticks * policy.tick_seconds)
+    seconds = ticks * policy.tick_seconds
+    return failures > 0 and _is_within(state.progress.failed_at, now, seconds)
 
 
 def _is_within(then: float | None, now: float, seconds: float) -> bool:
-    """Whether two times are less than so many seconds apart, whichever is the earlier."""
+    """True if two times are less than so many seconds apart, whichever is the earlier."""
     return then is not None and abs(now - then) < seconds

@@ -10,14 +10,14 @@ from typing import Any
 from topicloom.state.stored_message import parse_iso_seconds
 
 _MESSAGES = 16
-"""Newest messages that are named of those that a fact rests on."""
+"""Newest messages that are listed of those that a fact rests on."""
 _REPLACED = 64
-"""Newest facts that are named of those that a fact took the place of."""
+"""Newest facts that are listed of those that a fact took the place of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A fact as a reflector says it: nothing is checked yet."""
+    """A fact as a reflector says it, not checked yet."""
 
     text: str
     """A sentence."""
@@ -29,7 +29,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact as it is kept."""
+    """A fact as it is stored."""
 
     text: str
     """A sentence."""
@@ -65,7 +65,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class FactChanges:
-    """What a reflection changes in a session's facts."""
+    """The changes that a reflection makes to a session's facts."""
 
     written: tuple[Fact, ...] = ()
     """New facts, and known ones that rest on more messages now."""
@@ -78,7 +78,7 @@ class FactChanges:
 def merge_facts(
     said: Sequence[tuple[Fact, Sequence[str]]], known: Mapping[str, Fact]
 ) -> FactChanges:
-    """What becomes of the known facts.
+    """The changes to the known facts that new ones bring.
 
     Doing it twice changes nothing the second time: a fact that is known keeps its key, and one
     that was replaced comes back only with a message that is newer than what replaced it.
@@ -95,7 +95,7 @@ def merge_facts(
         gone = [k for k in dict.fromkeys(supersedes) if _is_superseded(facts.get(k), fact)]
         before = facts.get(fact.key)
         fact = fact if before is None else _combine(before, fact)
-        # Whoever gives way leaves its own predecessors to its successor.
+        # A fact that gives way leaves its own predecessors to its successor.
         inherited = [k for key in gone for k in (*facts.pop(key).replaces, key)]
         replaced = dict.fromkeys(k for k in (*fact.replaces, *inherited) if k != fact.key)
         facts[fact.key] = replace(fact, replaces=tuple(replaced)[-_REPLACED:])
@@ -115,6 +115,6 @@ def _is_superseded(old: Fact | None, new: Fact) -> bool:
 
 
 def _is_later(one: Fact, other: Fact) -> bool:
-    """Whether one was said after another; False where their times cannot be compared."""
+    """True if one was said after another; False where their times cannot be compared."""
     first, second = parse_iso_seconds(one.at), parse_iso_seconds(other.at)
     return first is not None and second is not None and first > second

@@ -1,4 +1,4 @@
-"""Whether a fact rests on what the user said: no model is believed on its word."""
+"""One reflection upon a session: facts that the user's own words bear out, and new briefs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _REPORTING = re.compile(r"\b(?:the )?users?(?:'s)?\b|\bsays?\b|用户|对方|本
 
 @dataclass(frozen=True, slots=True)
 class GroundedClaims:
-    """What of a reflector's claims may be kept."""
+    """The claims of a reflector that may be stored."""
 
     facts: tuple[tuple[Fact, tuple[str, ...]], ...]
     """Facts in order, each with the keys of those that it takes the place of."""
@@ -50,21 +50,20 @@ class GroundedClaims:
 
 
 def ground_claims(
-    claims: Sequence[Claim], records: Sequence[StoredMessage], ids: Mapping[str, str]
+    claims: Sequence[Claim], messages: Sequence[StoredMessage], ids: Mapping[str, str]
 ) -> GroundedClaims:
-    """Keep the claims that rest on the user's own messages.
+    """Keep the claims that rest on the user's own messages: no model is believed on its word.
 
     Args:
-        claims: What the reflector said.
-        records: What it was given.
-        ids: The lasting id of each record, by short id.
+        claims: The reflector's answer.
+        messages: The messages that it was shown.
+        ids: The lasting id of each message, by short id.
     """
-    by_id = {r.id: r for r in records}
+    by_id = {m.id: m for m in messages}
     dropped: Counter[str] = Counter()
     facts: list[tuple[Fact, tuple[str, ...]]] = []
     for claim in claims:
-        reason = find_flaw(claim, by_id)
-        if reason:
+        if reason := find_flaw(claim, by_id):
             dropped[reason] += 1
             continue
         newest = max((by_id[i] for i in claim.messages), key=_get_time_key)
@@ -73,41 +72,33 @@ def ground_claims(
     return GroundedClaims(tuple(facts), dict(dropped))
 
 
-def find_flaw(claim: Claim, records: Mapping[str, StoredMessage]) -> str:
-    """Why a claim may not be kept; "" if it may.
-
-    Args:
-        claim: What the reflector said.
-        records: What it was given, by short id.
-    """
+def find_flaw(claim: Claim, shown: Mapping[str, StoredMessage]) -> str:
+    """The reason why a claim may not be kept; "" if it may. `shown` is by short id."""
     if not claim.messages:
         return "rests on no message"
-    if any(i not in records for i in claim.messages):
+    if any(i not in shown for i in claim.messages):
         return "rests on a message that was not shown"
-    own = [records[i] for i in claim.messages if records[i].role == "user"]
+    own = [shown[i] for i in claim.messages if shown[i].role == "user"]
     if not own:
         return "rests on no message of the user"
     words = set(words_of(_REPORTING.sub(" ", claim.text)))
-    said = {word for record in own for word in words_of(record.line)}
+    said = {word for message in own for word in words_of(message.line)}
     if not words:
         return "says nothing"
     missing = words - said
-    if len(missing) > (1 - _OWN_SHARE) * len(words) or any(map(_has_digit, missing)):
+    figures = any(map(str.isdigit, "".join(missing)))
+    if figures or len(missing) > (1 - _OWN_SHARE) * len(words):
         return "is not in the user's words"
     return ""
 
 
-def _has_digit(word: str) -> bool:
-    return any(map(str.isdigit, word))
-
-
-def _get_time_key(record: StoredMessage) -> tuple[float, int]:
-    return parse_iso_seconds(record.time) or 0.0, record.seq
+def _get_time_key(message: StoredMessage) -> tuple[float, int]:
+    return parse_iso_seconds(message.time) or 0.0, message.seq
 
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """What one reflection did."""
+    """The outcome of one reflection."""
 
     session: str
     """The thread."""
@@ -128,11 +119,11 @@ class Reflection:
     calls: tuple[Call, ...] = ()
     """Every call of a role."""
     reports: tuple[str, ...] = ()
-    """What was wrong with external records."""
+    """Faults of external records."""
 
 
 class ReflectionRunner:
-    """Reflects upon sessions; what the scheduler calls."""
+    """Reflects upon sessions, on the event loop or in the calling thread."""
 
     def __init__(
         self,
@@ -143,13 +134,10 @@ class ReflectionRunner:
         clock: Callable[[], float],
         external: Callable[[str], object] | None = None,
     ) -> None:
-        """Args:
-        sessions: Where sessions stand.
-        roles: Find facts and write briefs.
-        policy: Says how much one reflection reads.
-        clock: Tells the time in seconds since the epoch.
-        external: The `chat_records` of a session, None for the native ones; see
-            `choose_chat_records`.
+        """A runner; the clock gives seconds since the epoch.
+
+        `external` gives the `chat_records` of a session, None for the native ones; see
+        `choose_chat_records`.
         """
         self._sessions = sessions
         self._roles = roles
@@ -164,45 +152,44 @@ class ReflectionRunner:
             UnusableAnswerError: If the reflector and its stand-in both failed.
             StorageError: If what is stored cannot be read.
         """
-        return await arun_step(self.step(session))
+        return await arun_step(self.reflect(session))
 
     def run(self, session: str) -> Reflection:
         """The same in the calling thread."""
-        return run_step(self.step(session))
+        return run_step(self.reflect(session))
 
-    def step(self, session: str) -> Step[Reflection]:
-        """The work itself.
+    def reflect(self, thread: str) -> Step[Reflection]:
+        """Read what is new, write facts and briefs, and mark how far that was.
 
         The mark is written last: after a crash before it everything is done again, and facts
         and briefs that are there already come out the same.
         """
-        kept = self._sessions.kept
-        core, store = self._sessions.open(session)
-        progress = kept.progress([session]).get(session, ReflectionProgress())
-        refs = store.transcript_refs(core)
-        before = progress.upto(refs)
-        unread = store.records(core, before + 1)
+        kept = self._sessions.store
+        session, store = self._sessions.open(thread)
+        progress = kept.progress([thread]).get(thread, ReflectionProgress())
+        refs = store.transcript_refs(session)
+        before = progress.find_reached(refs)
+        unread = store.records(session, before + 1)
         native, last = select_native(unread, self._clock(), self._policy)
         if last is None:
-            return Reflection(session, before)
-        said = choose_chat_records(self._external(session) if self._external else None, native)
+            return Reflection(thread, before)
+        said = choose_chat_records(self._external(thread) if self._external else None, native)
         calls: list[Call] = []
-        found = yield from self._facts(core, said, calls)
-        known = kept.facts(session)
-        changed = merge_facts(found.facts, known)
-        briefs = yield from self._briefs(core, store, unread[0].seq, last.seq, calls)
-        kept.change_facts(session, changed)
+        found = yield from self._find_facts(session, said, calls)
+        changed = merge_facts(found.facts, kept.facts(thread))
+        briefs = yield from self._write_briefs(session, store, unread[0].seq, last.seq, calls)
+        kept.change_facts(thread, changed)
         # A node that is late finds those left before, too, as far as they still fit.
-        table = store.topic_table(core)
-        earlier = [u for u in kept.briefs(session) if apply_brief_updates(table, [u])]
-        kept.keep_briefs(session, list({u.topic: u for u in (*earlier, *briefs)}.values()))
+        table = store.topic_table(session)
+        earlier = [u for u in kept.briefs(thread) if apply_brief_updates(table, [u])]
+        kept.save_briefs(thread, list({u.topic: u for u in (*earlier, *briefs)}.values()))
         mark = ReflectionMark(upto=last.seq, ref=refs[last.seq - 1])
-        self._sessions.keep(mark_done(DueState(session, 0, None, progress), mark))
+        self._sessions.save_state(mark_done(DueState(thread, 0, None, progress), mark))
         outdated = {"is outdated": changed.outdated} if changed.outdated else {}
         return Reflection(
-            session=session,
+            session=thread,
             upto=last.seq,
-            read=len(said.records),
+            read=len(said.messages),
             source=said.source,
             facts=changed.written,
             retired=changed.retired,
@@ -212,25 +199,27 @@ class ReflectionRunner:
             reports=said.reports,
         )
 
-    def _facts(self, core: Session, said: ChatRecords, calls: list[Call]) -> Step[GroundedClaims]:
-        if not any(r.role == "user" for r in said.records):
+    def _find_facts(
+        self, session: Session, said: ChatRecords, calls: list[Call]
+    ) -> Step[GroundedClaims]:
+        if not any(m.role == "user" for m in said.messages):
             return GroundedClaims((), {})
-        known = tuple(self._sessions.kept.facts(core.id).values())
-        request = ReflectRequest(core.id, said.records, known, core.language)
+        known = tuple(self._sessions.store.facts(session.id).values())
+        request = ReflectRequest(session.id, said.messages, known, session.language)
         players = self._roles.in_turn(REFLECTOR)
         answer = yield from ask_first("reflector", players, request, calls)
         if answer is None:
             failures = "; ".join(str(c.failure) for c in calls)
-            raise UnusableAnswerError(f"nobody could reflect upon {core.id!r}: {failures}")
-        return ground_claims(answer, said.records, said.ids)
+            raise UnusableAnswerError(f"nobody could reflect upon {session.id!r}: {failures}")
+        return ground_claims(answer, said.messages, said.ids)
 
-    def _briefs(
-        self, core: Session, store: SessionStore, first: int, last: int, calls: list[Call]
+    def _write_briefs(
+        self, session: Session, store: SessionStore, first: int, last: int, calls: list[Call]
     ) -> Step[list[BriefUpdate]]:
         """Briefs of the topics that hold any of the messages."""
         found: list[BriefUpdate] = []
-        for topic, records in _find_touched(core, store, first, last):
-            request = BriefRequest(core.id, topic, records, core.language)
+        for topic, messages in _find_touched(session, store, first, last):
+            request = BriefRequest(session.id, topic, messages, session.language)
             players = self._roles.in_turn(BRIEF)
             brief = yield from ask_first("brief", players, request, calls, topic.id)
             update = brief and make_brief_update(topic, brief.name or topic.name, brief.text)
@@ -239,13 +228,13 @@ class ReflectionRunner:
 
 
 def _find_touched(
-    core: Session, store: SessionStore, first: int, last: int
+    session: Session, store: SessionStore, first: int, last: int
 ) -> list[tuple[Topic, list[StoredMessage]]]:
     """Open topics with messages of a stretch, and all their messages."""
     # Messages stand in a topic in order, and only what is before the tail stands in one.
-    if first >= core.tail:
+    if first >= session.tail:
         return []
-    near = [t for t in store.topic_table(core).open() if t.count]
-    late = [t for t in near if store.topic_records(t, t.count - 1)[-1].seq >= first]
+    filled = [t for t in store.topic_table(session).open() if t.count]
+    late = [t for t in filled if store.topic_records(t, t.count - 1)[-1].seq >= first]
     whole = [(t, store.topic_records(t)) for t in late]
-    return [(t, rs) for t, rs in whole if any(first <= r.seq <= last for r in rs)]
+    return [(t, ms) for t, ms in whole if any(first <= m.seq <= last for m in ms)]

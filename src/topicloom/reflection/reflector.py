@@ -1,9 +1,10 @@
-"""The reflector: it finds what is worth knowing about the user for good."""
+"""The reflector: it finds facts about the user that are worth keeping."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
@@ -34,7 +35,7 @@ from topicloom.state.stored_message import StoredMessage
 _FACT_LIMIT = 300
 """Characters of a fact: one sentence."""
 _MOST = 200
-"""Facts that are looked at."""
+"""Facts that are read of one answer."""
 _WIDEST = 64
 """Messages that one range of ids may span."""
 _FACT_ID = re.compile(r"(?<![a-z0-9])f(?:act)?[\s_#.:-]{0,3}([0-9]{1,9})(?![0-9])", re.I)
@@ -46,10 +47,10 @@ class ReflectRequest:
     """A stretch of conversation to reflect upon."""
 
     session: str
-    records: Sequence[StoredMessage]
-    """What was really said, in order."""
+    messages: Sequence[StoredMessage]
+    """The stretch, in order."""
     facts: Sequence[Fact]
-    """What is known about the user, in order; a new fact may take the place of one."""
+    """The facts known about the user, in order; a new one may take the place of one."""
     language: Language
 
 
@@ -59,7 +60,7 @@ class Reflector(Role[ReflectRequest, tuple[Claim, ...]], Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ParsedFact:
-    """A fact as a reflector wrote it."""
+    """A fact as it stands in the answer of a model."""
 
     text: str
     """A sentence, on one line."""
@@ -78,21 +79,18 @@ class ChatReflector(ChatRole[ReflectRequest, tuple[Claim, ...]]):
         """Find the facts; numbers that no known fact has are dropped."""
         prompt = build_reflector_prompt(request, self._chat.prompt_window)
         asked = yield from self.ask(request, "reflector", prompt, parse_reflection, "reflection")
-        claims = tuple(_claim_of(fact, request) for fact in asked.value)
-        strangers = [
-            f"f{n}" for fact in asked.value for n in fact.supersedes if not _is_known(n, request)
-        ]
-        remarks = note_repairs(strangers, "fact is not known", "facts are not known")
-        return Answer(claims, asked.usage, asked.remarks + remarks)
-
-
-def _claim_of(fact: ParsedFact, request: ReflectRequest) -> Claim:
-    keys = tuple(request.facts[n - 1].key for n in fact.supersedes if _is_known(n, request))
-    return Claim(clip(fact.text, _FACT_LIMIT), fact.messages, keys)
-
-
-def _is_known(number: int, request: ReflectRequest) -> bool:
-    return 1 <= number <= len(request.facts)
+        keys = {number: fact.key for number, fact in enumerate(request.facts, 1)}
+        claims = tuple(
+            Claim(
+                clip(fact.text, _FACT_LIMIT),
+                fact.messages,
+                tuple(keys[n] for n in fact.supersedes if n in keys),
+            )
+            for fact in asked.value
+        )
+        unknown = [f"f{n}" for fact in asked.value for n in fact.supersedes if n not in keys]
+        repairs = note_repairs(unknown, "fact is not known", "facts are not known")
+        return Answer(claims, asked.usage, asked.remarks + repairs)
 
 
 def build_reflector_prompt(request: ReflectRequest, window: PromptWindow) -> list[BaseMessage]:
@@ -109,10 +107,11 @@ def build_reflector_prompt(request: ReflectRequest, window: PromptWindow) -> lis
     cut = count_left_out([counter.text(line) + 1 for line in known], room // 3, 1)
     listed = "\n".join(known[cut:]) or words.nothing
     spare = room - counter.text(listed)
-    shown = TranscriptFormatter(counter, max(SMALLEST, spare // 4), language).lines(request.records)
-    if sum(counter.text(line) + 1 for line in shown) > spare:
-        share = max(SMALLEST, spare // max(1, len(request.records)))
-        shown = TranscriptFormatter(counter, share, language).lines(request.records)
+    for parts in (4, max(1, len(request.messages))):
+        formatter = TranscriptFormatter(counter, max(SMALLEST, spare // parts), language)
+        shown = formatter.format_messages(request.messages)
+        if sum(counter.text(line) + 1 for line in shown) <= spare:
+            break
     return window.messages(
         "reflector",
         language,
@@ -139,14 +138,13 @@ def _facts_of_json(text: str) -> tuple[ParsedFact, ...] | None:
     for value in find_json_values(text):
         listed = value.get("facts") if isinstance(value, dict) else value
         if isinstance(listed, list):
-            entries = (Element(stringify_values(entry), "") for entry in listed)
-            facts = _parse_facts(entries)
+            facts = _parse_facts(Element(stringify_values(entry), "") for entry in listed)
             if facts or not listed:
                 return facts
     return None
 
 
-def _parse_facts(found: Iterator[Element]) -> tuple[ParsedFact, ...]:
+def _parse_facts(found: Iterable[Element]) -> tuple[ParsedFact, ...]:
     return tuple(fact for element in islice(found, _MOST) if (fact := _parse_fact(element)))
 
 
@@ -171,7 +169,7 @@ def parse_fact_numbers(text: str) -> tuple[int, ...]:
 
 
 class EmbeddedReflector(LocalRole[ReflectRequest, tuple[Claim, ...]]):
-    """Quotes sentences by their form; it understands nothing and concludes nothing.
+    """Quotes sentences by their form; it concludes nothing from them.
 
     A new name, age or home takes the place of the one that was known; all else stands beside
     what is known.
@@ -179,22 +177,19 @@ class EmbeddedReflector(LocalRole[ReflectRequest, tuple[Claim, ...]]):
 
     def call(self, request: ReflectRequest) -> Answer[tuple[Claim, ...]]:
         """Find the statements that the user makes of himself or herself."""
-        known = [
-            (frame, _speaker_of(f.text), f.key)
-            for f in request.facts
-            if (frame := _frame_of_fact(f))
-        ]
+        known: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for fact in request.facts:
+            speaker, _, sentence = fact.text.partition(": ")
+            known[speaker if sentence else "", find_frame(sentence or fact.text)].append(fact.key)
         claims: list[Claim] = []
-        for record in request.records:
-            if record.role != "user":
-                continue
-            for sentence in find_statements(record.text):
-                text = f"{record.speaker}: {sentence}" if record.speaker else sentence
+        for message in request.messages:
+            speaker = message.speaker or ""
+            for sentence in find_statements(message.text) if message.role == "user" else ():
+                text = f"{speaker}: {sentence}" if speaker else sentence
                 frame = find_frame(sentence)
-                same = (key for f, who, key in known if (f, who) == (frame, record.speaker or ""))
-                claims.append(Claim(text, (record.id,), tuple(same) if frame else ()))
-                if frame:
-                    known.append((frame, record.speaker or "", Fact(text, (), "").key))
+                replaced = known[speaker, frame]
+                claims.append(Claim(text, (message.id,), tuple(replaced) if frame else ()))
+                replaced.append(Fact(text, (), "").key)
         return Answer(tuple(_merge_repeated(claims)))
 
 
@@ -206,19 +201,6 @@ def _merge_repeated(claims: Sequence[Claim]) -> list[Claim]:
         messages = (*said.messages, *claim.messages) if said else claim.messages
         found[claim.text] = Claim(claim.text, tuple(dict.fromkeys(messages)), claim.supersedes)
     return list(found.values())
-
-
-def _frame_of_fact(fact: Fact) -> str:
-    return find_frame(_sentence_of(fact.text))
-
-
-def _speaker_of(text: str) -> str:
-    """The speaker named before a colon; "" in a sentence without one."""
-    return text.partition(": ")[0] if ": " in text else ""
-
-
-def _sentence_of(text: str) -> str:
-    return text.partition(": ")[2] or text
 
 
 REFLECTOR: RoleSpec[Reflector] = RoleSpec(

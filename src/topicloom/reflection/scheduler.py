@@ -1,8 +1,8 @@
-"""Running reflections: one tick over all sessions, and a nudge when a turn has ended.
+"""Running reflections: one tick over all sessions, and a notice when a turn has ended.
 
-What is due is asked of the sessions' own checkpoints every time, so a restart loses nothing and
-`notify` may be missed. A session is processed by one task of this process and, by a lease in the
-store, by one process. Everything that may block runs in worker threads, beside the turns.
+What is due is derived from the sessions' own checkpoints every time, so a restart loses nothing
+and `notify` may be missed. A session is processed by one task of this process and, by a lease in
+the store, by one process. Everything that may block runs in worker threads, beside the turns.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ from topicloom.reflection.due import (
     ReflectionPolicy,
     find_due_reason,
     mark_failed,
-    mark_processing,
 )
 
-_log = logging.getLogger("topicloom.scheduling")
+_log = logging.getLogger("topicloom.reflection")
 _log.addHandler(logging.NullHandler())
 _REPORTS = 200
 """Newest reports that are kept."""
@@ -39,39 +38,39 @@ T = TypeVar("T")
 
 
 class SessionSource(Protocol):
-    """Where sessions stand. Every method may block, raise, and be called from several threads."""
+    """The sessions to look after. Every method may block, raise, and be called by any thread."""
 
-    def standings(self) -> Iterator[tuple[str, Callable[[], DueState]]]:
-        """Every session with a call that says where it stands."""
+    def iterate_states(self) -> Iterator[tuple[str, Callable[[], DueState]]]:
+        """Every session with a call that reads its state."""
         ...
 
-    def standing(self, session: str) -> DueState:
-        """Where one session stands."""
+    def get_state(self, session: str) -> DueState:
+        """The state of one session."""
         ...
 
-    def hold(self, session: str, owner: str, since: float) -> bool:
+    def acquire_lease(self, session: str, owner: str, since: float) -> bool:
         """Take the lease of a session; False if another has it."""
         ...
 
-    def release(self, session: str, owner: str) -> None:
+    def release_lease(self, session: str, owner: str) -> None:
         """Give the lease back, if it is held."""
         ...
 
-    def keep(self, standing: DueState) -> None:
-        """Write what has to last of a standing."""
+    def save_state(self, state: DueState) -> None:
+        """Write the part of a state that has to last: the progress."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectionReport:
-    """What became of a session that was due, or could not be looked at."""
+    """The outcome of a session that was due, or could not be read."""
 
     session: str
     """The thread; "" for all of them."""
     reason: Reason | None = None
-    """Why it was due; None if it could not be told."""
+    """Why it was due; None if that is not known."""
     outcome: object = None
-    """What the reflection came to."""
+    """The result of the reflection."""
     failure: str | None = None
     """Why there is none."""
 
@@ -93,19 +92,21 @@ class ReflectionScheduler:
         *,
         owner: str | None = None,
     ) -> None:
-        """Args:
-        sessions: Where sessions stand.
-        reflect: Reflects upon a session, without blocking the event loop.
-        policy: When sessions are due; the defaults if not given.
-        clock: Tells the time, with its zone; the system's if not given.
-        owner: Name of this scheduler in leases, unlike any other's; made up if not given.
+        """A scheduler, not started.
+
+        Args:
+            sessions: The sessions to look after.
+            reflect: Reflects upon a session, without blocking the event loop.
+            policy: When sessions are due; the defaults if not given.
+            clock: Tells the time, with its zone; the system's if not given.
+            owner: Name of this scheduler in leases, unlike any other's; made up if not given.
         """
         self.reports: deque[ReflectionReport] = deque(maxlen=_REPORTS)
         """The newest reports, newest last; failures are logged too."""
         self._sessions = sessions
         self._reflect = reflect
         self._policy = policy or ReflectionPolicy()
-        self._clock = clock or _read_system_clock
+        self._clock = clock or read_system_clock
         self._owner = owner or uuid4().hex
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ticker: asyncio.Task[None] | None = None
@@ -118,14 +119,13 @@ class ReflectionScheduler:
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             self._room = asyncio.Semaphore(self._policy.at_once)
-            self._ticker = asyncio.create_task(self._ticks(), name="topicloom-reflection")
+            self._ticker = asyncio.create_task(self._tick_forever(), name="topicloom-reflection")
 
     async def stop(self, *, wait: bool = True) -> None:
         """End. Does nothing if it is not running.
 
-        Args:
-            wait: Whether reflections that have begun come to their end; they are cancelled
-                otherwise, and are due again at the next start.
+        Reflections that have begun come to their end, or with `wait=False` are cancelled, and due
+        again at the next start.
         """
         self._loop = None
         running = list(self._running.values())
@@ -157,22 +157,22 @@ class ReflectionScheduler:
 
     async def tick(self) -> int:
         """Look at all sessions and begin with those that are due; returns how many."""
-        found = await self._tried("", lambda: list(self._sessions.standings())) or []
+        found = await self._try_in_thread("", lambda: list(self._sessions.iterate_states())) or []
         outcomes = await asyncio.to_thread(_run_each, [look for _, look in found])
         names = [name for name, _ in found]
-        standings = [self._told(n, o) for n, o in zip(names, outcomes, strict=True)]
-        now = self._now()
-        ready = [s.session for s in standings if s and find_due_reason(s, now, self._policy)]
+        states = [self._unwrap_outcome(n, o) for n, o in zip(names, outcomes, strict=True)]
+        now = self._read_clock()
+        ready = [s.session for s in states if s and find_due_reason(s, now, self._policy)]
         for name in ready:
             self._begin(name)
         return len(ready)
 
-    async def idle(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait until nothing is being processed."""
         while self._running:
             await asyncio.gather(*self._running.values(), return_exceptions=True)
 
-    async def _ticks(self) -> None:
+    async def _tick_forever(self) -> None:
         while True:
             await self.tick()
             await asyncio.sleep(self._policy.tick_seconds)
@@ -193,85 +193,83 @@ class ReflectionScheduler:
                 more = True
                 while more and self._loop is not None:
                     self._again.discard(session)
-                    more = await self._once(session) or session in self._again
+                    more = await self._reflect_if_due(session) or session in self._again
         finally:
             self._again.discard(session)
             del self._running[session]
 
-    async def _once(self, session: str) -> bool:
-        """Reflect upon a session if it is due; whether that was done."""
-        look = self._sessions.standing
-        standing = await self._tried(session, lambda: look(session))
-        if standing is None or find_due_reason(standing, self._now(), self._policy) is None:
+    async def _reflect_if_due(self, session: str) -> bool:
+        """Reflect upon a session if it is due; True if that was done."""
+        sessions, owner = self._sessions, self._owner
+        state = await self._try_in_thread(session, lambda: sessions.get_state(session))
+        since = self._read_clock()
+        if state is None or find_due_reason(state, since, self._policy) is None:
             return False
-        held = mark_processing(standing, self._now())
-        since = held.processing or 0.0
-        take, give = self._sessions.hold, self._sessions.release
         try:
-            if not await self._tried(session, lambda: take(session, self._owner, since)):
+            if not await self._try_in_thread(
+                session, lambda: sessions.acquire_lease(session, owner, since)
+            ):
                 return False
-            return await self._reflected(session)
+            return await self._reflect_with_lease(session)
         finally:
-            await self._tried(session, lambda: give(session, self._owner))
+            await self._try_in_thread(session, lambda: sessions.release_lease(session, owner))
 
-    async def _reflected(self, session: str) -> bool:
-        """With the lease held: whether a reflection came to its end."""
-        look = self._sessions.standing
-        # Whoever held it a moment ago may have done what was due. Marks beside the own one are
-        # those of others that see it and give way.
-        standing = await self._tried(session, lambda: look(session))
-        free = replace(standing, processing=None) if standing else None
-        reason = find_due_reason(free, self._now(), self._policy) if free else None
-        if free is None or reason is None:
+    async def _reflect_with_lease(self, session: str) -> bool:
+        """With the lease held: True if a reflection came to its end."""
+        # The one who held it a moment ago may have done what was due. Marks beside the own one
+        # are those of others that see it and give way.
+        sessions = self._sessions
+        state = await self._try_in_thread(
+            session, lambda: replace(sessions.get_state(session), processing=None)
+        )
+        reason = find_due_reason(state, self._read_clock(), self._policy) if state else None
+        if state is None or reason is None:
             return False
-        (outcome,) = await asyncio.gather(self._within_lease(session), return_exceptions=True)
+        (outcome,) = await asyncio.gather(self._reflect_in_time(session), return_exceptions=True)
         if isinstance(outcome, Exception):
-            self._told(session, outcome, reason)
-            after = mark_failed(free, self._now())
-            await self._tried(session, lambda: self._sessions.keep(after))
+            self._unwrap_outcome(session, outcome, reason)
+            failed = mark_failed(state, self._read_clock())
+            await self._try_in_thread(session, lambda: sessions.save_state(failed))
             return False
-        self._tell(ReflectionReport(session, reason, outcome))
+        self.reports.append(ReflectionReport(session, reason, outcome))
         return True
 
-    async def _within_lease(self, session: str) -> object:
+    async def _reflect_in_time(self, session: str) -> object:
         async with asyncio.timeout(self._policy.lease_seconds):
             return await self._reflect(session)
 
-    async def _tried(self, session: str, work: Callable[[], T]) -> T | None:
-        """What some work comes to in a worker thread; None, with a report, if it fails."""
+    async def _try_in_thread(self, session: str, work: Callable[[], T]) -> T | None:
+        """The result of some work in a worker thread; None, with a report, if it fails."""
         # A session that fails stops no other: failures are gathered as values, whatever they are.
         (outcome,) = await asyncio.gather(asyncio.to_thread(work), return_exceptions=True)
-        return self._told(session, outcome)
+        return self._unwrap_outcome(session, outcome)
 
-    def _told(
+    def _unwrap_outcome(
         self, session: str, outcome: T | BaseException, reason: Reason | None = None
     ) -> T | None:
         """An outcome; None, with a report, for a failure."""
         if isinstance(outcome, Exception):
             failure = f"{type(outcome).__name__}: {outcome}"
-            self._tell(ReflectionReport(session, reason, failure=failure))
+            self.reports.append(ReflectionReport(session, reason, failure=failure))
+            _log.warning("reflection of %r: %s", session, failure)
             return None
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
 
-    def _tell(self, report: ReflectionReport) -> None:
-        self.reports.append(report)
-        if report.failure:
-            _log.warning("reflection of %r: %s", report.session, report.failure)
-
-    def _now(self) -> float:
+    def _read_clock(self) -> float:
         return self._clock().timestamp()
 
 
 def _run_each(works: Sequence[Callable[[], T]]) -> list[T | BaseException]:
-    """What each piece of work comes to, one after the other; the exception of one that fails."""
+    """The results of some work, done one after the other; the exception of one that fails."""
     with ThreadPoolExecutor(1) as pool:
         futures = [pool.submit(work) for work in works]
     return [future.exception() or future.result() for future in futures]
 
 
-def _read_system_clock() -> datetime:
+def read_system_clock() -> datetime:
+    """The time now, in the zone of this machine."""
     return datetime.now().astimezone()
 
 
@@ -279,8 +277,8 @@ def _read_system_clock() -> datetime:
 def run_in_thread(scheduler: ReflectionScheduler) -> Iterator[None]:
     """Run a scheduler in a thread of its own.
 
-    What is being reflected upon at the end comes to its end, unless something was raised: then it
-    is broken off, and due again the next time.
+    A reflection that runs at the end is waited for, unless something was raised: then it is broken
+    off, and due again the next time.
     """
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
         loop = runner.get_loop()
@@ -293,7 +291,7 @@ def run_in_thread(scheduler: ReflectionScheduler) -> Iterator[None]:
         try:
             await_there(scheduler.start())
             yield
-            await_there(scheduler.idle())
+            await_there(scheduler.wait_idle())
         finally:
             await_there(scheduler.stop(wait=False))
             loop.call_soon_threadsafe(loop.stop)

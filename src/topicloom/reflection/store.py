@@ -1,4 +1,4 @@
-"""What reflection keeps in a LangGraph store: facts, progress, briefs to apply, leases.
+"""Facts, progress, briefs to apply and leases of reflection, in a LangGraph store.
 
     (<prefix>, <session>, facts)   key of the fact -> {"fact", "messages", "at"}
     (<prefix>, %reflected)         session -> how far it was reflected upon
@@ -28,17 +28,24 @@ from topicloom.errors import SessionBusyError
 from topicloom.reflection.due import ReflectionPolicy, ReflectionProgress, is_lease_valid
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.state.briefs import BriefUpdate
-from topicloom.storage.store_items import Namespace, items_at, items_in, label, put_items
+from topicloom.storage.store_items import (
+    Namespace,
+    delete_items,
+    items_at,
+    items_in,
+    label,
+    put_items,
+)
 
 _LOOKS = 3
-"""How often whoever goes first looks whether the others have given way."""
+"""How often the one who goes first looks if the others have given way."""
 
 _locks: WeakKeyDictionary[BaseStore, RLock] = WeakKeyDictionary()
 """One lock a store: the memory store may not be searched while it is written to."""
 
 
 class ReflectionStore:
-    """What reflection keeps, of all sessions. Safe to use from several threads and processes."""
+    """The store of reflection, for all sessions. Safe for several threads and processes."""
 
     def __init__(
         self,
@@ -47,10 +54,12 @@ class ReflectionStore:
         prefix: Namespace = ("topicloom",),
         pause: float = 0.02,
     ) -> None:
-        """Args:
-        store: A store that is set up.
-        prefix: Namespace that everything is put under; `StoreStorage` may share it.
-        pause: Seconds between two looks at who else wants a lease.
+        """Reflection's items in a store that is set up.
+
+        Args:
+            store: The store.
+            prefix: Namespace that everything is put under; `StoreStorage` may share it.
+            pause: Seconds between two looks at who else wants a lease.
         """
         self._store = store
         self._prefix = prefix
@@ -58,7 +67,7 @@ class ReflectionStore:
         self._lock = _locks.setdefault(store, RLock())
 
     def facts_namespace(self, session: str) -> Namespace:
-        """Where the facts of a session stand: `("topicloom", <session>, "facts")`."""
+        """The namespace of a session's facts: `("topicloom", <session>, "facts")`."""
         return (*self._prefix, label(session), "facts")
 
     def facts(self, session: str) -> dict[str, Fact]:
@@ -73,22 +82,25 @@ class ReflectionStore:
         return dict(sorted(found.items(), key=lambda pair: (pair[1].at, pair[0])))
 
     def change_facts(self, session: str, changes: FactChanges) -> None:
-        """Write new facts and take away those whose place they took.
+        """Write new facts and remove those whose place they took.
 
         Facts are indexed for search where the store does so, and do not expire.
         """
         namespace = self.facts_namespace(session)
-        puts = [PutOp(namespace, f.key, _clean(f.value)) for f in changes.written]
-        self._put([*puts, *(PutOp(namespace, key, None) for key in changes.retired)])
+        ops = [PutOp(namespace, f.key, _clean(f.value)) for f in changes.written]
+        ops += [PutOp(namespace, key, None) for key in changes.retired]
+        if ops:
+            with self._lock:
+                self._store.batch(ops)
 
     def progress(self, sessions: Iterable[str]) -> dict[str, ReflectionProgress]:
-        """What is kept of some sessions; of a damaged item, as if there were none."""
+        """The progress of some sessions; of a damaged item, as if there were none."""
         names = {label(session): session for session in sessions}
         with self._lock:
             items = items_at(self._store, (*self._prefix, "%reflected"), list(names))
         return {names[item.key]: _progress(item.value) for item in items}
 
-    def keep_progress(self, session: str, progress: ReflectionProgress) -> None:
+    def save_progress(self, session: str, progress: ReflectionProgress) -> None:
         """Write how far a session was reflected upon."""
         self._put_own("%reflected", label(session), progress.model_dump(mode="json"))
 
@@ -99,7 +111,7 @@ class ReflectionStore:
         listed = [row for item in items for row in item.value.get("briefs", ())]
         return tuple(BriefUpdate.model_validate(row) for row in listed)
 
-    def keep_briefs(self, session: str, updates: Sequence[BriefUpdate]) -> None:
+    def save_briefs(self, session: str, updates: Sequence[BriefUpdate]) -> None:
         """Leave briefs for the graph, in place of those left before."""
         rows = [u.model_dump(mode="json") for u in updates]
         self._put_own("%briefs", label(session), {"briefs": rows})
@@ -109,9 +121,8 @@ class ReflectionStore:
     ) -> dict[str, Fact]:
         """Remove what rests on messages that are to be purged: facts, and briefs left behind.
 
-        A fact goes if any of the messages that it rests on does: nobody can say which of them its
-        words are from. Messages on other branches have the same short ids; what rests on those
-        goes too.
+        A fact goes if any of the messages that it rests on does, for its words may be from any of
+        them. Messages on other branches have the same short ids; what rests on those goes too.
 
         Args:
             session: The thread.
@@ -121,7 +132,7 @@ class ReflectionStore:
         Returns:
             The facts that were removed, by key.
         """
-        gone = self.resting_on(session, messages)
+        gone = self.find_resting_on(session, messages)
         stay = [f for key, f in self.facts(session).items() if key not in gone]
         puts = [replace(f, replaces=tuple(k for k in f.replaces if k not in gone)) for f in stay]
         changed = tuple(new for old, new in zip(stay, puts, strict=True) if new != old)
@@ -129,10 +140,10 @@ class ReflectionStore:
         briefs = self.briefs(session)
         left = [update for update in briefs if update.topic not in topics]
         if len(left) < len(briefs):
-            self.keep_briefs(session, left)
+            self.save_briefs(session, left)
         return gone
 
-    def resting_on(self, session: str, messages: Collection[str]) -> dict[str, Fact]:
+    def find_resting_on(self, session: str, messages: Collection[str]) -> dict[str, Fact]:
         """The facts that rest on any of some messages, by key."""
         facts = self.facts(session).items()
         return {key: fact for key, fact in facts if not set(messages).isdisjoint(fact.messages)}
@@ -149,12 +160,14 @@ class ReflectionStore:
                 found.setdefault(session, {})[owner] = float(since)
         return found
 
-    def hold(self, session: str, owner: str, since: float, policy: ReflectionPolicy) -> bool:
+    def acquire_lease(
+        self, session: str, owner: str, since: float, policy: ReflectionPolicy
+    ) -> bool:
         """Take the lease of a session; False if another has it, or wants it and goes first.
 
         Args:
             session: The thread.
-            owner: Whoever asks; no two who may ask at once have the same name.
+            owner: A name that no two who may ask at once share.
             since: The time.
             policy: Says how long a lease lasts.
         """
@@ -166,40 +179,30 @@ class ReflectionStore:
             if min(others) < owner:
                 break
             time.sleep(self._pause if look + 1 < _LOOKS else 0)
-        self.release(session, owner)
+        self.release_lease(session, owner)
         return False
 
     @contextmanager
-    def held(self, session: str, since: float, policy: ReflectionPolicy) -> Iterator[None]:
-        """Keep reflection away from a session for as long as something is done to it.
-
-        Args:
-            session: The thread.
-            since: The time.
-            policy: Says how long a lease lasts.
+    def hold_lease(self, session: str, since: float, policy: ReflectionPolicy) -> Iterator[None]:
+        """Keep reflection away from a session for as long as the context lasts.
 
         Raises:
             SessionBusyError: It is being reflected upon.
         """
         owner = uuid4().hex
-        if not self.hold(session, owner, since, policy):
+        if not self.acquire_lease(session, owner, since, policy):
             raise SessionBusyError(
                 f"session {session!r} is being reflected upon; try again when that is over"
             )
         try:
             yield
         finally:
-            self.release(session, owner)
+            self.release_lease(session, owner)
 
-    def release(self, session: str, owner: str) -> None:
+    def release_lease(self, session: str, owner: str) -> None:
         """Give a lease back, if it is held."""
-        key = f"{label(session)}/{owner}"
-        self._put([PutOp((*self._prefix, "%reflecting"), key, None)])
-
-    def _put(self, ops: Sequence[PutOp]) -> None:
-        if ops:
-            with self._lock:
-                self._store.batch(ops)
+        with self._lock:
+            delete_items(self._store, (*self._prefix, "%reflecting"), [f"{label(session)}/{owner}"])
 
     def _put_own(self, name: str, key: str, value: Mapping[str, Any]) -> None:
         with self._lock:

@@ -1,7 +1,7 @@
 """A topic as documents of a vector store: a document for each round, and one for its summary.
 
 The ids follow from the session and the refs of the topic's chain, so the same topic has the same
-ids wherever and whenever it is handed over, and they are still known once its words are gone.
+ids, and they are still known once its words are purged.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ _OURS = uuid5(NAMESPACE_URL, "topicloom")
 _SUMMARY = "summary"
 """Stands for a ref in the id of the summary's document."""
 _LONGEST = 4_000
-"""Characters of a document. Embedding models take little more, and the rest is not lost: whoever
-finds the document is led to the originals."""
+"""Characters of a document. Embedding models take little more; the storage has all."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicDocuments:
-    """What a vector store should hold of a topic."""
+    """The documents that a vector store should hold of a topic."""
 
     topic: str
     """Id of the topic."""
@@ -44,12 +43,7 @@ class TopicDocuments:
 
 
 def build_topic_documents(store: SessionStore, session: str, topic: Topic) -> TopicDocuments:
-    """What a vector store should hold of a topic: of archived ones everything, else nothing.
-
-    Args:
-        store: The session's storage.
-        session: The thread.
-        topic: As the roster has it.
+    """The documents that a vector store should hold of a topic: none unless it is archived.
 
     Raises:
         StorageError: A message cannot be read.
@@ -87,7 +81,7 @@ def _build_documents(store: SessionStore, session: str, topic: Topic) -> list[Do
 def _build_metadata(
     session: str, topic: Topic, rounds: Sequence[Round], ref: str
 ) -> dict[str, str]:
-    """Where a document comes from. All of it is plain text: not every store takes more."""
+    """The origin of a document, as plain text: not every store takes more."""
     times = sorted(r.time for b in rounds for r in b.records)
     return {
         "session": session,
@@ -109,29 +103,24 @@ def _make_id(session: str, topic: Topic, ref: str) -> str:
 
 
 def diff_documents(
-    shelf: TopicDocuments, there: Collection[Document]
+    wanted: TopicDocuments, present: Collection[Document]
 ) -> tuple[list[str], list[Document]]:
-    """What has to be removed from a store and what to be added, so that it holds a shelf.
+    """The ids to remove from a store and the documents to add, so that it holds what is wanted.
 
-    Args:
-        shelf: What it should hold.
-        there: What it holds of the shelf's ids.
-
-    Returns:
-        Ids to remove, and documents to add; one that reads otherwise is in both.
+    A document whose text has changed is in both. Those that are `present` may be any of its ids.
     """
-    wanted = {d.id: d.page_content for d in shelf.documents}
-    own = set(shelf.ids)
-    held = {d.id: d.page_content for d in there if d.id is not None and d.id in own}
-    stale = [i for i, text in held.items() if wanted.get(i) != text]
-    return stale, [d for d in shelf.documents if held.get(d.id or "") != d.page_content]
+    texts = {d.id: d.page_content for d in wanted.documents}
+    own = set(wanted.ids)
+    held = {d.id: d.page_content for d in present if d.id is not None and d.id in own}
+    stale = [i for i, text in held.items() if texts.get(i) != text]
+    return stale, [d for d in wanted.documents if held.get(d.id or "") != d.page_content]
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveIndexer(Stepwise[TopicDocuments, Route]):
-    """Has a store hold what it should of a topic: a `Role[Shelf, Route]`.
+    """Makes a store hold a topic's documents: a `Role[TopicDocuments, Route]`.
 
-    Done again, it adds nothing twice. The route that it answers with names the topic if anything
+    Run again, it adds nothing twice. The route that it answers with names the topic if anything
     had to be changed.
     """
 
@@ -147,12 +136,13 @@ class ArchiveIndexer(Stepwise[TopicDocuments, Route]):
         """Add what is missing and remove what should not be there."""
         store = self.store
         try:
-            there = yield from either(
+            present = yield from either(
                 lambda: store.get_by_ids(request.ids), lambda: store.aget_by_ids(request.ids)
             )
         except NotImplementedError:
-            there = _assume_all(request)
-        stale, fresh = diff_documents(request, there)
+            # The store does not tell what it holds: assume all of it, outdated.
+            present = [Document(id=i, page_content="") for i in request.ids]
+        stale, fresh = diff_documents(request, present)
         if stale:
             yield from either(lambda: store.delete(stale), lambda: store.adelete(stale))
         if fresh:
@@ -167,23 +157,11 @@ class ArchiveIndexer(Stepwise[TopicDocuments, Route]):
 def forget_topics(
     index: VectorStore, store: SessionStore, session: str, topics: Iterable[str]
 ) -> None:
-    """Remove everything that was handed over of some topics, as after a purge.
+    """Remove the documents of some topics, by their ids, from a vector store, as after a purge.
 
-    The next review hands over what is left of them. What the vector store raises is passed on.
-
-    Args:
-        index: The vector store.
-        store: The session's storage.
-        session: The thread.
-        topics: Ids of the topics.
+    The next review adds what is left of them. What the vector store raises is passed on.
     """
-    keeper = ArchiveIndexer(index, None)
+    indexer = ArchiveIndexer(index, None)
     for topic in topics:
-        keeper.call(
-            TopicDocuments(topic, (), list_document_ids(store, session, Topic(id=topic, name="")))
-        )
-
-
-def _assume_all(shelf: TopicDocuments) -> list[Document]:
-    """What a store that does not tell what it holds is taken to hold: all of it, outdated."""
-    return [Document(id=i, page_content="") for i in shelf.ids]
+        ids = list_document_ids(store, session, Topic(id=topic, name=""))
+        indexer.call(TopicDocuments(topic, (), ids))

@@ -1,6 +1,6 @@
-"""What a review finds: which topics to look at, to put away and to merge (spec 000, 4.8).
+"""The decisions of a review: the topics to assess, to archive and to merge.
 
-Pure: the clock is a value, and so is what roles and the index said.
+Pure: the clock is a value, and so are the answers of roles and the index.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ASKED = 4
 
 
 class ReviewPolicy(BaseModel):
-    """What a review archives and merges (spec 000, 4.8 and 16.3).
+    """The rules by which a review archives and merges.
 
     A dormant topic that was not spoken of for `dormant_days` is archived if it was asked once and
     is over, if it is unimportant, or if it is unrelated to what is being talked about and not
@@ -33,14 +33,13 @@ class ReviewPolicy(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     dormant_days: float = Field(7.0, ge=0)
-    """Days for which a topic may sleep (spec 000, 16.3)."""
+    """Days for which a topic may be dormant before it can be archived."""
     unimportant: float = Field(0.3, ge=0, le=1)
-    """Importance under which a topic is put away."""
+    """Importance under which a topic is archived."""
     important: float = Field(0.6, ge=0, le=1)
-    """Importance from which a topic stays, however little it has to do with what goes on."""
+    """Importance from which a topic stays, however unrelated to the discussion."""
     unrelated: float = Field(0.2, ge=-1, le=1)
-    """Likeness to the open discussion under which a topic has nothing to do with it: a cosine, as
-    for `alike`."""
+    """Likeness to the discussion under which a topic is unrelated: a cosine, as for `alike`."""
     alike: float = Field(0.5, ge=-1, le=1)
     """Likeness from which a role is asked whether two topics are the same: cosine of the mean
     vectors of their messages, less what all messages have in common. Three quarters of the halves
@@ -50,7 +49,7 @@ class ReviewPolicy(BaseModel):
 
 
 class Assessment(BaseModel):
-    """What a reviewer says of a topic."""
+    """A reviewer's answer about a topic."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -63,18 +62,18 @@ class Assessment(BaseModel):
     importance: float
     """How much it matters, 0 to 1."""
     once: bool = False
-    """Whether it was asked once and is over."""
+    """True if it was asked once and is over."""
 
 
 class TopicStats(BaseModel):
-    """What a review saw of an open topic before anyone was asked."""
+    """Figures of an open topic, known without asking a role."""
 
     model_config = ConfigDict(frozen=True)
 
     topic: str
     """Id of the topic."""
     awake: bool = False
-    """Whether it is active."""
+    """True if it is active."""
     spoken: tuple[str, ...] = ()
     """Times of the newest messages that were in it or that it was read for, ISO 8601."""
     uses: int = 0
@@ -93,13 +92,13 @@ class TopicPair(BaseModel):
     likeness: float
     """How alike the index finds them."""
     same: bool = False
-    """Whether a role agrees."""
+    """True if a role agrees."""
     together: Assessment | None = None
-    """What a reviewer says of both together."""
+    """A reviewer's answer about both together."""
 
 
 class ReviewFindings(BaseModel):
-    """What was found out about the topics, all by id."""
+    """The findings about the topics, all by id."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -110,17 +109,17 @@ class ReviewFindings(BaseModel):
     pairs: tuple[TopicPair, ...] = ()
     """Those that are the same; each topic is in one at most."""
     near: Mapping[str, float] = {}
-    """How near they are to what is being talked about, once the pairs are merged."""
+    """Their nearness to the discussion, once the pairs are merged."""
 
 
 def is_due(topic: Topic) -> bool:
-    """Whether a topic was touched since it was last reviewed, or has lost its summary."""
+    """True if a topic was changed since it was last reviewed, or has lost its summary."""
     held = topic.status == "open" and topic.count > 0
     return held and (topic.head != topic.reviewed or not topic.summary)
 
 
 def count_idle_days(look: TopicStats, now: datetime) -> float:
-    """Days since a topic was last spoken of; 0 if nobody knows, or the clock went backwards."""
+    """Days since a topic was last discussed; 0 if unknown, or if the clock went backwards."""
     times = [t for time in look.spoken if (t := parse_iso_seconds(time)) is not None]
     return max(0.0, (now.timestamp() - max(times)) / _DAY) if times else 0.0
 
@@ -128,13 +127,7 @@ def count_idle_days(look: TopicStats, now: datetime) -> float:
 def pair_topics(one: Topic, other: Topic, likeness: float, limit: int) -> TopicPair | None:
     """Two topics as a pair to ask about; None if they should not be merged in any case.
 
-    Parts of one topic were parted on purpose.
-
-    Args:
-        one: An open topic.
-        other: Another one.
-        likeness: How alike they are.
-        limit: Tokens that a topic may have.
+    Parts of one topic were divided on purpose. `limit` is in tokens of one topic.
     """
     siblings = one.parent is not None and one.parent == other.parent
     if siblings or one.tokens + other.tokens > _ROOM * limit:
@@ -164,21 +157,14 @@ def select_merges(pairs: Iterable[TopicPair], policy: ReviewPolicy) -> list[Topi
 def decide_changes(
     table: TopicTable, found: ReviewFindings, now: datetime, policy: ReviewPolicy
 ) -> list[TopicChange]:
-    """The changes that a review wants, merges first.
-
-    Args:
-        table: The topics as they were looked at.
-        found: What was found out about them.
-        now: The time.
-        policy: What is archived.
-    """
+    """The changes by which a review acts on its findings, merges first."""
     looks = {look.topic: look for look in found.looks}
     changes = []
     for pair in found.pairs:
         look = _join_stats(looks.pop(pair.kept), looks.pop(pair.other))
         change = _make_merge(pair, table, found)
         last_at = max(table[pair.kept].last_at, table[pair.other].last_at)
-        # Of what nobody described nobody knows whether it is over.
+        # Without a description it is unknown whether the topic is over.
         changes.append(
             _add_archiving(change, look, last_at, found, now, policy) if pair.together else change
         )
@@ -192,7 +178,7 @@ def decide_changes(
 
 
 def _join_stats(kept: TopicStats, other: TopicStats) -> TopicStats:
-    """What was seen of two topics, as if they were one."""
+    """The figures of two topics as if they were one."""
     return TopicStats(
         topic=kept.topic,
         awake=kept.awake or other.awake,
@@ -202,8 +188,7 @@ def _join_stats(kept: TopicStats, other: TopicStats) -> TopicStats:
 
 
 def _make_merge(pair: TopicPair, table: TopicTable, found: ReviewFindings) -> TopicChange:
-    """The change that merges a pair. Nobody to describe both: the one that stays stands for both,
-    and is due again."""
+    """The change that merges a pair; without a description of both, the topic is due again."""
     kept = table[pair.kept]
     change = _make_change(kept, pair.together or found.assessed.get(kept.id))
     return change.model_copy(
@@ -237,7 +222,7 @@ def _add_archiving(
     now: datetime,
     policy: ReviewPolicy,
 ) -> TopicChange:
-    """The change, which puts its topic away as well if that is due."""
+    """The change, which archives its topic as well if that is due."""
     why = _explain_archiving(change, look, found.near.get(look.topic, 1.0), now, policy)
     if not why:
         return change
@@ -248,7 +233,7 @@ def _add_archiving(
 def _explain_archiving(
     change: TopicChange, look: TopicStats, near: float, now: datetime, policy: ReviewPolicy
 ) -> str:
-    """Why a topic, such as a change leaves it, is put away; empty if it stays."""
+    """The reason to archive a topic as a change leaves it; empty if it stays."""
     days, importance = count_idle_days(look, now), change.importance
     if look.awake or days <= policy.dormant_days or importance is None:
         return ""
@@ -263,7 +248,7 @@ def _explain_archiving(
 
 
 def _parse_month(last_at: str, now: datetime) -> str:
-    """The month of a time; the present one where nobody knows."""
+    """The month of a time; the present one if the time is unknown."""
     try:
         return datetime.fromisoformat(last_at).isoformat()[:7]
     except ValueError:

@@ -19,16 +19,19 @@ from topicloom.state.receipt import Call
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
 
+_PATIENCE = 3
+"""Failures in a row after which the rest waits for the next review."""
 
-def move_archived(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
-    """The node that puts messages where they belong; what is damaged stays and is told."""
+
+def move_archived(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
+    """The node that archives and restores messages; what is damaged stays and is reported."""
 
     def step(state: ReviewState) -> Step[Update]:
-        sight = yield from desk.door.look(state["thread"])
-        store = desk.store(sight.session.id)
+        snapshot = yield from deps.client.read(state["thread"])
+        store = deps.open_store(snapshot.session.id)
         filed: list[str] = []
         troubles: list[str] = []
-        for topic in store.topic_table(sight.session):
+        for topic in store.topic_table(snapshot.session):
             try:
                 filed += _move_topic(store, topic)
             except StorageError as error:
@@ -47,34 +50,29 @@ def _move_topic(store: SessionStore, topic: Topic) -> list[str]:
         if card is None:
             return []
         store.restore(topic)
-        return [topic.id]
-    if card is not None and card.month == topic.archived and topic.head in card.refs:
+    elif card is not None and card.month == topic.archived and topic.head in card.refs:
         return []
-    store.archive(topic, topic.archived)
+    else:
+        store.archive(topic, topic.archived)
     return [topic.id]
 
 
-_PATIENCE = 3
-"""Failures in a row after which the rest waits for the next review."""
-
-
-def index_archived(desk: ReviewDeps, keeper: ArchiveIndexer) -> Runnable[ReviewState, Update]:
-    """The node that brings the store up to date; what it fails to do is told."""
+def index_archived(deps: ReviewDeps, indexer: ArchiveIndexer) -> Runnable[ReviewState, Update]:
+    """The node that brings the vector store up to date; its failures are reported."""
 
     def step(state: ReviewState) -> Step[Update]:
-        sight = yield from desk.door.look(state["thread"])
-        session = sight.session
-        store = desk.store(session.id)
+        snapshot = yield from deps.client.read(state["thread"])
+        store = deps.open_store(snapshot.session.id)
         calls: list[Call] = []
         troubles: list[str] = []
         failures = 0
-        for topic in (t for t in store.topic_table(session) if t.archived):
+        for topic in (t for t in store.topic_table(snapshot.session) if t.archived):
             try:
-                shelf = build_topic_documents(store, session.id, topic)
+                documents = build_topic_documents(store, snapshot.session.id, topic)
             except StorageError as error:
                 troubles.append(f"{topic.id} was not handed over: {error}")
                 continue
-            done, call = yield from ask_role("router", keeper, shelf, topic.id)
+            done, call = yield from ask_role("router", indexer, documents, topic.id)
             if done is None or done.relevance:
                 calls.append(call)
             failures = failures + 1 if done is None else 0

@@ -1,4 +1,4 @@
-"""judge: what is to be changed, and why."""
+"""judge: decides the changes; and apply: makes them."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from topicloom.state.changes import TopicChange, describe_change
 from topicloom.state.session import Session
 
 
-def judge(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
-    """The node that comes to the changes; asks nobody."""
+def judge(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
+    """The node that decides the changes, without asking a role."""
 
     def step(state: ReviewState) -> Update:
         session = Session.model_validate(state["session"])
-        table = desk.store(session.id).topic_table(session)
+        table = deps.open_store(session.id).topic_table(session)
         found = ReviewFindings(
             looks=tuple(TopicStats.model_validate(row) for row in state["looks"]),
             assessed={r["topic"]: Assessment.model_validate(r) for r in state["assessed"]},
             pairs=tuple(TopicPair.model_validate(row) for row in state["pairs"]),
             near=state["near"],
         )
-        changes = decide_changes(table, found, datetime.fromisoformat(state["now"]), desk.policy)
+        changes = decide_changes(table, found, datetime.fromisoformat(state["now"]), deps.policy)
         return {
             "changes": [c.model_dump(mode="json") for c in changes],
             "told": [describe_change(c, table) for c in changes],
@@ -42,12 +42,12 @@ def judge(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
     return node(step, "judge")
 
 
-def apply(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
-    """The node that changes the session. Run again, it finds everything done."""
+def apply(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
+    """The node that changes the session; run again, it finds everything done."""
 
     def step(state: ReviewState) -> Step[Update]:
         changes = [TopicChange.model_validate(row) for row in state["changes"]]
-        turn = yield from desk.door.change(state["thread"], changes)
+        turn = yield from deps.client.apply_changes(state["thread"], changes)
         if turn is None:
             return {"refused": {c.topic: "a turn of the session is not finished" for c in changes}}
         return {"changed": list(turn.changed), "refused": dict(turn.refused)}

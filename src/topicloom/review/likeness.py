@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
+from cachetools import LRUCache
 
 from topicloom.errors import StorageError
 from topicloom.index.embedder import Embedder, Vectors, unit_rows
@@ -29,38 +29,36 @@ class ReviewCentroids:
     two of its topics.
     """
 
-    places: Mapping[str, int]
+    row_numbers: Mapping[str, int]
     """Row of each topic."""
     rows: Vectors
     """Unit vectors [topics, d]."""
     now: Vectors
     """That of the newest messages [1, d]; zero if there are none."""
 
-    def between(self, one: str, other: str) -> float:
+    def compare(self, one: str, other: str) -> float:
         """Likeness of two topics: a cosine."""
-        return float(self.rows[self.places[one]] @ self.rows[self.places[other]])
+        return float(self.rows[self.row_numbers[one]] @ self.rows[self.row_numbers[other]])
 
-    def nearness(self, topic: str, awake: Sequence[str]) -> float:
-        """Likeness of a topic to the nearest of those that are awake and to the newest messages."""
-        beside = [self.places[i] for i in awake if i in self.places and i != topic]
+    def measure_nearness(self, topic: str, active: Sequence[str]) -> float:
+        """Likeness of a topic to the nearest of the active ones and the newest messages."""
+        beside = [self.row_numbers[i] for i in active if i in self.row_numbers and i != topic]
         discussed = np.concatenate([self.rows[beside], self.now])
-        return float((discussed @ self.rows[self.places[topic]]).max())
+        return float((discussed @ self.rows[self.row_numbers[topic]]).max())
 
 
 class TopicVectorSums:
-    """Sums of the vectors of topics' messages.
+    """Sums of the vectors of topics' messages, cached by the topics' heads.
 
-    They go by the topics' heads, which say all that is in them: a review takes the messages of
-    those topics alone that have changed since the last one.
+    A head says all that is in a topic: a review reads only those that have changed since the last.
     """
 
     def __init__(self, size: int = 4_096) -> None:
         """Remember the sums of at most `size` topics."""
-        self._size = size
-        self._known: OrderedDict[str, VectorSum] = OrderedDict()
+        self._known: LRUCache[str, VectorSum] = LRUCache(size)
         self._lock = Lock()
 
-    def of(
+    def compute(
         self, store: SessionStore, embedder: Embedder, topics: Sequence[Topic]
     ) -> dict[str, VectorSum]:
         """Sum [d] and number of messages by topic; those that cannot be read are left out.
@@ -76,21 +74,12 @@ class TopicVectorSums:
         said = _read_messages(store, [t for t in topics if heads.get(t.id) not in known])
         if said:
             vectors = StoredVectors(embedder, store.log).of([r for rs in said.values() for r in rs])
-            begins = np.cumsum([len(records) for records in said.values()])[:-1]
+            begins = np.cumsum([len(messages) for messages in said.values()])[:-1]
             for topic, part in zip(said, np.split(vectors, begins), strict=True):
                 known[heads[topic]] = part.sum(axis=0), len(part)
         with self._lock:
-            for head, found in known.items():
-                self._known[head] = found
-                self._known.move_to_end(head)
-            while len(self._known) > self._size:
-                self._known.popitem(last=False)
+            self._known.update(known)
         return {topic: known[head] for topic, head in heads.items() if head in known}
-
-
-def add_sums(one: VectorSum, other: VectorSum) -> VectorSum:
-    """That of two topics together."""
-    return one[0] + other[0], one[1] + other[1]
 
 
 def _read_messages(store: SessionStore, topics: Sequence[Topic]) -> dict[str, list[StoredMessage]]:
@@ -104,13 +93,7 @@ def _read_messages(store: SessionStore, topics: Sequence[Topic]) -> dict[str, li
 def compute_centroids(
     sums: Mapping[str, VectorSum], embedder: Embedder, newest: Sequence[StoredMessage]
 ) -> ReviewCentroids:
-    """The kernels of some topics.
-
-    Args:
-        sums: By topic, the sum of its messages' vectors [d] and their number; not empty.
-        embedder: Made them.
-        newest: The newest messages of the conversation.
-    """
+    """The centroids of at least one topic, and of the newest messages of the conversation."""
     counts = np.array([[count] for _, count in sums.values()], dtype=np.float32)
     rows = np.stack([row for row, _ in sums.values()])
     common = rows.sum(axis=0) / counts.sum()
@@ -118,7 +101,7 @@ def compute_centroids(
     if newest:
         now = embedder.embed([r.line for r in newest]).mean(axis=0, keepdims=True) - common
     return ReviewCentroids(
-        places={topic: row for row, topic in enumerate(sums)},
+        row_numbers={topic: row for row, topic in enumerate(sums)},
         rows=unit_rows(rows / counts - common),
         now=unit_rows(now),
     )

@@ -1,4 +1,4 @@
-"""match: which topics seem to be the same, and how near they are to what is being talked about."""
+"""match: pairs of topics that seem to be the same, and their nearness to the discussion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from topicloom.review.decisions import (
     select_likeliest,
     select_merges,
 )
-from topicloom.review.likeness import ReviewCentroids, add_sums, compute_centroids
+from topicloom.review.likeness import ReviewCentroids, compute_centroids
 from topicloom.review.merger import MERGER, MergeRequest
 from topicloom.review.reviewer import ReviewRequest
 from topicloom.review.session_client import ReviewDeps
@@ -32,7 +32,7 @@ from topicloom.state.session import Session
 from topicloom.state.topics import Topic
 
 _NEWEST = 24
-"""Newest messages that say what is being talked about."""
+"""Newest messages that stand for the discussion."""
 _YES = 0.5
 """Probability from which two topics are the same."""
 
@@ -40,38 +40,41 @@ ReadableTopics = Mapping[str, Topic]
 """Topics that can be read, by id."""
 
 
-def match_topics(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
+def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that proposes pairs by the index and asks a role whether they are the same.
 
-    Only pairs are proposed of which one has been touched since the last review.
+    A pair is proposed only if one of both was changed since the last review.
     """
 
     def step(state: ReviewState) -> Step[Update]:
         session = Session.model_validate(state["session"])
-        store = desk.store(session.id)
+        store = deps.open_store(session.id)
         looks = [TopicStats.model_validate(row) for row in state["looks"]]
         table = store.topic_table(session)
-        # What was put away still counts as said: without it, putting something away would make
-        # others less alike. Open ones that cannot be read were told of when they were assessed.
-        sums = desk.sums.of(store, desk.embedder, [t for t in table if t.head is not None])
+        # Archived topics count too: without them, archiving one would make others less alike.
+        # Open ones that cannot be read were reported when they were assessed.
+        sums = deps.sums.compute(store, deps.embedder, [t for t in table if t.head is not None])
         held = {look.topic: table[look.topic] for look in looks if look.topic in sums}
         if not held:
             return {"pairs": [], "near": {}}
         newest = store.records(session, session.count - _NEWEST + 1)
-        kernels = compute_centroids(sums, desk.embedder, newest)
+        centroids = compute_centroids(sums, deps.embedder, newest)
         calls: list[Call] = []
-        wanted = _propose_pairs(desk, held, kernels, set(state["due"]))
+        wanted = _propose_pairs(deps, held, centroids, set(state["due"]))
         fresh = {row["topic"]: Assessment.model_validate(row) for row in state["assessed"]}
-        pairs = yield from _confirm_pairs(desk, session, held, wanted, fresh, calls)
-        pairs = yield from _describe_pairs(desk, session, held, pairs, looks, calls)
-        awake = session.active
+        pairs = yield from _confirm_pairs(deps, session, held, wanted, fresh, calls)
+        pairs = yield from _describe_pairs(deps, session, held, pairs, looks, calls)
+        active = session.active
         for pair in pairs:
-            sums[pair.kept] = add_sums(sums[pair.kept], sums.pop(pair.other))
-            awake = transfer_activation(awake, pair.other, [pair.kept])
-        after = compute_centroids(sums, desk.embedder, newest)
+            (one, count), (other, more) = sums[pair.kept], sums.pop(pair.other)
+            sums[pair.kept] = one + other, count + more
+            active = transfer_activation(active, pair.other, [pair.kept])
+        after = compute_centroids(sums, deps.embedder, newest)
         return {
             "pairs": [pair.model_dump(mode="json") for pair in pairs],
-            "near": {i: round(after.nearness(i, list(awake)), 4) for i in held if i in sums},
+            "near": {
+                i: round(after.measure_nearness(i, list(active)), 4) for i in held if i in sums
+            },
             "calls": dumped(calls),
         }
 
@@ -79,27 +82,27 @@ def match_topics(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
 
 
 def _propose_pairs(
-    desk: ReviewDeps, held: ReadableTopics, kernels: ReviewCentroids, due: set[str]
+    deps: ReviewDeps, held: ReadableTopics, centroids: ReviewCentroids, due: set[str]
 ) -> list[TopicPair]:
     pairs = []
     for one, other in itertools.combinations(held, 2):
         if one not in due and other not in due:
             continue
-        likeness = kernels.between(one, other)
-        if likeness >= desk.policy.alike:
-            pairs.append(pair_topics(held[one], held[other], likeness, desk.topic_tokens))
-    return select_likeliest((p for p in pairs if p is not None), desk.policy)
+        likeness = centroids.compare(one, other)
+        if likeness >= deps.policy.alike:
+            pairs.append(pair_topics(held[one], held[other], likeness, deps.topic_tokens))
+    return select_likeliest((p for p in pairs if p is not None), deps.policy)
 
 
 def _confirm_pairs(
-    desk: ReviewDeps,
+    deps: ReviewDeps,
     session: Session,
     held: ReadableTopics,
     pairs: Sequence[TopicPair],
     fresh: Mapping[str, Assessment],
     calls: list[Call],
 ) -> Step[list[TopicPair]]:
-    """The pairs of which the merger says that they are the same; where it fails, they are not."""
+    """The pairs that the merger takes for the same; where it fails, they are not."""
     if not pairs:
         return []
     requests = [
@@ -112,23 +115,23 @@ def _confirm_pairs(
         for p in pairs
     ]
     topics = [p.kept for p in pairs]
-    answers = yield from ask_all("merger", desk.roles[MERGER], requests, topics)
+    answers = yield from ask_all("merger", deps.roles[MERGER], requests, topics)
     calls += [call for _, call in answers]
     said = [answer is not None and answer >= _YES for answer, _ in answers]
     agreed = [p.model_copy(update={"same": s}) for p, s in zip(pairs, said, strict=True)]
-    return select_merges(agreed, desk.policy)
+    return select_merges(agreed, deps.policy)
 
 
 def _describe_pairs(
-    desk: ReviewDeps,
+    deps: ReviewDeps,
     session: Session,
     held: ReadableTopics,
     pairs: Sequence[TopicPair],
     looks: Sequence[TopicStats],
     calls: list[Call],
 ) -> Step[list[TopicPair]]:
-    """The pairs, with what they are together."""
-    store = desk.store(session.id)
+    """The pairs that can be read, with an assessment of both together."""
+    store = deps.open_store(session.id)
     uses = {look.topic: look.uses for look in looks}
     described = []
     for pair in pairs:
@@ -136,16 +139,16 @@ def _describe_pairs(
         try:
             both = merge_in_order(*(store.topic_records(held[i]) for i in (pair.kept, pair.other)))
         except StorageError:
-            continue  # damaged since the review that last read it; the one that needs it tells
+            continue  # damaged since it was assessed; the next review reports it
         used = uses[pair.kept] + uses[pair.other]
         request = ReviewRequest(session.id, topic, both, session.language, used)
-        together = yield from ask_reviewer(desk.roles, request, calls)
+        together = yield from ask_reviewer(deps.roles, request, calls)
         described.append(pair.model_copy(update={"together": together}))
     return described
 
 
 def _add_assessment(topic: Topic, fresh: Mapping[str, Assessment]) -> Topic:
-    """The topic with what has just been said of it."""
+    """The topic with its newest assessment, if there is one."""
     found = fresh.get(topic.id)
     if found is None:
         return topic

@@ -20,9 +20,7 @@ _SHOWN = 4_000
 """Characters shown of what is known of a topic."""
 SAME_TOPIC = 0.75
 """Likeness from which two topics are taken for one. What is merged by mistake is hard to part: none
-of 9,524 pairs of halves of different threads came up to it (IRC, GoodAI, interleaved Chinese; the
-nearest had .748); of those of one thread 29 % of IRC and 20 % of GoodAI did, in Chinese none
-(`benchmarks/merging.py`)."""
+of 9,524 pairs of halves of different threads came up to it (`benchmarks/merging.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +47,8 @@ class ChatMerger(ChatRole[MergeRequest, float]):
     def step(self, request: MergeRequest) -> Step[Answer[float]]:
         """Ask, and once more if the answer is neither."""
         prompt = build_merger_prompt(request, self._chat.prompt_window)
-        asked = yield from self.ask(request, "merger", prompt, parse_verdict, "YES / NO")
-        return Answer(float(asked.value), asked.usage, asked.remarks)
+        answer = yield from self.ask(request, "merger", prompt, parse_verdict, "YES / NO")
+        return Answer(float(answer.value), answer.usage, answer.remarks)
 
 
 def build_merger_prompt(request: MergeRequest, window: PromptWindow) -> list[BaseMessage]:

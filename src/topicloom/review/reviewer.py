@@ -1,10 +1,10 @@
-"""The reviewer: it sums a topic up and says how much it matters (spec 000, 4.8)."""
+"""The reviewer: it sums a topic up and says how much it matters."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from topicloom.effects import Step
@@ -45,16 +45,14 @@ _QUOTED = 12
 """Messages that a summary quotes at most."""
 _SUMMARY, _LINE = 2_000, 240
 """Characters of a summary and of a line in it: a few hundred words at most."""
-_SIZE, _SPAN, _USE, _OWN, _TOLD = 0.35, 0.15, 0.25, 0.05, 0.2
-"""What rounds, days, uses, the user's share of the words, and the share of the user's messages
-that tell something count. The sum is 1."""
+_SIZE, _SPAN, _USE, _OWN, _INFORMATIVE = 0.35, 0.15, 0.25, 0.05, 0.2
+"""Weights of rounds, days, uses, the user's share of the words, and the share of the user's
+messages that are informative. The sum is 1."""
 _WORTH_KEEPING = 0.6
-"""Least importance of a topic in which the user told something, and most of one in which nothing
-was told: `ReviewPolicy.important`, from which topics stay. Whether it will ever be wanted again
-only someone can say who understands it. Archiving it all the same cost an order of events in BEAM
-500k; see `docs/reviews.md`."""
+"""Least importance of a topic with an informative message, and most of one without:
+`ReviewPolicy.important`, from which topics stay. See `docs/reviews.md`."""
 _ONCE = 2
-"""Exchanges of one day up to which a topic that was never used again is over, if all that the
+"""Rounds of one day up to which a topic that was never used again is over, if all that the
 user did was to ask."""
 _STATEMENT = re.compile(r"[^.!?。！？\n]{4,}(?:[.!。！\n]|$)")
 """A sentence that does not end as a question."""
@@ -62,7 +60,7 @@ _OWN_AFFAIRS = re.compile(
     r"\b(?:i|i['’](?:m|ve|d|ll)|my|mine|myself|we|we['’](?:re|ve|d|ll)|our|ours)\b|[我咱俺]",
     re.IGNORECASE,
 )
-"""The user's own affairs: who asks about them tells of them ("I earn 85,000, is that little?")."""
+"""The user's own affairs: a question about them is informative ("I earn 85,000: is it little?")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ class ReviewRequest:
     session: str
     topic: Topic
     """The topic with its former name, brief and summary."""
-    records: Sequence[StoredMessage]
+    messages: Sequence[StoredMessage]
     """Its messages, in order; for two topics that may be merged, those of both."""
     language: Language
     uses: int = 0
@@ -80,7 +78,7 @@ class ReviewRequest:
 
 
 class Reviewer(Role[ReviewRequest, Assessment], Protocol):
-    """Sums a topic up and says how much it matters (spec 000, 4.8)."""
+    """Sums a topic up and says how much it matters."""
 
 
 class ChatReviewer(ChatRole[ReviewRequest, Assessment]):
@@ -94,19 +92,13 @@ class ChatReviewer(ChatRole[ReviewRequest, Assessment]):
         prompt = build_brief_prompt(
             _brief_request(request), self._chat.prompt_window, role="reviewer"
         )
-        asked = yield from self.ask(
-            request, f"reviewer:{topic.id}", prompt, parse_review, "topic_review"
-        )
-        said = asked.value
+        window = f"reviewer:{topic.id}"
+        answer = yield from self.ask(request, window, prompt, parse_review, "topic_review")
+        said = answer.value
         brief = make_brief(topic, said.name, said.brief or topic.brief or said.summary)
-        assessment = said.model_copy(
-            update={
-                "name": brief.name,
-                "brief": brief.text,
-                "summary": clip(said.summary, _SUMMARY_LIMIT),
-            }
-        )
-        return Answer(assessment, asked.usage, asked.remarks)
+        summary = clip(said.summary, _SUMMARY_LIMIT)
+        changed = {"name": brief.name, "brief": brief.text, "summary": summary}
+        return replace(answer, value=said.model_copy(update=changed))
 
 
 def parse_review(text: str) -> Assessment:
@@ -141,11 +133,11 @@ def _parse_importance(said: str) -> float:
 
 
 def _brief_request(request: ReviewRequest) -> BriefRequest:
-    return BriefRequest(request.session, request.topic, request.records, request.language)
+    return BriefRequest(request.session, request.topic, request.messages, request.language)
 
 
 class EmbeddedReviewer(LocalRole[ReviewRequest, Assessment]):
-    """Extracts and counts; it understands nothing and keeps the topic's name."""
+    """Quotes and counts, without a model."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -154,63 +146,63 @@ class EmbeddedReviewer(LocalRole[ReviewRequest, Assessment]):
     def call(self, request: ReviewRequest) -> Answer[Assessment]:
         """Review one topic."""
         brief = self._briefs.call(_brief_request(request)).value
-        said = [r for r in request.records if r.role == "user"]
+        said = [r for r in request.messages if r.role == "user"]
         days = {r.day for r in said}
         return Answer(
             Assessment(
                 name=brief.name,
                 brief=brief.text,
-                summary=self._summary(request.records) or brief.text,
-                importance=round(rate_importance(request.records, request.uses), 3),
+                summary=self._summarize(request.messages) or brief.text,
+                importance=round(rate_importance(request.messages, request.uses), 3),
                 once=len(said) <= _ONCE
                 and len(days) <= 1
                 and not (request.uses or any(map(is_informative, said))),
             )
         )
 
-    def _summary(self, records: Sequence[StoredMessage]) -> str:
-        said = [r for r in records if r.role == "user" and r.text.strip()][-_READ:]
+    def _summarize(self, messages: Sequence[StoredMessage]) -> str:
+        said = [m for m in messages if m.role == "user" and m.text.strip()][-_READ:]
         if not said:
             return ""
         left = _SUMMARY
         chosen: list[StoredMessage] = []
-        for record in central_messages(said, self._embedder, _QUOTED):
-            left -= min(len(record.text), _LINE) + len(record.day) + 3
+        for message in central_messages(said, self._embedder, _QUOTED):
+            left -= min(len(message.text), _LINE) + len(message.day) + 3
             if chosen and left < 0:
                 break
-            chosen.append(record)
+            chosen.append(message)
         chosen.sort(key=lambda r: r.seq)
         return "\n".join(f"{r.day}: {' '.join(r.text.split())[:_LINE]}" for r in chosen)
 
 
-def is_informative(record: StoredMessage) -> bool:
+def is_informative(message: StoredMessage) -> bool:
     """True if a message says more than it asks, or asks about the user's own affairs."""
-    said = record.text.strip()
+    said = message.text.strip()
     return _STATEMENT.search(said) is not None or _OWN_AFFAIRS.search(said) is not None
 
 
-def rate_importance(records: Sequence[StoredMessage], uses: int) -> float:
+def rate_importance(messages: Sequence[StoredMessage], uses: int) -> float:
     """The importance of a topic, 0 to 1.
 
-    Each cause counts less the more there is of it. What the user told is worth keeping.
+    Each cause counts less the more there is of it. Information from the user is worth keeping.
 
     Args:
-        records: The topic's messages.
+        messages: The topic's messages.
         uses: How often it was quoted lately, and how many topics refer to it.
     """
-    said = [r for r in records if r.role == "user"]
-    days = len({r.day for r in said})
-    words = sum(len(r.text) for r in records)
+    said = [m for m in messages if m.role == "user"]
+    days = len({m.day for m in said})
+    words = sum(len(m.text) for m in messages)
     own = sum(len(r.text) for r in said) / words if words else 0.0
-    told = sum(map(is_informative, said))
+    informative = sum(map(is_informative, said))
     share = (
         _SIZE * len(said) / (len(said) + 4)
         + _SPAN * days / (days + 2)
         + _USE * uses / (uses + 1)
         + _OWN * min(1.0, 2 * own)
-        + _TOLD * told / max(1, len(said))
+        + _INFORMATIVE * informative / max(1, len(said))
     )
-    return _WORTH_KEEPING + (1 - _WORTH_KEEPING) * share if told else _WORTH_KEEPING * share
+    return _WORTH_KEEPING + (1 - _WORTH_KEEPING) * share if informative else _WORTH_KEEPING * share
 
 
 REVIEWER: RoleSpec[Reviewer] = RoleSpec(

@@ -1,4 +1,4 @@
-"""The session graph as a review meets it: looked into, and changed by a turn without messages."""
+"""A review's collaborators: the session graph, which it reads and changes by a turn, and others."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class SessionSnapshot:
 
     session: Session
     waiting: bool
-    """Whether a message still waits for its answer: its turn is under way, or has failed."""
+    """True if a message still waits for its answer: its turn is under way, or has failed."""
 
 
 def hold_nothing(thread: str) -> AbstractContextManager[None]:
-    """Holds nothing: for applications that see to it that a session has one turn at a time."""
+    """A lock that locks nothing: for applications that give a session one turn at a time."""
     return nullcontext()
 
 
@@ -54,9 +54,9 @@ class SessionClient:
 
     graph: SessionApp
     hold: Callable[[str], AbstractContextManager[Any]] = hold_nothing
-    """Holds a session while it is changed, such as `Storage.lock`."""
+    """Locks a session while it is changed, such as `Storage.lock`."""
 
-    def look(self, thread: str) -> Step[SessionSnapshot]:
+    def read(self, thread: str) -> Step[SessionSnapshot]:
         """Within a step: the session now."""
         get, aget = self.graph.get_state, self.graph.aget_state
         config = _make_config(thread)
@@ -65,17 +65,17 @@ class SessionClient:
         )
         return _make_snapshot(thread, snapshot)
 
-    def change(self, thread: str, changes: Sequence[TopicChange]) -> Step[Turn | None]:
+    def apply_changes(self, thread: str, changes: Sequence[TopicChange]) -> Step[Turn | None]:
         """Within a step: make changes by a turn; its result is None if another is not finished.
 
         Raises:
             SessionBusyError: If another process holds the session.
         """
-        return holding(self.hold(thread), self._changed(thread, changes))
+        return holding(self.hold(thread), self._apply(thread, changes))
 
-    def _changed(self, thread: str, changes: Sequence[TopicChange]) -> Step[Turn | None]:
-        sight = yield from self.look(thread)
-        if sight.waiting:
+    def _apply(self, thread: str, changes: Sequence[TopicChange]) -> Step[Turn | None]:
+        snapshot = yield from self.read(thread)
+        if snapshot.waiting:
             return None
         # One checkpoint at the end: killed before it, the session is as it was.
         call = {
@@ -108,16 +108,16 @@ def _make_snapshot(thread: str, snapshot: StateSnapshot) -> SessionSnapshot:
 class ReviewDeps:
     """The collaborators of a review."""
 
-    door: SessionClient
+    client: SessionClient
     workspaces: Workspaces
     roles: Roles
     embedder: Embedder
     clock: Callable[[], datetime]
     policy: ReviewPolicy
     topic_tokens: int
-    """What a topic's messages may come to."""
+    """Tokens that a topic's messages may come to."""
     sums: TopicVectorSums = field(default_factory=TopicVectorSums)
 
-    def store(self, session: str) -> SessionStore:
+    def open_store(self, session: str) -> SessionStore:
         """The storage of a session."""
-        return self.workspaces.open(session, self.door.graph.store).store
+        return self.workspaces.open(session, self.client.graph.store).store

@@ -1,4 +1,4 @@
-"""survey: which topics there are to look at, and what is known of them without asking anyone."""
+"""survey: the topics to assess, and their figures; assess: a reviewer's assessment of one."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session
 from topicloom.state.topics import TopicTable
-from topicloom.storage.references import references
+from topicloom.storage.references import read_references
 from topicloom.storage.sessions import SessionStore
 
 _LOOK_BACK = 500
-"""Newest receipts that are looked at: some weeks of them."""
+"""Newest receipts that are read: some weeks of them."""
 
 
-def survey(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
+def survey(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that a review begins with."""
 
     def step(state: ReviewState) -> Step[Update]:
-        sight = yield from desk.door.look(state["thread"])
-        session = sight.session
-        store = desk.store(session.id)
+        snapshot = yield from deps.client.read(state["thread"])
+        session = snapshot.session
+        store = deps.open_store(session.id)
         table = store.topic_table(session)
         looks = collect_stats(store, session, table)
         return {
-            "now": state.get("now") or desk.clock().isoformat(),
+            "now": state.get("now") or deps.clock().isoformat(),
             "dry_run": state.get("dry_run", False),
             "session": session.model_dump(mode="json", exclude_defaults=True),
             "looks": [look.model_dump(mode="json", exclude_defaults=True) for look in looks],
@@ -57,18 +57,18 @@ def survey(desk: ReviewDeps) -> Runnable[ReviewState, Update]:
 
 
 def collect_stats(store: SessionStore, session: Session, table: TopicTable) -> list[TopicStats]:
-    """What is known of each open topic that holds messages."""
+    """The figures of each open topic that holds messages."""
     receipts = store.receipts(session, _LOOK_BACK)
     kept = {t.id: find_survivor(t, table.topics) for t in table}
-    awake = _find_last_active(store, session, receipts, kept)
+    last_active = _find_last_active(store, session, receipts, kept)
     uses = Counter(kept.get(n.topic, n.topic) for r in receipts for n in r.quoted if n.quotes)
     for topic in table:
-        uses.update({kept.get(r.home, r.home) for r in references(store, topic)})
+        uses.update({kept.get(r.home, r.home) for r in read_references(store, topic)})
     return [
         TopicStats(
             topic=topic.id,
             awake=topic.id in session.active,
-            spoken=tuple(t for t in (topic.last_at, awake.get(topic.id)) if t),
+            spoken=tuple(t for t in (topic.last_at, last_active.get(topic.id)) if t),
             uses=uses[topic.id],
         )
         for topic in table.open()
@@ -82,12 +82,10 @@ def _find_last_active(
     receipts: Sequence[Receipt],
     kept: Mapping[str, str],
 ) -> dict[str, str]:
-    """By topic, the time of the newest message that it was awake for.
+    """By topic, the time of the newest message that it was active for.
 
-    One that was merged since was awake as the one that it was merged into.
-
-    Times are those of messages, as in topics, not those of turns: what is recorded later than it
-    was said has times of its own.
+    A topic that was merged since counts as the one that it was merged into. Times are those of
+    messages, as in topics, not those of turns: recordings have times of their own.
     """
     newest: dict[str, int] = {}
     for receipt in receipts:
@@ -98,20 +96,20 @@ def _find_last_active(
     return {topic: said[number].time for topic, number in newest.items()}
 
 
-def assess(desk: ReviewDeps) -> Runnable[AssessTask, Update]:
-    """The node that reviews one topic. If nobody can, that topic goes without."""
+def assess(deps: ReviewDeps) -> Runnable[AssessTask, Update]:
+    """The node that has one topic reviewed; if every reviewer fails, it is left out."""
 
     def step(task: AssessTask) -> Step[Update]:
         session = Session.model_validate(task["session"])
-        store = desk.store(session.id)
+        store = deps.open_store(session.id)
         topic = store.topic_table(session)[task["topic"]]
         try:
-            records = store.topic_records(topic)
+            messages = store.topic_records(topic)
         except StorageError as error:
             return {"troubles": [f"{topic.id} cannot be read: {error}"]}
-        request = ReviewRequest(session.id, topic, records, session.language, task["uses"])
+        request = ReviewRequest(session.id, topic, messages, session.language, task["uses"])
         calls: list[Call] = []
-        found = yield from ask_reviewer(desk.roles, request, calls)
+        found = yield from ask_reviewer(deps.roles, request, calls)
         rows = [{"topic": topic.id, **found.model_dump(mode="json")}] if found else []
         return {"assessed": rows, "calls": dumped(calls)}
 
@@ -121,7 +119,7 @@ def assess(desk: ReviewDeps) -> Runnable[AssessTask, Update]:
 def ask_reviewer(
     roles: Roles, request: ReviewRequest, calls: list[Call]
 ) -> Step[Assessment | None]:
-    """What the reviewer says, or its stand-in; what was called is added to `calls`."""
+    """The assessment by the reviewer or its stand-in; the calls are added to `calls`."""
     reviewers = roles.in_turn(REVIEWER)
     found = yield from ask_first("reviewer", reviewers, request, calls, request.topic.id)
     if found is None:

@@ -15,7 +15,7 @@ from topicloom.boundary.policy import BoundaryQuestion
 from topicloom.context.windows import PromptWindow
 from topicloom.effects import Step
 from topicloom.errors import UnknownModelError, UnusableAnswerError
-from topicloom.index.pretrained import ModelSource, open_pretrained, readable
+from topicloom.index.pretrained import open_pretrained, readable
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
@@ -32,23 +32,22 @@ its tokens takes the tokenizer time that grows with the square of their length."
 
 
 class Arbiter(Role[BoundaryQuestion, float], Protocol):
-    """Says how likely a message, of which screening left it in doubt, continues the topic."""
+    """Says how likely a message that the boundary model is unsure of continues the open topic."""
 
 
 class ChatArbiter(ChatRole[BoundaryQuestion, float]):
-    """YES is 1 and NO is 0; whatever else comes back leaves the prior, with a remark."""
+    """YES is 1 and NO is 0; whatever else comes back leaves the prior, which `remarks` tells."""
 
     role = "arbiter"
 
     def step(self, request: BoundaryQuestion) -> Step[Answer[float]]:
-        """Ask once: what is no yes or no leaves the prior, with a remark."""
+        """Ask once, without a second try."""
         messages = build_arbiter_prompt(request, self._chat.prompt_window)
         answer, usage = yield from self.send("", "arbiter", messages)
         try:
             return Answer(float(parse_verdict(get_text(answer))), usage)
         except UnusableAnswerError as error:
-            remark = f"{error}: left at {request.prior:.2f}"
-            return Answer(request.prior, usage, (remark,))
+            return Answer(request.prior, usage, (f"{error}: left at {request.prior:.2f}",))
 
 
 def build_arbiter_prompt(question: BoundaryQuestion, window: PromptWindow) -> list[BaseMessage]:
@@ -83,20 +82,16 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
         self,
         model: str | Path = "BAAI/bge-reranker-v2-m3",
         *,
-        revision: str | None = None,
         device: str | None = None,
         max_tokens: int = _MAX_TOKENS,
-        local_only: bool = False,
         deadline: float | None = None,
     ) -> None:
         """Configure without loading anything.
 
         Args:
             model: A folder, or a name on the Hugging Face hub; a model with one score a pair.
-            revision: Commit, branch or tag on the hub; None for its main branch.
             device: Such as `cpu` or `cuda`; None for the best there is.
             max_tokens: Tokens read of both texts together.
-            local_only: True to take a hub name from the cache on disk alone.
             deadline: Seconds after which the screening's answer stands; None for no limit.
 
         Raises:
@@ -105,7 +100,7 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
         if max_tokens < 8:
             raise ValueError(f"need room for some words of two texts, got {max_tokens=}")
         self.model, self.deadline = str(model), deadline
-        self._source = ModelSource(model, revision=revision, local_only=local_only)
+        self._path = model
         self._device = device
         self._max_tokens = max_tokens
         self._lock = threading.Lock()
@@ -117,9 +112,8 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
         return Answer(self.check_coherence(request.request, request.summary))
 
     def check_coherence(self, text_a: str, text_b: str) -> float:
-        """The sigmoid of the model's score of two texts: 1 if they surely belong together.
-
-        The name is that of spec 001, section 6. The order matters to a cross-encoder.
+        """The sigmoid of the model's score of two texts, in this order: 1 if they surely belong
+        together.
 
         Raises:
             ConfigurationError: The extra `rerank` is not installed.
@@ -136,16 +130,14 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
         return _sigmoid(float(score))
 
     def _open(self) -> _PairScorer:
-        opened = open_pretrained(
-            "CrossEncoder", self._source, extra="rerank", device=self._device
-        ).model
-        _check_head(opened, self._source.model)
+        opened = open_pretrained("CrossEncoder", self._path, self._device).model
+        _check_head(opened, self.model)
         scorer = cast("_PairScorer", opened)
         scorer.max_seq_length = min(scorer.max_seq_length, self._max_tokens)
         return scorer
 
 
-def _check_head(opened: Any, model: str | Path) -> None:
+def _check_head(opened: Any, model: str) -> None:
     """Refuse a model without a trained head: the library would make one up at random.
 
     Raises:
@@ -154,12 +146,12 @@ def _check_head(opened: Any, model: str | Path) -> None:
     architectures = opened.model.config.architectures or []
     if not any(a.endswith(("ForSequenceClassification", "ForCausalLM")) for a in architectures):
         raise UnknownModelError(
-            f"{str(model)!r} is no cross-encoder but {', '.join(architectures) or 'unknown'}: "
+            f"{model!r} is no cross-encoder but {', '.join(architectures) or 'unknown'}: "
             'give one such as "BAAI/bge-reranker-v2-m3"'
         )
     if opened.num_labels != 1:
         raise UnknownModelError(
-            f"{str(model)!r} gives {opened.num_labels} scores a pair: an arbiter needs one"
+            f"{model!r} gives {opened.num_labels} scores a pair: an arbiter needs one"
         )
 
 

@@ -1,8 +1,7 @@
-"""A LangChain `VectorStore` as the last fallback of the index window (spec 000, section 17).
+"""A LangChain `VectorStore` as the last fallback of the index window.
 
-It plays the router's part, so that its failures are caught where those of all roles are, and stand
-in receipts and reports. What it says is a lead and nothing more: it names topics, whose messages
-are read and quoted from the session's own storage.
+It answers as a router does, so that its failures are caught and reported like those of all roles.
+It only names topics: their messages are read and quoted from the session's own storage.
 """
 
 from __future__ import annotations
@@ -21,9 +20,8 @@ from topicloom.roles.router import Route
 _HITS = 8
 """Documents that a search asks for."""
 _WORTH = (0.7, 0.5, 0.3)
-"""Relevance of the topics that are found, by their place: from clear to faint (spec 000, 4.2).
-Scores are not looked at, for they mean something else in every store; whoever reads the topics
-says how relevant they are."""
+"""Relevance of the topics that are found, by their place. Scores are not looked at: they mean
+something else in every store, and the reader says how relevant a topic is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +37,16 @@ class ArchiveQuery:
 
 
 class SessionFilter(dict[str, str]):
-    """The filter for the documents of a session.
+    """The filter for a session's documents, in the forms that vector stores take.
 
-    Most stores take metadata as a mapping, some a function over documents or over metadata: this
-    is all of these.
+    Most take metadata as a mapping, some a function over documents or over metadata.
     """
 
     def __init__(self, session: str) -> None:
         super().__init__(session=session)
 
     def __call__(self, found: Document | Mapping[str, object]) -> bool:
-        """Whether a document, or its metadata, is of the session."""
+        """True if a document, or its metadata, is of the session."""
         metadata = found.metadata if isinstance(found, Document) else found
         return metadata.get("session") == self["session"]
 
@@ -78,16 +75,12 @@ class ArchiveSearch(Stepwise[ArchiveQuery, Route]):
 
 
 def extract_topics(request: ArchiveQuery, found: Iterable[Document]) -> list[str]:
-    """The topics that documents lead to, best first, each once.
+    """The topics of some documents, best first, each once.
 
     A store may give what was not asked for: documents of other sessions, of topics that are not
-    archived any more, or of another branch of this session. These lead nowhere.
+    archived any more, or of another branch of this session. These are dropped.
     """
     own = SessionFilter(request.session)
-    led = [d.metadata.get("topic") for d in found if own(d) and _is_current(d, request)]
-    return [topic for topic in dict.fromkeys(led) if isinstance(topic, str)]
-
-
-def _is_current(document: Document, request: ArchiveQuery) -> bool:
-    topic, ref = (document.metadata.get(key) for key in ("topic", "ref"))
-    return isinstance(topic, str) and ref in request.refs.get(topic, ())
+    found_in = [(d.metadata.get("topic"), d.metadata.get("ref")) for d in found if own(d)]
+    topics = [t for t, ref in found_in if isinstance(t, str) and ref in request.refs.get(t, ())]
+    return list(dict.fromkeys(topics))

@@ -1,4 +1,4 @@
-"""What roles have in common: how one is asked, what it answers, and what it says of itself."""
+"""The contract of roles: a request, an answer with its cost, and a role's description of itself."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Role(Protocol[Q_contra, A_co]):
 
     @property
     def model(self) -> str:
-        """Name of who plays it, for receipts."""
+        """Name of the model that plays it, for receipts."""
         ...
 
     @property
@@ -91,15 +91,15 @@ class RoleSpec(Generic[P]):
     """A role's description of itself, at the end of its file; `P` is its Protocol."""
 
     name: RoleName
-    """That of its module, and of its prompts."""
+    """Its module and its prompts go by it as well."""
     purpose: str
     """What it does, in a sentence, for the documentation."""
     answers: type
-    """What it answers with, whoever plays it."""
+    """Type of its answers, by whatever model."""
     items: type = object
-    """What such an answer is made of, if it is a tuple."""
+    """Type of the items, if an answer is a tuple."""
     model: Literal["strong", "cheap"] = "cheap"
-    """Which model plays it if none is named for it (spec 000, 14.5)."""
+    """Which model plays it if none is named for it."""
     played: Literal["always", "if named", "with a domain"] = "always"
     """When a model plays it: where there is one, only where one is named for this role, or only
     where the application has a domain."""
@@ -114,7 +114,7 @@ class RoleSpec(Generic[P]):
     """What a turn does where it fails, in a few words; empty if the embedded form stands in."""
 
     def accepts(self, value: object) -> bool:
-        """True if the value is what the role answers with; roles may be anybody's code."""
+        """True if the value is what the role answers with: roles may be an application's code."""
         if not isinstance(value, self.answers):
             return False
         return not isinstance(value, tuple) or all(isinstance(v, self.items) for v in value)

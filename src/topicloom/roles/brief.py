@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -27,9 +27,9 @@ from topicloom.state.topics import Topic
 NAME_LIMIT = 80
 """Characters of a topic's name."""
 BRIEF_LIMIT = 2_000
-"""Characters of a topic's brief; the prompt asks for half of it (spec 000, 4.6: about 1 KB)."""
+"""Characters of a topic's brief; the prompt asks for half of it."""
 _SIZE = 1_000
-"""Characters of a brief, about (spec 000, 4.6: about 1 KB)."""
+"""Characters of a brief by extracts, about."""
 _READ = 200
 """Newest messages that are weighed."""
 _QUOTED = 8
@@ -43,8 +43,8 @@ class BriefRequest:
     session: str
     topic: Topic
     """The topic with its former name and brief."""
-    records: Sequence[StoredMessage]
-    """Its messages, in order."""
+    messages: Sequence[StoredMessage]
+    """All of its messages, in order."""
     language: Language
 
 
@@ -69,15 +69,14 @@ class ChatBriefWriter(ChatRole[BriefRequest, Brief]):
     def step(self, request: BriefRequest) -> Step[Answer[Brief]]:
         """Write the brief."""
         prompt = build_brief_prompt(request, self._chat.prompt_window)
-        asked = yield from self.ask(
-            request, f"brief:{request.topic.id}", prompt, parse_brief, "topic_brief"
-        )
-        brief = make_brief(request.topic, asked.value.name, asked.value.text)
-        return Answer(brief, asked.usage, asked.remarks)
+        window = f"brief:{request.topic.id}"
+        answer = yield from self.ask(request, window, prompt, parse_brief, "topic_brief")
+        brief = make_brief(request.topic, answer.value.name, answer.value.text)
+        return replace(answer, value=brief)
 
 
 def make_brief(topic: Topic, name: str, text: str) -> Brief:
-    """A brief of what a model said, cut to size; a topic keeps its name if it gave none."""
+    """A brief by a model, cut to size; a topic keeps its name if the model gave none."""
     return Brief(clip(name, NAME_LIMIT) or topic.name, clip(text, BRIEF_LIMIT))
 
 
@@ -89,7 +88,7 @@ def build_brief_prompt(
     Args:
         request: The topic; its oldest messages are left out if they don't fit.
         window: What the prompt has to fit.
-        role: Who is asked: a reviewer is shown the same.
+        role: Whose instructions stand first: a reviewer is shown the same.
     """
     counter, topic = window.counter, request.topic
     words = get_wording(request.language)
@@ -99,7 +98,7 @@ def build_brief_prompt(
     )
     room = window.limit - counter.message(system) - counter.message(former) - RESERVE
     shown = TranscriptFormatter(counter, window.limit // 4, request.language)
-    return [system, *topic_messages(request.records, shown, room, window.limit // 8), former]
+    return [system, *topic_messages(request.messages, shown, room, window.limit // 8), former]
 
 
 def parse_brief(text: str) -> Brief:
@@ -119,23 +118,23 @@ def _brief_of_fields(text: str) -> Brief | None:
 
 
 class EmbeddedBriefWriter(LocalRole[BriefRequest, Brief]):
-    """Extracts, and names a topic by what is most said in it."""
+    """Quotes the most central messages, and names a topic by its most frequent phrase."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
     def call(self, request: BriefRequest) -> Answer[Brief]:
         """Write one brief."""
-        said = [r for r in request.records if r.role == "user" and r.text.strip()]
-        said = (said or [r for r in request.records if r.text.strip()])[-_READ:]
+        said = [r for r in request.messages if r.role == "user" and r.text.strip()]
+        said = (said or [r for r in request.messages if r.text.strip()])[-_READ:]
         if not said:
             return Answer(Brief(request.topic.name, request.topic.name))
         texts = [r.text[:600] for r in said]
         direction = self._embedder.embed(texts).mean(axis=0)
-        heard = [r.text[:1_200] for r in request.records[-_READ:]]
-        name = make_title([*texts, *heard], direction, self._embedder, request.topic.name)
+        recent = [r.text[:1_200] for r in request.messages[-_READ:]]
+        name = make_title([*texts, *recent], direction, self._embedder, request.topic.name)
         lines = [
-            f"{said[0].day} – {said[-1].day}, {len(request.records)}",
+            f"{said[0].day} – {said[-1].day}, {len(request.messages)}",
             ", ".join(extract_keywords(texts, 12)),
             *(r.text.strip()[:240] for r in central_messages(said, self._embedder, _QUOTED)),
         ]
@@ -148,41 +147,38 @@ class EmbeddedBriefWriter(LocalRole[BriefRequest, Brief]):
 
 
 def central_messages(
-    records: Sequence[StoredMessage], embedder: Embedder, most: int
+    messages: Sequence[StoredMessage], embedder: Embedder, most: int
 ) -> list[StoredMessage]:
-    """Some of the records, the most central first, each unlike the ones before it."""
-    vectors = embedder.embed([r.text[:600] for r in records])
+    """Some of the messages, the most central first, each unlike the ones before it."""
+    vectors = embedder.embed([m.text[:600] for m in messages])
     worth = vectors @ vectors.mean(axis=0)
     chosen: list[int] = []
-    for _ in range(min(most, len(records))):
-        near = vectors @ vectors[chosen].T if chosen else np.zeros((len(records), 1))
+    for _ in range(min(most, len(messages))):
+        near = vectors @ vectors[chosen].T if chosen else np.zeros((len(messages), 1))
         best = int(np.argmax(worth - 0.5 * near.max(axis=1)))
         if best in chosen:
             break
         chosen.append(best)
-    return [records[i] for i in chosen]
+    return [messages[i] for i in chosen]
 
 
 def summarize_by_extracts(embedder: Embedder, count: Callable[[str], int], limit: int) -> Summarize:
-    """A summary of whole messages, the most central ones that fit.
+    """A summarizer by whole messages: the most central ones that fit `limit` tokens, as counted.
 
-    Args:
-        embedder: Compares messages.
-        count: Counts tokens.
-        limit: Tokens of a summary. Where not one message fits, the most central is cut.
+    Where not one message fits, the most central is cut.
     """
 
-    def summarize(records: Sequence[StoredMessage]) -> str:
-        said = [r for r in records if r.text.strip()]
+    def summarize(messages: Sequence[StoredMessage]) -> str:
+        said = [m for m in messages if m.text.strip()]
         if not said:
             return ""
         ranked = central_messages(said, embedder, len(said))
         chosen: list[StoredMessage] = []
         room = limit
-        for record in ranked:
-            size = count(f"{record.line}\n")
+        for message in ranked:
+            size = count(f"{message.line}\n")
             if size <= room:
-                chosen.append(record)
+                chosen.append(message)
                 room -= size
         if not chosen:
             line = ranked[0].line
@@ -193,16 +189,14 @@ def summarize_by_extracts(embedder: Embedder, count: Callable[[str], int], limit
 
 
 def summarize_by_briefs(writer: BriefWriter, language: Language) -> Summarize:
-    """Summaries by a brief writer: a brief is a summary of about 1,000 characters.
+    """A summarizer by a brief writer: a brief is a summary of about 1,000 characters.
 
-    Args:
-        writer: Writes briefs; what it raises goes through.
-        language: Of its instructions.
+    What the writer raises is passed on.
     """
 
-    def summarize(records: Sequence[StoredMessage]) -> str:
-        segment = Topic(id=f"segment-{records[0].seq}", name="")
-        return writer.call(BriefRequest("segments", segment, records, language)).value.text
+    def summarize(messages: Sequence[StoredMessage]) -> str:
+        segment = Topic(id=f"segment-{messages[0].seq}", name="")
+        return writer.call(BriefRequest("segments", segment, messages, language)).value.text
 
     return summarize
 

@@ -1,13 +1,12 @@
-"""What a provider's cache is told of a prompt: where it may be cached, and what goes with it.
+"""Hints to providers' prompt caches: where a prompt may be cached, and a key for its window.
 
 Anthropic caches only up to blocks that carry `cache_control`, at most four of them, and finds what
 was written up to 20 blocks before one. OpenAI has prompts with one `prompt_cache_key` handled by
 one machine; from GPT-5.6 on it writes the end of the newest message and of up to three blocks that
 carry `prompt_cache_breakpoint`, and finds only what was written so.
 
-Prompts here grow at their end, and now and then past the end of a part that lasts; so three marks
-do: the system message, with the tools that go before it, the end of such a part, and the newest
-message. A key stands for a window of a session.
+Prompts here grow at their end, and at times past the end of a part that stays. So three marks do:
+the system message with the tools before it, the end of such a part, and the newest message.
 """
 
 from __future__ import annotations
@@ -45,17 +44,17 @@ class CachedPrompt:
 def with_cache_hints(
     messages: Sequence[BaseMessage], model: BaseChatModel, session: str, window: str
 ) -> CachedPrompt:
-    """A prompt as it is sent to a model: with what its provider wants to be told, else as it is.
+    """A prompt as it is sent to a model: with its provider's hints if there are any.
 
     Args:
         messages: The prompt; not changed.
-        model: Who it goes to.
-        session: The session.
+        model: The model that it goes to.
+        session: The session; with the window it makes OpenAI's key.
         window: Name of the window in it that the prompt fills, such as `reader:t3`.
     """
     places = find_breakpoints(messages)
     if _comes_from("langchain_anthropic", model):
-        return CachedPrompt(_mark_at(messages, places, _ANTHROPIC))
+        return CachedPrompt(_mark_all(messages, places, _ANTHROPIC))
     if not (_comes_from("langchain_openai", model) and _is_openai(model)):
         return CachedPrompt(list(messages))
     options: dict[str, Any] = {}
@@ -67,7 +66,7 @@ def with_cache_hints(
     chosen = getattr(model, "prompt_cache_options", None) or {}
     # Unless the application has said otherwise, OpenAI marks the newest message by itself.
     own = places if chosen.get("mode") == "explicit" else places[:-1]
-    return CachedPrompt(_mark_at(messages, own, _OPENAI), options)
+    return CachedPrompt(_mark_all(messages, own, _OPENAI), options)
 
 
 def find_breakpoints(messages: Sequence[BaseMessage]) -> list[int]:
@@ -99,11 +98,10 @@ def _parse_version(model: BaseChatModel) -> tuple[int, int]:
     return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
 
 
-def _mark_at(
+def _mark_all(
     messages: Sequence[BaseMessage], places: Sequence[int], mark: dict[str, Any]
 ) -> list[BaseMessage]:
-    chosen = set(places)
-    return [_mark(m, mark) if n in chosen else m for n, m in enumerate(messages, start=1)]
+    return [_mark(m, mark) if n in places else m for n, m in enumerate(messages, start=1)]
 
 
 def _mark(message: BaseMessage, mark: dict[str, Any]) -> BaseMessage:

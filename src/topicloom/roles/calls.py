@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
@@ -131,11 +131,7 @@ def ask_all(
 ) -> Step[list[tuple[A | None, Call]]]:
     """Within a step: make several calls of one role in parallel.
 
-    Args:
-        name: Of the role.
-        role: Who plays it.
-        requests: What each call asks.
-        topics: For the receipt: the topic that each is about, if they are about any.
+    `topics` are for the receipt: the topic that each request is about, if they are about any.
     """
     about = topics or [None] * len(requests)
     asks = [RoleRequest(name, role, q, t) for q, t in zip(requests, about, strict=True)]
@@ -167,15 +163,6 @@ def _check_answer(ask: RoleRequest, answer: Answer[Any]) -> Answer[Any]:
 
 def _make_outcome(ask: RoleRequest, answer: Answer[Any], seconds: float) -> RoleOutcome:
     call = Call(role=ask.name, topic=ask.topic, seconds=seconds, remarks=answer.remarks)
-    if answer.usage is not None:
-        usage = answer.usage
-        call = call.model_copy(
-            update={
-                "model": usage.model,
-                "input_tokens": usage.input_tokens,
-                "output_tokens": usage.output_tokens,
-                "cached_tokens": usage.cached_tokens,
-                "repeated": usage.repeated,
-            }
-        )
-    return RoleOutcome(answer.value, call)
+    # The fields of a usage are those of a call.
+    usage = asdict(answer.usage) if answer.usage is not None else {}
+    return RoleOutcome(answer.value, call.model_copy(update=usage))

@@ -1,4 +1,4 @@
-"""A chat model at work as a role: its window, and what its calls cost."""
+"""A chat model that plays a role: its window, and the cost of its calls."""
 
 from __future__ import annotations
 
@@ -50,15 +50,7 @@ class Chat:
         deadline: float | None = None,
         prompts: Prompts | None = None,
     ) -> Self:
-        """A model with a counter for its tokenizer.
-
-        Args:
-            model: The model.
-            meter: One for all roles of a process.
-            window: Tokens of its window; None for what its profile says.
-            deadline: Seconds after which a turn goes on without an answer.
-            prompts: The application's prompts; ours if not given.
-        """
+        """A model with a counter for its tokenizer; its window by its profile if not given."""
         counter = CachedTokenCounter(choose_counter(get_model_name(model)))
         size = window or get_window_size(model, _WINDOW)
         return cls(model, counter, meter, size, deadline, prompts or Prompts())
@@ -77,15 +69,8 @@ class Chat:
     def usage(
         self, session: str, window: str, prompt: Sequence[BaseMessage], answer: AIMessage
     ) -> Usage:
-        """The cost of a call: as reported, else as counted.
-
-        Args:
-            session: The session.
-            window: Name of the window in it, such as `reader:t3`.
-            prompt: What was sent.
-            answer: What came back.
-        """
-        repeated = self.meter.share(session, window, prompt, self.counter.message)
+        """The cost of a call in a window of a session: as reported, else as counted."""
+        repeated = self.meter.measure(session, window, prompt, self.counter.message)
         reported = answer.usage_metadata
         if reported is None:
             counted = sum(map(self.counter.message, prompt))

@@ -1,4 +1,4 @@
-"""Choosing who plays which role: chat models where they are given, embedded roles elsewhere."""
+"""The choice of a model for each role: chat models where given, embedded roles elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from topicloom.prompts.loader import Prompts
 from topicloom.roles.base import RoleName, RoleSpec
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import get_window_size
-from topicloom.roles.registry import ROLES, Roles, check_names, spec_of
+from topicloom.roles.registry import ROLES, Roles, spec_of
 
 ModelSpec = str | BaseChatModel
 
@@ -40,17 +40,9 @@ class RoleModels:
         return self.strong if spec.model == "strong" or self.cheap is None else self.cheap
 
     @property
-    def any(self) -> bool:
+    def has_any(self) -> bool:
         """True if there is any."""
         return bool(self.strong or self.cheap or self.by_role)
-
-    def check(self) -> None:
-        """Refuse roles that do not exist.
-
-        Raises:
-            ConfigurationError: Naming them and those that there are.
-        """
-        check_names(self.by_role)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +50,21 @@ class ChatOptions:
     """Windows, deadline and prompts of roles that chat models play."""
 
     meter: PrefixMeter
-    """Compares prompts."""
     window: int
-    """Tokens of a window that no profile tells."""
+    """Tokens of the strong model's window if its profile does not say."""
     reader_window: int
     """Tokens of the cheap model's windows."""
     deadline: float
     """Seconds that an inner call may take."""
     prompts: Prompts = field(default_factory=Prompts)
-    """The application's prompts."""
 
 
 def embedded_roles(embedder: Embedder) -> Roles:
     """All roles that need no model; they stand in for themselves."""
-    specs = [spec for spec in map(spec_of, ROLES) if spec.embedded is not None]
+    specs = list(map(spec_of, ROLES))
     players = {spec.name: spec.embedded(embedder) for spec in specs if spec.embedded is not None}
-    return Roles(players, {spec.name: players[spec.name] for spec in specs if not spec.without})
+    stand_ins = {s.name: players[s.name] for s in specs if s.name in players and not s.without}
+    return Roles(players, stand_ins)
 
 
 def choose_roles(
@@ -87,21 +78,21 @@ def choose_roles(
     """The roles, each played by its model or embedded.
 
     Args:
-        models: Who is to play what.
-        embedded: Play what nobody else does, and stand in.
+        models: The models by role.
+        embedded: Play the roles without a model, and stand in.
         open_model: Opens a model.
         options: What chat models work with.
-        domain: Whether the application has a domain, in which somebody has to plan.
+        domain: True if the application has a domain, for which turns are planned.
     """
     roles = embedded
     for name in ROLES:
         model, spec = models.of(name), spec_of(name)
         if model is not None and (domain or spec.played != "with a domain"):
-            roles = roles.replace(spec, _player(spec, model, open_model, options))
+            roles = roles.replace(spec, _make_player(spec, model, open_model, options))
     return roles
 
 
-def _player(
+def _make_player(
     spec: RoleSpec[Any],
     model: ModelSpec,
     open_model: Callable[[ModelSpec], BaseChatModel],
@@ -111,14 +102,10 @@ def _player(
         if isinstance(model, str) and model.startswith(prefix):
             return make(model.removeprefix(prefix), options.deadline)
     opened = open_model(model)
-    strong = spec.model == "strong"
-    window = get_window_size(opened, options.window) if strong else options.reader_window
-    return spec.chat(
-        Chat.of(
-            opened,
-            options.meter,
-            window=window,
-            deadline=options.deadline,
-            prompts=options.prompts,
-        )
+    window = options.reader_window
+    if spec.model == "strong":
+        window = get_window_size(opened, options.window)
+    chat = Chat.of(
+        opened, options.meter, window=window, deadline=options.deadline, prompts=options.prompts
     )
+    return spec.chat(chat)

@@ -7,18 +7,16 @@ stream.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import TAG_NOSTREAM
 
-from topicloom.effects import Step, perform
+from topicloom.effects import Step, either
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import get_wording
-from topicloom.roles.base import RoleName, Usage
+from topicloom.roles.base import Answer, RoleName, Usage
 from topicloom.roles.caches import with_cache_hints
 from topicloom.roles.calls import Stepwise
 from topicloom.roles.chat import Chat, sum_usage
@@ -35,50 +33,14 @@ def make_config(role: RoleName) -> RunnableConfig:
     return RunnableConfig(tags=[TAG_NOSTREAM], run_name=f"topicloom-{role}")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCall:
-    """A prompt to have answered, as an effect; it raises whatever the model's client raises."""
-
-    model: BaseChatModel
-    role: RoleName
-    """For traces."""
-    session: str
-    window: str
-    """Name of the window in it that the prompt fills, such as `reader:t3`."""
-    messages: list[BaseMessage]
-
-    def perform(self) -> AIMessage:
-        """Ask the model."""
-        ready = with_cache_hints(self.messages, self.model, self.session, self.window)
-        return self.model.invoke(ready.messages, make_config(self.role), **ready.options)
-
-    async def aperform(self) -> AIMessage:
-        """Ask the model on the event loop."""
-        ready = with_cache_hints(self.messages, self.model, self.session, self.window)
-        return await self.model.ainvoke(ready.messages, make_config(self.role), **ready.options)
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedAnswer(Generic[T]):
-    """An answer that could be read."""
-
-    value: T
-    usage: Usage
-    remarks: tuple[str, ...]
-
-
 class SessionRequest(Protocol):
     """Any request of a session."""
 
     @property
-    def session(self) -> str:
-        """The session."""
-        ...
+    def session(self) -> str: ...
 
     @property
-    def language(self) -> Language:
-        """Language of the prompts."""
-        ...
+    def language(self) -> Language: ...
 
 
 class ChatRole(Stepwise[Q, A]):
@@ -88,20 +50,8 @@ class ChatRole(Stepwise[Q, A]):
     """Its name, for traces."""
 
     def __init__(self, chat: Chat) -> None:
-        """Args:
-        chat: The model and its window.
-        """
         self._chat = chat
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        return self._chat.name
-
-    @property
-    def deadline(self) -> float | None:
-        """Seconds after which the turn goes on without it."""
-        return self._chat.deadline
+        self.model, self.deadline = chat.name, chat.deadline
 
     def send(
         self, session: str, window: str, prompt: list[BaseMessage]
@@ -110,11 +60,15 @@ class ChatRole(Stepwise[Q, A]):
 
         Args:
             session: The session, by which prompts of the same window are compared.
-            window: Name of the window that the prompt fills.
-            prompt: What to ask.
+            window: Name of the window that the prompt fills, such as `reader:t3`.
+            prompt: What to ask; whatever the model's client raises is passed on.
         """
-        asked = ModelCall(self._chat.model, self.role, session, window, prompt)
-        answer = yield from perform(asked)
+        model, config = self._chat.model, make_config(self.role)
+        ready = with_cache_hints(prompt, model, session, window)
+        answer = yield from either(
+            lambda: model.invoke(ready.messages, config, **ready.options),
+            lambda: model.ainvoke(ready.messages, config, **ready.options),
+        )
         return answer, self._chat.usage(session, window, prompt, answer)
 
     def ask(
@@ -124,7 +78,7 @@ class ChatRole(Stepwise[Q, A]):
         prompt: list[BaseMessage],
         parse: Callable[[str], T],
         tag: str,
-    ) -> Step[ParsedAnswer[T]]:
+    ) -> Step[Answer[T]]:
         """Within a step: ask, and ask once more if the answer can't be read.
 
         Args:
@@ -140,11 +94,11 @@ class ChatRole(Stepwise[Q, A]):
         answer, usage = yield from self.send(request.session, window, prompt)
         text = get_text(answer)
         try:
-            return ParsedAnswer(parse(text), usage, ())
+            return Answer(parse(text), usage)
         except UnusableAnswerError as error:
-            remark = f"asked again: {error}"
+            repair = f"asked again: {error}"
         # Some providers refuse an assistant message without text.
         own: list[BaseMessage] = [AIMessage(text)] if text.strip() else []
         complaint = HumanMessage(get_wording(request.language).complaint.format(tag=tag))
         answer, again = yield from self.send(request.session, window, [*prompt, *own, complaint])
-        return ParsedAnswer(parse(get_text(answer)), sum_usage(usage, again), (remark,))
+        return Answer(parse(get_text(answer)), sum_usage(usage, again), (repair,))

@@ -33,13 +33,12 @@ from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.state.topics import Topic
 
 _REPLY = 128
-"""Tokens past which a reply or a tool's result in the conversation is shown in part: what the
-user says tells whether a topic is needed, and what replies said is new to every reader each turn.
-"""
+"""Tokens past which a reply or a tool's result in the conversation is shown in part: the user's
+own words tell whether a topic is needed."""
 _LEAST_SCORE = 0.3
-"""Score under which a topic has nothing to hand over (spec 000, 4.2)."""
+"""Score under which a topic contributes nothing."""
 _SUMMARY_LIMIT = 2_000
-"""Characters of a summary (spec 000, 15.1)."""
+"""Characters of a summary."""
 _DECAY = 0.02
 """By how much each further quote weighs less; the last ones half as much as the first."""
 _WIDEST_QUOTE = 64
@@ -49,8 +48,8 @@ _NAMED = re.compile(r"\d+(?:[.,:/-]\d+)*|(?<=[a-z0-9,;'’)] )[A-Z][A-Za-z'’-]
 """Numbers, and words that are capitalised within a sentence."""
 _LABELLED_SCORE = re.compile(r"relevance[_ ]?score\W{1,10}([0-9０-９.．eE+-]{1,20})", re.I)
 _LEAST_WORTH = 0.4
-"""Share of the best message's worth from which others are handed over without a model: somewhat
-more than fits the budget, which decides."""
+"""Share of the best message's worth from which others are quoted without a model: somewhat more
+than fits the budget, which decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +59,8 @@ class ReadRequest:
     session: str
     """The session, by which prompts of the same window are compared."""
     topic: Topic
-    """The topic."""
-    records: Sequence[StoredMessage]
-    """Its messages, in order."""
+    messages: Sequence[StoredMessage]
+    """All of its messages, in order."""
     tail: Sequence[StoredMessage]
     """The messages in view of the main window and some before them, the newest last."""
     query: str
@@ -75,7 +73,7 @@ class ReadRequest:
 
 
 class Reader(Role[ReadRequest, Reading], Protocol):
-    """Reads a whole topic and hands over a score, ids worth quoting and a summary."""
+    """Reads a whole topic and answers with a score, ids worth quoting and a summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,29 +88,28 @@ class ParsedReading:
 
 
 class ChatReader(ChatRole[ReadRequest, Reading]):
-    """Reads a topic window."""
+    """Reads a topic window by a chat model."""
 
     role = "reader"
 
     def __init__(self, chat: Chat) -> None:
         super().__init__(chat)
-        self._openings = WindowStarts()
+        self._starts = WindowStarts()
 
     def step(self, request: ReadRequest) -> Step[Answer[Reading]]:
         """Read the topic; ids that are not in it are dropped."""
         topic = request.topic.id
-        begin = partial(self._openings, (request.session, topic))
+        begin = partial(self._starts, (request.session, topic))
         prompt = build_reader_prompt(request, self._chat.prompt_window, begin)
-        asked = yield from self.ask(
-            request, f"reader:{topic}", prompt, parse_reading, "topic_result"
-        )
-        known = {r.id for r in request.records}
-        strangers = [i for i in asked.value.ids if i not in known]
-        ids = [i for i in asked.value.ids if i in known]
-        remarks = note_repairs(strangers, "id is not in the topic", "ids are not in the topic")
-        summary, refusal = _check_summary(asked.value.summary, ids, request)
-        reading = _reading_of(topic, asked.value.score, ids, summary)
-        return Answer(reading, asked.usage, (*asked.remarks, *remarks, *refusal))
+        window = f"reader:{topic}"
+        answer = yield from self.ask(request, window, prompt, parse_reading, "topic_result")
+        known = {m.id for m in request.messages}
+        unknown = [i for i in answer.value.ids if i not in known]
+        ids = [i for i in answer.value.ids if i in known]
+        repairs = note_repairs(unknown, "id is not in the topic", "ids are not in the topic")
+        summary, refusal = _check_summary(answer.value.summary, ids, request)
+        reading = _make_reading(topic, answer.value.score, ids, summary)
+        return Answer(reading, answer.usage, (*answer.remarks, *repairs, *refusal))
 
 
 def build_reader_prompt(
@@ -122,10 +119,8 @@ def build_reader_prompt(
 
         system | the topic, a message a round | the conversation now, a message a message
 
-    The topic's last message is marked as the end of what lasts: a cache that has to be told keeps
-    the topic where the conversation begins anew. A tail message gets a prompt message of its own
-    because a round of the tail is not finished: the reply to the newest message would change it. A
-    provider that matches at message ends finds everything but the newest messages again.
+    The topic's last message is marked as a cache breakpoint. A tail message gets a prompt message
+    of its own because a round of the tail is not finished: the reply would change it.
 
     Adding messages to the tail adds messages to the prompt and changes none, until the
     conversation has filled its room: what the topic leaves, a quarter at least and half at most.
@@ -142,14 +137,14 @@ def build_reader_prompt(
     system = SystemMessage(window.prompts("reader", language))
     room = window.limit - counter.message(system) - RESERVE
     whole = TranscriptFormatter(counter, room // 5, language)
-    topic = topic_messages(request.records, whole, room * 3 // 4, window.limit // 8)
+    topic = topic_messages(request.messages, whole, room * 3 // 4, window.limit // 8)
     left = min(room // 2, room - sum(map(counter.message, topic)))
     shown = TranscriptFormatter(counter, room // 5, language, min(_REPLY, room // 5))
-    lines = shown.lines(tail)
+    lines = shown.format_messages(tail)
     before = hash(tuple(map(get_text, [system, *topic])))
     cut = begin(before, [r.seq for r in tail], measure_each(lines, counter), left)
     # The first is written again, so that it is dated. Without a notice: its count would change.
-    current = [*shown.lines(tail[cut : cut + 1]), *lines[cut + 1 :]]
+    current = [*shown.format_messages(tail[cut : cut + 1]), *lines[cut + 1 :]]
     if current:
         current[0] = f"{get_wording(language).now}\n{current[0]}"
     return [system, *topic, *map(HumanMessage, current)]
@@ -183,7 +178,7 @@ def _parse_labelled_score(text: str) -> ParsedReading | None:
     return None if score is None else ParsedReading(score)
 
 
-def _reading_of(topic: str, score: float, ids: Sequence[str], summary: str) -> Reading:
+def _make_reading(topic: str, score: float, ids: Sequence[str], summary: str) -> Reading:
     if score < _LEAST_SCORE:
         return Reading(topic=topic, score=score)
     weights = [score * max(0.5, 1 - _DECAY * place) for place in range(len(ids))]
@@ -205,7 +200,7 @@ def _check_summary(
     """
     if not summary or not ids:
         return "", ("a summary without a quote",) if summary else ()
-    unsaid = find_unsaid(summary, [*request.records, *request.tail])
+    unsaid = find_unsaid(summary, [*request.messages, *request.tail])
     refusal = note_repairs(
         unsaid, "thing in the summary stands in no message", "things in the summary stand nowhere"
     )
@@ -232,17 +227,14 @@ def _split_words(text: str) -> list[str]:
 
 
 class EmbeddedReader(LocalRole[ReadRequest, Reading]):
-    """Scores a topic by its best messages and quotes them by weight.
-
-    It understands nothing: what it hands over is what words and vectors find.
-    """
+    """Scores a topic and quotes its messages by what words and vectors find, without a model."""
 
     by_index: ClassVar[bool] = True
-    """What it hands over is in the index: topics need not be awake for it."""
+    """What it quotes is in the index: topics need not be active for it."""
 
     def call(self, request: ReadRequest) -> Answer[Reading]:
         """Read one topic by the weights that came with the request."""
-        worth = {r.id: request.weights[r.id] for r in request.records if r.id in request.weights}
+        worth = {m.id: request.weights[m.id] for m in request.messages if m.id in request.weights}
         best = max(request.weights.values(), default=0.0)
         return Answer(read_by_worth(request.topic.id, request.prior, worth, best))
 

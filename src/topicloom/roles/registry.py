@@ -26,7 +26,7 @@ _MODULES = (
     "topicloom.reflection.reflector",
 )
 """Where each role is: a module of its name, with its `RoleSpec` under that name in capitals. Named,
-not imported: features build on this package, and whoever needs no model waits for none."""
+not imported: features build on this package, and a start without models loads none of them."""
 
 ROLES: Mapping[RoleName, str] = {path.rpartition(".")[2]: path for path in _MODULES}
 """Modules of all roles by name, in the order in which docs list them."""
@@ -70,7 +70,7 @@ class Roles:
         """The player of a role.
 
         Raises:
-            ConfigurationError: Nobody does.
+            ConfigurationError: There is none.
         """
         player = self.get(spec)
         if player is None:
@@ -78,7 +78,7 @@ class Roles:
         return player
 
     def get(self, spec: RoleSpec[P]) -> P | None:
-        """The player of a role; None if nobody plays it."""
+        """The player of a role; None if there is none."""
         return cast("P | None", self._players.get(spec.name))
 
     def stand_in(self, spec: RoleSpec[P]) -> P | None:
@@ -94,12 +94,6 @@ class Roles:
         return bool(getattr(self.get(spec), "by_index", False))
 
     def replace(self, spec: RoleSpec[P], player: P | None, *, stand_in: P | None = None) -> Roles:
-        """The same roles but for one.
-
-        Args:
-            spec: Which.
-            player: Who plays it; None for nobody.
-            pick_by_score: Who answers where that fails; None for the one so far.
-        """
+        """The same roles but for one; its stand-in stays the same if none is given."""
         stand_ins = {spec.name: stand_in} if stand_in is not None else {}
         return Roles({**self._players, spec.name: player}, {**self._stand_ins, **stand_ins})

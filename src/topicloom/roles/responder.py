@@ -40,7 +40,7 @@ _RELEVANT = 0.2
 
 @dataclass(frozen=True, slots=True)
 class ReplyRequest:
-    """The main window, laid out."""
+    """The main window as a prompt, and what a responder without a model answers from."""
 
     session: str
     messages: Sequence[BaseMessage]
@@ -50,8 +50,7 @@ class ReplyRequest:
     query: str
     """What to answer."""
     sources: Sequence[StoredMessage]
-    """Originals that the prompt quotes or shows, those recalled last first: what an embedded
-    responder answers from."""
+    """Originals that the prompt quotes or shows, those recalled last first."""
     language: Language
 
 
@@ -63,48 +62,37 @@ class Responder(Protocol):
         """Name for receipts."""
         ...
 
-    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
-        """The reply."""
-        ...
+    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]: ...
 
-    def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
-        """The reply, without blocking the event loop."""
-        ...
+    def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]: ...
 
 
 class ChatResponder:
-    """Streams the main model's reply, outside the user's stream.
+    """Streams the reply of the main model, which has to support tools, outside the user's stream.
 
-    The graph says the tokens again once it is clear that they are a reply and not a search.
+    The graph emits the tokens once it is clear that they are a reply and not a search.
     """
 
     def __init__(self, model: BaseChatModel) -> None:
-        """Args:
-        model: The main model; it has to support tools.
-        """
         self._model = model
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        return get_model_name(self._model)
+        self.model = get_model_name(model)
 
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
         """The chunks of the reply; raises whatever the model's client raises."""
         ready = with_cache_hints(request.messages, self._model, request.session, "main")
-        for chunk in self._bound(request).stream(ready.messages, _CONFIG, **ready.options):
+        for chunk in self._bind_tools(request).stream(ready.messages, _CONFIG, **ready.options):
             yield _to_chunk(chunk)
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
         """The chunks of the reply; raises whatever the model's client raises."""
         ready = with_cache_hints(request.messages, self._model, request.session, "main")
-        chunks = self._bound(request).astream(ready.messages, _CONFIG, **ready.options)
+        chunks = self._bind_tools(request).astream(ready.messages, _CONFIG, **ready.options)
         # Closed with this generator, not by the garbage collector: a reply may be abandoned.
         async with aclosing(cast("AsyncGenerator[AIMessage, None]", chunks)) as open_chunks:
             async for chunk in open_chunks:
                 yield _to_chunk(chunk)
 
-    def _bound(self, request: ReplyRequest) -> Runnable[LanguageModelInput, AIMessage]:
+    def _bind_tools(self, request: ReplyRequest) -> Runnable[LanguageModelInput, AIMessage]:
         return self._model.bind_tools(request.tools) if request.tools else self._model
 
 
@@ -137,7 +125,7 @@ class EmbeddedResponder:
 
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
         """The reply, word by word."""
-        for piece in re.findall(r"\S+\s*|\s+", self._text(request)):
+        for piece in re.findall(r"\S+\s*|\s+", self._compose(request)):
             yield AIMessageChunk(content=piece)
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
@@ -145,18 +133,18 @@ class EmbeddedResponder:
         for chunk in self.stream(request):
             yield chunk
 
-    def _text(self, request: ReplyRequest) -> str:
-        found = self._best(request.query, request.sources)
+    def _compose(self, request: ReplyRequest) -> str:
+        found = self._find_best(request.query, request.sources)
         lead, nothing = _LEADS["zh" if measure_cjk_share(request.query) > 1 / 3 else "en"]
         if not found:
             return nothing
-        return "\n".join([lead, *(_format_line(r, s) for r, s in found)])
+        return "\n".join([lead, *(f"– {m.day}, {m.label}: “{s}”" for m, s in found)])
 
-    def _best(
+    def _find_best(
         self, query: str, sources: Sequence[StoredMessage]
     ) -> list[tuple[StoredMessage, str]]:
-        pairs = _most_alike(
-            query, [(r, s) for r in sources[:_READ] for s in _split_sentences(r.text)]
+        pairs = _select_alike(
+            query, [(m, s) for m in sources[:_READ] for s in _split_sentences(m.text)]
         )
         if not pairs:
             return []
@@ -166,7 +154,7 @@ class EmbeddedResponder:
         return [pairs[i] for i in ranked[:_QUOTED]]
 
 
-def _most_alike(
+def _select_alike(
     query: str, pairs: Sequence[tuple[StoredMessage, str]]
 ) -> list[tuple[StoredMessage, str]]:
     """The sentences that share most words with the query: embedding all would take too long."""
@@ -180,12 +168,8 @@ def _split_sentences(text: str) -> list[str]:
     return [s.strip()[:_LONGEST] for s in _SENTENCE.split(text) if len(s.strip()) > 8]
 
 
-def _format_line(record: StoredMessage, sentence: str) -> str:
-    return f"– {record.day}, {record.label}: “{sentence}”"
-
-
 class RecordedResponder:
-    """Gives the recorded reply of a session, if one is expected, and otherwise asks another."""
+    """Gives the recorded reply of a session, if one is expected, else asks another responder."""
 
     model = "recorded"
 

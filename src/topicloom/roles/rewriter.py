@@ -41,8 +41,7 @@ class ChatRewriter(ChatRole[RewriteRequest, str]):
     def step(self, request: RewriteRequest) -> Step[Answer[str]]:
         """Rewrite the message."""
         prompt = build_rewriter_prompt(request, self._chat.prompt_window)
-        asked = yield from self.ask(request, "rewriter", prompt, parse_query, "query")
-        return Answer(asked.value, asked.usage, asked.remarks)
+        return (yield from self.ask(request, "rewriter", prompt, parse_query, "query"))
 
 
 def build_rewriter_prompt(request: RewriteRequest, window: PromptWindow) -> list[BaseMessage]:

@@ -75,20 +75,20 @@ class Router(Role[RouteRequest, Route], Protocol):
 
 
 class ChatRouter(ChatRole[RouteRequest, Route]):
-    """Searches the index window."""
+    """Searches the briefs by a chat model."""
 
     role = "router"
 
     def step(self, request: RouteRequest) -> Step[Answer[Route]]:
         """Find the topics; ids that are no candidates are dropped."""
         prompt = build_router_prompt(request, self._chat.prompt_window)
-        asked = yield from self.ask(request, "router", prompt, parse_routing, "topic_routing")
+        answer = yield from self.ask(request, "router", prompt, parse_routing, "topic_routing")
         candidates = {t.id for t in request.topics}
-        relevance = {t: v for t, v in asked.value.relevance.items() if t in candidates}
-        strangers = [t for t in asked.value.relevance if t not in candidates]
-        remarks = note_repairs(strangers, "topic is no candidate", "topics are no candidates")
-        route = Route(relevance, clip(asked.value.reason, _REASON))
-        return Answer(route, asked.usage, asked.remarks + remarks)
+        relevance = {t: v for t, v in answer.value.relevance.items() if t in candidates}
+        unknown = [t for t in answer.value.relevance if t not in candidates]
+        repairs = note_repairs(unknown, "topic is no candidate", "topics are no candidates")
+        route = Route(relevance, clip(answer.value.reason, _REASON))
+        return Answer(route, answer.usage, answer.remarks + repairs)
 
 
 def build_router_prompt(request: RouteRequest, window: PromptWindow) -> list[BaseMessage]:
@@ -168,7 +168,7 @@ class EmbeddedRouter(LocalRole[RouteRequest, Route]):
         """Route one query."""
         relevance = {t.id: request.priors.get(t.id, 0.0) for t in request.topics}
         if request.when is not None:
-            # Whoever names the time means one of the topics of that time, however faint the words.
+            # A query that names the time means one of the topics of that time.
             relevance = {t: max(r, _FAINT) for t, r in relevance.items()}
         found = {t: r for t, r in relevance.items() if r >= _FAINT}
         return Answer(

@@ -30,7 +30,7 @@ from topicloom.roles.values import (
     parse_topic_id,
     parse_topic_ids,
 )
-from topicloom.state.hierarchy import BETWEEN
+from topicloom.state.hierarchy import PATH_SEPARATOR
 from topicloom.state.rounds import Round
 from topicloom.state.script import measure_cjk_share
 from topicloom.state.session import Language
@@ -82,9 +82,9 @@ class ChatSplitter(ChatRole[SplitRequest, tuple[Assignment, ...]]):
     def step(self, request: SplitRequest) -> Step[Answer[tuple[Assignment, ...]]]:
         """Assign the messages; what names no message or topic of the request is dropped."""
         prompt = build_splitter_prompt(request, self._chat.prompt_window)
-        asked = yield from self.ask(request, "splitter", prompt, parse_split, "topic_split")
-        usable, remarks = _repair(request, asked.value)
-        return Answer(usable, asked.usage, asked.remarks + remarks)
+        answer = yield from self.ask(request, "splitter", prompt, parse_split, "topic_split")
+        usable, repairs = _repair(request, answer.value)
+        return Answer(usable, answer.usage, answer.remarks + repairs)
 
 
 def build_splitter_prompt(request: SplitRequest, window: PromptWindow) -> list[BaseMessage]:
@@ -95,12 +95,12 @@ def build_splitter_prompt(request: SplitRequest, window: PromptWindow) -> list[B
     """
     counter, language, rounds = window.counter, request.language, request.rounds
     words = get_wording(language)
-    asked = _dividing_lines(request.dividing, language) if request.dividing else ""
+    asked = _format_dividing(request.dividing, language) if request.dividing else ""
     room = window.room("splitter", language, asked)
-    whole = _parts_text(request, TranscriptFormatter(counter, window.limit // 8, language))
+    whole = _format_parts(request, TranscriptFormatter(counter, window.limit // 8, language))
     if counter.text(whole) > room * 2 // 3:
         share = max(SMALLEST, room * 2 // 3 // sum(len(b.records) for b in rounds))
-        whole = _parts_text(request, TranscriptFormatter(counter, share, language))
+        whole = _format_parts(request, TranscriptFormatter(counter, share, language))
     heads = [
         f"[{t.id}] ({words.active if t.id in request.active else words.dormant}) {one_line(t.name)}"
         for t in request.topics
@@ -110,15 +110,15 @@ def build_splitter_prompt(request: SplitRequest, window: PromptWindow) -> list[B
     return window.messages("splitter", language, whole, f"{asked}{words.topics}\n{listed}")
 
 
-def _dividing_lines(topic: Topic, language: Language) -> str:
+def _format_dividing(topic: Topic, language: Language) -> str:
     brief = f": {one_line(topic.brief)}" if topic.brief else ""
     return f"{get_wording(language).dividing}\n{one_line(topic.name)}{brief}\n"
 
 
-def _parts_text(request: SplitRequest, transcript: TranscriptFormatter) -> str:
+def _format_parts(request: SplitRequest, transcript: TranscriptFormatter) -> str:
     """Rounds under a line for each new segment, numbered from 1."""
     part = get_wording(transcript.language).part
-    texts = transcript.rounds(request.rounds)
+    texts = transcript.format_rounds(request.rounds)
     lines: list[str] = []
     number, current = 0, None
     for text, segment in zip(texts, request.segments, strict=True):
@@ -164,25 +164,25 @@ def _assignments_of(element: Element) -> Iterator[Assignment]:
 
 
 def _repair(
-    request: SplitRequest, said: Sequence[Assignment]
+    request: SplitRequest, parsed: Sequence[Assignment]
 ) -> tuple[tuple[Assignment, ...], tuple[str, ...]]:
-    """The assignments that can be followed, and remarks on the rest."""
+    """The assignments that can be followed, and a description of the rest."""
     known = [i for round_ in request.rounds for i in round_.ids]
     topics = {t.id for t in request.topics}
     named = _ids_by_name(request.topics)
     messages = set(known)
     usable = [
         resolved
-        for a in said
-        if a.message in messages and (resolved := _resolve(a, topics, named)) is not None
+        for a in parsed
+        if a.message in messages and (resolved := _resolve(a, topics, named))
     ]
     covered = {a.message for a in usable}
-    strangers = list(dict.fromkeys(a.message for a in said if a.message not in messages))
-    unknown = list(dict.fromkeys(a.topic for a in said if a.topic and a.topic not in topics))
-    others = list(dict.fromkeys(i for a in said for i in a.also if i not in topics))
+    foreign = list(dict.fromkeys(a.message for a in parsed if a.message not in messages))
+    unknown = list(dict.fromkeys(a.topic for a in parsed if a.topic and a.topic not in topics))
+    others = list(dict.fromkeys(i for a in parsed for i in a.also if i not in topics))
     left = [i for i in known if i not in covered]
     return tuple(usable), (
-        *note_repairs(strangers, "id was not to be assigned", "ids were not to be assigned"),
+        *note_repairs(foreign, "id was not to be assigned", "ids were not to be assigned"),
         *note_repairs(unknown, "topic does not exist", "topics do not exist"),
         *note_repairs(others, "reference is to no topic", "references are to no topics"),
         *note_repairs(left, "message is not assigned", "messages are not assigned"),
@@ -197,7 +197,7 @@ def _ids_by_name(topics: Sequence[Topic]) -> dict[str, str]:
 
 
 def _last_name(topic: Topic) -> str:
-    return topic.name.rpartition(BETWEEN)[2].casefold()
+    return topic.name.rpartition(PATH_SEPARATOR)[2].casefold()
 
 
 def _resolve(assignment: Assignment, topics: set[str], named: dict[str, str]) -> Assignment | None:
@@ -228,7 +228,7 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
     """Joins each segment to the nearest topic, or opens one for it.
 
     The first round goes on with the topic before it unless the adsorber saw one begin there. A
-    segment that an arbiter told from what stands before it never goes to the same topic.
+    segment that an arbiter separated from the one before it never goes to the same topic.
     """
 
     def __init__(self, embedder: Embedder) -> None:
@@ -243,7 +243,7 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
         home = next((k for k in known if k.topic and k.topic == request.previous), None)
         for first, last in _find_segments(request.segments):
             rounds = request.rounds[first : last + 1]
-            left = home if _is_told_apart(request.rounds, first) else None
+            left = home if _is_separated(request.rounds, first) else None
             if first > 0 or rounds[0].opens:
                 here = slice(first, last + 1)
                 near = {topic: float(a[here].mean()) for topic, a in request.affinity.items()}
@@ -257,12 +257,14 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
                 home = _JoinableTopic(None, _make_distinct(title, {k.name for k in known}), [])
                 known.append(home)
             home.vectors.extend(vectors[first : last + 1])
-            assignments += _assign_all(home, rounds)
+            ids = [i for round_ in rounds for i in round_.ids]
+            ids = [i for round_ in rounds for i in round_.ids]
+            assignments += [Assignment(message=i, topic=home.topic, name=home.name) for i in ids]
         return Answer(tuple(assignments))
 
 
-def _is_told_apart(rounds: Sequence[Round], place: int) -> bool:
-    """True if an arbiter says that a round has nothing to do with the one before it here."""
+def _is_separated(rounds: Sequence[Round], place: int) -> bool:
+    """True if an arbiter says that a round has nothing to do with the one right before it."""
     after = place == 0 or rounds[place - 1].last == rounds[place].first - 1
     return after and rounds[place].ruling == "opens"
 
@@ -287,11 +289,6 @@ def _score(
     stored = near.get(known.topic, 0.0) if known.topic else 0.0
     given = [float(v @ w) - c for v, c in zip(vectors, common, strict=True) for w in known.vectors]
     return max(stored, sum(given) / len(given) if given else 0.0)
-
-
-def _assign_all(home: _JoinableTopic, segment: Sequence[Round]) -> list[Assignment]:
-    ids = [i for round_ in segment for i in round_.ids]
-    return [Assignment(message=i, topic=home.topic, name=home.name) for i in ids]
 
 
 def _find_segments(labels: Sequence[int]) -> list[tuple[int, int]]:

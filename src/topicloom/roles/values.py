@@ -1,4 +1,4 @@
-"""Scores, ids and verdicts as models write them, and what is repaired in their answers."""
+"""Scores, ids and verdicts as models write them, and the repairs of their answers."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ _GAP = r"[\s,;、。\[\]()*•-]"
 _BARE = re.compile(rf"{_GAP}*(?:[0-9]{{1,9}}(?:{_GAP}+|$))+")
 _TOPIC = re.compile(r"(?<![a-z0-9])t(?:opic)?[\s_#.:-]{0,3}([0-9]{1,9})(?![0-9])")
 _DIGITS = re.compile(r"[0-9]{1,9}")
+_EXAMPLES = 5
+"""Repairs of a kind that are named."""
 _LONGEST_LIST = 20_000
 """Characters of a list of ids that are looked at."""
 
@@ -157,9 +159,6 @@ def _common_verdict(found: Iterable[re.Match[str]]) -> bool | None:
     return kinds.pop() if len(kinds) == 1 else None
 
 
-_EXAMPLES = 5
-
-
 def clip(text: str, characters: int) -> str:
     """A text of at most some characters, an ellipsis at its end if it was longer."""
     text = text.strip()
@@ -167,12 +166,12 @@ def clip(text: str, characters: int) -> str:
 
 
 def note_repairs(things: Sequence[str], one: str, many: str) -> tuple[str, ...]:
-    """A remark that counts and names some things; none if there are none.
+    """A line that counts some repairs and names the first few; none if there are none.
 
     Args:
-        things: Their names; the first few are named.
-        one: What is said of one, such as "id is not in the topic".
-        many: What is said of several, such as "ids are not in the topic".
+        things: Names of what was repaired.
+        one: The words for one, such as "id is not in the topic".
+        many: The words for several, such as "ids are not in the topic".
     """
     if not things:
         return ()

@@ -1,0 +1,1 @@
+"""Internal: the data of a session, and the pure decisions over it."""

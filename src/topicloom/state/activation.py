@@ -1,4 +1,4 @@
-"""Which topics are awake: moving averages, ranks, thresholds (spec 000, 4.7 and 16.2)."""
+"""Activation of topics: moving averages, ranks, thresholds."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-FRESH = 0.6
-"""Standing of a topic that messages have just moved to: what was in view is on the mind."""
+INITIAL_RELEVANCE = 0.6
+"""Relevance that a topic starts with when messages have just moved to it."""
 
 
 class ActivationPolicy(BaseModel):
-    """The grey scale of activation; the defaults are those of spec 000, section 16.2."""
+    """Thresholds and counts of activation; the defaults are the design's values."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -23,16 +23,16 @@ class ActivationPolicy(BaseModel):
     step: float = 0.03
     """How much more each further topic needs."""
     sleep_share: float = 0.5
-    """A topic falls asleep below this share of the threshold of its rank."""
+    """A topic is deactivated below this share of the threshold of its rank."""
     floor: int = Field(3, ge=0)
-    """Active topics below which none falls asleep."""
+    """Active topics below which none is deactivated."""
     usual: int = Field(10, ge=1)
-    """Active topics that a turn aims at when topics are woken by rank."""
+    """Active topics that a turn aims at when topics are activated by rank."""
     ceiling: int = Field(20, ge=1)
     """Active topics at most."""
 
     @model_validator(mode="after")
-    def _ordered(self) -> ActivationPolicy:
+    def _check_order(self) -> ActivationPolicy:
         if not self.floor <= self.usual <= self.ceiling:
             raise ValueError(
                 f"activation wants floor <= usual <= ceiling, not "
@@ -44,24 +44,24 @@ class ActivationPolicy(BaseModel):
         """Relevance that the next topic needs when `admitted` are in already."""
         return self.base + self.step * admitted
 
-    def relaxed(self, share: float) -> ActivationPolicy:
+    def scale_thresholds(self, share: float) -> ActivationPolicy:
         """The policy with thresholds at a share of what they are."""
         return self.model_copy(update={"base": self.base * share, "step": self.step * share})
 
 
 @dataclass(frozen=True, slots=True)
 class ActivationChange:
-    """What a round does to the active set."""
+    """The effect of a round on the active set."""
 
     active: dict[str, tuple[float, ...]]
     """The new active topics with their scores, newest last."""
-    woken: tuple[str, ...]
+    activated: tuple[str, ...]
     """Topics that were not active before, best first."""
-    slept: tuple[str, ...]
+    deactivated: tuple[str, ...]
     """Topics that are active no more."""
 
 
-def average(scores: Sequence[float]) -> float:
+def average_scores(scores: Sequence[float]) -> float:
     """Moving average weighted towards the newest: weights 1, 2, ... n, oldest first."""
     if not scores:
         return 0.0
@@ -72,33 +72,33 @@ def average(scores: Sequence[float]) -> float:
 def activate_candidates(
     active: Mapping[str, Sequence[float]], candidates: Mapping[str, float], policy: ActivationPolicy
 ) -> ActivationChange:
-    """Wake candidates by their place in the ranking of all topics.
+    """Activate candidates by their place in the ranking of all topics.
 
     The topic of rank `n` (by its relevance; an active one by its average, should that be more)
-    wakes if it reaches `threshold(n)` and stands among the first `usual`. Should that make more
-    than `ceiling`, the last active ones of the ranking sleep at once.
+    is activated if it reaches `threshold(n)` and stands among the first `usual`. Should that make
+    more than `ceiling`, the last active ones of the ranking are deactivated at once.
 
     Args:
         active: Active topics with their scores.
         candidates: Relevance of topics, 0 to 1. Of an active one it says that the conversation
-            comes back to it just now: it is not to fall asleep for its average.
-        policy: The grey scale.
+            comes back to it just now: it is not to be deactivated for its average.
+        policy: Thresholds and counts.
     """
-    standing = dict(candidates)
-    standing |= {t: max(average(scores), candidates.get(t, 0.0)) for t, scores in active.items()}
-    ranked = sorted(standing, key=lambda t: (-standing[t], t))
-    woken = [
+    relevance = dict(candidates)
+    relevance |= {t: max(average_scores(s), candidates.get(t, 0.0)) for t, s in active.items()}
+    ranked = sorted(relevance, key=lambda t: (-relevance[t], t))
+    activated = [
         topic
         for rank, topic in enumerate(ranked[: policy.usual])
-        if topic not in active and standing[topic] >= policy.threshold(rank)
+        if topic not in active and relevance[topic] >= policy.threshold(rank)
     ]
-    stay = [topic for topic in ranked if topic in active][: policy.ceiling - len(woken)]
-    kept = {t: tuple(active[t]) for t in active if t in stay}
-    kept |= {topic: (standing[topic],) for topic in woken}
-    return ActivationChange(kept, tuple(woken), tuple(t for t in active if t not in kept))
+    stay = [topic for topic in ranked if topic in active][: policy.ceiling - len(activated)]
+    after = {t: tuple(active[t]) for t in active if t in stay}
+    after |= {topic: (relevance[topic],) for topic in activated}
+    return ActivationChange(after, tuple(activated), tuple(t for t in active if t not in after))
 
 
-def ambiguous(relevance: Mapping[str, float], policy: ActivationPolicy) -> tuple[str, ...]:
+def find_ambiguous(relevance: Mapping[str, float], policy: ActivationPolicy) -> tuple[str, ...]:
     """Topics to ask the user about: several alike, none of them clear; best first."""
     best = sorted(relevance, key=lambda t: -relevance[t])
     if not best or relevance[best[0]] >= _CLEAR:
@@ -108,7 +108,7 @@ def ambiguous(relevance: Mapping[str, float], policy: ActivationPolicy) -> tuple
 
 
 _CLEAR = 0.7
-"""Relevance from which a topic is meant for sure (spec 000, 4.2: "clearly relevant")."""
+"""Relevance from which a topic is meant for sure (the design's value)."""
 _ALIKE = 0.1
 """Difference of relevance within which topics can't be told apart."""
 
@@ -116,32 +116,32 @@ _ALIKE = 0.1
 def transfer_activation(
     active: Mapping[str, Sequence[float]], topic: str, heirs: Sequence[str]
 ) -> dict[str, tuple[float, ...]]:
-    """The active topics when others take the place and the standing of one of them."""
-    taken: dict[str, tuple[float, ...]] = {}
+    """The active topics when others take the place and the scores of one of them."""
+    after: dict[str, tuple[float, ...]] = {}
     for held, scores in active.items():
         places = [i for i in heirs if i not in active] if held == topic else [held]
-        taken |= dict.fromkeys(places, tuple(scores))
-    return taken
+        after |= dict.fromkeys(places, tuple(scores))
+    return after
 
 
 def update_activation(
     active: Mapping[str, Sequence[float]], scores: Mapping[str, float], policy: ActivationPolicy
 ) -> ActivationChange:
-    """Fold a round's relevance into the averages and let the weakest sleep.
+    """Fold a round's relevance into the averages and deactivate the weakest topics.
 
-    A topic whose reader gave no score this round keeps its average. Down the ranking, the
-    topic of rank `n` sleeps below `sleep_share x threshold(n)`; the first `floor` never do.
+    A topic whose reader gave no score this round keeps its average. Down the ranking, the topic of
+    rank `n` is deactivated below `sleep_share x threshold(n)`; the first `floor` never are.
     """
     kept = {
         topic: (*old, scores[topic])[-policy.window :] if topic in scores else tuple(old)
         for topic, old in active.items()
     }
-    ranked = sorted(kept, key=lambda t: (-average(kept[t]), t))
-    awake = [
+    ranked = sorted(kept, key=lambda t: (-average_scores(kept[t]), t))
+    stay = [
         topic
         for rank, topic in enumerate(ranked[: policy.ceiling])
         if rank < policy.floor
-        or average(kept[topic]) >= policy.sleep_share * policy.threshold(rank)
+        or average_scores(kept[topic]) >= policy.sleep_share * policy.threshold(rank)
     ]
-    slept = tuple(topic for topic in ranked if topic not in awake)
-    return ActivationChange({topic: kept[topic] for topic in awake}, (), slept)
+    deactivated = tuple(topic for topic in ranked if topic not in stay)
+    return ActivationChange({topic: kept[topic] for topic in stay}, (), deactivated)

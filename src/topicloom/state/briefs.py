@@ -1,7 +1,7 @@
 """Briefs that were written beside the graph, until a node of the graph takes them in.
 
-Only the graph writes the roster: a second writer could undo a turn. So a reflection leaves its
-briefs as updates, and whoever holds the checkpoint applies those that still fit.
+Only the graph writes the table of topics: a second writer could undo a turn. So a reflection leaves
+its briefs as updates, and the graph applies those that still fit.
 """
 
 from __future__ import annotations
@@ -22,11 +22,9 @@ class BriefUpdate(BaseModel):
     topic: str
     """Id of the topic."""
     name: str
-    """Its new name."""
     brief: str
-    """Its new brief."""
     seen: str
-    """Stands for the topic as it was when the brief was written."""
+    """Fingerprint of the topic as it was when the brief was written."""
 
 
 def make_brief_update(topic: Topic, name: str, brief: str) -> BriefUpdate | None:

@@ -1,4 +1,4 @@
-"""Learning from the usage a provider reports how far the estimates are off."""
+"""Calibration of token estimates by the usage that a provider reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SAFETY_MARGIN = 1.15
 LOWEST_RATIO, HIGHEST_RATIO = 0.5, 2.0
 """Bounds of one observation and so of the average; beyond them the report counts other things."""
 
-WEIGHT = 0.3
+NEWEST_WEIGHT = 0.3
 """Weight of the newest observation, once there are more than three."""
 
 
@@ -19,7 +19,7 @@ WEIGHT = 0.3
 class TokenCalibration:
     """Running ratio of reported to estimated input tokens of one model.
 
-    Both fields are JSON numbers: `TokenCalibration(**asdict(correction))` is the same correction.
+    Both fields are JSON numbers: `TokenCalibration(**asdict(calibration))` is the same calibration.
     """
 
     ratio: float = 1.0
@@ -32,19 +32,19 @@ class TokenCalibration:
         """Take in one report.
 
         The first replaces the initial 1.0 and the next two average with it, so that the
-        ratio is useful from the second request on; after that each weighs `WEIGHT`.
+        ratio is useful from the second request on; after that each weighs `NEWEST_WEIGHT`.
 
         Args:
             estimated: Input tokens as counted, without correction or margin.
             reported: Input tokens the provider reported for the same request.
 
         Returns:
-            The new correction; this one when either number is not positive.
+            The new calibration; this one when either number is not positive.
         """
         if estimated <= 0 or reported <= 0:
             return self
         seen = min(max(reported / estimated, LOWEST_RATIO), HIGHEST_RATIO)
-        weight = max(WEIGHT, 1 / (self.observations + 1))
+        weight = max(NEWEST_WEIGHT, 1 / (self.observations + 1))
         return TokenCalibration(self.ratio + weight * (seen - self.ratio), self.observations + 1)
 
     def apply(self, estimated: int) -> int:

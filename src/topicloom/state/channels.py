@@ -14,7 +14,7 @@ from topicloom.state.changes import TopicChange
 def append_or_reset(
     old: list[dict[str, Any]] | None, new: list[dict[str, Any]] | None
 ) -> list[dict[str, Any]]:
-    """Reducer of what parallel nodes hand in: appends, and starts afresh on None."""
+    """Reducer of the updates of parallel nodes: appends, and starts afresh on None."""
     return [] if new is None else [*(old or ()), *new]
 
 
@@ -34,7 +34,7 @@ class SessionState(TypedDict, total=False):
 
 
 class SessionInput(TypedDict):
-    """What an application passes in."""
+    """Input of an application."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     """The new message, or several; older ones need not be passed again."""
@@ -46,7 +46,7 @@ class DomainState(SessionState, total=False):
     document: dict[str, Any]
     """The application's document, with all edits so far."""
     plan: dict[str, Any]
-    """The plan of the newest turn, a dumped `Plan`."""
+    """The plan of the newest turn, a dumped `TurnPlan`."""
     refused: str
     """Why the document that came last could not be used."""
     layers: Annotated[list[dict[str, Any]], append_or_reset]
@@ -54,19 +54,19 @@ class DomainState(SessionState, total=False):
 
 
 class DomainInput(SessionInput, total=False):
-    """What such an application passes in."""
+    """Input of such an application."""
 
     document: dict[str, Any]
     """The document, where it is new or was changed by the application; otherwise it stays."""
 
 
 class ReadTask(TypedDict):
-    """What one reader is sent."""
+    """Payload of one reader."""
 
     topic: str
     """Id of the topic."""
     session: dict[str, Any]
-    """What a reader has to know of the session, a dumped `Session`."""
+    """The part of the session that a reader needs, a dumped `Session`."""
     query: str
     """What to answer, with references resolved."""
     days: tuple[str, str] | None
@@ -78,7 +78,7 @@ class TurnOptions:
     """Passed as `graph.invoke(..., context=TurnOptions(...))`."""
 
     answer: bool = True
-    """Whether a new user message is answered; False only records it."""
+    """True to answer a new user message; False only records it."""
     keep_messages: int | None = None
     """Before answering, move everything into topics and keep this many messages in view. None
     to split only when the window fills."""

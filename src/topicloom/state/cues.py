@@ -35,15 +35,15 @@ class Cues:
         return cls(re.compile("|".join(parts)))
 
     def found_in(self, text: str) -> bool:
-        """Whether any phrase occurs in the text, whatever its case and punctuation."""
+        """True if any phrase occurs in the text, whatever its case and punctuation."""
         return self.pattern.search(normalize(text)) is not None
 
     def count_in(self, text: str) -> int:
-        """How often phrases occur in the text."""
+        """The number of occurrences of the phrases in the text."""
         return sum(1 for _ in self.pattern.finditer(normalize(text)))
 
     def is_all_of(self, text: str) -> bool:
-        """Whether the text is nothing but one of the phrases."""
+        """True if the text is nothing but one of the phrases."""
         return self.pattern.fullmatch(normalize(text).strip()) is not None
 
 

@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from topicloom.state.hierarchy import strip_number
 from topicloom.state.rounds import Round
 
-_LARGEST = 0.8
+_MAX_PART_SHARE = 0.8
 """Share of the whole past which the largest part is no better than the whole: every division takes
 a fifth off at least, so a few of them make any topic fit."""
-_FILLED = 0.75
+_TARGET_FILL = 0.75
 """Share of a window that parts which are cut fill at most: they have to last for a while."""
-_MOST = 8
+_MAX_PARTS = 8
 """Parts to a window at most, as many as the splitter's prompt asks for."""
-_FEWEST = 4
-"""Exchanges that a part has on average at least: smaller ones are no matter to come back to."""
+_MIN_ROUNDS = 4
+"""Rounds that a part has on average at least: smaller ones are no matter to come back to."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicPart:
-    """What becomes one part of a topic."""
+    """A part that a topic is divided into."""
 
     name: str
     brief: str
@@ -39,7 +39,7 @@ CountRound = Callable[[Round], int]
 def divide_rounds(
     name: str,
     rounds: Sequence[Round],
-    said: Sequence[TopicPart],
+    proposed: Sequence[TopicPart],
     size: CountRound,
     limit: int,
     taken: Collection[str] = (),
@@ -49,7 +49,7 @@ def divide_rounds(
     Args:
         name: The topic's name.
         rounds: Its rounds in conversation order, two at least.
-        said: How a splitter would divide it; all of its rounds are in one of them.
+        proposed: A splitter's division; all of its rounds are in one of them.
         size: Tokens of a round.
         limit: Tokens that a topic may have.
         taken: Names that a part may not be given by number.
@@ -58,23 +58,17 @@ def divide_rounds(
         Two parts or more, which have every round once.
     """
     whole = sum(map(size, rounds))
-    most = max(2, min(_MOST * whole // max(1, limit), len(rounds) // _FEWEST))
-    parts = absorb_small_parts(said, size, most)
+    most = max(2, min(_MAX_PARTS * whole // max(1, limit), len(rounds) // _MIN_ROUNDS))
+    parts = absorb_small_parts(proposed, size, most)
     largest = max((sum(map(size, part.rounds)) for part in parts), default=whole)
-    if len(parts) > 1 and largest <= _LARGEST * whole:
+    if len(parts) > 1 and largest <= _MAX_PART_SHARE * whole:
         return parts
     runs = cut_rounds(rounds, size, limit)
     return [TopicPart(n, "", run) for n, run in zip(number_names(name, taken), runs, strict=False)]
 
 
 def absorb_small_parts(parts: Sequence[TopicPart], size: CountRound, most: int) -> list[TopicPart]:
-    """The largest parts; rounds of the others go where the rounds before them are.
-
-    Args:
-        parts: Any number of them.
-        size: Tokens of a round.
-        most: How many may stay.
-    """
+    """The largest parts, `most` of them; rounds of the others go where those before them are."""
     if len(parts) <= most:
         return list(parts)
     order = sorted(range(len(parts)), key=lambda i: (-sum(map(size, parts[i].rounds)), i))
@@ -90,10 +84,10 @@ def absorb_small_parts(parts: Sequence[TopicPart], size: CountRound, most: int) 
 
 
 def find_preceding(homes: Sequence[tuple[int, int]], number: int) -> int:
-    """Where the last of some messages before a message is; of the first, if none is before it.
+    """The place of the last of some messages before a message; of the first, if none is before it.
 
     Args:
-        homes: Numbers of messages with where they are, sorted; not empty.
+        homes: Numbers of messages with their places, sorted; not empty.
         number: Number of the message.
     """
     place = bisect_right(homes, number, key=lambda home: home[0])
@@ -126,7 +120,7 @@ def _balance(rounds: Sequence[Round], size: CountRound, limit: int) -> list[tupl
     """Two runs or more, each as near to its share of the tokens as whole rounds can be."""
     ends = list(itertools.accumulate(map(size, rounds)))
     whole = ends[-1]
-    count = min(len(rounds), max(2, math.ceil(whole / (_FILLED * limit))))
+    count = min(len(rounds), max(2, math.ceil(whole / (_TARGET_FILL * limit))))
     wanted = (whole * n / count for n in range(1, count))
     inner = range(1, len(rounds))
     cuts = sorted({min(inner, key=lambda i: (abs(ends[i - 1] - w), i)) for w in wanted})

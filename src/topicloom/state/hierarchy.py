@@ -1,4 +1,4 @@
-"""The hierarchy of topics (spec 000, section 8): paths down to a topic, and what lies below one.
+"""The hierarchy of topics: paths down to a topic, and what lies below one.
 
 A part is made after the topic that it is a part of, so there are no cycles; rows that were
 edited by hand may have some, and every walk here ends all the same. None of them recurses: a
@@ -14,12 +14,12 @@ from functools import lru_cache
 
 from topicloom.state.topics import Topic, TopicTable
 
-BETWEEN = " / "
+PATH_SEPARATOR = " / "
 """Stands between the names of a path."""
-_SHOWN = 3
+_MAX_NAMES = 3
 """Names of a path that are shown at most: the first and the last ones."""
-_KNOWN = 16_384
-"""Paths whose names are remembered: few change from one turn to the next."""
+_CACHE_SIZE = 16_384
+"""Paths whose names are cached: few change from one turn to the next."""
 _NUMBERED = re.compile(r"(.*\S) \(\d{1,9}\)", re.DOTALL)
 
 
@@ -42,13 +42,13 @@ def build_full_name(topic: Topic, topics: Mapping[str, Topic]) -> str:
     return _join_names(tuple(t.name for t in find_path(topic, topics)))
 
 
-@lru_cache(_KNOWN)
+@lru_cache(_CACHE_SIZE)
 def _join_names(names: tuple[str, ...]) -> str:
-    told = [n for n, below in itertools.pairwise(names) if strip_number(n) != strip_number(below)]
-    told.append(names[-1])
-    if len(told) > _SHOWN:
-        told = [told[0], "…", *told[1 - _SHOWN :]]
-    return BETWEEN.join(told)
+    shown = [n for n, below in itertools.pairwise(names) if strip_number(n) != strip_number(below)]
+    shown.append(names[-1])
+    if len(shown) > _MAX_NAMES:
+        shown = [shown[0], "…", *shown[1 - _MAX_NAMES :]]
+    return PATH_SEPARATOR.join(shown)
 
 
 def add_full_names(topics: Sequence[Topic], known: Mapping[str, Topic]) -> list[Topic]:

@@ -1,7 +1,7 @@
-"""Layers of context that the application's domain adds to a prompt (spec 004, 5.2 and 6.6).
+"""Layers of context that the application's domain adds to a prompt.
 
 A deterministic layer is the skeleton: facts that are exact. It is entered whole once, and later
-only those of its elements that changed. A probabilistic layer is what a curation picked.
+only those of its elements that changed. A probabilistic layer holds what a curation picked.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ class CuratedEntry(BaseModel):
     id: str
     """Id of the candidate."""
     kind: SourceKind
-    """What kind of source it is from."""
+    """The kind of its source."""
     title: str = ""
-    """What it is called."""
     text: str
     """All of it."""
 
@@ -34,7 +33,7 @@ class Layer(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     kind: Literal["deterministic", "probabilistic"]
-    """How far it can be relied on."""
+    """Exact, or picked by relevance."""
     text: str = ""
     """Of a skeleton: its elements."""
     since: str = ""

@@ -1,13 +1,13 @@
-"""The life of a topic: five states, and every step between them (spec 000, section 7).
+"""The life of a topic: five states, and every step between them.
 
 ```
-            create                divide
-              |        +-> active ------> divided
-              v  wake  |   |   ^ |
-           dormant ----+   |   | +--> merged        merge: also from dormant
-              ^   <--------+   |
-              |      sleep     | revive
-              +--> archived ---+
+            create                 divide
+              |          +-> active ------> divided
+              v activate |   |   ^ |
+           dormant ------+   |   | +--> merged        merge: also from dormant
+              |   <----------+   |
+              |    deactivate    | revive
+              +--> archived -----+
            archive
 ```
 
@@ -24,16 +24,16 @@ from topicloom.state.topics import Topic, TopicStatus
 
 TopicState = Literal["active", "dormant", "archived", "divided", "merged"]
 TopicEvent = Literal[
-    "create", "create_asleep", "wake", "sleep", "divide", "archive", "revive", "merge"
+    "create", "create_dormant", "activate", "deactivate", "divide", "archive", "revive", "merge"
 ]
-"""`create` makes an active topic, `create_asleep` a dormant one: there may be no room for another
+"""`create` makes an active topic, `create_dormant` a dormant one: there may be no room for another
 active one. `archive` is for reviews only, `revive` only for a search that the user asked for."""
 
 TRANSITIONS: Mapping[tuple[TopicState | None, TopicEvent], TopicState] = {
     (None, "create"): "active",
-    (None, "create_asleep"): "dormant",
-    ("dormant", "wake"): "active",
-    ("active", "sleep"): "dormant",
+    (None, "create_dormant"): "dormant",
+    ("dormant", "activate"): "active",
+    ("active", "deactivate"): "dormant",
     ("active", "divide"): "divided",
     ("dormant", "archive"): "archived",
     ("archived", "revive"): "active",
@@ -52,11 +52,7 @@ _STATUS: Mapping[TopicState, TopicStatus] = {
 
 
 def advance(state: TopicState | None, event: TopicEvent) -> TopicState:
-    """The state after an event.
-
-    Args:
-        state: The state before; None for a topic that does not exist yet.
-        event: What happens.
+    """The state after an event; None before stands for a topic that does not exist yet.
 
     Raises:
         TransitionError: If nothing of the kind can happen in that state.
@@ -68,12 +64,7 @@ def advance(state: TopicState | None, event: TopicEvent) -> TopicState:
 
 
 def get_state(topic: Topic, active: Container[str]) -> TopicState:
-    """The state of a topic.
-
-    Args:
-        topic: Its row.
-        active: Ids of the session's active topics.
-    """
+    """The state of a topic by its row and the ids of the session's active topics."""
     if topic.status == "open":
         return "active" if topic.id in active else "dormant"
     return topic.status
@@ -101,19 +92,18 @@ def mark_active(topic: Topic, active: Container[str], *, asked: bool = False) ->
         asked: Whether the user asked for it: nothing else revives an archived topic.
 
     Raises:
-        TransitionError: If it cannot wake.
+        TransitionError: If it cannot be activated.
     """
     state = get_state(topic, active)
     if state == "active":
         return topic
-    return apply_event(topic, "revive" if asked and state == "archived" else "wake", active)
+    return apply_event(topic, "revive" if asked and state == "archived" else "activate", active)
 
 
 def mark_divided(topic: Topic, active: Container[str]) -> Topic:
     """The row of a topic whose messages belong to its parts from now on.
 
-    A dormant topic that outgrew its window was just given messages, which wakes it first
-    (spec 000, 4.4).
+    A dormant topic that outgrew its window was just given messages, which activates it first.
 
     Raises:
         TransitionError: If it is not open.
@@ -122,12 +112,7 @@ def mark_divided(topic: Topic, active: Container[str]) -> Topic:
 
 
 def mark_archived(topic: Topic, active: Container[str], month: str) -> Topic:
-    """The row of a topic that only a request of the user finds from now on.
-
-    Args:
-        topic: Its row.
-        active: Ids of the active topics.
-        month: Month of the archive that it goes to, `2026-03`.
+    """The row of a topic in the archive of a month, `2026-03`: only a user's request finds it.
 
     Raises:
         TransitionError: If it is not dormant.

@@ -1,4 +1,4 @@
-"""Merging two topics that are about the same thing (spec 000, 4.8): what their rows become."""
+"""Merging two topics that are about the same thing: their rows."""
 
 from __future__ import annotations
 
@@ -16,11 +16,6 @@ def merge_topic_rows(survivor: Topic, other: Topic, active: Container[str]) -> t
     Name, brief and place in the hierarchy are the survivor's; a brief written anew is the
     caller's business, and so is moving the messages: until then heads stay as they are.
 
-    Args:
-        survivor: An open topic.
-        other: An active or dormant one.
-        active: Ids of the active topics.
-
     Raises:
         TransitionError: If one of them may not be merged, or they are the same topic.
     """
@@ -31,7 +26,7 @@ def merge_topic_rows(survivor: Topic, other: Topic, active: Container[str]) -> t
         )
     times = sorted(t for x in (survivor, other) for t in (x.first_at, x.last_at) if t)
     related = dict.fromkeys((*survivor.related, *other.related))
-    kept = survivor.model_copy(
+    merged = survivor.model_copy(
         update={
             "count": survivor.count + other.count,
             "tokens": survivor.tokens + other.tokens,
@@ -42,7 +37,7 @@ def merge_topic_rows(survivor: Topic, other: Topic, active: Container[str]) -> t
         }
     )
     gone = apply_event(other, "merge", active).emptied()
-    return kept, gone.model_copy(update={"merged_into": survivor.id})
+    return merged, gone.model_copy(update={"merged_into": survivor.id})
 
 
 def find_survivor(topic: Topic, topics: Mapping[str, Topic]) -> str:

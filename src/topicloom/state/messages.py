@@ -1,4 +1,4 @@
-"""What the messages of a turn mean, before any of them is kept: which are new, which call tools."""
+"""Reading the messages of a turn before they are stored: which are new, which call tools."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from topicloom.state.stored_message import (
 )
 
 
-def new_messages(
+def find_new_messages(
     messages: Sequence[AnyMessage],
     recent: Sequence[StoredMessage],
     answer: bool = True,
@@ -37,9 +37,9 @@ def new_messages(
 
     Args:
         messages: The `messages` channel.
-        recent: The newest records of the transcript.
-        answer: Whether the turn answers.
-        silent: Whether it may take in none.
+        recent: The newest messages of the transcript.
+        answer: True if the turn answers.
+        silent: True if it may take in none.
 
     Returns:
         None of them if a message in the transcript still waits for its answer: it was sent again
@@ -51,10 +51,10 @@ def new_messages(
             not be silent.
         InputError: If what there is to answer is empty.
     """
-    if messages and not _says_something(messages[-1]):
+    if messages and not _has_content(messages[-1]):
         raise InputError("the message is empty: give it a text or another content block")
-    fresh = unheard(messages, recent)
-    waits = _waits(messages, fresh, recent)
+    fresh = select_unstored(messages, recent)
+    waits = _is_unanswered(messages, fresh, recent)
     if not (fresh or waits or silent):
         raise NoNewMessageError(
             "there is no new message: every id in the input is part of the conversation already. "
@@ -63,17 +63,19 @@ def new_messages(
     return [] if waits and answer else fresh
 
 
-def _waits(
+def _is_unanswered(
     messages: Sequence[AnyMessage], fresh: Sequence[AnyMessage], recent: Sequence[StoredMessage]
 ) -> bool:
-    """Whether the newest user message has had no answer yet, only tool calls if anything."""
-    heard = messages[: len(messages) - len(fresh)]
-    if not (heard and recent and recent[-1].role == "user" and heard[-1].id == recent[-1].source):
+    """True if the newest user message has had no answer yet, only tool calls if anything."""
+    known = messages[: len(messages) - len(fresh)]
+    if not (known and recent and recent[-1].role == "user" and known[-1].id == recent[-1].source):
         return False
     return all(isinstance(m, ToolMessage) or getattr(m, "tool_calls", None) for m in fresh)
 
 
-def unheard(messages: Sequence[AnyMessage], recent: Sequence[StoredMessage]) -> list[AnyMessage]:
+def select_unstored(
+    messages: Sequence[AnyMessage], recent: Sequence[StoredMessage]
+) -> list[AnyMessage]:
     """The messages that are not in the transcript yet.
 
     A message whose id is known but whose content differs counts as new: applications reuse
@@ -81,21 +83,21 @@ def unheard(messages: Sequence[AnyMessage], recent: Sequence[StoredMessage]) -> 
     stood, so places in the channel say nothing. An empty one that an earlier turn refused does
     not count, and neither does one that was removed on purpose: the channel may still show it.
     """
-    known = {make_message_key(r.message) for r in recent}
-    gone = {r.source for r in recent if r.text == REMOVED}
+    known = {make_message_key(stored.message) for stored in recent}
+    gone = {stored.source for stored in recent if stored.text == REMOVED}
     return [
         m
         for m in messages
-        if _says_something(m) and make_message_key(m) not in known and m.id not in gone
+        if _has_content(m) and make_message_key(m) not in known and m.id not in gone
     ]
 
 
-def language_of(texts: Sequence[str]) -> Language:
+def detect_language(texts: Sequence[str]) -> Language:
     """Chinese if a third of the letters are CJK, otherwise English."""
     return "zh" if measure_cjk_share(" ".join(texts)[:4_000]) > 1 / 3 else "en"
 
 
-def _says_something(message: AnyMessage) -> bool:
+def _has_content(message: AnyMessage) -> bool:
     if not isinstance(message, HumanMessage):
         return True  # a tool's result may well be empty, and so is a reply that calls tools
     blocks = message.content if isinstance(message.content, list) else []
@@ -103,7 +105,7 @@ def _says_something(message: AnyMessage) -> bool:
     return other or bool(get_text(message).strip())
 
 
-def removals(messages: Sequence[AnyMessage], keep: int) -> list[RemoveMessage]:
+def list_removals(messages: Sequence[AnyMessage], keep: int) -> list[RemoveMessage]:
     """Removals that leave the newest whole rounds, at least `keep` messages if there are as many.
 
     What is removed from the channel is in storage; the channel only shows the newest.
@@ -127,8 +129,8 @@ def find_other_calls(message: BaseMessage, *tools: str) -> list[dict[str, Any]]:
     return [dict(c) for c in calls if c["name"] not in tools]
 
 
-def search_in(message: AIMessage, tool: str) -> SearchRequest | None:
-    """What a message wants looked for by its first call of the search tool; None if it calls none.
+def find_search_request(message: AIMessage, tool: str) -> SearchRequest | None:
+    """The search that a message asks for by its first call of the tool; None if it calls none.
 
     Arguments that make no sense count as not given; without a query, the message's own words do.
     """
@@ -143,7 +145,7 @@ def search_in(message: AIMessage, tool: str) -> SearchRequest | None:
     )
 
 
-def words_of(message: AIMessage) -> AIMessage:
+def strip_tool_calls(message: AIMessage) -> AIMessage:
     """The message without its tool calls, wherever a provider repeats them."""
     content = message.content
     if isinstance(content, list):

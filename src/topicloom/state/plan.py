@@ -1,4 +1,4 @@
-"""What a planner decides about a turn (spec 004, 3.2)."""
+"""The plan of a turn, made by a planner."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ TurnKind = Literal["state_edit", "narrative"]
 
 
 class DomainWeights(BaseModel):
-    """How much each kind of source counts in the search, 0 to 1."""
+    """Weights of the kinds of sources in the search, 0 to 1."""
 
     model_config = ConfigDict(frozen=True)
 
     narrative: float = Field(default=0.5, ge=0, le=1)
-    """What was told: briefs, the archive, summaries."""
+    """The conversation: briefs, the archive, summaries."""
     lore: float = Field(default=0.5, ge=0, le=1)
     """The application's documents."""
     event: float = Field(default=0.5, ge=0, le=1)
@@ -23,18 +23,17 @@ class DomainWeights(BaseModel):
 
 
 class SearchIntent(BaseModel):
-    """What to look for beside the conversation."""
+    """The search for what stands outside the conversation."""
 
     model_config = ConfigDict(frozen=True)
 
     enabled: bool = True
-    """Whether to look at all; a state edit does not."""
+    """False for no search, as for a state edit."""
     keywords: tuple[str, ...] = ()
     """Names of things and people, most telling first."""
     when: Literal["now", "past", "future"] = "now"
-    """What time the message is about."""
+    """The time that the message is about."""
     weights: DomainWeights = DomainWeights()
-    """How much each kind of source counts."""
 
 
 class TurnPlan(BaseModel):
@@ -43,15 +42,14 @@ class TurnPlan(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     kind: TurnKind = "narrative"
-    """Whether the message only wants the document changed."""
+    """`state_edit` if the message only wants the document changed."""
     focus: str | None = None
     """Anchor of the active event that the turn is about."""
     goal: str = ""
     """What the reply is to achieve, in a sentence."""
     template: str = "default"
-    """Which template renders the skeleton."""
+    """The template that renders the skeleton."""
     search: SearchIntent = SearchIntent()
-    """What the curation looks for."""
     edits: tuple[tuple[Any, ...], ...] = ()
     """Edits of the document that the planner is sure of: `("SET", "sword.count", 0)`."""
     reply: str = ""

@@ -1,4 +1,4 @@
-"""From readings to a note: which originals are quoted, under which budget."""
+"""From readings to a note: the choice of quoted originals under a budget."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Quote(BaseModel):
 
 
 class Reading(BaseModel):
-    """What a topic's reader hands over (spec 000, 4.2)."""
+    """The answer of a topic's reader."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -37,7 +37,7 @@ class Reading(BaseModel):
     summary: str = ""
     """What the quotes don't show by themselves."""
     failed: bool = False
-    """Whether the reader failed; its topic keeps its standing."""
+    """True if the reader failed; its topic keeps its average."""
     source: Literal["model", "index"] = "model"
     """Who found the quotes: a model that read the topic, or the local index."""
 
@@ -62,7 +62,7 @@ class TopicNote(BaseModel):
 
 
 class Note(BaseModel):
-    """What one turn recalled; it stands behind its user message until the next split."""
+    """The recall of one turn; it stands behind its user message until the next split."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -79,18 +79,18 @@ class Note(BaseModel):
 
     @property
     def recalls(self) -> bool:
-        """Whether it says anything of the conversation itself."""
+        """True if it says anything of the conversation itself."""
         return bool(self.topics or self.searched or self.candidates)
 
     @property
     def empty(self) -> bool:
-        """Whether it says nothing."""
+        """True if it says nothing."""
         return not (self.recalls or self.layers)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptCosts:
-    """What things cost in the prompt, in tokens of whichever counter the budget is in."""
+    """Prices of things in the prompt, in tokens of whichever counter the budget is in."""
 
     quote: Callable[[str], int]
     """A whole original, with its label, by short id."""
@@ -138,19 +138,21 @@ def select_quotes(
         The topics with something to say, by score, best first; quotes in conversation order.
     """
     ranked = sorted(readings, key=lambda r: (r.source != "model", -r.score, r.topic))
-    found = _by_weight(r for r in ranked if r.source == "index")
+    found = _rank_quotes(r for r in ranked if r.source == "index")
     alone, draft = _NoteDraft(costs, budget, seen), _NoteDraft(costs, budget, seen)
     models = [r for r in ranked if r.source == "model" and r.quotes]
-    alone.quote_all(found if models else [])
+    alone.add_quotes(found if models else [])
     agreed, doubtful = _split_by_agreement(models, alone.taken)
-    draft.quote_all(agreed)
-    draft.quote_all(doubtful, limit=_limit_doubtful(doubtful, costs, budget))
-    draft.quote_all([*found, *doubtful])
+    draft.add_quotes(agreed)
+    draft.add_quotes(doubtful, limit=_limit_doubtful(doubtful, costs, budget))
+    draft.add_quotes([*found, *doubtful])
     for reading in ranked:
-        draft.summarise(reading)
+        draft.add_summary(reading)
     first = {r.topic: r for r in reversed(ranked)}
     quoted = [r for r in first.values() if draft.mentions(r.topic)]
-    return tuple(draft.note(r, names) for r in sorted(quoted, key=lambda r: (-r.score, r.topic)))
+    return tuple(
+        draft.build_topic_note(r, names) for r in sorted(quoted, key=lambda r: (-r.score, r.topic))
+    )
 
 
 def _limit_doubtful(quotes: _Ranked, costs: PromptCosts, budget: int) -> int:
@@ -170,7 +172,7 @@ _Ranked = list[tuple[str, Quote]]
 """Quotes with the ids of their topics, best first."""
 
 
-def _by_weight(readings: Iterable[Reading]) -> _Ranked:
+def _rank_quotes(readings: Iterable[Reading]) -> _Ranked:
     quotes = [(r.topic, q) for r in readings for q in r.quotes]
     return sorted(quotes, key=lambda pair: -pair[1].weight)
 
@@ -183,8 +185,8 @@ def _split_by_agreement(models: Sequence[Reading], found: Set[str]) -> tuple[_Ra
     """
     agrees = {r.topic for r in models if 2 * sum(q.id in found for q in r.quotes) >= len(r.quotes)}
     return (
-        _by_weight(r for r in models if r.topic in agrees),
-        _by_weight(r for r in models if r.topic not in agrees),
+        _rank_quotes(r for r in models if r.topic in agrees),
+        _rank_quotes(r for r in models if r.topic not in agrees),
     )
 
 
@@ -212,8 +214,8 @@ def compose_note(
         search: The turn's last one, if it searched.
     """
     quoted = {i for note in notes for t in note.topics for i in t.quotes}
-    told = {t.summary for note in notes for t in note.topics}
-    new = [r.model_copy(update={"summary": ""}) if r.summary in told else r for r in readings]
+    known = {t.summary for note in notes for t in note.topics}
+    new = [r.model_copy(update={"summary": ""}) if r.summary in known else r for r in readings]
     topics = select_quotes(new, names, costs, budget, quoted | in_view)
     candidates = [names[t] for t in search.candidates if t in names] if search else []
     # A search that adds nothing has to say so, or the model would be asked the same once more.
@@ -221,14 +223,14 @@ def compose_note(
     return Note(after=after, topics=topics, searched=searched, candidates=tuple(candidates))
 
 
-_SHORTEST = 5
+_MIN_QUOTE_TOKENS = 5
 """Tokens of the shortest original, its label included."""
-_BEST = 5
+_MUST_QUOTE = 5
 """Quotes by weight, of which even one that no budget could hold is quoted, in part."""
 _DOUBTFUL_SHARE = 1 / 8
 """Share of the budget for quotes of models that the index does not agree with: what readers that
 answer nonsense can cost."""
-_SHORTEST_SUMMARY = 24
+_MIN_SUMMARY_TOKENS = 24
 """Tokens under which no beginning of a summary is worth its heading."""
 
 
@@ -245,20 +247,20 @@ class _NoteDraft:
         self._summaries: dict[str, str] = {}
         self._days: set[tuple[str, str]] = set()
 
-    def summarise(self, reading: Reading) -> None:
+    def add_summary(self, reading: Reading) -> None:
         """Enter a reader's summary, or its beginning, if one of its quotes stands under it."""
         if not reading.summary or not any(q.id in self.taken for q in reading.quotes):
             return
         room = self._left
         room -= 0 if self.mentions(reading.topic) else self._costs.heading(reading.topic)
-        if room < _SHORTEST_SUMMARY:
+        if room < _MIN_SUMMARY_TOKENS:
             return
         text = self._costs.shorten(reading.summary, room)
         if text:
             self._summaries[reading.topic] = text
             self._left = room - self._costs.text(text)
 
-    def quote_all(self, quotes: _Ranked, limit: int | None = None) -> None:
+    def add_quotes(self, quotes: _Ranked, limit: int | None = None) -> None:
         """Enter originals, best first, as long as anything fits.
 
         Args:
@@ -267,11 +269,11 @@ class _NoteDraft:
         """
         floor = 0 if limit is None else self._left - limit
         for place, (topic, quote) in enumerate(quotes):
-            if self._left - floor < _SHORTEST:
+            if self._left - floor < _MIN_QUOTE_TOKENS:
                 return
-            self._quote(topic, quote.id, floor, best=place < _BEST)
+            self._add_quote(topic, quote.id, floor, best=place < _MUST_QUOTE)
 
-    def _quote(self, topic: str, message_id: str, floor: int, *, best: bool) -> None:
+    def _add_quote(self, topic: str, message_id: str, floor: int, *, best: bool) -> None:
         """Enter an original, whole if it fits; in part if it is among the best and never could."""
         if message_id in self.taken:
             return
@@ -295,10 +297,10 @@ class _NoteDraft:
         self._left -= price
 
     def mentions(self, topic: str) -> bool:
-        """Whether the note says anything of a topic."""
+        """True if the note says anything of a topic."""
         return topic in self._quotes or topic in self._summaries
 
-    def note(self, reading: Reading, names: Mapping[str, str]) -> TopicNote:
+    def build_topic_note(self, reading: Reading, names: Mapping[str, str]) -> TopicNote:
         """A topic's part of the note; quotes in conversation order."""
         quotes = sorted(self._quotes.get(reading.topic, ()), key=parse_message_number)
         return TopicNote(

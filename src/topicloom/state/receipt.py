@@ -17,13 +17,11 @@ class Call(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     role: str
-    """Which role."""
     model: str = "embedded"
-    """Which model answered."""
+    """The model that answered."""
     topic: str | None = None
     """For readers, the topic."""
     seconds: float = 0.0
-    """How long it took."""
     input_tokens: int = 0
     """Prompt tokens: reported by the provider, else estimated; 0 for embedded roles."""
     output_tokens: int = 0
@@ -39,7 +37,7 @@ class Call(BaseModel):
 
 
 class Receipt(BaseModel):
-    """What a turn did. Streamed in `custom` mode and kept in the turn log."""
+    """The account of a turn. Streamed in `custom` mode and kept in the turn log."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -56,11 +54,11 @@ class Receipt(BaseModel):
     quoted: tuple[TopicNote, ...] = ()
     """What was quoted, best topic first."""
     active: tuple[str, ...] = ()
-    """Topics active after the turn, by standing."""
+    """Topics active after the turn, by average relevance."""
     woken: tuple[str, ...] = ()
-    """Topics that woke in it."""
+    """Topics activated in it."""
     slept: tuple[str, ...] = ()
-    """Topics that fell asleep in it."""
+    """Topics deactivated in it."""
     sections: dict[str, int] = {}
     """Tokens of the main prompt by section: system, notes, tail; skeleton and curated, if any."""
     window: int = 0

@@ -11,9 +11,9 @@ from topicloom.state.rounds import Round
 from topicloom.state.splitting import Portion
 from topicloom.state.stored_message import StoredMessage
 
-SHOWN = 8
+MAX_SHOWN = 8
 """References of a topic that its reader is shown at most: the newest ones."""
-SHARE = 32
+SIZE_DIVISOR = 32
 """A round is referred to if it is no larger than this part of what a topic may have, so that all
 references together take no more than a quarter of it."""
 
@@ -34,7 +34,7 @@ class Reference(BaseModel):
 def collect_references(
     portion: Portion, home: str, small: Iterable[Round]
 ) -> dict[str, list[Reference]]:
-    """What other topics are to refer to, by topic.
+    """References to rounds of a portion that other topics are given, by topic.
 
     Args:
         portion: Rounds that go to one topic.
@@ -51,23 +51,21 @@ def collect_references(
 
 
 def select_newest(references: Sequence[Reference]) -> list[Reference]:
-    """The references that a reader is shown: the newest, between half of `SHOWN` and all of it.
+    """The references that a reader is shown: the newest, between half of `MAX_SHOWN` and all of it.
 
     They are dropped by halves, so that the prompt loses its prefix once in several splits.
     """
-    step = SHOWN // 2
-    over = max(0, len(references) - SHOWN)
+    step = MAX_SHOWN // 2
+    over = max(0, len(references) - MAX_SHOWN)
     return list(references[-(-over // step) * step :])
 
 
 def distribute_references(
     references: Sequence[Reference], parts: Mapping[str, Sequence[Round]]
 ) -> dict[str, list[Reference]]:
-    """Hand the references of a divided topic to its parts: each to the one that was on before it.
+    """Give the references of a divided topic to its parts: each to the one that was on before it.
 
-    Args:
-        references: In the order in which they came.
-        parts: Rounds of each part, by topic; not empty.
+    They come in order; `parts` holds the rounds of each part, by topic, and is not empty.
     """
     ids = list(parts)
     homes = sorted((b.first, place) for place, i in enumerate(ids) for b in parts[i])
@@ -80,7 +78,7 @@ def distribute_references(
 def build_reader_window(
     own: Sequence[StoredMessage], borrowed: Iterable[StoredMessage]
 ) -> list[StoredMessage]:
-    """What a topic's reader is shown: the topic's messages and borrowed ones, each once, in order.
+    """The messages that a topic's reader is shown: its own and borrowed ones, each once, in order.
 
     Both kinds come from the part of the conversation that is split, which is newer than all that
     was split before: in the order of the conversation, whatever comes, comes at the end.

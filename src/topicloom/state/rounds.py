@@ -9,10 +9,10 @@ from typing import Literal
 from topicloom.state.stored_message import StoredMessage
 
 Ruling = Literal["continues", "opens"]
-"""What an arbiter makes of a round that may or may not begin a topic."""
+"""The verdict of an arbiter on a round that may or may not begin a topic."""
 
-_BRIDGE = 100
-"""Characters of the last reply that an anchor begins with (spec 001, 2.1)."""
+_BRIDGE_CHARACTERS = 100
+"""Characters of the last reply that an anchor begins with ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class Round:
     records: tuple[StoredMessage, ...]
     """The messages, in order; never empty."""
     context: str = ""
-    """What the round before ended with: the beginning of its reply (spec 001, 2.1)."""
+    """The beginning of the reply of the round before."""
     ruling: Ruling | None = None
-    """What an arbiter says about the round before it and this one; None if none was asked."""
+    """The arbiter's verdict on the round before it and this one; None if none was asked."""
 
     @property
     def first(self) -> int:
@@ -47,7 +47,7 @@ class Round:
     @property
     def bridge(self) -> str:
         """The context that the round after this one has: how its last message begins."""
-        return self.records[-1].text[:_BRIDGE]
+        return self.records[-1].text[:_BRIDGE_CHARACTERS]
 
     @property
     def rewritten_query(self) -> str:
@@ -56,7 +56,7 @@ class Round:
 
     @property
     def anchor_text(self) -> str:
-        """The query behind its context bridge (spec 001, 2.1)."""
+        """The query behind its context bridge."""
         bridge = f"Context: {self.context}\n" if self.context else ""
         return f"{bridge}Query: {self.rewritten_query}"
 
@@ -71,17 +71,16 @@ class Round:
         return "\n".join(r.text for r in self.records)
 
 
-def group_rounds(records: Iterable[StoredMessage]) -> list[Round]:
-    """Group consecutive records into rounds.
+def group_rounds(messages: Iterable[StoredMessage]) -> list[Round]:
+    """Group consecutive messages into rounds.
 
     What stands before the first user message is a round of its own.
     """
     groups: list[list[StoredMessage]] = []
-    for record in records:
-        if record.role == "user" or not groups:
-            groups.append([record])
-        else:
-            groups[-1].append(record)
+    for message in messages:
+        if message.role == "user" or not groups:
+            groups.append([])
+        groups[-1].append(message)
     rounds: list[Round] = []
     for group in groups:
         rounds.append(Round(tuple(group), rounds[-1].bridge if rounds else ""))

@@ -1,4 +1,4 @@
-"""What a checkpoint holds of a session: heads of chains and counters, never bodies."""
+"""The state of a session in a checkpoint: heads of chains and counters, never bodies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Language = Literal["en", "zh"]
 class Session(BaseModel):
     """The durable core of a session: some hundred bytes, however long the history is.
 
-    The checkpoint is the authority. Each `*_head` names the newest entry of an append-only
+    The checkpoint is the authority. A head names the newest entry of an append-only
     chain in storage, so a fork from an old checkpoint sees exactly the entries of that time.
     """
 
@@ -42,7 +42,7 @@ class Session(BaseModel):
     ledger: str | None = None
     """Head of the recall notes since the last split."""
     ledger_tokens: int = 0
-    """What these notes cost in the prompt, in tokens."""
+    """Tokens of these notes in the prompt."""
     turns: str | None = None
     """Head of the turn log (receipts)."""
     turn: int = 0
@@ -56,31 +56,24 @@ class Session(BaseModel):
     note_tokens: int = 0
     """Moving average of what a turn's recall adds to the prompt, in tokens."""
     correction: TokenCalibration = TokenCalibration()
-    """What the provider's reports taught about the estimates."""
+    """Calibration of the estimates by the provider's reports."""
 
     def for_readers(self) -> Session:
-        """What a reader has to know of it: the payload of every one of them is checkpointed."""
-        return Session(
-            id=self.id,
-            transcript=self.transcript,
-            count=self.count,
-            roster=self.roster,
-            view=self.view,
-            language=self.language,
-        )
+        """The part of it that a reader needs: the payload of every one of them is checkpointed."""
+        needed = {"id", "transcript", "count", "roster", "view", "language"}
+        return Session(**self.model_dump(include=needed))
 
 
 class SearchRequest(BaseModel):
-    """What the model gave to `activate_topic`."""
+    """The arguments that the model gave to `activate_topic`."""
 
     model_config = ConfigDict(frozen=True)
 
     query: str
-    """What to look for."""
     when: str | None = None
     """A time expression in the user's words: "last month", "上个月", "2026-03-03"."""
     include_archived: bool = False
-    """Whether archived topics may be found: only when the user asks for them."""
+    """True if archived topics may be found: only when the user asks for them."""
 
 
 class Search(BaseModel):
@@ -89,15 +82,14 @@ class Search(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     query: str
-    """What was looked for."""
     when: str | None = None
     """The time expression, as given."""
     days: tuple[str, str] | None = None
     """The first and the last day that it means, ISO 8601."""
     archived: bool = False
-    """Whether archived topics were searched too."""
+    """True if archived topics were searched too."""
     found: tuple[str, ...] = ()
-    """Topics that it woke."""
+    """Topics found that are active after it."""
     candidates: tuple[str, ...] = ()
     """Topics that may be meant, to ask the user about; only when the result is ambiguous."""
     reason: str = ""
@@ -116,13 +108,13 @@ class Turn(BaseModel):
     query: str
     """That message, with its references resolved where a rewriter is set."""
     answer: bool = True
-    """Whether there is a message to answer; otherwise the turn only records."""
+    """True if there is a message to answer; otherwise the turn only records."""
     said: bool = True
-    """Whether it took in any message; a turn that only carries changes takes in none."""
+    """True if it took in any message; a turn that only carries changes takes in none."""
     amnesia: bool = False
-    """Whether the user says that something was forgotten."""
+    """True if the user says that something was forgotten."""
     plan: SplitPlan | None = None
-    """What `estimate` wants moved or dropped, if anything."""
+    """The cut that `estimate` asks for, if any."""
     estimated: int = 0
     """Tokens that `estimate` expects of the prompt."""
     searches: tuple[Search, ...] = ()
@@ -132,9 +124,9 @@ class Turn(BaseModel):
     unread: tuple[str, ...] = ()
     """Topics whose readers have to run next."""
     woken: tuple[str, ...] = ()
-    """Topics that woke in this turn."""
+    """Topics activated in this turn."""
     slept: tuple[str, ...] = ()
-    """Topics that fell asleep in this turn."""
+    """Topics deactivated in this turn."""
     split: tuple[str, ...] = ()
     """Topics that messages moved into in this turn."""
     sections: dict[str, int] = {}
@@ -144,13 +136,13 @@ class Turn(BaseModel):
     started: str = ""
     """When the turn began, ISO 8601."""
     events: tuple[str, ...] = ()
-    """What happened on the way, for the receipt (`slept t3`, `split m1-m40 ...`)."""
+    """Events for the receipt, in words (`split m1-m40 into ...`)."""
     changed: tuple[str, ...] = ()
     """Topics that changes were made to, which the application passed in."""
     refused: dict[str, str] = {}
     """Topics that such changes did not fit any more, and why."""
     fast: bool = False
-    """Whether the message only wants the application's document changed, by the plan."""
+    """True if, by the plan, the message only wants the application's document changed."""
     edited: tuple[tuple[Any, ...], ...] = ()
     """Edits of the document that were made."""
     rejected: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Splitting: how much of the tail moves into topics, and where each round goes."""
+"""Splitting: the share of the tail that moves into topics, and the topic of each round."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topicloom.state.stored_message import StoredMessage
 
 
 class SplitPolicy(BaseModel):
-    """When the tail is split and how much of it (spec 000, 4.1 and 4.4)."""
+    """Thresholds of a split; the defaults are the design's values."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -28,7 +28,7 @@ class SplitPolicy(BaseModel):
 
 
 class SplitPlan(BaseModel):
-    """What brings the estimate back under the target."""
+    """The cut that brings the estimate back under the target."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -40,7 +40,7 @@ class SplitPlan(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Where one message goes, as a splitter says it."""
+    """The topic of one message, by a splitter."""
 
     message: str
     """Short id of the message."""
@@ -80,7 +80,7 @@ def decide_split(
     window: int,
     policy: SplitPolicy,
 ) -> SplitPlan | None:
-    """What has to move before the next reply, if anything.
+    """The cut to make before the next reply, if any.
 
     Where the tail is small and only recall notes pile up, nothing moves: the notes are dropped.
 
@@ -156,15 +156,7 @@ def _find_suffix(sizes: Sequence[int], limit: float) -> int:
 
 
 def cut_runs(sizes: Sequence[int], limit: int) -> list[tuple[int, int]]:
-    """Cut a sequence into runs of at most `limit` in sum (one item may exceed it alone).
-
-    Args:
-        sizes: Of the items.
-        limit: Of a run.
-
-    Returns:
-        Start and stop of each run.
-    """
+    """Start and stop of runs of items of at most `limit` in sum; one item may exceed it alone."""
     cuts, total = [0], 0
     for index, item in enumerate(sizes):
         if index and total and total + item > limit:
@@ -191,13 +183,13 @@ def group_assignments(
     Returns:
         The portions in order of first mention, and the rounds that the answer does not cover.
     """
-    said = {a.message: a for a in assignments if _is_usable(a, known)}
+    usable = {a.message: a for a in assignments if _is_usable(a, known)}
     portions: dict[tuple[str | None, str], list[Round]] = {}
     briefs: dict[tuple[str | None, str], str] = {}
     also: dict[int, tuple[str, ...]] = {}
     uncovered: list[Round] = []
     for round_ in rounds:
-        votes = [said[i] for i in round_.ids if i in said]
+        votes = [usable[i] for i in round_.ids if i in usable]
         if not votes:
             uncovered.append(round_)
             continue
@@ -215,7 +207,7 @@ def group_assignments(
 
 
 def _get_topic_key(assignment: Assignment) -> tuple[str | None, str]:
-    """What assignments to one topic have in common."""
+    """A key that assignments to one topic share."""
     return assignment.topic, "" if assignment.topic else assignment.name
 
 

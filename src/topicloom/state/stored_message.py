@@ -1,8 +1,4 @@
-"""When a session is reflected upon: a state machine whose clock is a value.
-
-All times are seconds since the epoch. A clock may be set back: a time in the future is then
-taken for as far away as one in the past, so that nothing waits longer than it should for long.
-"""
+"""Messages as they are stored, and their conversion from and to LangChain's."""
 
 from __future__ import annotations
 
@@ -28,8 +24,8 @@ from pydantic import BaseModel, ConfigDict
 def parse_iso_seconds(time: str) -> float | None:
     """Seconds since the epoch of an ISO 8601 time, of one without a zone as UTC; else None."""
     try:
-        said = datetime.fromisoformat(time)
-        seconds = (said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp()
+        moment = datetime.fromisoformat(time)
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
     return seconds if math.isfinite(seconds) else None
@@ -43,7 +39,7 @@ _ROLE_OF_TYPE: Mapping[str, MessageRole] = {
     "tool": "tool",
     "system": "system",
 }
-_NOT_SAID = {"type", "response_metadata", "usage_metadata"}
+_EXCLUDED_FIELDS = {"response_metadata", "usage_metadata"}
 
 REMOVED = "(removed on request)"
 """The text of a purged message."""
@@ -61,17 +57,17 @@ class StoredMessage(BaseModel):
     seq: int
     """Place in the conversation, from 1."""
     role: MessageRole
-    """Who spoke."""
+    """The speaker's part in the conversation."""
     text: str
     """The text of the message; of content blocks, their text parts joined by newlines."""
     time: str
-    """When it was said, ISO 8601 with offset."""
+    """Time it was said at, ISO 8601 with offset."""
     speaker: str | None = None
     """The message's `name`: a person in a conversation of several."""
     source: str | None = None
     """The id that the application gave the message."""
     opens: bool = False
-    """Whether the boundary adsorber saw a topic begin with this message."""
+    """True if the boundary adsorber saw a topic begin with this message."""
     query: str | None = None
     """The text with its references resolved, where a rewriter changed it."""
     whole: dict[str, Any] | None = None
@@ -112,14 +108,14 @@ class StoredMessage(BaseModel):
 def to_stored_message(
     message: BaseMessage, *, seq: int, time: str, opens: bool = False
 ) -> StoredMessage:
-    """The record of a message.
+    """The message as it is stored.
 
     Args:
         message: A human, AI, tool or system message, or one of LangChain's older kinds.
         seq: Its place in the conversation, from 1.
         time: ISO 8601 time, used unless the message carries its own in
             `additional_kwargs["time"]`.
-        opens: Whether a topic begins with it.
+        opens: True if a topic begins with it.
     """
     own_time = message.additional_kwargs.get("time")
     return StoredMessage(
@@ -135,7 +131,7 @@ def to_stored_message(
 
 
 def _get_role(message: BaseMessage) -> MessageRole:
-    """Who spoke; of LangChain's older kinds, a chat message names its role itself."""
+    """The role of a message; of LangChain's older kinds, a chat message names its role itself."""
     kind = get_message_type(message)
     if kind in _ROLE_OF_TYPE:
         return _ROLE_OF_TYPE[kind]
@@ -191,14 +187,13 @@ def _is_plain(message: BaseMessage) -> bool:
     if get_message_type(message) not in ("human", "ai"):
         return False
     extra = {k for k, v in message.additional_kwargs.items() if v is not None} - {"time"}
-    if isinstance(message, AIMessage):
-        return not (extra or message.tool_calls or message.invalid_tool_calls)
-    return not extra
+    calls = isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls)
+    return not (extra or calls)
 
 
 def _dump_message(message: BaseMessage) -> dict[str, Any]:
-    usual = get_message_type(message) in _ROLE_OF_TYPE
-    data = _to_native(message.model_dump(exclude=_NOT_SAID if usual else _NOT_SAID - {"type"}))
+    known_by_role = {"type"} if get_message_type(message) in _ROLE_OF_TYPE else set[str]()
+    data = _to_native(message.model_dump(exclude=_EXCLUDED_FIELDS | known_by_role))
     return {k: v for k, v in data.items() if v not in (None, [], {})} | {"content": data["content"]}
 
 
@@ -217,6 +212,6 @@ def _to_native(value: Any) -> Any:
     return b64encode(value).decode() if isinstance(value, bytes) else repr(value)
 
 
-def transcript_text(records: Sequence[StoredMessage]) -> str:
-    """Records as lines `[m42] speaker: text`, as models read them."""
-    return "\n".join(f"[{r.id}] {r.label}: {r.text}" for r in records)
+def transcript_text(messages: Sequence[StoredMessage]) -> str:
+    """Messages as lines `[m42] speaker: text`, as models read them."""
+    return "\n".join(f"[{m.id}] {m.label}: {m.text}" for m in messages)

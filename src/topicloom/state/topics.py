@@ -1,4 +1,4 @@
-"""Topics as the roster lists them, and the roster itself."""
+"""Topics, and the table of a session's topics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Topic(BaseModel):
     name: str
     """A few words."""
     brief: str = ""
-    """About 1 KB that tell whether a new message belongs here (spec 000, 4.6)."""
+    """About 1 KB that tell whether a new message belongs here."""
     head: str | None = None
     """Newest entry of the topic's chain."""
     count: int = 0
@@ -37,7 +37,7 @@ class Topic(BaseModel):
     """Number of its newest message; 0 if it has none or is older than this field. Unlike times, it
     never goes backwards."""
     status: TopicStatus = "open"
-    """Where it is in its life, but for active and dormant."""
+    """Its state, but for active and dormant."""
     parent: str | None = None
     """The topic that it is a part of."""
     related: tuple[str, ...] = ()
@@ -47,11 +47,11 @@ class Topic(BaseModel):
     merged_into: str | None = None
     """The topic that its messages went to, once it is merged."""
     summary: str = ""
-    """What a review made of it; stands for an archived topic (spec 000, 4.8)."""
+    """What a review made of it; stands for an archived topic."""
     importance: float | None = None
-    """How much it matters by the last review, 0 to 1; None before the first."""
+    """Importance by the last review, 0 to 1; None before the first."""
     once: bool = False
-    """Whether the last review took it for something that was asked once and is over."""
+    """True if the last review took it for something that was asked once and is over."""
     reviewed: str | None = None
     """Newest entry of its chain at the last review; None before the first."""
     archived: str = ""
@@ -69,16 +69,9 @@ class Topic(BaseModel):
 
     def emptied(self) -> Topic:
         """The topic without messages or references; what it had stays in storage."""
+        times = {"first_at": "", "last_at": "", "newest": 0}
         return self.model_copy(
-            update={
-                "head": None,
-                "count": 0,
-                "tokens": 0,
-                "first_at": "",
-                "last_at": "",
-                "newest": 0,
-                "borrowed": None,
-            }
+            update={"head": None, "count": 0, "tokens": 0, "borrowed": None, **times}
         )
 
 
@@ -91,7 +84,7 @@ class TopicTable:
 
     @classmethod
     def fold(cls, rows: Iterable[Mapping[str, Any]], base: TopicTable | None = None) -> TopicTable:
-        """The roster after some rows; the last row of a topic wins."""
+        """The table after some rows; the last row of a topic wins."""
         topics = dict(base.topics) if base else {}
         for row in rows:
             topic = Topic.model_validate(row)

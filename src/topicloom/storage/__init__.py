@@ -1,4 +1,4 @@
-"""Where topics live: append-only chains that checkpoints point into."""
+"""Internal: append-only chains over a narrow backend, in files or in a LangGraph store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The archive of one chain: what is packed in it, and what is wrong with it."""
+"""The archive of one chain: its packed entries, and its damage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from topicloom.errors import StorageError
 from topicloom.storage.backend import Pack, Rows
-from topicloom.storage.chain import RawEntry, is_sound, join_line, merged, split_line, split_tail
+from topicloom.storage.chain import RawEntry, is_intact, join_line, merged, split_line, split_tail
 from topicloom.storage.packing import (
     ArchiveCard,
     blocks_in,
@@ -23,24 +23,19 @@ from topicloom.storage.packing import (
 class Archive:
     """An index over the packs of a chain. Not safe for several threads.
 
-    What a card lists and its pack does not give is known of, though it cannot be read. What is
-    indexed may be out of date: `load` brings it up to date.
+    Entries that a card lists and its pack does not give are known, though they cannot be read. The
+    index may be out of date: `load` brings it up to date.
     """
 
     def __init__(self, packs: Rows[Pack], reports: list[str]) -> None:
-        """An archive, unknown until the first `load`.
-
-        Args:
-            packs: The packs of the chain.
-            reports: Where to say what was found damaged.
-        """
+        """An archive, unknown until the first `load`; damage is added to the reports."""
         self.prevs: dict[str, str | None] = {}
         """The ref before each ref that can be read."""
         self.lost: dict[str, str | None] = {}
         """The ref before each ref that is known to have been there, and is not."""
         self.loaded = False
         self.exists = False
-        """True if there was anything when it was looked at last."""
+        """True if there was anything at the last look."""
         self.damage: str | None = None
         """The first fault found, and the way out."""
         self._packs = packs
@@ -72,7 +67,7 @@ class Archive:
         """All entries as they stand now, unchecked, but for lost ones.
 
         Raises:
-            StorageError: Some cannot be unpacked, so nobody can say what is there.
+            StorageError: Some cannot be unpacked.
         """
         packs = list(self._packs.scan())
         self._index(packs)
@@ -80,7 +75,7 @@ class Archive:
             raise StorageError(self.damage)
         return [raw for one in packs for raw in entries_in(_lines_in(one))]
 
-    def sound_entries(self) -> list[RawEntry]:
+    def intact_entries(self) -> list[RawEntry]:
         """All entries, checked, but for lost ones.
 
         Raises:
@@ -88,7 +83,7 @@ class Archive:
         """
         entries = self.entries()
         for raw in entries:
-            if not is_sound(raw):
+            if not is_intact(raw):
                 raise StorageError(
                     f"{self.where(raw.ref)}: entry {raw.ref} is not what was written. Restore it"
                     " from a backup"
@@ -133,7 +128,7 @@ class Archive:
         """The pack that an entry is in, and the number of its line once that is unpacked."""
         for one in self._packs.scan():
             for number, line in enumerate(_lines_in(one), start=1):
-                if _ref_in(line) == ref:
+                if (split_tail(line) or ("",))[0] == ref:
                     place = self._packs.where(one.month)
                     return f"{place}, line {number} of what is packed in it"
         return "the archive"
@@ -159,7 +154,7 @@ class Archive:
         self.lost = {ref: prev for ref, prev in self.lost.items() if ref not in self.prevs}
 
     def _enter(self, one: Pack) -> Iterator[str]:
-        """Enter the entries of a pack into the index; says what is wrong with it."""
+        """Enter the entries of a pack into the index; yields its faults."""
         for number, packed in enumerate(one.blocks):
             if not packed:
                 yield f"cannot be unpacked at its block {number + 1}"
@@ -198,8 +193,3 @@ def _lines_in(one: Pack) -> Iterator[bytes]:
     for packed in one.blocks:
         for block in blocks_in(packed):
             yield from lines_in(block.text or b"")
-
-
-def _ref_in(line: bytes) -> str | None:
-    tail = split_tail(line)
-    return tail[0] if tail else None

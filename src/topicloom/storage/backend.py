@@ -1,4 +1,4 @@
-"""The contract of a storage backend: it keeps the rows of a session and lets nobody write beside.
+"""The contract of a storage backend: it keeps the rows of a session and locks it for writing.
 
 A session is kept as rows of three kinds: entries of chains, packs of archived chains, batches of
 vectors. A backend keeps each kind in whatever way suits it and gives all of them as `Rows`, of
@@ -58,7 +58,7 @@ class Batch(NamedTuple):
     dimension: int
     """Numbers in a vector."""
     rows: bytes
-    """Keys and vectors, one after the other (`vectors.rows_of`)."""
+    """Keys and vectors, one after the other (`vectors.pack_rows`)."""
 
 
 R = TypeVar("R", bound=Row)
@@ -68,8 +68,8 @@ class Rows(ABC, Generic[R]):
     """Rows of one kind, by key: those of a chain, of its archive, or of an embedding space.
 
     Nothing is remembered here that could be wrong: what another process has written, and what
-    the last call wrote, is there in the next one. Whoever writes holds `Backend.lock`, unless
-    it says otherwise; reading is safe beside other threads and processes.
+    the last call wrote, is there in the next one. A caller that writes holds `Backend.lock`,
+    unless it says otherwise; reading is safe beside other threads and processes.
 
     Every method raises StorageUnavailableError where the place cannot be used at all, or what
     the place's driver raises.
@@ -119,10 +119,10 @@ class Rows(ABC, Generic[R]):
         """Add rows behind those that are there, and see to it that they last.
 
         The caller has looked, under the lock, that none of them is there. Killed half-way, none or
-        the first of them are there. Once it returns, they
-        and everything that could be read before them survive a power cut, unless the backend was
-        told not to wait for that; so a call without rows has a meaning. This is `replace` unless
-        it is written anew, which will do where that puts new rows last.
+        the first of them are there. Once it returns, they and everything that could be read before
+        them survive a power cut, unless the backend does not wait for that; so a call without rows
+        has a meaning. This is `replace` unless overridden, which will do where that puts new rows
+        last.
         """
         self.replace(rows)
 
@@ -131,14 +131,10 @@ class Backend(ABC):
     """One session, wherever it is kept. Making one creates nothing."""
 
     def __init__(self, session: str) -> None:
-        """A session.
-
-        Args:
-            session: Its true name.
-        """
+        """A session, by its true name."""
         self.session = session
         self.mutex = RLock()
-        """Held by whoever changes what this process remembers of the session."""
+        """Held while this process changes what it remembers of the session."""
         self.reports: list[str] = []
         """Damage that was found, and what became of it: a sentence each."""
 
@@ -171,8 +167,8 @@ class Backend(ABC):
         once has to be there afterwards.
 
         Args:
-            create: Whether the session shall exist and be listed from now on. Otherwise nothing is
-                created, and a session that does not exist is held off from nobody.
+            create: True if the session shall exist and be listed from now on. Otherwise nothing is
+                created, and a session that does not exist is not locked.
 
         Raises:
             SessionBusyError: Another has held it for too long.
@@ -183,7 +179,5 @@ class Backend(ABC):
     def sweep(self, chain: str, *, torn: bool = False) -> None:
         """Remove what a crash left half-written of a chain. The caller holds the lock.
 
-        Args:
-            chain: Its name.
-            torn: Whether what was set aside as damaged goes too.
+        With `torn`, what was set aside as damaged goes too.
         """

@@ -8,19 +8,6 @@ from contextlib import AbstractContextManager
 from topicloom.storage.backend import Backend
 from topicloom.storage.caches import DEFAULT_BYTES, OpenSessions, body_cache
 from topicloom.storage.log import SessionLog
-from topicloom.storage.vectors import VectorLog
-
-__all__ = [
-    "EDITS",
-    "LEDGER",
-    "ROSTER",
-    "TIMELINE",
-    "TRANSCRIPT",
-    "TURNS",
-    "SessionLog",
-    "Storage",
-    "VectorLog",
-]
 
 # The chains of a session; those of topics are named by `Topic.chain` and `Topic.references`.
 TRANSCRIPT = "transcript"
@@ -41,11 +28,7 @@ class Storage(ABC):
     """A place where sessions live. Safe to use from several threads."""
 
     def __init__(self, *, cache_bytes: int = DEFAULT_BYTES) -> None:
-        """A storage.
-
-        Args:
-            cache_bytes: Memory for bodies, over all sessions.
-        """
+        """A storage that takes so many bytes of memory for bodies, over all sessions."""
         bodies = body_cache(cache_bytes)
         self._logs = OpenSessions(lambda name: SessionLog(self.backend(name), bodies))
 
@@ -56,7 +39,7 @@ class Storage(ABC):
             session: Thread id: any text but the empty one.
 
         Returns:
-            The same object for the same session for as long as somebody holds it.
+            The same object for the same session for as long as it is referenced.
 
         Raises:
             InvalidNameError: The name is empty.
@@ -83,7 +66,7 @@ class Storage(ABC):
 
     @abstractmethod
     def lock(self, session: str) -> AbstractContextManager[None]:
-        """Hold a session for as long as the context lasts. Appends do not need it.
+        """Hold a session for as long as the context lasts. Appends do not need this.
 
         Raises:
             SessionBusyError: On entry, when another holds it.

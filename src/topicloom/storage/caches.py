@@ -15,7 +15,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 DEFAULT_BYTES = 32 * 2**20
-"""Memory for bodies that one storage object takes unless told otherwise."""
+"""Memory for bodies that one storage object takes by default."""
 _OVERHEAD = 300
 _HEADS = 1024
 
@@ -24,44 +24,38 @@ class WeighedCache(Generic[K, V]):
     """Values used last, bounded by what they weigh. Safe for several threads."""
 
     def __init__(self, limit: int, weigh: Callable[[V], int]) -> None:
-        """An empty cache.
-
-        Args:
-            limit: What all values may weigh together.
-            weigh: What a value weighs; the same whenever it is asked.
-        """
+        """An empty cache whose values may weigh `limit` together; a value's weight is constant."""
         self._items: LRUCache[K, V] = LRUCache(limit, weigh)
         self._weigh = weigh
         self._mutex = Lock()
 
     def get(self, key: K) -> V | None:
-        """The value, now the one used last; None when it is not kept."""
+        """The value, now the one used last; None when it is not cached."""
         with self._mutex:
             return self._items.get(key)
 
     def put(self, key: K, value: V) -> None:
-        """Keep a value, unless one is kept, and let go of those used longest ago."""
+        """Add a value, unless there is one, and evict those used longest ago."""
         with self._mutex:
             if key not in self._items and self._weigh(value) <= self._items.maxsize:
                 self._items[key] = value
 
     def replace(self, key: K, value: V) -> None:
-        """Let go of a value that is not valid any more.
+        """Put a value in the place of an outdated one.
 
-        The new one takes its place, so that a reader who still holds the old one does not put it
-        back.
+        A reader who still holds the old one cannot put it back.
         """
         self.drop([key])
         self.put(key, value)
 
     def drop(self, keys: Iterable[K]) -> None:
-        """Let go of values."""
+        """Remove values."""
         with self._mutex:
             for key in keys:
                 self._items.pop(key, None)
 
     def clear(self) -> None:
-        """Let go of all values."""
+        """Remove all values."""
         with self._mutex:
             self._items.clear()
 
@@ -148,7 +142,7 @@ class HeadCache:
         Args:
             chain: Name of the chain.
             head: Newest ref wanted, or None.
-            prev: Gives the ref before a ref; may raise.
+            prev: Returns the ref before a ref; may raise.
 
         Raises:
             StorageError: The chain goes in a circle, which only a changed file can.
@@ -169,25 +163,20 @@ class HeadCache:
 
 
 class OpenSessions(Generic[V]):
-    """One object a name: the same for as long as anybody holds it, kept while used lately.
+    """One object a name: the same while it is referenced, cached while used lately.
 
     Safe for several threads.
     """
 
     def __init__(self, make: Callable[[str], V], size: int = 64) -> None:
-        """None is open yet.
-
-        Args:
-            make: Makes the object of a name; may raise.
-            size: How many objects stay open though nobody holds them.
-        """
+        """None is open yet; `size` objects stay open though they are not referenced."""
         self._make = make
         self._alive: WeakValueDictionary[str, V] = WeakValueDictionary()
         self._recent: LRUCache[str, V] = LRUCache(size)
         self._mutex = Lock()
 
     def get(self, name: str) -> V:
-        """The object of a name, made if nobody has it."""
+        """The object of a name, made if it is not open."""
         with self._mutex:
             item = self._alive.get(name)
             if item is None:

@@ -10,8 +10,8 @@ same ref. On disk an entry is one JSON line that ends in a tail of fixed width:
 editor can read the rest.
 
 What purging leaves of an entry is a *tombstone*. It keeps the ref and the prev, so that the chain
-stays whole, and of the body only what it was told to keep. The mark in it is a hash of that rest: a
-tombstone edited by hand is found out like any other entry.
+stays whole, and of the body only what the purge keeps. The mark in it is a hash of that rest: a
+tombstone edited by hand is detected like any other entry.
 
     {"seq":1,"role":"user","purged":"1d0b7e3a90c2f468","prev":"0000000000000000","ref":"9f2c..."}
 """
@@ -35,6 +35,7 @@ PURGED = "purged"
 """Marks a tombstone."""
 _RESERVED = ("prev", "ref", PURGED)
 _ENDS_MARKED = re.compile(rb'[{,]"purged":"[0-9a-f]{16}"\}\Z')
+_COMPACT = (",", ":")
 _MARK_BYTES = len(',"purged":"0123456789abcdef"}')
 
 
@@ -59,10 +60,6 @@ def link(prev: str | None, body: Mapping[str, Any]) -> str:
     crash reads the clock again, and must still find the entry it has already written. What
     was written first, with its time, stays.
 
-    Args:
-        prev: Ref of the entry before, or None.
-        body: JSON-native data.
-
     Returns:
         The first 16 hex digits of SHA-256 over `[prev, body]` as canonical JSON.
 
@@ -70,16 +67,14 @@ def link(prev: str | None, body: Mapping[str, Any]) -> str:
         InputError: The body cannot be JSON, or uses a reserved key.
     """
     counted = {key: value for key, value in body.items() if key != _UNIDENTIFYING}
-    text = _dumps([prev, counted], ascii_only=True, sort=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
+    text = encode_json(
+        [prev, counted], "an entry", ascii_only=True, sort_keys=True, separators=_COMPACT
+    )
+    return hashlib.sha256(text).hexdigest()[:16]
 
 
 def draft(prev: str | None, body: Mapping[str, Any]) -> RawEntry:
-    """A body ready to be stored after `prev`.
-
-    Raises:
-        InputError: The body cannot be JSON, or uses a reserved key.
-    """
+    """A body ready to be stored after `prev`; raises as `dump_body` does."""
     return RawEntry(link(prev, body), prev, dump_body(body))
 
 
@@ -96,10 +91,7 @@ def dump_body(body: Mapping[str, Any]) -> bytes:
     for key in _RESERVED:
         if key in body:
             raise InputError(f"an entry may not have a key {key!r}: it belongs to the chain")
-    try:
-        return _dumps(body, ascii_only=False).encode()
-    except UnicodeEncodeError:
-        return _dumps(body, ascii_only=True).encode("ascii")
+    return encode_json(body, "an entry", separators=_COMPACT)
 
 
 def load_body(text: bytes) -> dict[str, Any]:
@@ -143,15 +135,10 @@ def split_tail(line: bytes) -> tuple[str, str | None] | None:
 
 
 def tombstone(ref: str, prev: str | None, keep: Mapping[str, Any]) -> RawEntry:
-    """The entry that takes the place of a purged one.
-
-    Args:
-        ref: Ref of the entry.
-        prev: Ref of the entry before it.
-        keep: What stays of its body, JSON-native.
+    """The entry that takes the place of a purged one, and keeps so much of its body.
 
     Raises:
-        InputError: What stays cannot be JSON, or uses a reserved key.
+        InputError: That cannot be JSON, or uses a reserved key.
     """
     comma = "," if keep else ""
     mark = f'{comma}"{PURGED}":"{link(ref, keep)}"}}'
@@ -163,7 +150,7 @@ def is_tombstone(raw: RawEntry) -> bool:
     return _ENDS_MARKED.search(raw.body, max(0, len(raw.body) - _MARK_BYTES)) is not None
 
 
-def is_sound(raw: RawEntry) -> bool:
+def is_intact(raw: RawEntry) -> bool:
     """True if a stored entry is what its ref says it is, or what purging left of that."""
     try:
         body = load_body(raw.body)
@@ -187,14 +174,17 @@ def merged(*parts: Iterable[RawEntry]) -> dict[str, RawEntry]:
     return entries
 
 
-def _dumps(data: Any, *, ascii_only: bool, sort: bool = False) -> str:
+def encode_json(data: Any, what: str, *, ascii_only: bool = False, **layout: Any) -> bytes:
+    """Data as JSON in UTF-8; with escapes throughout where UTF-8 cannot hold a text in it.
+
+    Raises:
+        InputError: It cannot be JSON; the message calls it `what`.
+    """
     try:
-        return json.dumps(
-            data,
-            ensure_ascii=ascii_only,
-            allow_nan=False,
-            sort_keys=sort,
-            separators=(",", ":"),
-        )
+        text = json.dumps(data, ensure_ascii=ascii_only, allow_nan=False, **layout)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"an entry has to be plain JSON data: {error}") from error
+        raise InputError(f"{what} has to be plain JSON data: {error}") from error
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return encode_json(data, what, ascii_only=True, **layout)

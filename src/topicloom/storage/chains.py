@@ -1,4 +1,4 @@
-"""One chain, wherever it is kept: its own entries, and the archived ones.
+"""One chain over any backend: its own entries, and the archived ones.
 
 The chain is all of them together, and an entry that stands in both places is one entry. What moves
 is first written where it goes, and only then removed from where it was: killed in between,
@@ -14,7 +14,7 @@ from typing import Any
 from topicloom.errors import MissingRecordError, StorageError
 from topicloom.storage.archive import Archive
 from topicloom.storage.backend import Backend
-from topicloom.storage.chain import RawEntry, is_sound, is_tombstone, merged
+from topicloom.storage.chain import RawEntry, is_intact, is_tombstone, merged
 
 
 class StoredChain:
@@ -24,12 +24,12 @@ class StoredChain:
     """
 
     def __init__(self, backend: Backend, name: str, seen: Callable[[RawEntry], None]) -> None:
-        """A chain, unknown until it is asked for something.
+        """A chain, unknown until the first call.
 
         Args:
             backend: The session.
             name: Of the chain.
-            seen: Told of every sound entry that was read on the way.
+            seen: Called with every intact entry that was read on the way.
 
         Raises:
             InvalidNameError: The name, or a part of it, is empty.
@@ -53,7 +53,7 @@ class StoredChain:
         if not self._knows(ref):
             self._take(self._entries.read([ref]))
         if not self._knows(ref):
-            # Somebody is writing, or it is on its way into the archive or out of it.
+            # It is being written, or on its way into the archive or out of it.
             with self._backend.lock(create=False):
                 self._load_archive()
                 self._take(self._entries.read([ref]))
@@ -95,14 +95,16 @@ class StoredChain:
             refs.insert(0, head)
         with self._backend.lock(create=True):
             absent = set(_absent(refs, list(self._entries.read(refs))))
-            if not self.archive.loaded or any(self._has_moved(ref) for ref in absent):
+            # One that was known, not as archived, and is not there has moved.
+            moved = (ref in self._prevs and ref not in self.archive.prevs for ref in absent)
+            if not self.archive.loaded or any(moved):
                 self._load_archive()
             absent -= self.archive.prevs.keys()
             self._entries.append([raw for raw in entries if raw.ref in absent])
         self._prevs.update((raw.ref, raw.prev) for raw in entries)
 
     def move_to_archive(self, month: str, summary: Mapping[str, Any]) -> bool:
-        """Move everything sound into the archive; what is not stays where it is.
+        """Move every intact entry into the archive; others stay where they are.
 
         Returns:
             True if there was anything to move.
@@ -113,7 +115,7 @@ class StoredChain:
         """
         with self._backend.lock(create=False):
             self._backend.sweep(self._name)
-            entries = self._sound_entries()
+            entries = self._intact_entries()
             if entries:
                 self.archive.write(month, list(entries.values()), summary)
                 # What another machine appended meanwhile is not among these, and stays.
@@ -130,7 +132,7 @@ class StoredChain:
             self._backend.sweep(self._name)
             self._load_archive()
             if self.archive.exists:
-                entries = self._sound_entries()
+                entries = self._intact_entries()
                 self._entries.replace(list(entries.values()))
                 if _absent(list(entries), list(self._entries.read(list(entries)))):
                     raise StorageError(
@@ -140,18 +142,13 @@ class StoredChain:
                 self.archive.remove()
 
     def purge(self, tombstones: Mapping[str, RawEntry], summary: Mapping[str, Any]) -> int:
-        """Put tombstones in the place of entries, wherever they are.
-
-        Args:
-            tombstones: By ref.
-            summary: Takes the place of the one on the archive's card.
+        """Put tombstones, by ref, in the place of entries, and a summary on the archive's card.
 
         Returns:
-            How many were none yet.
+            The number of entries that were not purged before.
 
         Raises:
-            StorageError: The archive cannot be unpacked, so nobody can say what is in it; nothing
-                was changed.
+            StorageError: The archive cannot be unpacked; nothing was changed.
         """
         with self._backend.lock(create=False):
             self._backend.sweep(self._name)
@@ -162,7 +159,7 @@ class StoredChain:
             packed = {raw.ref for raw in archived}
             single = tombstones.keys() - packed | {raw.ref for raw in plain}
             self._entries.replace([raw for ref, raw in tombstones.items() if ref in single])
-            # Nobody can tell what is in what a crash tore off.
+            # What a crash tore off may hold parts of what is purged.
             self._backend.sweep(self._name, torn=True)
         before = merged(plain, archived)
         fresh = {raw.ref for raw in (*plain, *archived) if not is_tombstone(raw)}
@@ -187,7 +184,7 @@ class StoredChain:
             self._load_archive()
         found = list(self.archive.read(refs))
         if _absent(refs, found):
-            # Somebody has archived, restored or purged. With the lock held nobody does.
+            # It was archived, restored or purged meanwhile. With the lock held it stays.
             with self._backend.lock(create=False):
                 self._load_archive()
                 found += self.archive.read(_absent(refs, found))
@@ -198,27 +195,23 @@ class StoredChain:
         return found
 
     def _knows(self, ref: str) -> bool:
-        """True if it is known what comes before an entry."""
+        """True if the entry before an entry is known."""
         return ref in self._prevs or ref in self.archive.lost
 
-    def _has_moved(self, ref: str) -> bool:
-        """True if an entry that is not among the chain's own was known, and not as archived."""
-        return ref in self._prevs and ref not in self.archive.prevs
-
-    def _sound_entries(self) -> dict[str, RawEntry]:
+    def _intact_entries(self) -> dict[str, RawEntry]:
         """All entries that are what their refs say, what was archived first.
 
         Raises:
             StorageError: The archive is damaged, and an entry of it stands nowhere else.
         """
-        archived = self.archive.sound_entries()
-        entries = merged(archived, filter(is_sound, self._entries.scan()))
+        archived = self.archive.intact_entries()
+        entries = merged(archived, filter(is_intact, self._entries.scan()))
         if not self.archive.lost.keys() <= entries.keys():
             raise StorageError(self.archive.damage)
         return entries
 
     def _load(self) -> None:
-        """Take in the whole chain. What is missed is looked up when it is met."""
+        """Index the whole chain. What is missed is looked up when it is met."""
         self._loaded = True
         self._prevs = {}
         self._load_archive()
@@ -231,7 +224,7 @@ class StoredChain:
     def _take(self, entries: Iterable[RawEntry]) -> None:
         for raw in entries:
             self._prevs[raw.ref] = raw.prev
-            if raw.body and is_sound(raw):
+            if raw.body and is_intact(raw):
                 self._seen(raw)
 
     def _missing(self, ref: str) -> MissingRecordError:

@@ -15,7 +15,7 @@ _BINARY = getattr(os, "O_BINARY", 0)
 
 @contextmanager
 def reachable(path: Path) -> Iterator[None]:
-    """Turn what the operating system says about a path into an error with a way out.
+    """Turn an error of the operating system about a path into one with a way out.
 
     Raises:
         StorageUnavailableError: Something in the context raised OSError.
@@ -45,12 +45,8 @@ def read_file(path: Path) -> bytes | None:
 def append_bytes(path: Path, data: bytes, *, fsync: bool) -> None:
     """Append to a file, making it and its folders where needed; whole or not at all.
 
-    The caller holds the lock of the session: a write that fails half-way is cut off again.
-
-    Args:
-        path: The file.
-        data: What to append.
-        fsync: Whether to wait until the data, and a new file's name, would survive a power cut.
+    The caller holds the lock of the session: a write that fails half-way is cut off again. With
+    `fsync`, wait until the data, and a new file's name, would survive a power cut.
 
     Raises:
         OSError: It could not be written; the file is as it was.
@@ -76,9 +72,7 @@ def append_bytes(path: Path, data: bytes, *, fsync: bool) -> None:
 def make_folder(folder: Path, *, fsync: bool) -> None:
     """Make a folder and those above it where they are missing.
 
-    Args:
-        folder: The folder.
-        fsync: Whether to wait until the new names would survive a power cut.
+    With `fsync`, wait until the new names would survive a power cut.
 
     Raises:
         OSError: It could not be made, or is something else.
@@ -94,22 +88,13 @@ def make_folder(folder: Path, *, fsync: bool) -> None:
 
 def sync_file(path: Path) -> None:
     """Wait until what is in a file would survive a power cut."""
-    file = os.open(path, os.O_RDWR | _BINARY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
+    _sync(path, os.O_RDWR | _BINARY)
 
 
 def sync_folder(folder: Path) -> None:
     """Wait until the names in a folder would survive a power cut; nothing to do on Windows."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    if os.name == "posix":
+        _sync(folder, os.O_RDONLY)
 
 
 def replace_file(path: Path, data: bytes, *, fsync: bool) -> None:
@@ -145,8 +130,16 @@ def remove_file(path: Path, *, fsync: bool) -> None:
         sync_folder(path.parent)
 
 
+def _sync(path: Path, flags: int) -> None:
+    handle = os.open(path, flags)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def _write_all(file: int, data: bytes) -> None:
-    """One write, as a rule; the rest only where the system took less than it was given."""
+    # One write as a rule; more only where the system took less than it was given.
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(file, rest) :]

@@ -34,19 +34,12 @@ class PackFiles(Rows[Pack]):
     """Packs of a chain: a compressed file and its card in the folder of their month."""
 
     def __init__(self, folder: Path, name: str, *, fsync: bool) -> None:
-        """Packs, which need not exist.
-
-        Args:
-            folder: Where the chain's own file is.
-            name: Safe name of the chain in that folder.
-            fsync: Whether to wait until what is written would survive a power cut.
-        """
+        """The packs of a chain, by its folder and its safe name there; they need not exist."""
         self._folder = folder / "archived"
         self._name = name
         self._fsync = fsync
 
     def scan(self, *, bodies: bool = True) -> Iterator[Pack]:
-        """All packs by month; see `Rows.scan`."""
         with reachable(self._folder):
             for month in self._months():
                 found = self._pack(month, bodies=bodies)
@@ -54,7 +47,6 @@ class PackFiles(Rows[Pack]):
                     yield found
 
     def replace(self, rows: Sequence[Pack], remove: Collection[str] = ()) -> None:
-        """Write files, each in one step, and remove others; see `Rows.replace`."""
         with reachable(self._folder):
             for row in rows:
                 packed, card = self._paths(row.month)
@@ -67,11 +59,9 @@ class PackFiles(Rows[Pack]):
                     remove_file(path, fsync=self._fsync)
 
     def where(self, key: str) -> str:
-        """The compressed file."""
         return str(self._paths(key)[0])
 
     def sweep(self) -> None:
-        """Remove what a crash left half-written; see `Backend.sweep`."""
         with reachable(self._folder):
             for month in self._months():
                 for path in self._paths(month):
@@ -103,18 +93,17 @@ class PackFiles(Rows[Pack]):
 
 
 class BatchFile(Rows[Batch]):
-    """VectorLog of one embedding space: a header that names the dimension, then rows; one batch.
+    """Vectors of one embedding space: a header that names the dimension, then rows; one batch.
 
     A row that a crash tore off is ignored and overwritten. Appending does not wait for the disk:
     vectors can be computed again from the messages.
     """
 
     def __init__(self, path: Path) -> None:
-        """VectorLog in a file, which need not exist."""
+        """Vectors in a file, which need not exist."""
         self._path = path
 
     def scan(self, *, bodies: bool = True) -> list[Batch]:
-        """All vectors as one batch; see `Rows.scan`."""
         with reachable(self._path):
             data = read_file(self._path) or b""
         dimension = self._dimension(data)
@@ -125,14 +114,12 @@ class BatchFile(Rows[Batch]):
         return [Batch("", dimension, rows[:whole])]
 
     def append(self, rows: Sequence[Batch]) -> None:
-        """Add vectors behind those that are there; see `Rows.append`."""
         with reachable(self._path):
             for row in rows:
                 header = b"" if self._cut_to_rows(row.dimension) else self._header(row)
                 append_bytes(self._path, header + row.rows, fsync=False)
 
     def replace(self, rows: Sequence[Batch], remove: Collection[str] = ()) -> None:
-        """Rewrite the file, or remove it; see `Rows.replace`."""
         with reachable(self._path):
             for row in rows:
                 replace_file(self._path, self._header(row) + row.rows, fsync=True)
@@ -140,7 +127,6 @@ class BatchFile(Rows[Batch]):
                 remove_file(self._path, fsync=True)
 
     def where(self, key: str) -> str:
-        """The file."""
         return str(self._path)
 
     @staticmethod
@@ -179,6 +165,6 @@ def vectors_in(path: Path, writing: Callable[[], AbstractContextManager[None]]) 
 
     Args:
         path: The file, which need not exist.
-        writing: Gives a context in which its folder exists and nobody else writes to it.
+        writing: Gives a context in which its folder exists and no one else writes to it.
     """
     return VectorLog(BatchFile(path), writing)

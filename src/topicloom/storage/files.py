@@ -43,7 +43,7 @@ class FileStorage(Storage):
 
         Args:
             root: The folder; made at the first append.
-            fsync: Whether an append waits until it would survive a power cut.
+            fsync: True if an append waits until it would survive a power cut.
             cache_bytes: Memory for bodies, over all sessions.
 
         Raises:
@@ -58,11 +58,9 @@ class FileStorage(Storage):
         self._fsync = fsync
 
     def backend(self, session: str) -> FileBackend:
-        """The rows of a session; see `Storage.backend`."""
         return FileBackend(session, self.root / safe_name(session), fsync=self._fsync)
 
     def sessions(self) -> list[str]:
-        """Names of all sessions that hold anything; see `Storage.sessions`."""
         with reachable(self.root):
             try:
                 folders = [folder for folder in self.root.iterdir() if folder.is_dir()]
@@ -73,22 +71,15 @@ class FileStorage(Storage):
 
     @contextmanager
     def lock(self, session: str) -> Iterator[None]:
-        """Hold a session against other processes; see `Storage.lock`."""
         folder = self.root / safe_name(session)
-        lock = FileLock(folder / ".held", timeout=0)
         with reachable(folder):
             make_folder(folder, fsync=False)
-            try:
-                lock.acquire()
-            except Timeout as error:
-                raise SessionBusyError(
-                    f"session {session!r} is in use by another process: end that one, or name"
-                    " another session"
-                ) from error
-        try:
+        busy = (
+            f"session {session!r} is in use by another process: end that one, or name another"
+            " session"
+        )
+        with _hold(FileLock(folder / ".held", timeout=0), folder, busy):
             yield
-        finally:
-            lock.release()
 
 
 class FileBackend(Backend):
@@ -109,25 +100,20 @@ class FileBackend(Backend):
             self._has_card = self._check_card()
 
     def entries(self, chain: str) -> ChainFile:
-        """The file of a chain; see `Backend.entries`."""
         return self._of(chain)[0]
 
     def packs(self, chain: str) -> PackFiles:
-        """The archived files of a chain; see `Backend.packs`."""
         return self._of(chain)[1]
 
     def batches(self, space: str) -> BatchFile:
-        """The file of an embedding space; see `Backend.batches`."""
         return BatchFile(self._folder / f"vectors-{safe_name(space)}.bin")
 
     def spaces(self) -> Iterable[Rows[Batch]]:
-        """The files of every embedding space; see `Backend.spaces`."""
         with reachable(self._folder):
             return [BatchFile(path) for path in sorted(self._folder.glob("vectors-*.bin"))]
 
     @contextmanager
     def lock(self, *, create: bool) -> Iterator[None]:
-        """Keep other threads and processes from writing; see `Backend.lock`."""
         with self.mutex:
             with reachable(self._folder):
                 if create:
@@ -136,14 +122,17 @@ class FileBackend(Backend):
             if not there:
                 yield
                 return
-            with self._locked():
+            busy = (
+                f"session {self.session!r} could not be written to: another process has held"
+                f" {self._lock.lock_file} for {_APPEND_SECONDS:.0f} seconds"
+            )
+            with _hold(self._lock, self._folder, busy):
                 if create:
                     with reachable(self._folder):
                         self._write_card()
                 yield
 
     def sweep(self, chain: str, *, torn: bool = False) -> None:
-        """Remove what a crash left half-written; see `Backend.sweep`."""
         entries, packs = self._of(chain)
         entries.sweep(torn=torn)
         packs.sweep()
@@ -162,21 +151,6 @@ class FileBackend(Backend):
                 )
                 self._files[chain] = entries, PackFiles(folder, name, fsync=self._fsync)
             return self._files[chain]
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with reachable(self._folder):
-            try:
-                self._lock.acquire()
-            except Timeout as error:
-                raise SessionBusyError(
-                    f"session {self.session!r} could not be written to: another process has"
-                    f" held {self._lock.lock_file} for {_APPEND_SECONDS:.0f} seconds"
-                ) from error
-        try:
-            yield
-        finally:
-            self._lock.release()
 
     def _write_card(self) -> None:
         path = self._folder / _CARD
@@ -201,6 +175,19 @@ class FileBackend(Backend):
                 f" {self.session!r} too: use a name that differs in more than case"
             )
         return name is not None
+
+
+@contextmanager
+def _hold(lock: FileLock, folder: Path, busy: str) -> Iterator[None]:
+    with reachable(folder):
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise SessionBusyError(busy) from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _name_on_card(folder: Path) -> str | None:

@@ -24,7 +24,7 @@ from topicloom.storage.packing import lines_in
 
 
 @dataclass(slots=True)
-class _Seen:
+class _FileIndex:
     """An index over a file."""
 
     offsets: dict[str, int] = field(default_factory=dict)
@@ -42,9 +42,9 @@ class _Seen:
 class ChainFile(Rows[RawEntry]):
     """An index over one file, kept up with what other processes append.
 
-    The index holds offsets and no bodies, and is built without parsing any JSON. Where another
-    process has rewritten the file, the index is found out by the refs at the ends of the lines.
-    A file that is not there is an empty chain.
+    The index holds offsets and no bodies, and is built without parsing any JSON. That another
+    process has rewritten the file is seen by the refs at the ends of the lines. A file that is not
+    there is an empty chain.
     """
 
     def __init__(
@@ -60,8 +60,8 @@ class ChainFile(Rows[RawEntry]):
 
         Args:
             path: The file, which need not exist.
-            fsync: Whether an append waits until it would survive a power cut.
-            reports: Where to say what was found damaged.
+            fsync: True if an append waits until it would survive a power cut.
+            reports: Damage that is found is added here.
             mutex: Held while the index changes.
             lock: Keeps other processes from writing to the session.
         """
@@ -70,18 +70,16 @@ class ChainFile(Rows[RawEntry]):
         self._reports = reports
         self._mutex = mutex
         self._lock = lock
-        self._seen = _Seen()
+        self._seen = _FileIndex()
 
     def scan(self, *, bodies: bool = True) -> list[RawEntry]:
-        """All entries; see `Rows.scan`."""
         found: list[RawEntry] = []
         with self._mutex, reachable(self._path):
-            self._seen = _Seen()
+            self._seen = _FileIndex()
             self._refresh(lambda raw: found.append(raw if bodies else raw._replace(body=b"")))
         return found
 
     def read(self, keys: Sequence[str]) -> list[RawEntry]:
-        """Those of some entries that are there; see `Rows.read`."""
         with reachable(self._path):
             seen = self._seen
             found = list(self._at(seen, keys))
@@ -90,13 +88,12 @@ class ChainFile(Rows[RawEntry]):
                 absent = [ref for ref in keys if ref not in there]
                 with self._mutex:
                     if any(ref in seen.offsets for ref in absent):
-                        self._seen = _Seen()
+                        self._seen = _FileIndex()
                     self._refresh()
                     found += self._at(self._seen, absent)
         return found
 
     def append(self, rows: Sequence[RawEntry]) -> None:
-        """Add those entries that are not there yet, in one write; see `Rows.append`."""
         with self._mutex, reachable(self._path):
             self._refresh()
             lines = [join_line(raw) for raw in rows if raw.ref not in self._seen.offsets]
@@ -106,8 +103,8 @@ class ChainFile(Rows[RawEntry]):
                 for line in lines:
                     self._index(line)
             elif self._fsync and self._seen.synced < self._seen.end:
-                # Whoever wrote these may have crashed before they were safe, and the caller is
-                # about to write a checkpoint that counts on them.
+                # The process that wrote these may have crashed before they were safe, and the
+                # caller is about to write a checkpoint that counts on them.
                 sync_file(self._path)
             self._seen.synced = self._seen.end
 
@@ -131,18 +128,16 @@ class ChainFile(Rows[RawEntry]):
                 replace_file(self._path, b"".join(lines), fsync=self._fsync)
             else:
                 remove_file(self._path, fsync=self._fsync)
-            self._seen = _Seen()
+            self._seen = _FileIndex()
             self._refresh()
             self._seen.synced = self._seen.end
 
     def where(self, key: str) -> str:
-        """The file and the number of an entry's line, from 1, as editors count."""
         with reachable(self._path), self._path.open("rb") as file:
             number = file.read(self._seen.offsets[key]).count(b"\n") + 1
         return f"{self._path}, line {number}"
 
     def sweep(self, *, torn: bool) -> None:
-        """Remove what a crash left half-written; see `Backend.sweep`."""
         with self._mutex, reachable(self._path):
             self._refresh()
             remove_file(fresh_name(self._path), fsync=self._fsync)
@@ -154,7 +149,7 @@ class ChainFile(Rows[RawEntry]):
         """The file to which torn lines are moved."""
         return self._path.with_name(self._path.name + ".torn")
 
-    def _at(self, seen: _Seen, refs: Sequence[str]) -> Iterator[RawEntry]:
+    def _at(self, seen: _FileIndex, refs: Sequence[str]) -> Iterator[RawEntry]:
         """Those of some entries that stand where they were seen."""
         offsets = [seen.offsets[ref] for ref in refs if ref in seen.offsets]
         if not offsets:
@@ -171,32 +166,24 @@ class ChainFile(Rows[RawEntry]):
                 if raw is not None and raw.ref in wanted:
                     yield raw
 
-    def _refresh(self, tell: Callable[[RawEntry], None] | None = None) -> None:
-        """Index what is new, and set a torn last line aside.
-
-        Args:
-            tell: Told of every entry that is indexed.
-        """
-        if self._scan(tell):
-            # The end of a line is missing: somebody is writing, or has crashed. With the lock
-            # held, nobody is writing.
+    def _refresh(self, visit: Callable[[RawEntry], None] | None = None) -> None:
+        """Index what is new, passing every entry to `visit`, and set a torn last line aside."""
+        if self._index_new(visit):
+            # The end of a line is missing: another process is writing, or has crashed. With the
+            # lock held, none is writing.
             with self._lock():
-                if self._scan(tell):
+                if self._index_new(visit):
                     self._repair()
 
-    def _scan(self, tell: Callable[[RawEntry], None] | None) -> bool:
-        """Index what is new.
-
-        Returns:
-            True if the file ends in the middle of a line.
-        """
+    def _index_new(self, visit: Callable[[RawEntry], None] | None) -> bool:
+        """Index what is new; True if the file ends in the middle of a line."""
         try:
             now = os.stat(self._path)
         except FileNotFoundError:
-            self._seen = _Seen()
+            self._seen = _FileIndex()
             return False
         if now.st_ino != self._seen.inode or now.st_size < self._seen.end or not self._agrees(now):
-            self._seen = _Seen()
+            self._seen = _FileIndex()
         self._seen.inode = now.st_ino
         if now.st_size == self._seen.end:
             return False
@@ -206,8 +193,8 @@ class ChainFile(Rows[RawEntry]):
                 if not line.endswith(b"\n"):
                     return True
                 raw = self._index(line)
-                if raw is not None and tell is not None:
-                    tell(raw)
+                if raw is not None and visit is not None:
+                    visit(raw)
         return False
 
     def _agrees(self, now: os.stat_result) -> bool:
@@ -220,10 +207,7 @@ class ChainFile(Rows[RawEntry]):
             return split_tail(file.readline()) == last
 
     def _repair(self) -> None:
-        """Move a torn last line to a file of its own.
-
-        Nobody can tell whether its bytes are worth anything, so nobody throws them away.
-        """
+        """Move a torn last line to a file of its own: its bytes may be worth something."""
         with self._path.open("r+b") as file:
             file.seek(self._seen.end)
             torn = file.read()

@@ -1,7 +1,7 @@
 """A session's chains and vectors, over any backend: linking, walking, checking.
 
 A checkpoint keeps one head a chain and nothing else; bodies live here. Storage only ever
-grows, so every head that was ever handed out stays readable, and forking from an old
+grows, so every head that was ever returned stays readable, and forking from an old
 checkpoint sees what that checkpoint saw, whatever has been appended since. Archiving moves
 bodies and changes nothing of that. Purging is the one exception, and takes bodies only: refs
 and order stay.
@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from topicloom.errors import MissingRecordError, StorageError
+from topicloom.errors import InputError, MissingRecordError, StorageError
 from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.caches import BodyCache, HeadCache
-from topicloom.storage.chain import PURGED, RawEntry, draft, is_sound, link, load_body, tombstone
+from topicloom.storage.chain import PURGED, RawEntry, draft, is_intact, link, load_body, tombstone
 from topicloom.storage.chains import StoredChain
-from topicloom.storage.packing import ArchiveCard, card_text, check_month
+from topicloom.storage.packing import ArchiveCard, card_text, is_month
 from topicloom.storage.vectors import MADE, VectorLog
 
 
@@ -26,12 +26,7 @@ class SessionLog:
     """Everything durable of one session. Safe to use from several threads and processes."""
 
     def __init__(self, backend: Backend, bodies: BodyCache) -> None:
-        """A log of a session; made by `Storage.open`.
-
-        Args:
-            backend: Where the session is kept.
-            bodies: Cache of bodies, shared by the sessions of a storage.
-        """
+        """A log of a session, over a cache of bodies that the storage's sessions share."""
         self._backend = backend
         self._bodies = bodies
         self._heads = HeadCache()
@@ -59,20 +54,19 @@ class SessionLog:
             StorageUnavailableError: Nothing can be written there.
         """
         entries: list[RawEntry] = []
-        newest = head
         for body in bodies:
-            entries.append(draft(newest, body))
-            newest = entries[-1].ref
-        if entries:
-            with self._mutex:
-                self._chain(chain).append(head, entries)
-        return newest
+            entries.append(draft(entries[-1].ref if entries else head, body))
+        if not entries:
+            return head
+        with self._mutex:
+            self._chain(chain).append(head, entries)
+        return entries[-1].ref
 
     def refs(self, chain: str, head: str | None) -> Sequence[str]:
         """The refs from the beginning up to a head, oldest first; empty for None.
 
-        What is returned never changes, even while the chain grows. Costs time in
-        proportion to what is new since the last call, not to the length of the chain.
+        The result never changes, even while the chain grows. Costs time in proportion to what is
+        new since the last call, not to the length of the chain.
 
         Raises:
             MissingRecordError: The head, or an entry before it, is not in the chain.
@@ -123,7 +117,7 @@ class SessionLog:
 
         Args:
             chain: Name of the chain.
-            month: What to file it under, `2026-03`.
+            month: The month to file it under, `2026-03`.
             summary: JSON-native data, without a key `refs`.
 
         Raises:
@@ -132,7 +126,8 @@ class SessionLog:
             StorageError: An archive of the chain is damaged; nothing was changed.
             StorageUnavailableError: Nothing can be written there.
         """
-        check_month(month)
+        if not is_month(month):
+            raise InputError(f"{month!r} is not a month: write it as 2026-03")
         card_text(summary, ())  # raises before anything is changed
         with self._mutex:
             if not self._chain(chain).move_to_archive(month, summary):
@@ -178,9 +173,9 @@ class SessionLog:
         Args:
             chain: Name of the chain.
             refs: The entries.
-            keep: What stays of their bodies, by ref; nothing by default.
-            summary: Takes the place of what the archive's card says, if there is one: that may
-                quote what is removed. Empty by default.
+            keep: The rest that stays of their bodies, by ref; nothing by default.
+            summary: Takes the place of the archive's summary, if there is one: that may quote what
+                is removed. Empty by default.
 
         Returns:
             How many were purged and had not been before.
@@ -188,7 +183,7 @@ class SessionLog:
         Raises:
             MissingRecordError: A ref is not in the chain; nothing was changed.
             InputError: What is to stay is not JSON, or uses a reserved key.
-            StorageError: An archive of the chain is damaged, and nobody can say what is in it;
+            StorageError: An archive of the chain is damaged, so that its content is unknown;
                 nothing was changed.
             StorageUnavailableError: Nothing can be written there.
         """
@@ -226,24 +221,21 @@ class SessionLog:
 
     def _texts(self, chain: str, refs: Sequence[str]) -> dict[str, bytes]:
         """Bodies by ref, without those that are not what was written."""
-        found: dict[str, bytes] = {}
-        for ref in refs:
-            body = self._bodies.get((self._backend.session, chain, ref))
-            if body is not None:
-                found[ref] = body
+        session = self._backend.session
+        cached = {ref: self._bodies.get((session, chain, ref)) for ref in refs}
+        found = {ref: body for ref, body in cached.items() if body is not None}
         wanted = list(dict.fromkeys(ref for ref in refs if ref not in found))
         for raw in self._chain(chain).read(wanted) if wanted else ():
-            if is_sound(raw):
+            if is_intact(raw):
                 self._keep(chain, raw)
                 found[raw.ref] = raw.body
         return found
 
     def _chain(self, name: str) -> StoredChain:
-        chain = self._chains.get(name)
-        if chain is None:
+        if name not in self._chains:
             chain = StoredChain(self._backend, name, partial(self._keep, name))
-            chain = self._chains.setdefault(name, chain)
-        return chain
+            self._chains.setdefault(name, chain)
+        return self._chains[name]
 
     def _keep(self, chain: str, raw: RawEntry) -> None:
         self._bodies.put((self._backend.session, chain, raw.ref), raw.body)

@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 from topicloom.errors import InvalidNameError
 
 _LONGEST = 150
-_KEPT = 100
+_PREFIX = 100
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _DOT = ord(".")
 _TYPED = re.compile(r"\w[\w .-]{0,99}")
@@ -72,4 +72,4 @@ def _escaped(raw: bytes, place: int) -> str:
 def _first_whole(parts: list[str]) -> str:
     """As many escaped bytes as fit, none cut in the middle."""
     ends = accumulate(map(len, parts))
-    return "".join(part for part, end in zip(parts, ends, strict=True) if end <= _KEPT)
+    return "".join(part for part, end in zip(parts, ends, strict=True) if end <= _PREFIX)

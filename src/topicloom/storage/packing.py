@@ -20,7 +20,7 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 from topicloom.errors import InputError
-from topicloom.storage.chain import NO_PREV, RawEntry, split_line
+from topicloom.storage.chain import NO_PREV, RawEntry, encode_json, split_line
 
 BLOCK_BYTES = 2**20
 """Text of a block before packing; a longer entry is a block of its own."""
@@ -31,7 +31,7 @@ _REF = re.compile(r"[0-9a-f]{16}")
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 
 
-class Block(NamedTuple):
+class PackedBlock(NamedTuple):
     """A block as it was found in packed data."""
 
     start: int
@@ -58,7 +58,7 @@ def unpack(block: bytes) -> bytes | None:
     return blocks[0].text if len(blocks) == 1 else None
 
 
-def blocks_in(data: bytes) -> Iterator[Block]:
+def blocks_in(data: bytes) -> Iterator[PackedBlock]:
     """The blocks of packed data; after damage it goes on where the next block begins."""
     start = 0
     while start < len(data):
@@ -73,7 +73,7 @@ def blocks_in(data: bytes) -> Iterator[Block]:
         else:
             following = data.find(_MAGIC, start + 1)
             stop = len(data) if following < 0 else following
-        yield Block(start, stop - start, text if whole else None)
+        yield PackedBlock(start, stop - start, text if whole else None)
         start = stop
 
 
@@ -89,7 +89,7 @@ def entries_in(lines: Iterable[bytes]) -> list[RawEntry]:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveCard:
-    """Knowledge of an archived chain without unpacking it."""
+    """The summary of an archived chain, and its refs."""
 
     month: str
     """The month it is filed under, `2026-03`."""
@@ -104,39 +104,17 @@ def is_month(text: str) -> bool:
     return _MONTH.fullmatch(text) is not None
 
 
-def check_month(month: str) -> str:
-    """A month as in `2026-03`, returned as it is.
-
-    Raises:
-        InputError: It is something else.
-    """
-    if not is_month(month):
-        raise InputError(f"{month!r} is not a month: write it as 2026-03")
-    return month
-
-
 def card_text(summary: Mapping[str, Any], entries: Iterable[RawEntry]) -> bytes:
     """A card as JSON in UTF-8, for people: indented, the refs last.
 
     Refs stand in runs, one text each: the ref before the run (zeros for none), then its refs.
-
-    Args:
-        summary: JSON-native data without a key `refs`.
-        entries: What is archived.
 
     Raises:
         InputError: The summary cannot be JSON, or uses the key `refs`.
     """
     if _REFS in summary:
         raise InputError(f"a summary may not have a key {_REFS!r}: it belongs to the archive")
-    card = {**summary, _REFS: _runs(entries)}
-    try:
-        try:
-            return _dumps(card, ascii_only=False).encode()
-        except UnicodeEncodeError:
-            return _dumps(card, ascii_only=True).encode("ascii")
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"a summary has to be plain JSON data: {error}") from error
+    return encode_json({**summary, _REFS: _runs(entries)}, "a summary", indent=2) + b"\n"
 
 
 def read_card(text: bytes, month: str) -> ArchiveCard:
@@ -164,7 +142,3 @@ def _runs(entries: Iterable[RawEntry]) -> list[str]:
             runs.append([prev])
         runs[-1].append(raw.ref)
     return [" ".join(run) for run in runs]
-
-
-def _dumps(card: Mapping[str, Any], *, ascii_only: bool) -> str:
-    return json.dumps(card, ensure_ascii=ascii_only, allow_nan=False, indent=2) + "\n"

@@ -15,7 +15,7 @@ from topicloom.state.topics import Topic
 from topicloom.storage.base import EDITS, LEDGER, ROSTER, TRANSCRIPT, TURNS
 from topicloom.storage.chain import PURGED, link
 from topicloom.storage.log import SessionLog
-from topicloom.storage.records import Row, record_in, shell_of
+from topicloom.storage.records import Row, from_row, to_shell
 
 _CARD_STAYS = ("topic", "messages", "count", "days", "first_at", "last_at")
 """Keys that stay in the summary of an archived topic: numbers and dates."""
@@ -36,36 +36,32 @@ class PurgePlan:
 
 
 def plan_purge(log: SessionLog, refs: Sequence[str]) -> PurgePlan:
-    """The plan by which some messages are removed.
-
-    Args:
-        log: The session's log.
-        refs: The messages' entries in the transcript.
+    """The plan by which some messages are removed, by their refs in the transcript.
 
     Raises:
-        StorageError: A message cannot be read: nobody can say where else it stands.
+        StorageError: A message cannot be read, so that it is unknown where else it stands.
     """
     rows = dict(zip(refs, log.read(TRANSCRIPT, refs), strict=True))
     rows = {ref: row for ref, row in rows.items() if PURGED not in row}
     wanted = {row["id"]: row for row in rows.values()}
-    shells = {message: shell_of(record_in(row)) for message, row in wanted.items()}
+    shells = {message: to_shell(from_row(row)) for message, row in wanted.items()}
 
     table = _all_rows(log, ROSTER)
     topics = {row["id"]: Topic.model_validate(row) for row in table.values()}
-    held = {topic: _held(log, topics[topic].chain, wanted) for topic in topics}
+    held = {topic: _find_messages(log, topics[topic].chain, wanted) for topic in topics}
     held = {topic: found for topic, found in held.items() if found}
-    traces = Traces(
+    derived = DerivedTexts(
         messages=frozenset(wanted),
         topics=frozenset(held),
         names=frozenset(row["name"] for row in table.values() if row["id"] in held),
     )
     changed = {
-        chain: dict(_changed(_all_rows(log, chain), clean))
+        chain: dict(_clean_rows(_all_rows(log, chain), clean))
         for chain, clean in (
-            (ROSTER, traces.without_in_topic),
-            (LEDGER, traces.without_in_note),
-            (TURNS, traces.without_in_receipt),
-            (EDITS, traces.without_in_edit),
+            (ROSTER, derived.without_in_topic),
+            (LEDGER, derived.without_in_note),
+            (TURNS, derived.without_in_receipt),
+            (EDITS, derived.without_in_edit),
         )
     }
     in_topics = {
@@ -86,7 +82,7 @@ def plan_purge(log: SessionLog, refs: Sequence[str]) -> PurgePlan:
     )
 
 
-def carry_out(log: SessionLog, plan: PurgePlan) -> int:
+def execute_purge(log: SessionLog, plan: PurgePlan) -> int:
     """Remove what a plan says; returns how many entries were purged that had not been before."""
     return sum(
         log.purge(chain, list(keep), keep, plan.cards.get(chain))
@@ -100,23 +96,23 @@ def _all_rows(log: SessionLog, chain: str) -> dict[str, dict[str, Any]]:
     return {ref: {k: v for k, v in row.items() if k != PURGED} for ref, row in rows.items()}
 
 
-def _changed(rows: Mapping[str, Row], clean: Callable[[Row], Row]) -> Iterator[tuple[str, Row]]:
+def _clean_rows(rows: Mapping[str, Row], clean: Callable[[Row], Row]) -> Iterator[tuple[str, Row]]:
     for ref, row in rows.items():
         cleaned = clean(row)
         if cleaned != row:
             yield ref, cleaned
 
 
-def _held(log: SessionLog, chain: str, wanted: Mapping[str, Row]) -> dict[str, str]:
+def _find_messages(log: SessionLog, chain: str, wanted: Mapping[str, Row]) -> dict[str, str]:
     """The entries of a topic's chain that are wanted messages: short ids by ref."""
     prevs = log.entries(chain)
     readable = log.readable(chain, list(prevs))
-    found = {ref: _message(readable.get(ref), prevs[ref], ref, wanted) for ref in prevs}
+    found = {ref: _identify(readable.get(ref), prevs[ref], ref, wanted) for ref in prevs}
     return {ref: message for ref, message in found.items() if message is not None}
 
 
-def _message(row: Row | None, prev: str | None, ref: str, wanted: Mapping[str, Row]) -> str | None:
-    """The message that an entry is, if it is wanted. One that cannot be read is known by its ref.
+def _identify(row: Row | None, prev: str | None, ref: str, wanted: Mapping[str, Row]) -> str | None:
+    """The id of an entry's message if wanted. One that cannot be read is identified by its ref.
 
     Another branch may have another message of that number: all the words have to be the same.
     """
@@ -128,8 +124,8 @@ def _message(row: Row | None, prev: str | None, ref: str, wanted: Mapping[str, R
 
 
 @dataclass(frozen=True, slots=True)
-class Traces:
-    """Takes what was made of some messages out of rows: names, briefs, summaries, searches.
+class DerivedTexts:
+    """Removes what was made of some messages from rows: names, briefs, summaries, searches.
 
     Rows are taken as they are stored, so that what this version does not know of them stays.
     """
@@ -166,7 +162,7 @@ class Traces:
             for search in row.get("searches", ())
         ]
         quoted = [self._without_in_part(part) for part in row.get("quoted", ())]
-        events = [self._unnamed(event) for event in row.get("events", ())]
+        events = [self._hide_names(event) for event in row.get("events", ())]
         planned: Row = {"plan": None, "edits": [], "edit_errors": []} if asked else {}
         cleaned = {**row, "searches": searches, "quoted": quoted, "events": events}
         return cleaned | {key: value for key, value in planned.items() if key in row}
@@ -190,7 +186,7 @@ class Traces:
             return part
         return {**part, "name": _plain_name(part["topic"]), "summary": ""}
 
-    def _unnamed(self, event: str) -> str:
+    def _hide_names(self, event: str) -> str:
         for name in self.names:
             event = event.replace(f"“{name}”", "“…”")
         return event

@@ -1,8 +1,8 @@
 """Messages as rows of chains: written, read, purged, and found again where they are damaged.
 
-Every message of a topic stands in the transcript too, in the same words. Which one an entry that
-cannot be read was, its ref tells: it is a hash of the ref before it and the row, so a row either
-is the one that was written or does not fit.
+Every message of a topic stands in the transcript too, in the same words. An entry that cannot be
+read is identified by its ref: it is a hash of the ref before it and the row, so a row either is the
+one that was written or does not fit.
 """
 
 from __future__ import annotations
@@ -21,53 +21,48 @@ _FRAME = ("type", "role", "id", "tool_call_id", "status")
 """Keys of a message that stay, which text alone would not give back."""
 
 
-def shell_of(record: StoredMessage) -> dict[str, Any]:
-    """The rest of a purged message: who spoke and when, and which tool calls its results belong to.
+def to_shell(message: StoredMessage) -> dict[str, Any]:
+    """The row that is left of a purged message: who spoke and when, and its tool calls' names.
 
     Without these a conversation falls apart: rounds are found by who spoke, and providers
     refuse results without calls. Names of people, arguments of calls and all texts go.
     """
-    stays = record.model_dump(
+    stays = message.model_dump(
         mode="json", include={"seq", "role", "time", "source", "opens"}, exclude_defaults=True
     )
-    frame = {} if record.whole is None else {"whole": _frame(record.whole)}
-    return {"id": record.id} | stays | frame
+    frame = {} if message.whole is None else {"whole": _frame(message.whole)}
+    return {"id": message.id} | stays | frame
 
 
-def record_in(row: Row) -> StoredMessage:
-    """The record in a row of the transcript or of a topic; of a purged one, with its text away."""
+def from_row(row: Row) -> StoredMessage:
+    """The message in a row of the transcript or of a topic; of a purged one, with its text away."""
     return StoredMessage.model_validate({**row, "text": REMOVED} if PURGED in row else row)
 
 
-def row_of(record: StoredMessage) -> dict[str, Any]:
-    """The row of a record."""
-    return {"id": record.id} | record.model_dump(mode="json", exclude_defaults=True)
+def to_row(message: StoredMessage) -> dict[str, Any]:
+    """The row of a message."""
+    return {"id": message.id} | message.model_dump(mode="json", exclude_defaults=True)
 
 
-def recovered(log: SessionLog, chain: str, refs: Sequence[str]) -> list[Row]:
+def recover_rows(log: SessionLog, chain: str, refs: Sequence[str]) -> list[Row]:
     """The rows of entries of a topic, those that cannot be read taken from the transcript.
 
     Costs time in proportion to the transcript.
-
-    Args:
-        log: The session's log.
-        chain: The topic's chain.
-        refs: The entries.
 
     Raises:
         StorageError: A row cannot be read and is not in the transcript either.
     """
     readable, prevs = log.readable(chain, refs), log.entries(chain)
-    search = _Search(log)
+    search = _TranscriptSearch(log)
     rows: list[Row] = []
     for ref in refs:
-        row = readable.get(ref) or search.row(prevs[ref], ref) or log.read(chain, [ref])[0]
-        search.passed(row)
+        row = readable.get(ref) or search.find(prevs[ref], ref) or log.read(chain, [ref])[0]
+        search.go_behind(row)
         rows.append(row)
     return rows
 
 
-class _Search:
+class _TranscriptSearch:
     """Finds rows of the transcript, of all its branches, by what their refs would be."""
 
     def __init__(self, log: SessionLog) -> None:
@@ -78,7 +73,7 @@ class _Search:
         self._at = {row["id"]: place for place, row in enumerate(self._rows)}
         self._next = 0
 
-    def row(self, prev: str | None, ref: str) -> Row | None:
+    def find(self, prev: str | None, ref: str) -> Row | None:
         """The row that an entry was; None when there is none.
 
         The hash of a purged row cannot be found again. An entry that fits no other row of a
@@ -90,7 +85,7 @@ class _Search:
         purged = (row for row in self._rows[self._next :] if PURGED in row)
         return next(purged, None) if self._whole else None
 
-    def passed(self, row: Row) -> None:
+    def go_behind(self, row: Row) -> None:
         """Go on behind a row: a topic is in the order of the conversation."""
         self._next = self._at.get(row["id"], self._next - 1) + 1
 

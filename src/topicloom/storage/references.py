@@ -18,25 +18,25 @@ from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
 
 
-def refer(store: SessionStore, topic: Topic, references: Sequence[Reference]) -> Topic:
+def add_references(store: SessionStore, topic: Topic, references: Sequence[Reference]) -> Topic:
     """Append references to a topic's; returns the topic with its new head."""
     rows = [r.model_dump(mode="json") for r in references]
     head = store.log.append(topic.references, topic.borrowed, rows)
     return topic.model_copy(update={"borrowed": head})
 
 
-def references(store: SessionStore, topic: Topic) -> list[Reference]:
+def read_references(store: SessionStore, topic: Topic) -> list[Reference]:
     """A topic's references, in the order in which they came."""
     refs = store.log.refs(topic.references, topic.borrowed)
     return [Reference.model_validate(row) for row in store.log.read(topic.references, refs)]
 
 
-def topic_window(store: SessionStore, session: Session, topic: Topic) -> list[StoredMessage]:
+def read_topic_window(store: SessionStore, session: Session, topic: Topic) -> list[StoredMessage]:
     """The messages that a topic's reader is shown: its own, and the newest it refers to."""
     borrowed = [
-        record
-        for reference in select_newest(references(store, topic))
-        for record in store.records(session, reference.first, reference.last)
+        message
+        for reference in select_newest(read_references(store, topic))
+        for message in store.records(session, reference.first, reference.last)
     ]
     return build_reader_window(store.topic_records(topic), borrowed)
 
@@ -46,9 +46,8 @@ def merge_topics(
 ) -> tuple[Session, Topic]:
     """Merge a topic into another; both rows are written.
 
-    The survivor's chain is written anew in the order of the conversation, so that whoever reads
-    a chain reads it in order. What comes before the first message of the other topic is shared
-    with the old chain and not written again.
+    The survivor's chain is written anew in the order of the conversation. What comes before the
+    first message of the other topic is shared with the old chain and not written again.
 
     Returns:
         The session, where the survivor takes the other's place, and the survivor.
@@ -57,11 +56,11 @@ def merge_topics(
         TransitionError: If they may not be merged.
     """
     moved = group_rounds(store.topic_records(other))
-    records = merge_in_order(store.topic_records(survivor), store.topic_records(other))
+    messages = merge_in_order(store.topic_records(survivor), store.topic_records(other))
     kept, gone = merge_topic_rows(survivor, other, session.active)
-    filled = store.move(survivor.emptied(), group_rounds(records))
+    filled = store.move(survivor.emptied(), group_rounds(messages))
     kept = kept.model_copy(update={"head": filled.head, "count": filled.count})
-    kept = refer(store, kept, references(store, other))
+    kept = add_references(store, kept, read_references(store, other))
     session = store.add_days(session, kept, moved)
     session = store.save_topics(session, [gone, kept])
     home = survivor.id if session.home == other.id else session.home

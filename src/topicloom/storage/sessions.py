@@ -1,9 +1,11 @@
-"""A session's chains in domain terms: records, topics, notes, days, receipts."""
+"""A session's chains in domain terms: messages, topics, notes, days, receipts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+from pydantic import BaseModel
 
 from topicloom.errors import StorageError
 from topicloom.state.recall import Note
@@ -16,10 +18,8 @@ from topicloom.storage.base import EDITS, LEDGER, ROSTER, TIMELINE, TRANSCRIPT, 
 from topicloom.storage.caches import WeighedCache
 from topicloom.storage.log import SessionLog
 from topicloom.storage.packing import ArchiveCard
-from topicloom.storage.purging import PurgePlan, carry_out, plan_purge
-from topicloom.storage.records import record_in, recovered, row_of
-
-__all__ = ["LEDGER", "ROSTER", "TIMELINE", "TRANSCRIPT", "TURNS", "SessionStore"]
+from topicloom.storage.purging import PurgePlan, execute_purge, plan_purge
+from topicloom.storage.records import Row, from_row, recover_rows, to_row
 
 
 class SessionStore:
@@ -31,23 +31,22 @@ class SessionStore:
 
     def __init__(self, log: SessionLog, *, cached_bytes: int = 16_000_000) -> None:
         self.log = log
-        self._records: WeighedCache[str, StoredMessage] = WeighedCache(cached_bytes, _weight)
-        self._rosters: WeighedCache[str | None, TopicTable] = WeighedCache(8, lambda _: 1)
+        self._messages: WeighedCache[str, StoredMessage] = WeighedCache(
+            cached_bytes, lambda message: len(message.text) + _OVERHEAD
+        )
+        self._tables: WeighedCache[str | None, TopicTable] = WeighedCache(8, lambda _: 1)
         self._reported = 0
 
-    def append(self, session: Session, records: Sequence[StoredMessage]) -> Session:
+    def append(self, session: Session, messages: Sequence[StoredMessage]) -> Session:
         """Append messages to the transcript; their numbers continue the conversation's."""
-        head = self.log.append(TRANSCRIPT, session.transcript, [row_of(r) for r in records])
-        return session.model_copy(
-            update={"transcript": head, "count": session.count + len(records)}
-        )
+        session = self._append(session, TRANSCRIPT, map(to_row, messages))
+        return session.model_copy(update={"count": session.count + len(messages)})
 
     def records(
         self, session: Session, first: int = 1, last: int | None = None
     ) -> list[StoredMessage]:
         """Messages `first` to `last` (the newest by default), in order."""
-        refs = self.log.refs(TRANSCRIPT, session.transcript)
-        return self._read(TRANSCRIPT, refs[max(first, 1) - 1 : last])
+        return self._read(TRANSCRIPT, self.transcript_refs(session)[max(first, 1) - 1 : last])
 
     def transcript_refs(self, session: Session) -> Sequence[str]:
         """Refs of all messages, in order."""
@@ -60,48 +59,45 @@ class SessionStore:
             IndexError: If the conversation has no such message.
         """
         self._check(session, number)
-        (record,) = self.records(session, number, number)
-        return record
+        (message,) = self.records(session, number, number)
+        return message
 
     def pick(self, session: Session, numbers: Iterable[int]) -> dict[int, StoredMessage]:
         """The messages of some numbers."""
-        wanted = sorted(set(numbers))
-        refs = self.log.refs(TRANSCRIPT, session.transcript)
-        records = self._read(TRANSCRIPT, [refs[n - 1] for n in wanted])
-        return dict(zip(wanted, records, strict=True))
+        wanted, refs = sorted(set(numbers)), self.transcript_refs(session)
+        messages = self._read(TRANSCRIPT, [refs[n - 1] for n in wanted])
+        return dict(zip(wanted, messages, strict=True))
 
     def topic_table(self, session: Session) -> TopicTable:
         """The topics of the checkpoint."""
-        known = self._rosters.get(session.roster)
-        if known is None:
-            known = self._fold(session.roster)
-            self._rosters.put(session.roster, known)
-        return known
+        table = self._tables.get(session.roster)
+        if table is None:
+            table = self._fold(session.roster)
+            self._tables.put(session.roster, table)
+        return table
 
     def _fold(self, head: str | None) -> TopicTable:
         refs = self.log.refs(ROSTER, head)
         for back in range(1, min(len(refs), 64) + 1):
-            base = self._rosters.get(refs[-back])
+            base = self._tables.get(refs[-back])
             if base is not None:
                 return TopicTable.fold(self.log.read(ROSTER, refs[len(refs) - back + 1 :]), base)
         return TopicTable.fold(self.log.read(ROSTER, refs))
 
     def save_topics(self, session: Session, topics: Sequence[Topic]) -> Session:
         """Write topics to the roster; a row replaces the earlier ones of its id."""
-        head = self.log.append(ROSTER, session.roster, [t.model_dump(mode="json") for t in topics])
-        return session.model_copy(update={"roster": head})
+        return self._append(session, ROSTER, map(_dump, topics))
 
     def move(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
         """Append rounds to a topic's chain; returns the topic with its new head."""
-        records = [r for round_ in rounds for r in round_.records]
-        head = self.log.append(topic.chain, topic.head, [row_of(r) for r in records])
-        times = sorted(
-            [t for t in (topic.first_at, topic.last_at) if t] + [r.time for r in records]
-        )
+        messages = [m for round_ in rounds for m in round_.records]
+        head = self.log.append(topic.chain, topic.head, list(map(to_row, messages)))
+        known = [t for t in (topic.first_at, topic.last_at) if t]
+        times = sorted([*known, *(m.time for m in messages)])
         return topic.model_copy(
             update={
                 "head": head,
-                "count": topic.count + len(records),
+                "count": topic.count + len(messages),
                 "first_at": times[0],
                 "last_at": times[-1],
             }
@@ -110,7 +106,7 @@ class SessionStore:
     def topic_records(self, topic: Topic, start: int = 0) -> list[StoredMessage]:
         """A topic's messages in order, from its `start`th (counted from 0) on.
 
-        Those that an archive which is damaged or gone does not give are taken from the transcript.
+        Those that a damaged or missing archive does not give are taken from the transcript.
 
         Raises:
             MissingRecordError: The topic's entries are not known any more.
@@ -120,22 +116,28 @@ class SessionStore:
         try:
             return self._read(topic.chain, refs)
         except StorageError:
-            rows = recovered(self.log, topic.chain, refs)
-        records = list(map(record_in, rows))
-        for ref, record in zip(refs, records, strict=True):
-            self._records.put(ref, record)
-        return records
+            rows = recover_rows(self.log, topic.chain, refs)
+        messages = list(map(from_row, rows))
+        for ref, message in zip(refs, messages, strict=True):
+            self._messages.put(ref, message)
+        return messages
 
     def archive(self, topic: Topic, month: str) -> None:
         """Move a topic's messages into the archive, beside a summary for people.
 
         The topic is read, searched and added to as before. See `SessionLog.archive`.
-
-        Args:
-            topic: With its newest name, brief and summary.
-            month: What to file it under, `2026-03`.
         """
-        self.log.archive(topic.chain, month, _summary(topic, self.topic_records(topic)))
+        summary = {
+            "topic": topic.id,
+            "name": topic.name,
+            "brief": topic.brief,
+            "summary": topic.summary,
+            "count": topic.count,
+            "first_at": topic.first_at,
+            "last_at": topic.last_at,
+            "days": sorted({message.day for message in self.topic_records(topic)}),
+        }
+        self.log.archive(topic.chain, month, summary)
 
     def restore(self, topic: Topic) -> None:
         """Move a topic's messages out of the archive; see `SessionLog.restore`."""
@@ -146,11 +148,7 @@ class SessionStore:
         return self.log.archived(topic.chain)
 
     def plan_purge(self, session: Session, messages: Topic | Iterable[int]) -> PurgePlan:
-        """The plan by which some messages are removed; nothing is removed yet.
-
-        Args:
-            session: Says which branch is meant.
-            messages: Numbers of messages, or a topic for all of its own.
+        """The plan by which messages, or all of a topic, are removed; nothing is removed yet.
 
         Raises:
             IndexError: If the conversation has no such message.
@@ -169,72 +167,64 @@ class SessionStore:
 
         Their places stay: a purged message reads `REMOVED`, in every checkpoint. What is not in
         the session's chains is not reached: the newest messages in the checkpoints themselves,
-        facts that were kept, other processes' memory, and later messages that repeat it.
+        stored facts, other processes' memory, and later messages that repeat it.
 
         Returns:
             How many entries were purged that had not been before.
 
         Raises:
-            StorageError: An archive is damaged, and nobody can say what is in it. What was purged
-                before it stays purged; mend it, and purge again.
+            StorageError: An archive is damaged, so that its content is unknown. What was purged
+                before it stays purged; repair it, and purge again.
         """
-        count = carry_out(self.log, plan)
-        self._records.drop(ref for keep in plan.entries.values() for ref in keep)
-        self._rosters.clear()
+        count = execute_purge(self.log, plan)
+        self._messages.drop(ref for keep in plan.entries.values() for ref in keep)
+        self._tables.clear()
         return count
 
     def add_note(self, session: Session, note: Note) -> Session:
         """Append a recall note to the ledger."""
-        head = self.log.append(LEDGER, session.ledger, [note.model_dump(mode="json")])
-        return session.model_copy(update={"ledger": head})
+        return self._append(session, LEDGER, [_dump(note)])
 
     def notes(self, session: Session) -> list[Note]:
         """Recall notes since the last split, in order."""
-        refs = self.log.refs(LEDGER, session.ledger)
-        return [Note.model_validate(row) for row in self.log.read(LEDGER, refs)]
+        return list(map(Note.model_validate, self._rows(session, LEDGER)))
 
     def add_days(self, session: Session, topic: Topic, rounds: Sequence[Round]) -> Session:
         """Enter in the time index on which days a topic had messages."""
         days: dict[str, list[StoredMessage]] = {}
-        for record in (r for round_ in rounds for r in round_.records):
-            days.setdefault(record.time[:10], []).append(record)
+        for message in (m for round_ in rounds for m in round_.records):
+            days.setdefault(message.time[:10], []).append(message)
         rows = [
-            {"day": day, "topic": topic.id, "first": rs[0].id, "last": rs[-1].id}
-            for day, rs in sorted(days.items())
+            {"day": day, "topic": topic.id, "first": ms[0].id, "last": ms[-1].id}
+            for day, ms in sorted(days.items())
         ]
-        head = self.log.append(TIMELINE, session.timeline, rows)
-        return session.model_copy(update={"timeline": head})
+        return self._append(session, TIMELINE, rows)
 
     def days(self, session: Session) -> dict[str, set[str]]:
         """The time index: topics by day (`2026-03-02`)."""
         index: dict[str, set[str]] = {}
-        for row in self.log.read(TIMELINE, self.log.refs(TIMELINE, session.timeline)):
+        for row in self._rows(session, TIMELINE):
             index.setdefault(row["day"], set()).add(row["topic"])
         return index
 
     def add_receipt(self, session: Session, receipt: Receipt) -> Session:
         """Append a receipt to the turn log."""
-        head = self.log.append(TURNS, session.turns, [receipt.model_dump(mode="json")])
-        return session.model_copy(update={"turns": head})
+        return self._append(session, TURNS, [_dump(receipt)])
 
     def receipts(self, session: Session, newest: int | None = None) -> list[Receipt]:
         """Receipts in order; only the `newest` ones if given."""
-        refs = self.log.refs(TURNS, session.turns)
-        chosen = refs if newest is None else refs[max(0, len(refs) - newest) :]
-        return [Receipt.model_validate(row) for row in self.log.read(TURNS, chosen)]
+        return list(map(Receipt.model_validate, self._rows(session, TURNS, newest)))
 
     def add_edits(self, session: Session, entry: JournalEntry) -> Session:
         """Append to the journal of edits."""
-        head = self.log.append(EDITS, session.edits, [entry.model_dump(mode="json")])
-        return session.model_copy(update={"edits": head})
+        return self._append(session, EDITS, [_dump(entry)])
 
     def journal(self, session: Session) -> list[JournalEntry]:
         """Edits of the application's document, in order."""
-        refs = self.log.refs(EDITS, session.edits)
-        return [JournalEntry.model_validate(row) for row in self.log.read(EDITS, refs)]
+        return list(map(JournalEntry.model_validate, self._rows(session, EDITS)))
 
     def new_reports(self) -> list[str]:
-        """Damage found in storage since the last call: each piece is told once a process."""
+        """Damage found in storage since the last call: each piece is reported once a process."""
         reports = self.log.reports()[self._reported :]
         self._reported += len(reports)
         return reports
@@ -244,33 +234,30 @@ class SessionStore:
         if not 1 <= number <= session.count:
             raise IndexError(f"the conversation has messages m1 to m{session.count}, not m{number}")
 
+    def _append(self, session: Session, chain: str, rows: Iterable[Row]) -> Session:
+        """Append to a chain of the session, whose head is the session's field of that name."""
+        head = self.log.append(chain, getattr(session, chain), list(rows))
+        return session.model_copy(update={chain: head})
+
+    def _rows(
+        self, session: Session, chain: str, newest: int | None = None
+    ) -> list[dict[str, Any]]:
+        """The rows of a chain of the session, in order; only the `newest` ones if given."""
+        refs = self.log.refs(chain, getattr(session, chain))
+        return self.log.read(chain, refs if newest is None else refs[max(0, len(refs) - newest) :])
+
     def _read(self, chain: str, refs: Sequence[str]) -> list[StoredMessage]:
-        held = {ref: record for ref in refs if (record := self._records.get(ref)) is not None}
-        missing = [ref for ref in refs if ref not in held]
-        if missing:
-            for ref, row in zip(missing, self.log.read(chain, missing), strict=True):
-                held[ref] = record_in(row)
-                self._records.put(ref, held[ref])
-        return [held[ref] for ref in refs]
+        found = {ref: message for ref in refs if (message := self._messages.get(ref)) is not None}
+        missing = [ref for ref in refs if ref not in found]
+        for ref, row in zip(missing, self.log.read(chain, missing), strict=True):
+            found[ref] = from_row(row)
+            self._messages.put(ref, found[ref])
+        return [found[ref] for ref in refs]
 
 
 _OVERHEAD = 2_000
-"""Bytes of a validated record in memory beside its text, roughly."""
+"""Bytes of a validated message in memory beside its text, roughly."""
 
 
-def _weight(record: StoredMessage) -> int:
-    return len(record.text) + _OVERHEAD
-
-
-def _summary(topic: Topic, records: Sequence[StoredMessage]) -> dict[str, Any]:
-    """The summary that stands beside an archived topic, for people."""
-    return {
-        "topic": topic.id,
-        "name": topic.name,
-        "brief": topic.brief,
-        "summary": topic.summary,
-        "count": topic.count,
-        "first_at": topic.first_at,
-        "last_at": topic.last_at,
-        "days": sorted({record.day for record in records}),
-    }
+def _dump(row: BaseModel) -> dict[str, Any]:
+    return row.model_dump(mode="json")

@@ -25,10 +25,7 @@ def label(name: str) -> str:
 
 
 def items_in(store: BaseStore, namespace: Namespace) -> Iterator[Item]:
-    """All items of one namespace, in the store's order.
-
-    Pages are cut by offset, so of items written meanwhile some may be missing or come twice.
-    """
+    """All items of one namespace, in the store's order; of those written meanwhile, some."""
     offset = 0
     while page := store.search(namespace, limit=_PAGE, offset=offset):
         # A search matches what is below a namespace too, and with some stores what merely looks
@@ -53,14 +50,15 @@ def put_items(
 
     One call of the store as a rule, more where there are more than a statement can hold.
     """
-    ops = [PutOp(namespace, key, dict(value), index=False) for key, value in values.items()]
-    for start in range(0, len(ops), _PAGE):
-        store.batch(ops[start : start + _PAGE])
+    _put(store, [PutOp(namespace, k, dict(value), index=False) for k, value in values.items()])
 
 
 def delete_items(store: BaseStore, namespace: Namespace, keys: Iterable[str]) -> None:
     """Delete items in order; those that are not there count as deleted."""
-    ops = [PutOp(namespace, key, None) for key in keys]
+    _put(store, [PutOp(namespace, key, None) for key in keys])
+
+
+def _put(store: BaseStore, ops: Sequence[PutOp]) -> None:
     for start in range(0, len(ops), _PAGE):
         store.batch(ops[start : start + _PAGE])
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from langgraph.store.base import BaseStore, Item
 
 from topicloom.errors import StorageError
-from topicloom.storage.backend import Batch, Pack, Rows
+from topicloom.storage.backend import Batch, Pack, R, Rows
 from topicloom.storage.chain import RawEntry
 from topicloom.storage.store_items import (
     Namespace,
@@ -33,118 +33,93 @@ from topicloom.storage.vectors import row_bytes
 _CARD = "card"
 
 
-class EntryItems(Rows[RawEntry]):
-    """Entries of a chain, an item each."""
+class ItemRows(Rows[R]):
+    """Rows as items of a namespace where nothing else is."""
 
     def __init__(self, store: BaseStore, namespace: Namespace) -> None:
-        """Entries in a namespace where nothing else is."""
         self._store = store
         self._namespace = namespace
 
-    def scan(self, *, bodies: bool = True) -> list[RawEntry]:
-        """All entries, with their bodies; see `Rows.scan`."""
-        return list(map(_entry_in, items_in(self._store, self._namespace)))
+    def where(self, key: str) -> str:
+        return f"item {key} in namespace {self._namespace}"
 
-    def read(self, keys: Sequence[str]) -> list[RawEntry]:
-        """Those of some entries that are there; see `Rows.read`."""
-        return list(map(_entry_in, items_at(self._store, self._namespace, keys)))
+    def _items(self) -> Iterator[Item]:
+        return items_in(self._store, self._namespace)
 
-    def replace(self, rows: Sequence[RawEntry], remove: Collection[str] = ()) -> None:
-        """Write items, then delete others; see `Rows.replace`."""
-        values = {raw.ref: {"body": raw.body.decode(), "prev": raw.prev} for raw in rows}
+    def _put(self, values: Mapping[str, Mapping[str, object]], remove: Iterable[str] = ()) -> None:
+        """Write items, then delete others."""
         put_items(self._store, self._namespace, values)
         delete_items(self._store, self._namespace, remove)
 
-    def where(self, key: str) -> str:
-        """The item."""
-        return f"item {key} in namespace {self._namespace}"
+
+class EntryItems(ItemRows[RawEntry]):
+    """Entries of a chain, an item each."""
+
+    def scan(self, *, bodies: bool = True) -> list[RawEntry]:
+        return list(map(_entry_in, self._items()))
+
+    def read(self, keys: Sequence[str]) -> list[RawEntry]:
+        return list(map(_entry_in, items_at(self._store, self._namespace, keys)))
+
+    def replace(self, rows: Sequence[RawEntry], remove: Collection[str] = ()) -> None:
+        self._put({raw.ref: {"body": raw.body.decode(), "prev": raw.prev} for raw in rows}, remove)
 
 
-class PackItems(Rows[Pack]):
+class PackItems(ItemRows[Pack]):
     """The archive of a chain: one pack at a time, an item a block and one for the card."""
 
-    def __init__(self, store: BaseStore, namespace: Namespace) -> None:
-        """A pack in a namespace where nothing else is."""
-        self._store = store
-        self._namespace = namespace
-
     def scan(self, *, bodies: bool = True) -> list[Pack]:
-        """The pack, if there is one; see `Rows.scan`.
+        """The pack, if there is one.
 
         Blocks that the card does not list are left of a crash and may be older: they come last.
         """
         if not bodies:
             cards = map(_card_in, items_at(self._store, self._namespace, [_CARD]))
             return [Pack(month, card, ()) for month, card, _ in cards]
-        items = {item.key: item for item in items_in(self._store, self._namespace)}
+        items = {item.key: item for item in self._items()}
         if not items:
             return []
         month, card, listed = _card_in(items.pop(_CARD, None))
         keys = sorted(items, key=lambda key: key not in listed)
         missing = tuple(f"its block {key}" for key in listed if key not in items)
-        return [Pack(month, card, tuple(_block_in(items[key]) for key in keys), missing)]
+        return [Pack(month, card, tuple(_decode(items[key], "block") for key in keys), missing)]
 
     def replace(self, rows: Sequence[Pack], remove: Collection[str] = ()) -> None:
-        """Write a pack in the place of the one there is, or delete that; see `Rows.replace`."""
+        """Write a pack in the place of the one there is, or delete that."""
         for row in rows:
             self._write(row)
         if remove and {row.month for row in self.scan(bodies=False) or self.scan()} & set(remove):
             # A card alone would say that its blocks are missing.
-            keys = [item.key for item in items_in(self._store, self._namespace)]
-            delete_items(self._store, self._namespace, sorted(keys, key=lambda key: key != _CARD))
+            self._put({}, sorted((i.key for i in self._items()), key=lambda key: key != _CARD))
 
     def where(self, key: str) -> str:
-        """The namespace."""
         return f"the archive {self._namespace}"
 
     def _write(self, row: Pack) -> None:
         blocks = {hashlib.sha256(block).hexdigest()[:32]: block for block in row.blocks}
-        values = {
-            key: {"block": base64.b64encode(block).decode("ascii")} for key, block in blocks.items()
-        }
-        put_items(self._store, self._namespace, values)
-        back = {i.key: _block_in(i) for i in items_at(self._store, self._namespace, list(blocks))}
-        if back != blocks:
+        self._put({key: {"block": _encode(block)} for key, block in blocks.items()})
+        items = items_at(self._store, self._namespace, list(blocks))
+        if {item.key: _decode(item, "block") for item in items} != blocks:
             raise StorageError(
                 f"the archive {self._namespace} could not be read back after it was written; what"
                 " was there before still is"
             )
         absent = [name.removeprefix("its block ") for name in row.missing]
         card = {"month": row.month, "card": row.card.decode(), "blocks": [*blocks, *absent]}
-        put_items(self._store, self._namespace, {_CARD: card})
-        keys = [item.key for item in items_in(self._store, self._namespace)]
-        old = [key for key in keys if key != _CARD and key not in blocks]
-        delete_items(self._store, self._namespace, old)
+        self._put({_CARD: card})
+        self._put({}, [i.key for i in self._items() if i.key != _CARD and i.key not in blocks])
 
 
-class BatchItems(Rows[Batch]):
+class BatchItems(ItemRows[Batch]):
     """Vectors of one embedding space, an item a batch."""
 
-    def __init__(self, store: BaseStore, namespace: Namespace) -> None:
-        """Vectors in a namespace where nothing else is."""
-        self._store = store
-        self._namespace = namespace
-
     def scan(self, *, bodies: bool = True) -> list[Batch]:
-        """All batches, oldest first; see `Rows.scan`."""
-        items = items_in(self._store, self._namespace)
-        return [_batch_in(i) for i in sorted(items, key=lambda item: (item.updated_at, item.key))]
+        items = sorted(self._items(), key=lambda item: (item.updated_at, item.key))
+        return list(map(_batch_in, items))
 
     def replace(self, rows: Sequence[Batch], remove: Collection[str] = ()) -> None:
-        """Write items, then delete others; see `Rows.replace`."""
-        values = {
-            row.key: {
-                "dimension": row.dimension,
-                "rows": base64.b64encode(row.rows).decode("ascii"),
-            }
-            for row in rows
-        }
-        put_items(self._store, self._namespace, values)
-        delete_items(self._store, self._namespace, remove)
-
-    def where(self, key: str) -> str:
-        """The item."""
-        return f"item {key} in namespace {self._namespace}"
+        values = {r.key: {"dimension": r.dimension, "rows": _encode(r.rows)} for r in rows}
+        self._put(values, remove)
 
 
 def _entry_in(item: Item) -> RawEntry:
@@ -163,20 +138,26 @@ def _card_in(item: Item | None) -> tuple[str, bytes, list[str]]:
     return month if isinstance(month, str) else "", card, listed
 
 
-def _block_in(item: Item) -> bytes:
+def _encode(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _decode(item: Item, field: str) -> bytes:
+    """The bytes in a field of an item; none if it is damaged."""
     try:
-        return base64.b64decode(item.value["block"], validate=True)
+        return base64.b64decode(item.value[field], validate=True)
     except (KeyError, TypeError, ValueError):
         return b""
 
 
 def _batch_in(item: Item) -> Batch:
-    dimension = item.value.get("dimension")
-    try:
-        rows = base64.b64decode(item.value["rows"], validate=True)
-    except (KeyError, TypeError, ValueError):
-        rows = b"?"
-    if not isinstance(dimension, int) or dimension < 1 or len(rows) % row_bytes(dimension):
+    dimension, rows = item.value.get("dimension"), _decode(item, "rows")
+    if (
+        not rows
+        or not isinstance(dimension, int)
+        or dimension < 1
+        or len(rows) % row_bytes(dimension)
+    ):
         raise StorageError(
             f"item {item.key} in namespace {item.namespace} is not a batch of vectors; delete it,"
             " and they are computed again"

@@ -7,7 +7,7 @@ refuses NUL characters and lone surrogates. In SQL, `(value->>'body')::jsonb` re
 
 Labels are made by `store_items.label`, which puts `%` only before hex digits. Labels of our own
 cannot be mistaken for any: `%sessions` lists the sessions, `%vectors-<fingerprint>` holds vectors,
-`%archived-<chain>` what was archived of a chain. How the rows look is told in `store_rows`.
+`%archived-<chain>` what was archived of a chain. The rows are described in `store_rows`.
 """
 
 from __future__ import annotations
@@ -61,11 +61,9 @@ class StoreStorage(Storage):
         self._mutex = Lock()
 
     def backend(self, session: str) -> StoreBackend:
-        """The rows of a session; see `Storage.backend`."""
         return StoreBackend(session, self._store, self._prefix)
 
     def sessions(self) -> list[str]:
-        """Names of all sessions that hold anything; see `Storage.sessions`."""
         cards = items_in(self._store, (*self._prefix, _SESSIONS))
         return sorted({_name_on(card) for card in cards})
 
@@ -73,7 +71,7 @@ class StoreStorage(Storage):
     def lock(self, session: str) -> Iterator[None]:
         """Hold a session within this storage object; see `Storage.lock`.
 
-        Other processes and machines are not held off: a store has no locks. Nothing breaks
+        Other processes and machines are not locked out: a store has no locks. Nothing breaks
         without: appends of two processes become two branches.
         """
         with self._mutex:
@@ -99,19 +97,15 @@ class StoreBackend(Backend):
         self._has_card = False
 
     def entries(self, chain: str) -> EntryItems:
-        """The items of a chain; see `Backend.entries`."""
         return EntryItems(self._store, self._below(label(chain)))
 
     def packs(self, chain: str) -> PackItems:
-        """The archived items of a chain; see `Backend.packs`."""
         return PackItems(self._store, self._below(f"{_ARCHIVED}{label(chain)}"))
 
     def batches(self, space: str) -> BatchItems:
-        """The items of an embedding space; see `Backend.batches`."""
         return BatchItems(self._store, self._below(f"{_VECTORS}{label(space)}"))
 
     def spaces(self) -> Iterable[Rows[Batch]]:
-        """The items of every embedding space; see `Backend.spaces`."""
         found = namespaces_in(self._store, (*self._prefix, self._label))
         own = [namespace for namespace in found if namespace[-1].startswith(_VECTORS)]
         return [BatchItems(self._store, namespace) for namespace in own]
@@ -120,8 +114,8 @@ class StoreBackend(Backend):
     def lock(self, *, create: bool) -> Iterator[None]:
         """Keep other threads of this process from writing; see `Backend.lock`.
 
-        Other machines are not held off. Entries go by a hash of what they are, so what two write
-        at once is there afterwards.
+        Other machines are not locked out. Entries are keyed by their hashes, so what two write at
+        once is there afterwards.
         """
         with self.mutex:
             if create:

@@ -1,4 +1,4 @@
-"""Vectors of one embedding space, wherever they are kept: rows of fixed size, no pickle."""
+"""Vectors of one embedding space, over any backend: rows of fixed size, no pickle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEY = re.compile(r"[0-9a-f]{16}")
 _KEY_BYTES = 8
 MADE = "000000"
 """Keys of vectors of texts that were made of messages, such as briefs, begin so. A purge takes all
-of them, for nobody knows which messages they were made of; they are soon computed again."""
+of them, for it is not stored which messages they were made of; they are soon computed again."""
 
 
 def made_key(text: str) -> str:
@@ -32,7 +32,7 @@ def row_bytes(dimension: int) -> int:
     return _row_type(dimension).itemsize
 
 
-def rows_of(keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> bytes:
+def pack_rows(keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> bytes:
     """Rows of an 8-byte key and d little-endian float16 each, one after the other.
 
     Args:
@@ -53,7 +53,7 @@ def rows_of(keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> bytes:
     return rows.tobytes()
 
 
-def vectors_of(rows: bytes, dimension: int) -> tuple[list[str], NDArray[np.float32]]:
+def unpack_rows(rows: bytes, dimension: int) -> tuple[list[str], NDArray[np.float32]]:
     """Keys [n] and vectors [n, d] of rows; of a key that comes twice, the last row."""
     table = np.frombuffer(rows, dtype=_row_type(dimension))
     digits = table["key"].tobytes().hex()
@@ -62,7 +62,7 @@ def vectors_of(rows: bytes, dimension: int) -> tuple[list[str], NDArray[np.float
     return list(newest), table["vector"][list(newest.values())].astype(np.float32)
 
 
-def rows_without(rows: bytes, dimension: int, keys: Collection[str]) -> bytes:
+def drop_rows(rows: bytes, dimension: int, keys: Collection[str]) -> bytes:
     """Rows, those of some keys left out."""
     table = np.frombuffer(rows, dtype=_row_type(dimension))
     gone = {bytes.fromhex(key) for key in keys}
@@ -76,12 +76,7 @@ class VectorLog:
     def __init__(
         self, batches: Rows[Batch], writing: Callable[[], AbstractContextManager[None]]
     ) -> None:
-        """Vectors of one embedding space.
-
-        Args:
-            batches: Where they are.
-            writing: Gives a context in which the session exists and nobody else writes to it.
-        """
+        """Vectors in some batches; `writing` keeps others from writing while it lasts."""
         self._batches = batches
         self._writing = writing
         self._dimension: int | None = None
@@ -106,7 +101,7 @@ class VectorLog:
         if not batches:
             return [], np.zeros((0, 0), dtype=np.float32)
         [self._dimension] = dimensions
-        return vectors_of(b"".join(batch.rows for batch in batches), self._dimension)
+        return unpack_rows(b"".join(batch.rows for batch in batches), self._dimension)
 
     def append(self, keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> None:
         """Add vectors.
@@ -121,7 +116,7 @@ class VectorLog:
         """
         if not len(keys):
             return
-        rows = rows_of(keys, vectors)
+        rows = pack_rows(keys, vectors)
         dimension = vectors.shape[1]
         if self._dimension is None:
             self.load()
@@ -145,10 +140,10 @@ class VectorLog:
         newer: set[str] = set()
         with self._writing():
             for batch in reversed(list(self._batches.scan())):
-                own = set(vectors_of(batch.rows, batch.dimension)[0])
+                own = set(unpack_rows(batch.rows, batch.dimension)[0])
                 if not own.isdisjoint(keys):
                     # A batch written again is the newest, and must not outdo what came after it.
-                    left = rows_without(batch.rows, batch.dimension, {*keys, *newer})
+                    left = drop_rows(batch.rows, batch.dimension, {*keys, *newer})
                     if left:
                         self._batches.replace([batch._replace(rows=left)])
                     else:

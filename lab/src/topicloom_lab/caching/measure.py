@@ -1,4 +1,4 @@
-"""What a provider's cache would have served of a sequence of prompts, and what that saves.
+"""Measures what a provider's cache would have served of a sequence of prompts, and what it saves.
 
 A rule plays one provider's cache: prompts go in as they were sent, and for each it says how much
 was read from the cache and how much was written to it. The rules are in `caching_rules.py`.
@@ -21,7 +21,7 @@ class PromptPart:
     text: str
     """All that is sent of it; two parts are the same if their texts are."""
     tokens: int
-    """What it costs."""
+    """The cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class SentPrompt:
     breakpoints: tuple[int, ...] = ()
     """Explicit breakpoints, each by the number of leading parts before it, ascending."""
     reply: PromptPart | None = None
-    """What the model answered, as it would be sent back; None if it never is."""
+    """The model's answer, as it would be sent back; None if it never is."""
 
     @property
     def tokens(self) -> int:
@@ -47,7 +47,7 @@ class SentPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a cache did for some prompts, in tokens."""
+    """Tokens of some prompts that a cache read and wrote."""
 
     tokens: int = 0
     """Tokens of the prompts."""
@@ -56,7 +56,7 @@ class Served:
     written: int = 0
     """Of those, written to it at a price."""
     prompts: int = 0
-    """How many prompts."""
+    """The number of prompts."""
 
     def __add__(self, other: Served) -> Served:
         return Served(
@@ -74,7 +74,7 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What input tokens cost."""
+    """The prices of input tokens."""
 
     read: float
     """A token read from the cache, as a multiple of a plain one."""
@@ -84,13 +84,13 @@ class Prices:
     """A million plain tokens, in whatever currency."""
 
     def cost(self, served: Served) -> float:
-        """What prompts cost, in the currency of `million`."""
+        """The cost of prompts, in the currency of `million`."""
         plain = served.tokens - served.read - served.written
         weighted = plain + self.read * served.read + self.write * served.written
         return weighted * self.million / 1_000_000
 
     def relative(self, served: Served) -> float:
-        """What prompts cost, as a share of what they would without a cache; 1 for nothing."""
+        """The cost of prompts as a share of that without a cache; 1 for no prompts."""
         plain = self.million * served.tokens / 1_000_000
         return self.cost(served) / plain if plain else 1.0
 
@@ -100,7 +100,7 @@ class CacheRule(Protocol):
 
     @property
     def prices(self) -> Prices:
-        """What the provider asks for reads and writes, as multiples."""
+        """The provider's prices of reads and writes, as multiples."""
         ...
 
     def serve(self, prompt: SentPrompt) -> Served:

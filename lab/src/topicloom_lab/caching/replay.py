@@ -25,9 +25,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.tokens import TokenCounter, choose_counter
 from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import Graph
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import Conversation
-from topicloom.recordings.replay import Graph, as_message, cut_rounds
+from topicloom.recordings.replay import as_message, cut_rounds
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.caches import find_breakpoints
 from topicloom.roles.chat import Chat
@@ -56,7 +57,7 @@ class Recorder:
     at: float = 0.0
     """Now, in seconds."""
     said: str = ""
-    """What the main model answers."""
+    """The main model's answer."""
     sent: list[SentPrompt] = field(default_factory=list)
 
     def answer(self, messages: Sequence[BaseMessage], tools: Sequence[Any]) -> str:
@@ -106,7 +107,7 @@ class ShadowedReader(LocalRole[ReadRequest, Reading]):
     asked: Reader
 
     def call(self, request: ReadRequest) -> Answer[Reading]:
-        """What the deciding reader says."""
+        """The answer of the deciding reader."""
         token = _WINDOW.set(f"reader:{request.topic.id}")
         try:
             self.asked.call(request)
@@ -129,7 +130,7 @@ def record_prompts(
 
     Args:
         conversation: The recording.
-        folder: Where the session lives.
+        folder: The storage of the session.
         settings: Windows and layout.
         turns: Answered turns at most.
         seconds: From one turn to the next: recordings tell days, caches live for minutes.
@@ -151,16 +152,16 @@ def record_prompts(
     ).compile(checkpointer=InMemorySaver())
     config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
     answered = 0
-    for exchange in cut_rounds(conversation):
-        recorder.said = exchange.reply.text if exchange.reply else ""
-        said = [as_message(m) for m in exchange.said]
+    for round_ in cut_rounds(conversation):
+        recorder.said = round_.reply.text if round_.reply else ""
+        said = [as_message(m) for m in round_.said]
         graph.invoke(
             {"messages": said},
             config,
-            context=TurnOptions(answer=exchange.reply is not None),
+            context=TurnOptions(answer=round_.reply is not None),
             durability="exit",
         )
-        if exchange.reply is None:
+        if round_.reply is None:
             continue
         yield recorder.sent
         answered += 1

@@ -36,12 +36,12 @@ class _Held:
     """Prefixes that a cache holds, each until it was not used for some time."""
 
     seconds: float
-    """How long a prefix stays after its last use."""
+    """The time for which a prefix stays after its last use."""
     used: dict[bytes, float] = field(default_factory=dict)
     """When each was used last."""
 
     def has(self, prefix: bytes, at: float) -> bool:
-        """Whether it is held at that time."""
+        """True if it is held at that time."""
         last = self.used.get(prefix)
         return last is not None and at - last <= self.seconds
 
@@ -95,7 +95,7 @@ class BreakpointRule:
     seconds: float = 1_800.0
     """Idle time after which a prefix is gone."""
     explicit: bool = False
-    """Whether the prompts' own breakpoints are sent as well."""
+    """True if the prompts' own breakpoints are sent as well."""
     prices: Prices = _PAID
     _held: _Held = field(init=False)
 
@@ -185,7 +185,7 @@ def _alike(one: str, other: str) -> int:
 
 
 def _leading(digests: Sequence[bytes], held: Callable[[bytes], bool]) -> int:
-    """How many leading prefixes are held."""
+    """The number of leading prefixes that are held."""
     return next((n for n, digest in enumerate(digests) if not held(digest)), len(digests))
 
 

@@ -27,7 +27,7 @@ from topicloom_lab.threads import ThreadRow, evaluate_threads, load_threads, sum
 
 @dataclass(frozen=True, slots=True)
 class SegmentationOptions:
-    """What the command was given."""
+    """The options of the command."""
 
     file: Path
     mode: Mode
@@ -83,7 +83,7 @@ def _boundaries(options: SegmentationOptions, found: SegmentationSummary) -> Tab
 
 @dataclass(frozen=True, slots=True)
 class ThreadOptions:
-    """What the command was given."""
+    """The options of the command."""
 
     file: Path
     window: int

@@ -26,7 +26,7 @@ _WINDOWS: Mapping[str, str] = {"main": "main window", "topics": "topic windows"}
 
 @dataclass(frozen=True, slots=True)
 class CachingOptions:
-    """What the command was given."""
+    """The options of the command."""
 
     file: Path
     turns: int
@@ -36,7 +36,7 @@ class CachingOptions:
     layouts: Sequence[LayoutName]
     seconds: float
     conversation: int
-    """Which of the file, from 1."""
+    """Its number in the file, from 1."""
 
 
 def run_caching(options: CachingOptions, console: Console | None = None) -> None:
@@ -44,7 +44,7 @@ def run_caching(options: CachingOptions, console: Console | None = None) -> None
 
     Raises:
         NotAConversationError: If the file holds something else.
-        InputError: If the file has no such conversation, or nobody answers in it.
+        InputError: If the file has no such conversation, or there is no reply in it.
     """
     console = console or open_console()
     conversation = _chosen(options)

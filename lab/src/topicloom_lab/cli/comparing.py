@@ -24,12 +24,12 @@ from topicloom_lab.comparison.trial import Bench
 from topicloom_lab.strategies.catalogue import STRATEGIES
 
 _FIXED = ("files", "seed", "questions", "embedder", "model")
-"""What has to be the same for results to belong together."""
+"""Keys that have to be the same for results to belong together."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What the command was given."""
+    """The options of the command."""
 
     config: Path | None
     out: Path | None
@@ -121,7 +121,7 @@ def _bench(comparison: Comparison) -> Bench:
 
 
 def _record(comparison: Comparison, bench: Bench) -> dict[str, object]:
-    """What the run is made with, for whoever wants to make it again."""
+    """The conditions of the run, by which it can be repeated."""
     return {
         "folder": str(comparison.folder.resolve()) if comparison.folder else None,
         "files": {s: fingerprint(s, comparison.folder) for s in comparison.files},

@@ -13,14 +13,16 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from topicloom.errors import ConfigurationError
 from topicloom.recordings.conversations import Conversation, load_conversations
 from topicloom_lab.cli.output import write_lines
 from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow, Reviews
+from topicloom_lab.readers import EMBEDDED, ReaderChoice
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryOptions:
-    """What the command was given."""
+    """The options of the command."""
 
     file: Path
     out: Path | None
@@ -29,16 +31,18 @@ class MemoryOptions:
     window: int
     topic_window: int = 64_000
     reviews: Reviews = "none"
+    readers: ReaderChoice = EMBEDDED
 
     @property
     def setup(self) -> dict[str, object]:
-        """What tells the rows of this run from those of others in the same file."""
+        """The keys that distinguish the rows of this run in a shared file."""
         return {
             "budget": self.budget,
             "recent": self.recent,
             "window": self.window,
             "topic_window": self.topic_window,
             "reviews": self.reviews,
+            "readers": str(self.readers),
         }
 
 
@@ -50,6 +54,7 @@ def run_memory(options: MemoryOptions, console: Console | None = None) -> list[M
 
     Raises:
         BrokenInvariantError: If a message of a conversation is lost, twice, or not what was said.
+        ConfigurationError: If the results file is of other readers.
         NotAConversationError: If the file holds something else.
         StorageUnavailableError: If the results cannot be written.
     """
@@ -64,10 +69,11 @@ def run_memory(options: MemoryOptions, console: Console | None = None) -> list[M
         found = _one(conversation, options, console)
         rows += found
         if options.out is not None:
-            told = (row.as_json() | options.setup for row in found)
-            lines = (json.dumps(row, ensure_ascii=False) for row in told)
+            records = (row.as_json() | options.setup for row in found)
+            lines = (json.dumps(row, ensure_ascii=False) for row in records)
             write_lines(options.out, lines, add=True)
     console.print(summary(rows, options))
+    console.print(by_readers(rows, options.readers), highlight=False)
     if options.reviews != "none":
         console.print(by_date(rows))
     return rows
@@ -80,9 +86,10 @@ def _one(conversation: Conversation, options: MemoryOptions, console: Console) -
         window=options.window,
         topic_window=options.topic_window,
         reviews=options.reviews,
+        readers=options.readers,
     )
     rows: list[MemoryRow] = []
-    put_away = merged = 0
+    archived = merged = 0
     spoken = sum(bool(m.text.strip()) for m in conversation.messages)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -103,10 +110,10 @@ def _one(conversation: Conversation, options: MemoryOptions, console: Console) -
             elif isinstance(event, int):
                 progress.advance(fed, event)
             else:
-                put_away += len(event.archived)
+                archived += len(event.archived)
                 merged += len(event.merged)
     if options.reviews != "none":
-        console.print(f"{conversation.id}: reviews archived {put_away} topics, merged {merged}")
+        console.print(f"{conversation.id}: reviews archived {archived} topics, merged {merged}")
     return rows
 
 
@@ -132,18 +139,40 @@ def summary(rows: Sequence[MemoryRow], options: MemoryOptions) -> Table:
     return table
 
 
+def by_readers(rows: Sequence[MemoryRow], readers: ReaderChoice) -> str:
+    """Who read topics for the questions, how often, and how many of the answers were of no use."""
+    failed = {role: sum(row.failed.get(role, 0) for row in rows) for role in ("reader", "router")}
+    # The calls of the stand-ins that followed those that failed are calls of the role, too.
+    made = {role: sum(row.calls.get(role, 0) for row in rows) - n for role, n in failed.items()}
+    return (
+        f"Readers: {readers}, {made['reader']:,} calls and {made['router']:,} of the router; "
+        f"{sum(failed.values()):,} could not be parsed."
+    )
+
+
 def by_date(rows: Sequence[MemoryRow]) -> str:
-    """How many archived topics are quoted when they are asked for."""
+    """The number of archived topics that are quoted when they are asked for, as a sentence."""
     asked = [row for row in rows if row.category == BY_DATE]
     quoted = sum(row.recall > 0 for row in asked)
     return f"Archived topics that are quoted when asked for by date: {quoted} of {len(asked)}."
 
 
 def _done(options: MemoryOptions) -> list[MemoryRow]:
-    """Rows of the results file that belong to this run."""
+    """Rows of the results file that belong to this run.
+
+    Raises:
+        ConfigurationError: If other readers wrote any of it.
+    """
     if options.out is None or not options.out.exists():
         return []
-    rows = [json.loads(line) for line in options.out.read_text("utf-8").splitlines() if line]
+    lines = options.out.read_text("utf-8").splitlines()
+    rows = [{"readers": "embedded"} | json.loads(line) for line in lines if line]
+    others = sorted({row["readers"] for row in rows} - {str(options.readers)})
+    if others:
+        raise ConfigurationError(
+            f"{options.out} holds results of {others[0]} readers: "
+            f"choose another file for those of {options.readers} ones"
+        )
     return [
         MemoryRow(
             conversation=row["conversation"],
@@ -154,6 +183,7 @@ def _done(options: MemoryOptions) -> list[MemoryRow]:
             tokens=row["tokens"],
             calls=row["calls"],
             evidence=tuple(row["evidence"]),
+            failed=row.get("failed", {}),
         )
         for row in rows
         if options.setup.items() <= row.items()

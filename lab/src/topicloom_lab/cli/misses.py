@@ -27,7 +27,7 @@ _LOST = 8
 
 @dataclass(frozen=True, slots=True)
 class MissOptions:
-    """What the command was given."""
+    """The options of the command."""
 
     out: Path
     strategy: str

@@ -1,4 +1,4 @@
-"""What long work shows while it runs, and the results that it writes."""
+"""Progress bars, and files of results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def in_sample(file: Path, weights: Path) -> Iterator[str]:
     """A remark if the weights have seen a file: figures of it are too good.
 
     Args:
-        file: What was measured.
+        file: The measurements.
         weights: Weights with a description beside them that lists `data`, hashes by file name.
     """
     described = json.loads(weights.with_suffix(".json").read_text("utf-8"))

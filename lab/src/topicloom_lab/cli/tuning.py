@@ -24,16 +24,16 @@ from topicloom_lab.tuning.turnlog import observe, read_log
 
 @dataclass(frozen=True, slots=True)
 class TuneOptions:
-    """What was asked for."""
+    """The options of the command."""
 
     log: str
     """A session's name, or a file of receipts."""
     out: Path | None = None
     """Folder of the pictures; `tune-NAME` if None."""
     plots: bool = True
-    """Whether pictures are drawn."""
+    """Draw pictures."""
     svg: bool = False
-    """Whether they are drawn as SVG too."""
+    """Draw them as SVG too."""
 
 
 def run_tune(given: CliOptions, options: TuneOptions) -> None:
@@ -44,9 +44,9 @@ def run_tune(given: CliOptions, options: TuneOptions) -> None:
         InputError: There is no such session or file, or the file holds no receipts.
         ConfigurationError: A setting cannot be used, or pictures cannot be drawn or written.
     """
-    place, console = open_context(given), open_console()
-    name, receipts = _log(place, options.log)
-    in_force = place.settings.activation
+    context, console = open_context(given), open_console()
+    name, receipts = _log(context, options.log)
+    in_force = context.settings.activation
     figures = figures_of(receipts, in_force)
     console.print(figures_view(name, figures, in_force))
     if not figures.read:
@@ -61,14 +61,14 @@ def run_tune(given: CliOptions, options: TuneOptions) -> None:
         _draw(console, receipts, in_force, out, kinds)
 
 
-def _log(place: CliContext, log: str) -> tuple[str, Sequence[Receipt]]:
+def _log(context: CliContext, log: str) -> tuple[str, Sequence[Receipt]]:
     """The name of a log and its receipts: of a file if there is one, else of a session."""
     path = Path(log)
     if path.is_file() or path.suffix == ".jsonl":
         receipts = read_log(path)
         name = path.stem
     else:
-        session, store = place.read(log)
+        session, store = context.read_session(log)
         receipts, name = store.receipts(session), log
     if not receipts:
         raise InputError(f"there is no turn in {log!r} yet")
@@ -93,7 +93,7 @@ def figures_view(name: str, figures: LogFigures, in_force: ActivationPolicy) -> 
     read = figures.read
     about = (
         f"{name}: {_many(figures.turns, 'turn')}, {read} of them with topics to read. "
-        f"Active topics wake from {in_force.base:g} + {in_force.step:g} for each before them, "
+        f"Topics are activated from {in_force.base:g} + {in_force.step:g} for each before them, "
         f"stay from {in_force.sleep_share:.0%} of that, {in_force.ceiling} at most."
     )
     return Group(
@@ -108,7 +108,7 @@ def figures_view(name: str, figures: LogFigures, in_force: ActivationPolicy) -> 
 
 
 def advice_view(advice: Advice, limit: RecallLimit | None) -> RenderableType:
-    """What other settings would have done, and which of them a log speaks for."""
+    """The replays of other settings, and the one that a log speaks for."""
     return Group(
         render_heading("The same turns with other settings"),
         _replays(advice),
@@ -122,7 +122,7 @@ def _amnesia(found: Amnesia, turns: int) -> list[tuple[str, str]]:
     return [
         (f"{found.cues}", f"of {turns} turns searched everything because the user missed it"),
         (f"{found.asked}", "searches were asked for by the model"),
-        (f"{found.slept}", "of these turns quoted a topic that only the search had woken"),
+        (f"{found.dormant}", "of these turns quoted a topic that only the search had activated"),
         (f"{found.empty}", "found nothing"),
     ]
 
@@ -137,7 +137,7 @@ def _crowd(found: Crowd, read: int, in_force: ActivationPolicy) -> list[tuple[st
             "of them scored less than their place asks of a new topic, and the topic stayed: "
             f"for {found.stretch:.1f} turns on average, {found.longest} at most",
         ),
-        (f"{found.woken}", f"wakings; {found.flaps} within {FLAP} turns of falling asleep"),
+        (f"{found.activated}", f"activations; {found.flaps} within {FLAP} turns of a deactivation"),
     ]
 
 
@@ -166,9 +166,9 @@ def _replays(advice: Advice) -> RenderableType:
         same = (other.reads, other.missed, other.flaps) == (base.reads, base.missed, base.flaps)
         table.add_row(f"{setting} {value:g}", *_cells(other, base), style="dim" if same else "")
     said = (
-        f"missed: of {base.wanted:,} topics quoted, those that would have slept. too soon: woke "
-        f"within {FLAP} turns. full: turns at the ceiling. guessed: readings without a score in "
-        f"the log"
+        f"missed: of {base.wanted:,} topics quoted, those that would have been dormant. too soon: "
+        f"activated within {FLAP} turns of a deactivation. full: turns at the ceiling. "
+        "guessed: readings without a score in the log"
     )
     return Group(table, Text(said, style="dim"))
 
@@ -192,8 +192,8 @@ def _suggested(advice: Advice) -> Sequence[RenderableType]:
 def _nothing_better(suggestion: Suggestion) -> str:
     if suggestion.aim == "recall":
         return (
-            "searches often found topics that slept, but with none of the other thresholds would "
-            "they have been awake: their first ratings were too low"
+            "searches often found dormant topics, but with none of the other thresholds would "
+            "they have been active: their first ratings were too low"
         )
     return "keep the thresholds: no other ones save 5% of the readings without missing more"
 
@@ -201,7 +201,7 @@ def _nothing_better(suggestion: Suggestion) -> str:
 def _price(other: Replay, base: Replay) -> str:
     return (
         f"{base.reads:,} readings become {other.reads:,}; of {base.wanted:,} topics quoted, "
-        f"{other.missed} would have slept instead of {base.missed}"
+        f"{other.missed} would have been dormant instead of {base.missed}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What is compared: the configuration of a comparison, and the sources that it names."""
+"""The configuration of a comparison, and the sources that it names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from topicloom.recordings.conversations import (
     RecordedMessage,
     load_conversations,
 )
-from topicloom.recordings.replay import find_sample, moment_of
+from topicloom.recordings.replay import find_sample, parse_moment
 from topicloom_lab.generators import GENERATORS, generate
 from topicloom_lab.strategies.catalogue import STRATEGIES
 
@@ -37,7 +37,7 @@ class ModelChoice(BaseModel):
     base_url: str | None = None
     """Of an OpenAI-compatible server."""
     answers: bool = True
-    """Whether it answers the questions from their contexts."""
+    """True if it answers the questions from their contexts."""
     judge: str | None = None
     """Another model that judges the answers; the same one if not given."""
 
@@ -62,11 +62,11 @@ class Comparison(BaseModel):
     seed: int = 0
     """Chooses questions, and resamples them for the intervals of the report."""
     out: Path
-    """Where results go; a relative one starts from the current folder."""
+    """The folder of results; a relative one starts from the current folder."""
     model: ModelChoice | None = None
     """None for extracts as summaries and an oracle as reader."""
     folder: Path | None = Field(None, exclude=True)
-    """What relative paths of files start from."""
+    """The folder that relative paths of files start from."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:
@@ -146,12 +146,12 @@ def fingerprint(spec: str, folder: Path | None = None) -> str:
 
 
 def is_generated(spec: str) -> bool:
-    """Whether a source is a generator's."""
+    """True if a source is a generator's."""
     return spec.partition(":")[0].strip() in GENERATORS
 
 
 def place_of(question: Question, messages: tuple[RecordedMessage, ...]) -> int:
-    """How many messages were said before a question is asked.
+    """The number of messages before a question.
 
     Args:
         question: `asked_at` is the id of the message that asks it, or a time; all of the
@@ -162,10 +162,10 @@ def place_of(question: Question, messages: tuple[RecordedMessage, ...]) -> int:
     for place, message in enumerate(messages):
         if asked is not None and message.id == asked:
             return place
-    moment = moment_of(asked)
+    moment = parse_moment(asked)
     if moment is not None:
         for place, message in enumerate(messages):
-            said = moment_of(message.time)
+            said = parse_moment(message.time)
             if said is not None and said > moment:
                 return place
     return len(messages)

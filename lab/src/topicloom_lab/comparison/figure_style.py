@@ -1,4 +1,4 @@
-"""How the figures of a comparison look: strokes told apart by shape and shade, and panels."""
+"""The style of a comparison's figures: strokes distinguished by shape and shade, and panels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEFT, _TOP, _BETWEEN = 0.55, 0.95, 0.85
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """How a line is drawn."""
+    """The style of a line."""
 
     colour: str
     marker: str
@@ -31,7 +31,7 @@ class Stroke:
     fill: str = "white"
     """Of its marks."""
     order: int = 3
-    """What is drawn later has more."""
+    """The drawing order; higher is drawn later."""
 
     @property
     def line(self) -> tuple[float, Sequence[float]]:
@@ -58,7 +58,7 @@ _NAMES: Mapping[Kind, str] = {
 
 
 def stroke_of(strategy: str, best: str | None = None) -> Stroke:
-    """How a strategy is drawn; the best of the others stands out."""
+    """The style of a strategy; the best of the others stands out."""
     stroke = _STROKES[STRATEGIES[strategy].kind]
     if strategy == best:
         return replace(stroke, colour=DARK, width=1.7, size=4.6, order=5)

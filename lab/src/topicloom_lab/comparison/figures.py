@@ -177,7 +177,7 @@ def _name_point(axes: Axes, name: str, point: tuple[float, float], colour: str) 
 
 
 def _together(first: Line, second: Line) -> bool:
-    """Whether two lines run together all along."""
+    """True if two lines run together all along."""
     return first.keys() == second.keys() and all(abs(first[b] - second[b]) < _SAME for b in first)
 
 
@@ -188,5 +188,5 @@ def _best_other(lines: Mapping[str, Line]) -> str | None:
 
 
 def _kinds(found: Sequence[Summary]) -> set[Kind]:
-    """What the key has to explain."""
+    """The entries of the key."""
     return {STRATEGIES[s.strategy].kind for s in found}

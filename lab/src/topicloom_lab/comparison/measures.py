@@ -1,4 +1,4 @@
-"""What a context is judged by: the evidence in it, and the answers that are read from it."""
+"""The measures of a context: the evidence in it, and the answers that are read from it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}，。！？；：�
 
 
 class QuestionResult(BaseModel):
-    """What one question got."""
+    """The measures of one question."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,7 +39,7 @@ class QuestionResult(BaseModel):
     found: tuple[str, ...]
     """Those whose whole text stood in the context."""
     answer_in: bool | None
-    """Whether the expected answer stood in the context, word for word; None if there is none."""
+    """True if the expected answer stood in the context, word for word; None if there is none."""
     tokens: int
     """Tokens of the context."""
     messages: int
@@ -53,13 +53,13 @@ class QuestionResult(BaseModel):
     cpu_seconds: float
     """CPU time of the process meanwhile."""
     reply: str | None = None
-    """What the reading model answered; None if none is set."""
+    """The reading model's answer; None if none is set."""
     exact: bool | None = None
-    """Whether that is the expected answer, but for case, punctuation and articles."""
+    """True if that is the expected answer, but for case, punctuation and articles."""
     f1: float | None = None
-    """How many words the two share."""
+    """The overlap of their words."""
     judged: bool | None = None
-    """Whether the judging model takes it for right; None if none is set or it did not say."""
+    """True if the judging model takes it for right; None if none is set or it did not say."""
 
     @property
     def recall(self) -> float:
@@ -68,12 +68,12 @@ class QuestionResult(BaseModel):
 
     @property
     def whole(self) -> bool:
-        """Whether all of the evidence was found."""
+        """True if all of the evidence was found."""
         return len(self.found) == len(self.evidence)
 
     @property
     def oracle(self) -> bool:
-        """Whether a reader that overlooks nothing could answer: an oracle, not a model.
+        """True if a reader that overlooks nothing could answer: an oracle, not a model.
 
         It needs all of the evidence, or the answer itself.
         """
@@ -91,7 +91,7 @@ def answer_words(text: str) -> list[str]:
 
 
 def exact_match(reply: str, answer: str) -> bool:
-    """Whether two answers have the same words in the same order."""
+    """True if two answers have the same words in the same order."""
     return answer_words(reply) == answer_words(answer)
 
 
@@ -105,7 +105,7 @@ def f1_score(reply: str, answer: str) -> float:
 
 
 def answer_stands_in(text: str, answer: str) -> bool | None:
-    """Whether the words of an answer stand in a text, in a row; None for an empty answer."""
+    """True if the words of an answer stand in a text, in a row; None for an empty answer."""
     wanted = answer_words(answer)
     if not wanted:
         return None

@@ -93,7 +93,7 @@ def recall_table(here: Sequence[Summary]) -> str:
 
 
 def lead_table(here: Sequence[Summary], seed: int) -> str:
-    """How far topicloom is ahead of the best other strategy, by budget; empty without it."""
+    """The lead of topicloom of the best other strategy, by budget; empty without it."""
     rows = []
     for ours in (s for s in here if s.strategy == OURS):
         other = best_other(ours, here)

@@ -28,7 +28,7 @@ class Cell(BaseModel):
     strategy: str
     budget: int
     code: str
-    """Which version of this package made it: the beginning of a hash of its files."""
+    """The version of this package that made it: the beginning of a hash of its files."""
     heard: int
     """Messages that were fed."""
     history: int
@@ -48,7 +48,7 @@ class Cell(BaseModel):
 
     @property
     def key(self) -> Key:
-        """What tells it from other cells."""
+        """The key that no other cell has."""
         return self.source, self.conversation, self.strategy, self.budget
 
 
@@ -111,12 +111,12 @@ class Results:
             self.folder.mkdir(parents=True, exist_ok=True)
             text = json.dumps(run, ensure_ascii=False, indent=2)
             self._run.write_text(f"{text}\n", encoding="utf-8")
-            self._mend()
+            self._repair()
         except OSError as error:
             raise StorageUnavailableError(f"{self._run} cannot be written: {error}") from error
 
     def run(self) -> dict[str, Any]:
-        """What `begin` wrote down; empty if nothing was.
+        """The data that `begin` wrote; empty if there is none.
 
         Raises:
             ConfigurationError: If the file holds something else.
@@ -144,7 +144,7 @@ class Results:
                         f"{self._cells}, line {number} is no result: {problem['msg']}"
                     ) from error
 
-    def _mend(self) -> None:
+    def _repair(self) -> None:
         """Take away a line that was being written when a run was stopped."""
         data = self._cells.read_bytes() if self._cells.exists() else b""
         if data and not data.endswith(b"\n"):

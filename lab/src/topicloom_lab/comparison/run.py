@@ -76,7 +76,7 @@ def run_comparison(
 
 
 def _recipes(comparison: Comparison) -> list[StrategyEntry]:
-    """What can run here."""
+    """The strategies that can run here."""
     found = [STRATEGIES[name] for name in comparison.strategies]
     return [recipe for recipe in found if recipe.missing is None]
 

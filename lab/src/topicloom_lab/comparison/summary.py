@@ -90,7 +90,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """How far one strategy is ahead of another, question by question."""
+    """The lead of one strategy over another, question by question."""
 
     other: str
     """The other one."""

@@ -33,7 +33,7 @@ from topicloom_lab.strategies.catalogue import StrategyEntry
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What strategies are measured with."""
+    """The models that strategies are measured with."""
 
     embedder: Embedder
     """The same for all of them; it should remember what it embedded."""
@@ -104,8 +104,8 @@ class Trial:
 
     def _measured(self, recipe: StrategyEntry, budgets: Sequence[int], folder: Path) -> list[Cell]:
         bench = self.bench
-        desk = StrategyOptions(bench.embedder, folder, max(budgets), self._language, bench.chat)
-        strategy = recipe.make(desk)
+        options = StrategyOptions(bench.embedder, folder, max(budgets), self._language, bench.chat)
+        strategy = recipe.make(options)
         listening, calls = Stopwatch(), Counter[str]()
         asked: dict[int, list[QuestionResult]] = {budget: [] for budget in budgets}
         try:
@@ -141,7 +141,7 @@ class Trial:
         )
 
     def _answered(self, context: Context, question: Question) -> Mapping[str, object]:
-        """What the reading model makes of a context, and the judging model of that."""
+        """The reading model's answer from a context, and the judging model's verdict."""
         reader, judging = self.bench.reader, self.bench.judge
         if reader is None:
             return {}

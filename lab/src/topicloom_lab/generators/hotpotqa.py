@@ -1,4 +1,4 @@
-"""HotpotQA (Yang et al., 2018) as a long chat: paragraphs are told, then asked about."""
+"""HotpotQA (Yang et al., 2018) as a long chat: paragraphs, then questions about them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, validate_cal
 
 from topicloom.errors import NotAConversationError
 from topicloom.recordings.conversations import Conversation, Question
-from topicloom_lab.generators.spec import told
+from topicloom_lab.generators.spec import make_chat
 
 
 class Paragraph(BaseModel):
@@ -21,9 +21,9 @@ class Paragraph(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     title: str = Field(min_length=1)
-    """What it is about; no other paragraph has it."""
+    """The title; no other paragraph has it."""
     text: str = Field(min_length=1)
-    """What it says."""
+    """The text."""
 
 
 class HotpotQuestion(BaseModel):
@@ -65,7 +65,7 @@ def hotpotqa(
     message: Annotated[int, Field(ge=1)] = 1,
     seed: int = 0,
 ) -> Iterator[Conversation]:
-    """HotpotQA: its paragraphs told one after the other, then all its questions.
+    """HotpotQA: its paragraphs one after the other, then all its questions.
 
     Args:
         folder: Where `hotpotqa_*_corpus.jsonl` and `hotpotqa_*_questions.jsonl` are.
@@ -94,7 +94,7 @@ def _conversation(corpus: Path, message: int, seed: int) -> Conversation:
     groups = (texts[i : i + message] for i in range(0, len(texts), message))
     return Conversation(
         id=f"{name}-{seed}",
-        messages=tuple(told("\n\n".join(group) for group in groups)),
+        messages=tuple(make_chat("\n\n".join(group) for group in groups)),
         questions=tuple(_question(q, places, corpus) for q in questions),
     )
 

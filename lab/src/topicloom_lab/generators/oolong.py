@@ -1,7 +1,7 @@
-"""An aggregation task in the manner of OOLONG (Bertsch et al., 2025): who counts, wins.
+"""An aggregation task after OOLONG (Bertsch et al., 2025): answers have to be counted.
 
-Many small items with a label each are told in a chat; the questions are about all of them, so
-nobody who sees a few of them can answer.
+Many small items with a label each stand in a chat; the questions are about all of them, so no
+reader of a few of them can answer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import Field, validate_call
 
 from topicloom.recordings.conversations import Conversation, Question
-from topicloom_lab.generators.spec import told
+from topicloom_lab.generators.spec import make_chat
 
 _THINGS = {
     "fruit": "a crate of pears,ten lemons,some plums,a melon,two bags of cherries".split(","),
@@ -40,7 +40,7 @@ class Item:
 
     @property
     def line(self) -> str:
-        """The entry as it is told."""
+        """The entry as text."""
         return f"Entry {self.number}: {self.person} brought {self.text}. Label: {self.label}."
 
 
@@ -52,7 +52,7 @@ def oolong(
     conversations: Annotated[int, Field(ge=1)] = 1,
     seed: int = 0,
 ) -> Iterator[Conversation]:
-    """Labelled items told in a chat; questions on counts, the most frequent, comparisons.
+    """Labelled items in a chat; questions on counts, the most frequent, comparisons.
 
     Args:
         items: How many.
@@ -83,7 +83,7 @@ def _conversation(items: int, message: int, seed: int, number: int) -> Conversat
     ]
     return Conversation(
         id=f"oolong-{items}-{seed}-{number}",
-        messages=tuple(told("\n".join(group) for group in groups)),
+        messages=tuple(make_chat("\n".join(group) for group in groups)),
         questions=tuple(questions),
     )
 

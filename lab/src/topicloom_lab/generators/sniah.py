@@ -13,7 +13,7 @@ from pydantic import Field, validate_call
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
-from topicloom_lab.generators.spec import told
+from topicloom_lab.generators.spec import make_chat
 
 _NOISE = (
     "The lamp is on. The door is shut. The kettle is warm.",
@@ -107,7 +107,7 @@ class Needle:
     """One needle."""
 
     sentence: str
-    """What stands in the haystack."""
+    """The contents of the haystack."""
     question: str
     value: str
     """The answer."""
@@ -167,7 +167,7 @@ def sniah(
         haystack: A few sentences over and over, or small stories.
         tokens: Length of the haystack, by `count_budget_tokens`.
         depths: At how many places, evenly from the beginning (0) to the end (1).
-        form: Told in messages, or one long message.
+        form: Many messages, or one long message.
         message: Tokens of a message of the chat.
         together: Hide all needles in one haystack: a replay for all depths, and harder, since
             every needle but one is a wrong one.
@@ -188,7 +188,7 @@ def sniah(
         texts = _texts(islice(passages(sentences, message), count), group)
         yield Conversation(
             id=f"sniah-{needle}-{haystack}-{tokens}-{seed}-{number}",
-            messages=tuple(told(texts)) if form == "chat" else (_whole(texts),),
+            messages=tuple(make_chat(texts)) if form == "chat" else (_whole(texts),),
             questions=tuple(_question(h, h.place + 1 if form == "chat" else 1) for h in group),
         )
 

@@ -1,4 +1,4 @@
-"""What generators share: specifications, messages from texts, scores of answers."""
+"""Shared by the generators: specifications, messages from texts, scores of answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def options_in(spec: str) -> tuple[str, dict[str, str]]:
 _REPLIES = ("Noted.", "All right, I have that.", "Understood.", "Got it, go on.")
 
 
-def told(texts: Iterable[str]) -> Iterator[RecordedMessage]:
+def make_chat(texts: Iterable[str]) -> Iterator[RecordedMessage]:
     """User messages `u1`, `u2` ... with these texts, and the replies `a1`, `a2` ... to them."""
     for number, text in enumerate(texts, start=1):
         yield RecordedMessage(id=f"u{number}", role="user", text=text)
@@ -42,11 +42,11 @@ def told(texts: Iterable[str]) -> Iterator[RecordedMessage]:
 
 _NUMBER = re.compile(r"-?\d[\d,]*")
 _PARTIAL = 0.75
-"""What each unit of error leaves of a number's score."""
+"""Factor that each unit of error takes off a number's score."""
 
 
 def score(expected: str, said: str) -> float:
-    """How right an answer is, 0 to 1.
+    """Score an answer, 0 to 1.
 
     For a number `0.75 ** abs(expected - said)`, of the last number that is said; for anything
     else 1 if it is what stands behind the last colon, or all that is said, and else 0. Case,

@@ -1,4 +1,4 @@
-"""What peers are given: our embedder, token count and an extracting model in their forms."""
+"""Adapters for peers: our embedder, token count and an extracting model in their forms."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def tokens_of(messages: Iterable[MessageLikeRepresentation]) -> int:
     return sum(count_budget_tokens(f"{shown(m)}\n") for m in convert_to_messages(list(messages)))
 
 
-def summarizing_model(desk: StrategyOptions, limit: int) -> BaseChatModel:
+def summarizing_model(options: StrategyOptions, limit: int) -> BaseChatModel:
     """The configured chat model, or the summarize_by_extracts one.
 
     Args:
-        desk: Says which model there is.
+        options: Says which model there is.
         limit: Tokens of an extract.
     """
-    return desk.chat or ExtractiveChatModel.of(desk.embedder, limit)
+    return options.chat or ExtractiveChatModel.of(options.embedder, limit)
 
 
 def turn_of(message: RecordedMessage) -> BaseMessage:
@@ -58,8 +58,8 @@ def context_of(
     """
     ids = {m.id for m in heard}
     in_view = {m.id for m in prompt if m.id in ids}
-    told = "\n".join(shown(m) for m in prompt if m.id not in ids)
-    whole = in_view | set(quoted_in(told, heard))
+    text = "\n".join(shown(m) for m in prompt if m.id not in ids)
+    whole = in_view | set(quoted_in(text, heard))
     sources = tuple(m.id for m in heard if m.id in whole)
     return Context(tuple(prompt), sources, calls)
 
@@ -67,7 +67,7 @@ def context_of(
 class ExtractiveChatModel(BaseChatModel):
     """Answers with the most central lines of its prompt that fit, word for word.
 
-    It makes nothing up and forgets only what does not fit: kinder to whoever is measured by the
+    It makes nothing up and forgets only what does not fit: kinder to what is measured by the
     originals that survive than a model that rephrases.
     """
 

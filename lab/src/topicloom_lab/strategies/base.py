@@ -1,4 +1,4 @@
-"""What a context strategy is: it hears a conversation and lays out the prompt of a question."""
+"""Context strategies: each hears a conversation and lays out the prompt of a question."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COUNTER = BudgetCounter()
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a question is answered from: everything of the prompt but instructions and question."""
+    """The context of an answer: everything of the prompt but instructions and question."""
 
     messages: tuple[BaseMessage, ...]
     """The prompt's messages; what is no turn of the conversation stands in system messages."""
@@ -85,12 +85,12 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class StrategyOptions:
-    """What a strategy is made with."""
+    """The options of a strategy."""
 
     embedder: Embedder
     """Makes vectors; the same for all strategies."""
     folder: Path
-    """Where it may write; empty."""
+    """An empty folder that it may write to."""
     budget: int
     """Tokens that it will be asked for, at most: what it sums up has to fit into that."""
     language: Language = "en"
@@ -105,7 +105,7 @@ def line_of(message: RecordedMessage) -> str:
 
 
 def shown(message: BaseMessage) -> str:
-    """A message of a prompt as text: `speaker: text`, or the text where nobody says it."""
+    """A message of a prompt as text: `speaker: text`, or the text alone without a speaker."""
     text = get_text(message)
     return text if message.type == "system" else f"{message.name or message.type}: {text}"
 

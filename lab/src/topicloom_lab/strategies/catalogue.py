@@ -21,24 +21,24 @@ from topicloom_lab.strategies.segments import SegmentSummaries
 from topicloom_lab.strategies.session_graph import SessionGraphStrategy
 
 Kind = Literal["topicloom", "place", "summary", "search"]
-"""What a strategy goes by."""
+"""The signal that a strategy ranks by."""
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyEntry:
-    """How a strategy is made, and what a reader of the report has to know of it."""
+    """A strategy's constructor, and its description for the report."""
 
     name: str
     kind: Kind
     what: str
-    """What it does, in one line."""
+    """A description in one line."""
     make: Callable[[StrategyOptions], Strategy]
     by_budget: bool = False
-    """Whether what it does while it listens depends on the budget: it is then made for each."""
+    """True if it has to be made for each budget, because it depends on it while it listens."""
     sums_up: bool = False
-    """Whether a model writes summaries for it; extracts stand in where none is set."""
+    """True if a model writes summaries for it; extracts stand in where none is set."""
     limited: bool = True
-    """Whether it keeps to the budget."""
+    """True if it keeps to the budget."""
     needs: str | None = None
     """A package that is no dependency of this one."""
 
@@ -92,19 +92,22 @@ _ALL = (
         lambda _: SearchStrategy(Lexical(), users_only=True),
     ),
     StrategyEntry(
-        "dense", "search", "vectors of messages", lambda desk: SearchStrategy(Dense(desk.embedder))
+        "dense",
+        "search",
+        "vectors of messages",
+        lambda options: SearchStrategy(Dense(options.embedder)),
     ),
     StrategyEntry(
         "hybrid",
         "search",
         "vectors and BM25, of messages and of pairs of them",
-        lambda desk: SearchStrategy(hybrid(desk.embedder)),
+        lambda options: SearchStrategy(hybrid(options.embedder)),
     ),
     StrategyEntry(
         "hybrid+1",
         "search",
         "the same, with the message before and after",
-        lambda desk: SearchStrategy(hybrid(desk.embedder), neighbours=1),
+        lambda options: SearchStrategy(hybrid(options.embedder), neighbours=1),
     ),
     StrategyEntry(
         "langgraph-store", "search", "LangGraph's InMemoryStore with an index", StoreSearch

@@ -1,4 +1,4 @@
-"""What people use today, through its own public interface and in this process.
+"""Memory and summaries as people use them today, through public interfaces, in this process.
 
 Each imports its library when a strategy is made. All get the same embedder and budget; who needs a
 model to sum up gets the configured one, or else the extractive stand-in.
@@ -38,31 +38,31 @@ class Mem0Search(Listener):
     their models, and stays off, as it does for everybody who installs mem0 alone.
     """
 
-    def __init__(self, desk: StrategyOptions) -> None:
+    def __init__(self, options: StrategyOptions) -> None:
         """Args:
-        desk: Says where mem0 may write.
+        options: Says where mem0 may write.
         """
         super().__init__()
         # Read when mem0 is imported: nothing of a measurement shall go over the network.
         os.environ["MEM0_TELEMETRY"] = "False"
-        os.environ.setdefault("MEM0_DIR", str(desk.folder / "home"))
-        model = ExtractiveChatModel.of(desk.embedder, desk.budget)
+        os.environ.setdefault("MEM0_DIR", str(options.folder / "home"))
+        model = ExtractiveChatModel.of(options.embedder, options.budget)
         self._memory: Any = import_module("mem0").Memory.from_config(
             {
                 "embedder": {
                     "provider": "langchain",
-                    "config": {"model": LangChainEmbeddings(desk.embedder)},
+                    "config": {"model": LangChainEmbeddings(options.embedder)},
                 },
                 "llm": {"provider": "langchain", "config": {"model": model}},
                 "vector_store": {
                     "provider": "qdrant",
                     "config": {
-                        "path": str(desk.folder / "qdrant"),
-                        "embedding_model_dims": desk.embedder.dimension,
+                        "path": str(options.folder / "qdrant"),
+                        "embedding_model_dims": options.embedder.dimension,
                         "on_disk": True,
                     },
                 },
-                "history_db_path": str(desk.folder / "history.db"),
+                "history_db_path": str(options.folder / "history.db"),
             }
         )
 
@@ -94,18 +94,18 @@ SUMMARY_SHARE, KEPT_SHARE = 0.25, 0.5
 class SummarizationMiddlewareStrategy(Listener):
     """The middleware's own hook before each model call, on a state that only it changes."""
 
-    def __init__(self, desk: StrategyOptions) -> None:
+    def __init__(self, options: StrategyOptions) -> None:
         """Args:
-        desk: The budget is where the middleware is triggered.
+        options: The budget is where the middleware is triggered.
         """
         super().__init__()
         middleware = import_module("langchain.agents.middleware").SummarizationMiddleware
-        model = summarizing_model(desk, int(SUMMARY_SHARE * desk.budget))
+        model = summarizing_model(options, int(SUMMARY_SHARE * options.budget))
         self._model = model
         self._middleware = middleware(
             model=model,
-            trigger=("tokens", desk.budget),
-            keep=("tokens", int(KEPT_SHARE * desk.budget)),
+            trigger=("tokens", options.budget),
+            keep=("tokens", int(KEPT_SHARE * options.budget)),
             token_counter=tokens_of,
             trim_tokens_to_summarize=None,
             # With a chat model the middleware asks it in its own words.
@@ -163,19 +163,19 @@ _HEADING = 16
 class SummarizationNodeStrategy(Listener):
     """The node, invoked before each model call with the whole history, as documented."""
 
-    def __init__(self, desk: StrategyOptions) -> None:
+    def __init__(self, options: StrategyOptions) -> None:
         """Args:
-        desk: The budget is the node's window.
+        options: The budget is the node's window.
         """
         super().__init__()
-        room = int(SUMMARY_SHARE * desk.budget)
+        room = int(SUMMARY_SHARE * options.budget)
         self._calls = CallCounter()
-        model = summarizing_model(desk, room)
+        model = summarizing_model(options, room)
         self._node = import_module("langmem.short_term").SummarizationNode(
             model=model.with_config(callbacks=[self._calls]),
-            max_tokens=desk.budget,
+            max_tokens=options.budget,
             # The node counts what is new apart from the summary: both have to fit.
-            max_tokens_before_summary=desk.budget - room - _HEADING,
+            max_tokens_before_summary=options.budget - room - _HEADING,
             max_summary_tokens=room,
             token_counter=tokens_of,
         )

@@ -30,7 +30,7 @@ class LastTokens(Listener):
 
 
 class FirstAndLast(Listener):
-    """The first round and the newest ones: the baseline of spec 003, 1.3.
+    """The first round and the newest ones: a usual baseline.
 
     Of rounds that don't fit together the oldest go, the first one last.
     """

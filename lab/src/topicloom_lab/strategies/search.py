@@ -251,14 +251,14 @@ _NAMESPACE = ("messages",)
 class StoreSearch(Listener):
     """`InMemoryStore` with an index; what it finds fills the budget, best first."""
 
-    def __init__(self, desk: StrategyOptions) -> None:
+    def __init__(self, options: StrategyOptions) -> None:
         """Args:
-        desk: Its embedder makes the index.
+        options: Its embedder makes the index.
         """
         super().__init__()
-        embeddings = LangChainEmbeddings(desk.embedder)
+        embeddings = LangChainEmbeddings(options.embedder)
         self._store = InMemoryStore(
-            index={"dims": desk.embedder.dimension, "embed": embeddings, "fields": ["text"]}
+            index={"dims": options.embedder.dimension, "embed": embeddings, "fields": ["text"]}
         )
 
     def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:

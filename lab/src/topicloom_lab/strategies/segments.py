@@ -1,4 +1,4 @@
-"""The deterministic layout of spec 003: first round, segment summaries, newest rounds."""
+"""The deterministic layout: first round, segment summaries, newest rounds."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SUMMARY_TOKENS = 200
 class SegmentSummaries(Listener):
     """Summaries of segments, each from its originals, beside the first and the newest rounds."""
 
-    def __init__(self, desk: StrategyOptions) -> None:
+    def __init__(self, options: StrategyOptions) -> None:
         """Args:
-        desk: Its chat model writes the summaries; extracts without one.
+        options: Its chat model writes the summaries; extracts without one.
         """
         super().__init__()
-        self._language = desk.language
-        self._summarize = self._summarizer(desk)
+        self._language = options.language
+        self._summarize = self._summarizer(options)
         self._layout = SegmentLayout(COUNTER, SummaryManager(self._counted))
         self._records: list[StoredMessage] = []
         self._calls = 0
@@ -36,15 +36,15 @@ class SegmentSummaries(Listener):
         super().feed(messages)
         for number, message in enumerate(messages, start=len(self._records) + 1):
             self._records.append(to_stored_message(as_message(message), seq=number, time=""))
-        self._layout.parts(self._records)
+        self._layout.split_parts(self._records)
         calls, self._calls = self._calls, 0
         return {"brief": calls} if calls else {}
 
     def context(self, question: str, budget: int) -> Context:
         """See `Strategy.context`."""
-        prompt = self._layout.prompt("", self._records, budget, self._language)
-        told = "\n".join(s.text for s in prompt.segments)
-        whole = {r.source for r in prompt.records} | set(quoted_in(told, self._messages))
+        prompt = self._layout.build_prompt("", self._records, budget, self._language)
+        text = "\n".join(s.text for s in prompt.segments)
+        whole = {r.source for r in prompt.shown} | set(quoted_in(text, self._messages))
         return Context(
             tuple(prompt.messages),
             tuple(m.id for m in self._messages if m.id in whole),
@@ -55,9 +55,9 @@ class SegmentSummaries(Listener):
         return self._summarize(records)
 
     @staticmethod
-    def _summarizer(desk: StrategyOptions) -> Summarize:
-        if desk.chat is None:
-            return summarize_by_extracts(desk.embedder, COUNTER.text, SUMMARY_TOKENS)
+    def _summarizer(options: StrategyOptions) -> Summarize:
+        if options.chat is None:
+            return summarize_by_extracts(options.embedder, COUNTER.text, SUMMARY_TOKENS)
         return summarize_by_briefs(
-            ChatBriefWriter(Chat.of(desk.chat, PrefixMeter())), desk.language
+            ChatBriefWriter(Chat.of(options.chat, PrefixMeter())), options.language
         )

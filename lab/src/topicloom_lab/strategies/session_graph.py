@@ -10,8 +10,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import get_session
 from topicloom.recordings.conversations import Conversation, RecordedMessage
-from topicloom.recordings.replay import cut_rounds, feed, get_session
+from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
@@ -30,22 +31,22 @@ class SessionGraphStrategy(Listener):
     """A session of its own; questions are asked of a checkpoint and forgotten again."""
 
     def __init__(
-        self, desk: StrategyOptions, settings: Settings | None = None, *, recent: int = 0
+        self, options: StrategyOptions, settings: Settings | None = None, *, recent: int = 0
     ) -> None:
         """Args:
-        desk: The budget is what a turn's recall may add.
+        options: The budget is what a turn's recall may add.
         settings: Everything else that can be set.
         recent: Newest messages that stay in view when a question is asked.
         """
         super().__init__()
         oracle = Oracle()
         self._recorded = RecordedResponder(oracle)
-        self._storage = FileStorage(desk.folder, fsync=False)
+        self._storage = FileStorage(options.folder, fsync=False)
         self._clock = RecordedClock(datetime.now().astimezone())
-        chosen = {"window": WINDOW, "recall_tokens": desk.budget}
+        chosen = {"window": WINDOW, "recall_tokens": options.budget}
         self._graph = build_session_graph(
             settings=(settings or Settings()).model_copy(update=chosen),
-            roles=embedded_roles(desk.embedder).replace(RESPONDER, self._recorded),
+            roles=embedded_roles(options.embedder).replace(RESPONDER, self._recorded),
             storage=self._storage,
             counter=COUNTER,
             clock=self._clock,
@@ -54,16 +55,16 @@ class SessionGraphStrategy(Listener):
         self._questioner = Questioner(self._graph, self._config, self._storage, oracle, recent)
 
     def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:
-        """See `Strategy.feed`; what nobody answered in these messages is only recorded."""
+        """See `Strategy.feed`; messages without a reply are only recorded."""
         if not messages:
             return {}
         if not self._messages:
             self._clock.now = RecordedClock.of(messages, self._clock).now
         super().feed(messages)
         turns = cut_rounds(Conversation(id=_SESSION, messages=tuple(messages)))
-        for exchange in turns:
-            self._clock.now = self._clock.after(exchange.said)
-            feed(self._graph, self._recorded, exchange, self._config)
+        for round_ in turns:
+            self._clock.now = self._clock.after(round_.said)
+            feed_round(self._graph, self._recorded, round_, self._config)
         session = get_session(self._graph, self._config)
         store = SessionStore(self._storage.open(session.id))
         receipts = store.receipts(session, len(turns))

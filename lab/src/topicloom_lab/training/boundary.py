@@ -31,7 +31,7 @@ FOLDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """How well one mode did on one file that it was not fitted on."""
+    """The scores of one mode on one file that it was not fitted on."""
 
     split: str
     """`folds`: fitted on four fifths of all files; `kind`: fitted on the other kinds."""
@@ -48,7 +48,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class TrainingFigures:
-    """What a training gave."""
+    """The result of a training."""
 
     rows: tuple[Figure, ...]
     """Out of sample: by folds one a mode, granularity and file, by kinds of `auto` only."""
@@ -84,7 +84,7 @@ def train_boundary(
         folder: Holds `*.jsonl` files of segmented dialogues.
         out: The `.npz` file to write; its description and figures go beside it as `.json`.
         seed: Deals the folds and starts the nets.
-        report: Told how far it is.
+        report: Called with the progress.
         embedder: Makes the vectors; None for the default.
         recipe: How nets are fitted; None for the default.
 

@@ -1,4 +1,4 @@
-"""What boundaries are learned from: dialogues with their vectors, in folds."""
+"""The training data of boundaries: dialogues with their vectors, in folds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Sample:
     segments: tuple[str, ...]
     """The whole text of each segment: stitched dialogues share segments."""
     begins: NDArray[np.bool_]
-    """Whether a segment begins at each message [n]."""
+    """True if a segment begins at each message [n]."""
 
     @property
     def kind(self) -> str:
@@ -78,7 +78,7 @@ def read_corpus(
         embedder: Makes the vectors.
         folds: Parts that each file's dialogues are dealt to.
         seed: Shuffles before dealing.
-        report: Told of every file.
+        report: Called with the name of every file.
 
     Raises:
         ConfigurationError: If there is no file.

@@ -41,7 +41,7 @@ class Known:
     ahead: Floats
     """Features [n, f] that look ahead, of the same."""
     cjk: NDArray[np.bool_]
-    """Whether each message is CJK text [n]."""
+    """True if each message is CJK text [n]."""
 
     @classmethod
     def of(cls, sample: Sample) -> Known:

@@ -38,7 +38,7 @@ _LOGISTIC_COST = 0.01
 
 @dataclass(frozen=True, slots=True)
 class NetRecipe:
-    """How nets are fitted; one recipe, chosen on the mean over all files, serves all."""
+    """The way nets are fitted; one recipe, chosen on the mean over all files, serves all."""
 
     nets: int = 3
     """Nets over all features that are averaged."""
@@ -61,7 +61,7 @@ class Rows:
     features: Features
     """Features [n, f]."""
     begins: NDArray[np.bool_]
-    """Whether a topic begins there [n]."""
+    """True if a topic begins there [n]."""
     files: NDArray[np.int64]
     """Number of the file that each is from [n]."""
 

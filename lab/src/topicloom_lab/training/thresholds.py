@@ -21,12 +21,12 @@ GRID = tuple(round(0.1 + 0.025 * step, 3) for step in range(25))
 """Thresholds to choose among."""
 
 Used = NDArray[np.bool_]
-"""Which dialogues count."""
+"""The dialogues that count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What every threshold of `GRID` gives on every dialogue."""
+    """The scores of every threshold of `GRID` on every dialogue."""
 
     files: NDArray[np.str_]
     """File of each dialogue [dialogues]."""

@@ -1,1 +1,1 @@
-"""What a turn log says about the settings: figures, replays with other settings, pictures."""
+"""Draws figures, replays with other settings, suggestions and pictures from a turn log."""

@@ -1,4 +1,4 @@
-"""The questions of spec 000, sections 16.1 and 16.2, answered in figures."""
+"""Figures of a turn log: searches for what was forgotten, active topics, quotes."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from topicloom_lab.tuning.turnlog import (
 
 @dataclass(frozen=True, slots=True)
 class Amnesia:
-    """How often the user met amnesia."""
+    """Turns in which something had been forgotten."""
 
     cues: int
     """Turns in which the user said that something was forgotten."""
     asked: int
     """Searches that the main model asked for."""
     empty: int
-    """Turns that searched and woke nothing."""
-    slept: int
-    """Turns in which a search found a sleeping topic that was then quoted."""
+    """Turns that searched and activated nothing."""
+    dormant: int
+    """Turns in which a search found a dormant topic that was then quoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """How many topics are active, and whether they should be."""
+    """The number of active topics, and signs that there are too many or too few."""
 
     usual: float
     """Active topics of a turn, on average."""
@@ -48,20 +48,20 @@ class Crowd:
     quoting: int
     """Readings of which something was quoted."""
     under: int
-    """Readings of topics that scored less than waking asks for in their place, and stayed."""
+    """Readings of topics that scored below the threshold of their rank, and stayed active."""
     stretch: float
     """Turns in a row that a topic did so, on average."""
     longest: int
     """The most turns in a row."""
-    woken: int
-    """Topics that the index or a search woke."""
+    activated: int
+    """Topics that the index or a search activated."""
     flaps: int
-    """Those that had fallen asleep at most `FLAP` turns before."""
+    """Those that had been deactivated at most `FLAP` turns before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quotes:
-    """What readers hand over."""
+    """The quotes that readers choose."""
 
     originals: float
     """Originals quoted in a turn, on average."""
@@ -86,11 +86,11 @@ class LogFigures:
     read: int
     """Turns in which topics were read: the rest is about these."""
     amnesia: Amnesia
-    """Whether thresholds are too high."""
+    """Signs that thresholds are too high."""
     crowd: Crowd
-    """Whether they are too low, or the ceiling is."""
+    """Signs that they are too low, or that the ceiling is."""
     quotes: Quotes
-    """Whether too much or too little is quoted."""
+    """Signs that too much or too little is quoted."""
 
 
 def figures_of(receipts: Sequence[Receipt], in_force: ActivationPolicy) -> LogFigures:
@@ -117,7 +117,7 @@ def _amnesia(receipts: Sequence[Receipt], in_force: ActivationPolicy) -> Amnesia
         cues=cues,
         asked=sum(len(r.searches) for r in searching) - cues,
         empty=sum(not any(s.found for s in r.searches) for r in searching),
-        slept=sum(not sought_in(r, in_force).isdisjoint(quoted_in(r)) for r in searching),
+        dormant=sum(not sought_in(r, in_force).isdisjoint(quoted_in(r)) for r in searching),
     )
 
 
@@ -126,7 +126,7 @@ def _crowd(
 ) -> Crowd:
     counts = [len(r.active) for r in read]
     stretches = _stretches(read, in_force)
-    woken, flaps = _wakings(receipts)
+    activated, flaps = _count_activations(receipts)
     return Crowd(
         usual=mean(counts or [0]),
         most=max(counts, default=0),
@@ -136,13 +136,13 @@ def _crowd(
         under=sum(stretches),
         stretch=mean(stretches or [0]),
         longest=max(stretches, default=0),
-        woken=woken,
+        activated=activated,
         flaps=flaps,
     )
 
 
 def _stretches(read: Sequence[Receipt], in_force: ActivationPolicy) -> list[int]:
-    """For how many turns in a row topics stayed active under their threshold."""
+    """The numbers of turns in a row for which topics stayed active under their threshold."""
     ended: list[int] = []
     running: dict[str, int] = {}
     for receipt in read:
@@ -156,16 +156,16 @@ def _stretches(read: Sequence[Receipt], in_force: ActivationPolicy) -> list[int]
     return [*ended, *running.values()]
 
 
-def _wakings(receipts: Sequence[Receipt]) -> tuple[int, int]:
-    """How many topics woke other than by a split, and how many of them too soon."""
-    woken = flaps = 0
-    slept: dict[str, int] = {}
+def _count_activations(receipts: Sequence[Receipt]) -> tuple[int, int]:
+    """The number of topics activated other than by a split, and of those too soon."""
+    activated = flaps = 0
+    dormant: dict[str, int] = {}
     for receipt in receipts:
-        awoke = set(receipt.woken).difference(receipt.split)
-        woken += len(awoke)
-        flaps += sum(receipt.turn - slept[topic] <= FLAP for topic in awoke if topic in slept)
-        slept |= dict.fromkeys(receipt.slept, receipt.turn)
-    return woken, flaps
+        back = set(receipt.woken).difference(receipt.split)
+        activated += len(back)
+        flaps += sum(receipt.turn - dormant[topic] <= FLAP for topic in back if topic in dormant)
+        dormant |= dict.fromkeys(receipt.slept, receipt.turn)
+    return activated, flaps
 
 
 def _quotes(read: Sequence[Receipt]) -> Quotes:

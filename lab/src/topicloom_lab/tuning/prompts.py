@@ -1,7 +1,7 @@
-"""What recall takes of the prompt, and what a smaller share of the window would have left of it.
+"""The share of the prompt that recall takes, and the effect of a smaller share of the window.
 
-Spec 000, section 16.1: if the part with the topics' results often takes more than 40 % of the main
-window, fewer messages should be quoted.
+If the topics' results often take more than 40 % of the main window, fewer messages should be
+quoted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from topicloom.state.receipt import Receipt
 
 LARGE = 0.4
-"""Share of the prompt from which recall takes too much of it (spec 000, 16.1)."""
+"""Share of the prompt from which recall takes too much of it (the design's value)."""
 _OFTEN = 0.25
 """Share of the prompts from which that is often."""
 _PARTS = tuple(part / 20 for part in range(19, 4, -1))
@@ -63,7 +63,7 @@ def recall_limit(receipts: Sequence[Receipt]) -> RecallLimit | None:
 
 
 def _added(prompts: Sequence[Receipt]) -> list[int]:
-    """What each turn's recall added, in tokens: the rest of the notes was there before."""
+    """The tokens that each turn's recall added: the rest of the notes was there before."""
     added, before = [], 0
     for receipt in prompts:
         notes = receipt.sections.get("notes", 0)

@@ -1,8 +1,8 @@
-"""Which settings of the activation a log speaks for, by replaying it with others.
+"""Finds the settings of the activation that a log speaks for, by replaying it with others.
 
-Amnesia counts for more than cost (spec 000, 4.2: better a topic too many than one forgotten). If
-searches often found what slept, the fewest misses are looked for; otherwise the fewest readings
-that cost no recall that could be told from none.
+Amnesia counts for more than cost (better a topic too many than one forgotten). If
+searches often found dormant topics, the fewest misses are looked for; otherwise the fewest readings
+that cost no measurable recall.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from topicloom_lab.tuning.turnlog import Observation
 
 Setting = Literal["base", "step", "sleep_share", "floor", "usual", "ceiling"]
 Aim = Literal["recall", "cost"]
-"""What is looked for: fewer misses, or fewer readings."""
+"""The aim: fewer misses, or fewer readings."""
 
 _STEPS: Mapping[Setting, float] = {
     "base": 0.05,
@@ -28,7 +28,7 @@ _STEPS: Mapping[Setting, float] = {
     "usual": 2,
     "ceiling": 5,
 }
-"""How far a setting is moved at a time."""
+"""The step by which a setting is moved."""
 _LEAST: Mapping[Setting, float] = {"base": 0.05, "sleep_share": 0.1, "usual": 1, "ceiling": 1}
 """Smallest values that are tried; 0 for the others."""
 _MOVES = (-4, -2, -1, 1, 2, 4)
@@ -61,23 +61,23 @@ class Suggestion:
     """Settings that a log speaks for."""
 
     aim: Aim
-    """What they were looked for."""
+    """The aim."""
     changes: Mapping[Setting, float]
     """The settings that differ, with their new values; none if those in force are best."""
     replay: Replay
-    """What they would have done."""
+    """Their replay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What replays say of the settings."""
+    """The conclusions of the replays."""
 
     in_force: Replay
-    """What the settings in force make of the log."""
+    """The replay of the settings in force."""
     others: tuple[tuple[Setting, float, Replay], ...]
-    """What changing one of them would have done: the setting, its value, and the replay."""
+    """The effect of changing one of them: the setting, its value, and the replay."""
     suggestion: Suggestion | None
-    """What to change; None if the log does not say."""
+    """The change to make; None if the log does not say."""
     reason: str = ""
     """Why it does not."""
 
@@ -121,7 +121,7 @@ def alternatives(
 
 
 def needed(log: Sequence[Observation]) -> int:
-    """How many more turns with readings a suggestion needs, at the rate of quotes so far."""
+    """The number of further turns that a suggestion needs, at the rate of quotes so far."""
     read = [seen for seen in log[-_NEWEST:] if seen.scores]
     wanted = sum(len(seen.wanted) for seen in read)
     quotes = math.ceil(_CONFIDENCE / _LOSS)
@@ -162,7 +162,7 @@ def _best(log: Sequence[Observation], base: Replay, aim: Aim) -> Replay:
 
 
 def _fits(other: Replay, base: Replay, aim: Aim) -> bool:
-    """Whether settings may be suggested at all."""
+    """True if settings may be suggested at all."""
     if aim == "recall":
         return other.reads <= (1 + _DEARER) * base.reads
     more = max(0, other.missed - base.missed)

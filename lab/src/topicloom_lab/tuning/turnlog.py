@@ -49,17 +49,17 @@ def names_in(receipts: Iterable[Receipt]) -> dict[str, str]:
 
 
 def topics_in(receipt: Receipt) -> set[str]:
-    """Topics that were awake at the end of a turn, or fell asleep in it."""
+    """Topics that were active at the end of a turn, or deactivated in it."""
     return {*receipt.active, *receipt.slept}
 
 
 def quoted_in(receipt: Receipt) -> dict[str, int]:
-    """How many originals a turn quoted from each topic."""
+    """The number of originals that a turn quoted from each topic."""
     return {note.topic: len(note.quotes) for note in receipt.quoted if note.quotes}
 
 
 def searched_for_cue(receipt: Receipt) -> bool:
-    """Whether the turn searched because the user said that something was forgotten.
+    """True if the turn searched because the user said that something was forgotten.
 
     Such a search asks the router before the main model has said anything.
     """
@@ -69,10 +69,10 @@ def searched_for_cue(receipt: Receipt) -> bool:
 
 
 def sought_in(receipt: Receipt, policy: ActivationPolicy) -> set[str]:
-    """Topics that slept until a search woke them: the message alone had not.
+    """Dormant topics that a search activated: the message alone had not.
 
     Where no model reads, a topic's score is what the index made of it, so one that would have
-    woken by its score is not among them.
+    activated by its score is not among them.
 
     Args:
         receipt: Of the turn.
@@ -125,21 +125,21 @@ class Observation:
     scores: Mapping[str, float]
     """Relevance of the topics that were read; none where nothing was."""
     ratings: Mapping[str, float]
-    """How the index rated them, as far as the log says."""
+    """Their ratings by the index, as far as the log says."""
     wanted: frozenset[str]
     """Topics that were quoted."""
     sought: frozenset[str]
-    """Topics that only a search woke."""
+    """Topics that only a search activated."""
     fresh: tuple[str, ...]
     """Topics that messages moved to, or that began."""
     ended: frozenset[str]
-    """Topics that were active and are none any more, without having fallen asleep."""
-    awake: frozenset[str]
+    """Topics that were active and are none any more, without having been deactivated."""
+    active: frozenset[str]
     """Topics that were active when the turn ended."""
     known: frozenset[str]
-    """These and those that fell asleep: the log says what they scored, or that none was read."""
+    """These and the deactivated ones: the log has their scores, or says that none was read."""
     background: float
-    """What a topic scores that has nothing to say: the median of those that were not quoted."""
+    """The score of a topic that has nothing to say: the median of those that were not quoted."""
 
 
 def observe(receipts: Sequence[Receipt], in_force: ActivationPolicy) -> list[Observation]:
@@ -169,7 +169,7 @@ def _observation(
         sought=frozenset(sought & quoted),
         fresh=tuple(sorted(began | set(receipt.split))),
         ended=frozenset(were - there),
-        awake=frozenset(receipt.active),
+        active=frozenset(receipt.active),
         known=frozenset(there),
         background=median(quiet or receipt.scores.values() or [0.0]),
     )

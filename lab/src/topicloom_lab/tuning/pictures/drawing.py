@@ -86,10 +86,14 @@ def _scatter(axes: Axes, read: Sequence[Receipt]) -> None:
 
 def _thresholds(axes: Axes, in_force: ActivationPolicy, last: int) -> None:
     places = np.arange(1, last + 1)
-    waking = np.array([in_force.threshold(place) for place in range(last)])
-    for name, share, dashes in (("to wake", 1.0, "-"), ("to stay", in_force.sleep_share, "--")):
-        axes.plot(places, share * waking, color=ACCENT, linewidth=1.8, linestyle=dashes)
-        mark(axes, f"{name}\n{share * waking[-1]:.2f} at {last}", min(1.0, share * waking[-1]))
+    thresholds = np.array([in_force.threshold(place) for place in range(last)])
+    for name, share, dashes in (("to activate", 1.0, "-"), ("to stay", in_force.sleep_share, "--")):
+        axes.plot(places, share * thresholds, color=ACCENT, linewidth=1.8, linestyle=dashes)
+        mark(
+            axes,
+            f"{name}\n{share * thresholds[-1]:.2f} at {last}",
+            min(1.0, share * thresholds[-1]),
+        )
 
 
 _SECTIONS = (

@@ -1,4 +1,4 @@
-"""Topics over time: a lane for each, asleep, active, quoted, asked for."""
+"""Topics over time: a lane for each, dormant, active, quoted, asked for."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ def _lane(
 
 def _key(axes: Axes, height: float) -> None:
     signs = [
-        Line2D([], [], color=LIGHT, linewidth=0.8, label="asleep"),
+        Line2D([], [], color=LIGHT, linewidth=0.8, label="dormant"),
         Patch(color=LIGHT, label="active"),
         Line2D([], [], color=DARK, linestyle="", marker="|", markersize=9, label="quoted"),
-        Line2D([], [], color=ACCENT, linestyle="", marker="v", label="woken by a search only"),
+        Line2D([], [], color=ACCENT, linestyle="", marker="v", label="activated by a search only"),
     ]
     axes.legend(
         handles=signs,

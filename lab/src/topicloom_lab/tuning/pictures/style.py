@@ -1,4 +1,4 @@
-"""How the pictures look: greys that print, and fonts that have what names are written in."""
+"""The style of the pictures: greys that print, and fonts that have what names are written in."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, fontManager, get_font
 
 DARK, MIDDLE, LIGHT, FAINT = "#1b1b1e", "#6f7680", "#b9c0c9", "#e6e9ed"
-"""From what matters to what is only there; told apart in grey as well."""
+"""From what matters to what is only there; distinct in grey as well."""
 ACCENT = "#0b5fa5"
-"""What the eye should find first: as dark as text where it is printed in grey."""
+"""The accent, which the eye should find first: as dark as text where it is printed in grey."""
 
 _HAN = (
     "Noto Sans CJK SC",
@@ -40,13 +40,13 @@ def families() -> tuple[str, ...]:
 
 @cache
 def _characters() -> frozenset[int]:
-    """What the fonts can draw."""
+    """The characters that the fonts can draw."""
     paths = [fontManager.findfont(FontProperties(family=[name])) for name in families()]
     return frozenset(code for path in paths for code in get_font(path).get_charmap())
 
 
 def drawable(text: str) -> bool:
-    """Whether there is a picture of every character, so that none becomes an empty box."""
+    """True if there is a picture of every character, so that none becomes an empty box."""
     return _characters().issuperset(map(ord, text))
 
 

@@ -1,0 +1,242 @@
+"""Write the page of the API from the docstrings: `python scripts/api_doc.py`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
+from itertools import pairwise
+from pathlib import Path
+from textwrap import dedent
+from typing import Any, is_typeddict
+
+from pydantic import BaseModel
+
+import topicloom
+from topicloom import RoleSpec, Settings, testing
+
+PAGE = Path(__file__).parent.parent / "docs" / "api.md"
+INTRO = """# API
+
+All names are imported from `topicloom`, the fakes at the end from `topicloom.testing`. Other
+modules are internal: they may change with every release. Made by `python scripts/api_doc.py`.
+
+"""
+_SOURCE = re.compile(r" \(spec [^)]*\)")
+_SECTION = re.compile(r"^(Args|Returns|Yields|Raises):\n((?:[ ]{4}.*\n?|\n)*)", re.MULTILINE)
+_ENTRY = re.compile(r"^[ ]{4}(\*{0,2}\w+): ((?:.|\n[ ]{8}|\n(?=\n))*)", re.MULTILINE)
+_WIDTH = 100
+_SETTINGS = {Settings, *(field.annotation for field in Settings.model_fields.values())}
+"""Models whose fields have a page of their own."""
+
+
+def make_page() -> str:
+    """The whole page."""
+    parts = [INTRO, _contents(), "\n"]
+    for title, about, lines in groups():
+        parts.append(f"## {title}\n\n{about}\n\n")
+        if title == "Errors":
+            parts.append(_tree_of_errors())
+            continue
+        for names in lines:
+            values = {name: getattr(topicloom, name) for name in names}
+            spec = next((v for v in values.values() if isinstance(v, RoleSpec)), None)
+            parts.append(_role(spec, values) if spec else _entries(values))
+    parts.append(f"## Testing\n\n{_text(inspect.getdoc(testing))}\n\n")
+    parts.append(_entries({name: getattr(testing, name) for name in testing.__all__}))
+    return "".join(parts).rstrip("\n") + "\n"
+
+
+def groups() -> Iterator[tuple[str, str, list[list[str]]]]:
+    """The groups of the package's docstring: title, description, and its lines of names."""
+    text = (topicloom.__doc__ or "").partition("\n\n")[2].partition("\n\n")[2]
+    for title, body in re.findall(r"^(\S.*)\n((?:    .*\n?)+)", text, re.MULTILINE):
+        lines = [line.split() for line in body.splitlines()]
+        named = [line for line in lines if set(line) <= set(topicloom.__all__)]
+        yield title, " ".join(w for line in lines if line not in named for w in line), named
+
+
+def _contents() -> str:
+    titles = [*(title for title, _, _ in groups()), "Testing"]
+    links = [f"[{title}](#{title.lower().replace(' ', '-')})" for title in titles]
+    return " · ".join(links) + "\n"
+
+
+def _tree_of_errors() -> str:
+    tree = inspect.getdoc(inspect.getmodule(topicloom.TopicLoomError)) or ""
+    return tree.partition("\n\n")[2] + "\n\n"
+
+
+def _role(spec: RoleSpec[Any], values: Mapping[str, Any]) -> str:
+    """A role: what it is for, then its Protocol, request and answer."""
+    rest = {name: value for name, value in values.items() if value is not spec}
+    return f"### `{spec.name.upper()}`\n\nThe role that {spec.purpose}.\n\n{_entries(rest, '####')}"
+
+
+def _entries(values: Mapping[str, Any], level: str = "###") -> str:
+    return "".join(_entry(name, value, level) for name, value in values.items())
+
+
+def _entry(name: str, value: Any, level: str) -> str:
+    """A heading, the signature, the docstring, and of a class its fields and methods."""
+    text = f"{level} `{name}`\n\n"
+    if inspect.isclass(value) and value.__module__.startswith("topicloom"):
+        return text + _class(name, value)
+    if callable(value) and inspect.isfunction(inspect.unwrap(value)):
+        return text + _fenced(_signature(name, value)) + _docstring(value)
+    return text + _fenced(f"{name} = {_alias(value)}") + _documented_at(name, value)
+
+
+def _class(name: str, kind: type) -> str:
+    fields = _fields(kind)
+    text = _docstring(kind)
+    if not fields and "__init__" in vars(kind) and not getattr(kind, "_is_protocol", False):
+        text = _fenced(_signature(name, kind)) + text + _sections(vars(kind)["__init__"])
+    if issubclass(kind, BaseModel) and kind in _SETTINGS:
+        text += "Its fields stand in [Settings](settings.md).\n\n"
+    elif fields:
+        text += "| field | type | meaning |\n|---|---|---|\n"
+        text += "".join(f"| `{f}` | {_cell(t)} | {_line(m)} |\n" for f, t, m in fields) + "\n"
+    methods = list(_methods(kind))
+    if methods:
+        text += "".join(f"- `{signature}`: {about}\n" for signature, about in methods) + "\n"
+    return text
+
+
+def _fields(kind: type) -> list[tuple[str, str, str]]:
+    """Name, type and meaning of each field of a data class, model or typed dictionary."""
+    if not (is_dataclass(kind) or is_typeddict(kind) or issubclass(kind, BaseModel)):
+        return []
+    (body,) = ast.parse(dedent(inspect.getsource(kind))).body
+    assert isinstance(body, ast.ClassDef)
+    found = []
+    for statement, following in zip(body.body, [*body.body[1:], ast.Pass()], strict=True):
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("_"):
+                meaning = ""
+                match following:
+                    case ast.Expr(value=ast.Constant(value=str(text))):
+                        meaning = _line(text)
+                found.append((name, ast.unparse(statement.annotation), meaning))
+    return found
+
+
+def _methods(kind: type) -> Iterator[tuple[str, str]]:
+    """Signature and first sentence of the methods and properties that a class has of its own."""
+    for name, value in vars(kind).items():
+        public = not name.startswith("_") or name in ("__call__", "__getitem__")
+        if isinstance(value, property) and public:
+            yield name, _first(value.__doc__)
+        elif isinstance(value, staticmethod | classmethod) and public:
+            yield _signature(name, value.__func__, line=True), _first(value.__doc__)
+        elif inspect.isfunction(value) and public and value.__doc__:
+            yield _signature(name, value, line=True), _first(value.__doc__)
+
+
+def _signature(name: str, value: Any, *, line: bool = False) -> str:
+    """A signature as one would write it; in short, `line`, without types."""
+    signature = inspect.signature(value)
+    parameters = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
+    if line:
+        bare = [p.replace(annotation=p.empty) for p in parameters]
+        return f"{name}{inspect.Signature(bare)}"
+    written, starred = [], False
+    for parameter in parameters:
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            written.append("*")
+        starred = starred or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
+        written.append(_parameter(parameter))
+    returned = signature.return_annotation
+    end = "" if returned in ("None", signature.empty) else f" -> {returned}"
+    whole = f"{name}({', '.join(written)}){end}"
+    if len(whole) <= _WIDTH:
+        return whole
+    return f"{name}(\n" + "".join(f"    {one},\n" for one in written) + f"){end}"
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    text = str(parameter.replace(annotation=parameter.empty, default=parameter.empty))
+    if parameter.annotation is not parameter.empty:
+        text += f": {parameter.annotation}"
+    return text if parameter.default is parameter.empty else f"{text} = {parameter.default!r}"
+
+
+def _docstring(value: Any) -> str:
+    """The text of a docstring, then its sections as lists."""
+    text = inspect.getdoc(value) or ""
+    return f"{_text(_SECTION.split(text)[0].strip())}\n\n" + _sections(value)
+
+
+def _sections(value: Any) -> str:
+    parts = []
+    for title, body in _SECTION.findall(inspect.getdoc(value) or ""):
+        entries = _ENTRY.findall(body)
+        if title in ("Args", "Raises") and entries:
+            lines = [f"- `{name}`: {_line(about)}" for name, about in entries]
+            parts.append(f"{'Arguments' if title == 'Args' else title}:\n\n" + "\n".join(lines))
+        else:
+            parts.append(f"{title}: {_line(body)}")
+    return "".join(f"{part}\n\n" for part in parts)
+
+
+def _text(text: str | None) -> str:
+    """Paragraphs in one line each; indented ones are code."""
+    paragraphs = re.split(r"\n{2,}", _SOURCE.sub("", text or ""))
+    return "\n\n".join(
+        _fenced(dedent(p)).rstrip() if p.startswith("    ") else _line(p) for p in paragraphs
+    ).replace("\n```\n\n```py\n", "\n\n")
+
+
+def _alias(value: Any) -> str:
+    text = value.__name__ if isinstance(value, type) else str(value)
+    return re.sub(r"\b(?:\w+\.)+(?=\w)", "", text)
+
+
+def _find_homes() -> dict[str, str]:
+    """The modules that public names are loaded from."""
+    stub = ast.parse(Path(str(topicloom.__file__)).with_suffix(".pyi").read_text("utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    return {a.name: f"topicloom.{node.module}" for node in imports for a in node.names}
+
+
+def _documented_at(name: str, value: Any) -> str:
+    """The docstring under an alias, where it has one."""
+    home = _find_homes().get(name, testing.__name__)
+    body = ast.parse(inspect.getsource(sys.modules[home])).body
+    for statement, following in pairwise(body):
+        match statement, following:
+            case (
+                ast.Assign(targets=[ast.Name(id=found)]),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ) if found == name:
+                return f"{_line(text)}\n\n"
+    return ""
+
+
+def _first(text: str | None) -> str:
+    return _line((text or "").partition("\n\n")[0])
+
+
+def _line(text: str) -> str:
+    return _SOURCE.sub("", " ".join(text.split())).replace("|", "\\|")
+
+
+def _cell(kind: str) -> str:
+    return f"`{kind}`".replace("|", "\\|")
+
+
+def _fenced(code: str) -> str:
+    return f"```py\n{code}\n```\n\n"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(make_page(), "utf-8")
+    sys.stdout.write(f"{PAGE.name} is up to date\n")
+
+
+if __name__ == "__main__":
+    main()

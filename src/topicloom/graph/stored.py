@@ -1,0 +1,46 @@
+"""A session as its newest checkpoint and its storage have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+
+from topicloom.state.channels import TurnOptions
+from topicloom.state.session import Session
+from topicloom.storage.base import Storage
+from topicloom.storage.sessions import SessionStore
+
+Graph = CompiledStateGraph[Any, TurnOptions, Any, Any]
+"""A compiled session graph."""
+
+
+def get_session(graph: Graph, config: RunnableConfig) -> Session:
+    """The session that a thread's newest checkpoint holds; an empty one for a new thread.
+
+    Args:
+        graph: The compiled session graph.
+        config: Names the thread, and a checkpoint if an older one is meant.
+    """
+    values = graph.get_state(config).values
+    return Session.model_validate(
+        values.get("session") or {"id": config["configurable"]["thread_id"]}
+    )
+
+
+def open_session(
+    graph: Graph, config: RunnableConfig, storage: Storage
+) -> tuple[Session, SessionStore]:
+    """A session, and the store that reads its messages, topics, notes and receipts.
+
+        session, store = open_session(graph, thread, FileStorage(Settings().folder))
+        store.receipts(session, newest=3)
+
+    Args:
+        graph: The compiled session graph.
+        config: Names the thread, and a checkpoint if an older one is meant.
+        storage: The one that the graph was built with, or another over the same place.
+    """
+    session = get_session(graph, config)
+    return session, SessionStore(storage.open(session.id))

@@ -1,0 +1,120 @@
+"""Choosing among candidates: weights, one row of all sources, what the prompt shows already."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from hypothesis import given, strategies as st
+from pydantic import ValidationError
+
+from topicloom.domain.curation import (
+    FAINT,
+    STAND_IN,
+    Candidate,
+    CurationPolicy,
+    collapse_whitespace,
+    drop_shown,
+    merge_candidates,
+    pick_by_score,
+    scale_weights,
+    select_by_id,
+)
+from topicloom.state.layers import CuratedEntry, SourceKind
+from topicloom.state.plan import DomainWeights, SearchIntent
+
+KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
+
+shares = st.floats(0, 1)
+candidates = st.builds(
+    Candidate,
+    id=st.sampled_from([f"lore_{n}" for n in range(9)]),
+    kind=st.sampled_from(KINDS),
+    preview=st.just("…"),
+    score=shares,
+)
+
+
+def candidate(name: str, score: float = 0.5, kind: SourceKind = "lore", **more: str) -> Candidate:
+    return Candidate(id=name, kind=kind, score=score, preview=more.pop("preview", name), **more)
+
+
+class TestWeights:
+    def test_the_strongest_counts_one(self) -> None:
+        weights = scale_weights(
+            SearchIntent(weights=DomainWeights(narrative=0.2, lore=0.4, event=0))
+        )
+        assert weights == {"lore": 1.0, "narrative": 0.5, "topic": 0.5}
+
+    def test_the_past_raises_what_was_told(self) -> None:
+        intent = SearchIntent(weights=DomainWeights(narrative=0.4, lore=0.4, event=0.4))
+        now, past = scale_weights(intent), scale_weights(intent.model_copy(update={"when": "past"}))
+        assert now["narrative"] == now["lore"] == 1.0
+        assert past["narrative"] == past["topic"] == 1.0
+        assert past["lore"] == past["event"] == 0.5
+
+    def test_nothing_wanted_is_nothing(self) -> None:
+        assert not scale_weights(SearchIntent(weights=DomainWeights(narrative=0, lore=0, event=0)))
+
+    @given(narrative=shares, lore=shares, event=shares, factor=st.floats(0.25, 1))
+    def test_only_relations_count(
+        self, narrative: float, lore: float, event: float, factor: float
+    ) -> None:
+        given_ = {"narrative": narrative, "lore": lore, "event": event}
+        whole = scale_weights(SearchIntent(weights=DomainWeights(**given_)))
+        less = {k: v * factor for k, v in given_.items()}
+        scaled = scale_weights(SearchIntent(weights=DomainWeights(**less)))
+        assert all(scaled[k] == pytest.approx(whole[k]) for k in scaled)
+
+
+class TestMerged:
+    @given(found=st.lists(st.lists(candidates)), limit=st.integers(1, 6))
+    def test_one_row_best_first_each_once(self, found: list[list[Candidate]], limit: int) -> None:
+        row = merge_candidates(found, dict.fromkeys(KINDS, 1.0), limit)
+        assert len(row) <= limit
+        assert [c.score for c in row] == sorted((c.score for c in row), reverse=True)
+        assert len({c.id for c in row}) == len(row)
+        assert {c.id for c in row} <= {c.id for cs in found for c in cs}
+
+    def test_weights_apply(self) -> None:
+        lore, told = candidate("lore_1", 0.6), candidate("narrative_t1", 0.5, "narrative")
+        assert [
+            c.id for c in merge_candidates([[lore], [told]], {"lore": 0.5, "narrative": 1}, 9)
+        ] == [
+            "narrative_t1",
+            "lore_1",
+        ]
+
+
+class TestUnseen:
+    def test_what_is_shown_is_left_out(self) -> None:
+        shown = [CuratedEntry(id="lore_1", kind="lore", text="A key\nof jade, and more of it")]
+        found = [candidate("lore_1", preview="A key of jade…"), candidate("lore_2")]
+        assert [c.id for c in drop_shown(found, shown)] == ["lore_2"]
+
+    def test_what_has_changed_since_counts_as_new(self) -> None:
+        shown = [CuratedEntry(id="event_q", kind="event", text="status: waiting")]
+        assert drop_shown([candidate("event_q", preview="status: done")], shown)
+
+    @given(st.text())
+    def test_a_text_in_one_line(self, text: str) -> None:
+        assert collapse_whitespace(collapse_whitespace(text)) == collapse_whitespace(text)
+
+
+class TestPicked:
+    def test_in_the_order_of_the_ids(self) -> None:
+        row = [candidate("lore_1"), candidate("lore_2"), candidate("lore_3")]
+        ids = ["lore_3", "lore_9", "lore_1", "lore_3", "lore_2"]
+        assert [c.id for c in select_by_id(ids, row, 2)] == ["lore_3", "lore_1"]
+
+    def test_the_stand_in_takes_the_best_that_are_worth_anything(self) -> None:
+        row = [candidate(f"lore_{n}", 0.9 - n / 10) for n in range(6)]
+        assert [c.id for c in pick_by_score(row, 5)] == ["lore_0", "lore_1", "lore_2"]
+        assert len(pick_by_score(row, 1)) == 1
+        assert pick_by_score([candidate("lore_1", FAINT / 2)], STAND_IN) == []
+
+
+@pytest.mark.parametrize("wrong", [{"deadline": -1}, {"picks": 0}, {"candidates": 0}, {"age": 0}])
+def test_policies_that_make_no_sense(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValidationError):
+        CurationPolicy.model_validate(wrong)

@@ -1,0 +1,171 @@
+"""A planner's answer, and edits as models write them, read with good will."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, strategies as st
+
+from topicloom.domain.edit_text import parse_edits
+from topicloom.domain.planner import parse_plan
+from topicloom.errors import UnusableAnswerError
+from topicloom.prompts.loader import load_prompt
+from topicloom.prompts.wording import get_wording
+from topicloom.state.plan import DomainWeights, SearchIntent, TurnPlan
+from topicloom.state.session import Language
+
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+EDIT = ("SET", "item_sword_01.count", 3)
+
+
+def parts_of(text: str) -> list[str]:
+    """The examples of answers in a prompt."""
+    return [f"<turn_plan>{part}" for part in text.split("<turn_plan>\n")[1:]]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_examples_in_the_prompt(language: Language) -> None:
+    narrative, edit = (parse_plan(part) for part in parts_of(load_prompt("planner", language)))
+    assert (narrative.kind, narrative.focus, narrative.template) == (
+        "narrative",
+        "q_001",
+        "default",
+    )
+    assert narrative.goal
+    assert len(narrative.search.keywords) == 2
+    assert narrative.search.when == "past"
+    assert narrative.search.weights == DomainWeights(narrative=0.8, lore=0.4, event=0.5)
+    assert (edit.kind, edit.edits, edit.search.enabled) == ("state_edit", (EDIT,), False)
+    assert edit.reply
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_prompt_quotes_the_lines_that_follow_it(language: Language) -> None:
+    words, text = get_wording(language), load_prompt("planner", language)
+    for line in (words.data, words.events, words.templates, words.message):
+        assert line in text
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("<kind>narrative</kind>", TurnPlan()),
+        (
+            "<turn_plan><kind>Narrative<focus>q1<goal>Go</turn_plan>",
+            TurnPlan(focus="q1", goal="Go"),
+        ),
+        ("<focus>none</focus><goal>A &amp; B</goal>", TurnPlan(goal="A & B")),
+        ('{"kind": "narrative", "focus": "q1"}', TurnPlan(focus="q1")),
+        ('```json\n{"turn_plan": {"kind": "narrative", "goal": "Go"}}\n```', TurnPlan(goal="Go")),
+        (
+            '{"kind": "narrative", "keywords": ["a", "b", "a"], "when": "future"}',
+            TurnPlan(search=SearchIntent(keywords=("a", "b"), when="future")),
+        ),
+        (
+            "<kind>叙事</kind><keywords>神庙；“钥匙”、村长</keywords>",
+            TurnPlan(search=SearchIntent(keywords=("神庙", "钥匙", "村长"))),
+        ),
+        (
+            "<kind>narrative</kind><weights narrative='90%' lore=2 event='x'/>",
+            TurnPlan(search=SearchIntent(weights=DomainWeights(narrative=0.9))),
+        ),
+        (
+            '<think><kind>state_edit</kind></think><kind>narrative</kind><edits>[["INC"]]</edits>',
+            TurnPlan(),
+        ),
+        ("<kind>state_edit or narrative</kind>", TurnPlan()),
+        (
+            '{"kind": "state_edit", "edits": [["SET", "item_sword_01.count", 3]], "reply": "3."}',
+            TurnPlan(
+                kind="state_edit", search=SearchIntent(enabled=False), edits=(EDIT,), reply="3."
+            ),
+        ),
+        (
+            "<kind>state edit</kind><edits>"
+            '{"op": "set", "path": "item_sword_01.count", "value": 3}',
+            TurnPlan(kind="state_edit", search=SearchIntent(enabled=False), edits=(EDIT,)),
+        ),
+        (
+            "<kind>state_edit</kind>",
+            TurnPlan(kind="state_edit", search=SearchIntent(enabled=False)),
+        ),
+    ],
+)
+def test_answers(text: str, plan: TurnPlan) -> None:
+    assert parse_plan(text) == plan
+
+
+@pytest.mark.parametrize("text", ["", "I think so.", "<turn_plan></turn_plan>", "[1, 2]", "{}"])
+def test_no_plan(text: str) -> None:
+    with pytest.raises(UnusableAnswerError, match="no plan"):
+        parse_plan(text)
+
+
+tags = st.sampled_from(
+    ["<turn_plan>", "<kind>", "state_edit", "</kind>", "<edits>", '[["SET", "a", 1]]', "</edits>",
+     "<weights lore=", '"9"', "/>", "<keywords>", ";", "{", '"kind":', "[", "]", "}", "\ud83d"]
+)  # fmt: skip
+
+
+@given(st.lists(tags | st.text(max_size=5), max_size=20).map("".join))
+def test_any_text_is_a_plan_that_can_be_stored_or_none(text: str) -> None:
+    try:
+        plan = parse_plan(text)
+    except UnusableAnswerError:
+        return
+    assert TurnPlan.model_validate(plan.model_dump()) == plan
+    for said in (plan.focus or "", plan.goal, plan.template, plan.reply, *plan.search.keywords):
+        said.encode()
+
+
+class TestEdits:
+    @pytest.mark.parametrize(
+        "said",
+        [
+            [["SET", "a.b", 1]],
+            (("set", "a.b", 1),),
+            {"edits": [["SET", "a.b", 1]]},
+            {"edits": ["SET", "a.b", 1]},
+            {"edits": '[["SET", "a.b", 1]]'},
+            {"edits": ['["SET", "a.b", 1]']},
+            {"edits": [{"op": "SET", "path": "a.b", "value": 1}]},
+            {"operations": [{"operation": "set", "target": "a.b", "value": 1}]},
+            {"op": "SET", "anchor": "a.b", "value": 1},
+            'Here: [["SET", "a.b", 1]]',
+            '{"edits": [["SET", "a.b", 1]]} and more',
+        ],
+    )
+    def test_in_many_forms(self, said: Any) -> None:
+        assert parse_edits(said) == [["SET", "a.b", 1]]
+
+    def test_wrapped_without_end(self) -> None:
+        said: Any = [["SET", "a.b", 1]]
+        for _ in range(2_000):
+            said = {"edits": said}
+        assert parse_edits(said) == []
+
+    def test_other_words(self) -> None:
+        said = [["delete", "a"], ["ADD", "b", 1], ["increment", "c.d", 2]]
+        assert parse_edits(said) == [["REMOVE", "a"], ["PUSH", "b", 1], ["INC", "c.d", 2]]
+
+    @pytest.mark.parametrize("said", ["", "nothing", None, 3, {}, [], {"edits": 3}, {"a": [1]}])
+    def test_nothing(self, said: Any) -> None:
+        assert parse_edits(said) == []
+
+    def test_what_cannot_be_read_stays_for_the_error(self) -> None:
+        assert parse_edits([["SET"], 3, "x", None]) == [["SET"], 3, "x", None]
+
+    @given(
+        st.recursive(
+            st.none() | st.integers() | st.text(max_size=5),
+            lambda v: (
+                st.lists(v, max_size=3)
+                | st.dictionaries(st.sampled_from(["edits", "op", "path", "x"]), v, max_size=3)
+            ),
+        )
+    )
+    def test_any_data(self, said: Any) -> None:
+        assert isinstance(parse_edits(said), list)
+        assert isinstance(parse_edits(json.dumps(said)), list)

@@ -1,0 +1,92 @@
+"""What sleeps is quoted where the local index is the only reader, and is not woken by that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sessions import kept, last_receipt, open_graph, past, prompt_of, record, tell, thread
+
+from topicloom.graph.stored import Graph, get_session
+from topicloom.index.hashing import HashingEmbedder
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.reader import READER, Reader
+from topicloom.state.lifecycle import mark_archived
+from topicloom.testing import FailingRole, ScriptedResponder, SteadyReader, fake_roles
+
+CONFIG = thread()
+TAGS = ("种花", "修车", "做菜", "钓鱼", "下棋")
+FEW = {"window": 1, "floor": 0, "usual": 1, "ceiling": 1}
+"""Room for one active topic."""
+QUESTION = "种花修车做菜钓鱼下棋这些事情，第1次都是怎么说的？"
+
+
+def asked(folder: Path, reader: Reader) -> tuple[Graph, ScriptedResponder]:
+    """A session with five topics, of which one has room to be active, and a question on all."""
+    responder = ScriptedResponder()
+    roles = fake_roles(responder).replace(READER, reader)
+    graph = open_graph(folder, roles, window=6_000, recall_tokens=900, activation=FEW)
+    record(graph, CONFIG, *past(*TAGS))
+    tell(graph, CONFIG, QUESTION, keep=0)
+    return graph, responder
+
+
+def test_an_answer_that_rests_on_many_topics_is_quoted_from_all_of_them(tmp_path: Path) -> None:
+    reader = embedded_roles(HashingEmbedder(256))[READER]
+    graph, responder = asked(tmp_path, reader)
+    receipt = last_receipt(tmp_path, graph, CONFIG)
+    assert len(receipt.active) == 1
+    assert [c.topic for c in receipt.calls if c.role == "reader"] == list(receipt.active)
+    assert {t.name for t in receipt.quoted} == set(TAGS)
+    prompt = prompt_of(responder.requests[-1])
+    assert all(f"{tag}：第1次" in prompt for tag in TAGS)
+
+
+def test_it_goes_on_sleeping(tmp_path: Path) -> None:
+    graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256))[READER])
+    tell(graph, CONFIG, "谢谢")
+    receipt = last_receipt(tmp_path, graph, CONFIG)
+    assert len([c for c in receipt.calls if c.role == "reader"]) == 1
+
+
+def test_a_reader_takes_nothing_away(tmp_path: Path) -> None:
+    """What the index finds competes for quotes, whatever a model reads and says."""
+    readers = SteadyReader(), SteadyReader(otherwise=0.0, quotes=0), FailingRole()
+    for folder, reader in zip(
+        (tmp_path / "a", tmp_path / "b", tmp_path / "c"), readers, strict=True
+    ):
+        graph, _ = asked(folder, reader)
+        receipt = last_receipt(folder, graph, CONFIG)
+        assert {t.name for t in receipt.quoted} == set(TAGS)
+
+
+def put_away(folder: Path, graph: Graph) -> str:
+    """Archive a topic that sleeps; returns its id."""
+    session = get_session(graph, CONFIG)
+    store = kept(folder, session)
+    away = next(t for t in store.topic_table(session) if t.id not in session.active)
+    session = store.save_topics(session, [mark_archived(away, session.active, "2026-03")])
+    state = {"session": session.model_dump(mode="json", exclude_defaults=True)}
+    graph.update_state(CONFIG, state, as_node="finalize")
+    return away.id
+
+
+def quoted_for(folder: Path, graph: Graph, question: str) -> set[str]:
+    tell(graph, CONFIG, question, keep=0)
+    return {t.topic for t in last_receipt(folder, graph, CONFIG).quoted}
+
+
+def test_what_was_put_away_is_not_quoted(tmp_path: Path) -> None:
+    graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256))[READER])
+    away = put_away(tmp_path, graph)
+    quoted = quoted_for(tmp_path, graph, QUESTION)
+    assert quoted
+    assert away not in quoted
+
+
+def test_but_it_is_for_those_who_ask_what_was_said_before(tmp_path: Path) -> None:
+    """Even if there is no room to wake it beside all that was said that day."""
+    graph, _ = asked(tmp_path, embedded_roles(HashingEmbedder(256))[READER])
+    away = put_away(tmp_path, graph)
+    quoted = quoted_for(tmp_path, graph, f"我们之前聊过什么？{QUESTION}")
+    assert away in quoted
+    assert len(quoted) >= len(TAGS)

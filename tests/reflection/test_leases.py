@@ -1,0 +1,123 @@
+"""What reflection keeps in a store, and leases without compare-and-set."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+from langgraph.store.sqlite import SqliteStore
+
+from topicloom.reflection.due import ReflectionMark, ReflectionPolicy, ReflectionProgress
+from topicloom.reflection.facts import Fact, FactChanges
+from topicloom.reflection.store import ReflectionStore
+from topicloom.state.briefs import BriefUpdate
+from topicloom.storage.stores import StoreStorage
+
+POLICY = ReflectionPolicy()
+NUTS = Fact("Allergic to nuts", ("m1",), "2026-03-01T09:00:00+00:00")
+TEA = Fact("Likes tea", ("m3",), "2026-03-02T09:00:00+00:00")
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> object:
+    if request.param == "memory":
+        yield InMemoryStore()
+        return
+    with SqliteStore.from_conn_string(str(tmp_path / "store.sqlite")) as made:
+        made.setup()
+        yield made
+
+
+@pytest.fixture
+def kept(store: BaseStore) -> ReflectionStore:
+    return ReflectionStore(store, pause=0.001)
+
+
+def test_facts_stand_where_an_application_finds_them(
+    store: BaseStore, kept: ReflectionStore
+) -> None:
+    kept.change_facts("ann", FactChanges((TEA, NUTS)))
+    kept.change_facts("bob", FactChanges((TEA,)))
+    items = store.search(("topicloom", "ann", "facts"))
+    assert {i.key: i.value for i in items} == {f.key: f.value for f in (NUTS, TEA)}
+    assert list(kept.facts("ann").values()) == [NUTS, TEA]
+    kept.change_facts("ann", FactChanges((), (TEA.key,)))
+    assert list(kept.facts("ann").values()) == [NUTS]
+    assert list(kept.facts("bob").values()) == [TEA]
+
+
+def test_tenants_are_apart_whatever_their_names_are(kept: ReflectionStore) -> None:
+    names = ["a", "a.facts", "a/b", "A", "%reflected", "..", "长" * 200, "a\0b"]
+    for name in names:
+        kept.change_facts(name, FactChanges((Fact(name.replace("\0", ""), ("m1",), ""),)))
+        kept.save_progress(
+            name, ReflectionProgress(marks=(ReflectionMark(upto=len(name), ref="r"),))
+        )
+    for name in names:
+        assert [f.text for f in kept.facts(name).values()] == [name.replace("\0", "")]
+        assert kept.progress([name])[name].marks[0].upto == len(name)
+
+
+def test_a_storage_may_share_the_store(store: BaseStore, kept: ReflectionStore) -> None:
+    storage = StoreStorage(store)
+    storage.open("s").append("transcript", None, [{"text": "x"}])
+    kept.change_facts("s", FactChanges((NUTS,)))
+    kept.save_progress("s", ReflectionProgress(failures=2, failed_at=1.5))
+    kept.save_briefs("s", [BriefUpdate(topic="t1", name="Tea", brief="b", seen="x")])
+    assert kept.acquire_lease("s", "me", 0, POLICY)
+    assert StoreStorage(store).sessions() == ["s"]
+    assert kept.progress(["s", "other"]) == {"s": ReflectionProgress(failures=2, failed_at=1.5)}
+    assert [u.name for u in kept.briefs("s")] == ["Tea"]
+    assert kept.briefs("other") == ()
+
+
+def test_items_edited_by_hand_are_passed_over(store: BaseStore, kept: ReflectionStore) -> None:
+    kept.change_facts("s", FactChanges((NUTS,)))
+    store.put(("topicloom", "s", "facts"), "x", {"fact": 3})
+    store.put(("topicloom", "%reflected"), "s", {"marks": "all"})
+    assert list(kept.facts("s").values()) == [NUTS]
+    assert kept.progress(["s"]) == {"s": ReflectionProgress()}
+
+
+def test_a_lease_is_held_by_one_until_it_is_given_back(kept: ReflectionStore) -> None:
+    assert kept.acquire_lease("s", "b", 0, POLICY)
+    assert not kept.acquire_lease("s", "a", 1, POLICY)
+    assert not kept.acquire_lease("s", "c", 1, POLICY)
+    assert kept.acquire_lease("other", "a", 1, POLICY)
+    kept.release_lease("s", "b")
+    assert kept.acquire_lease("s", "a", 2, POLICY)
+    assert kept.leases(2, POLICY) == {"s": {"a": 2.0}, "other": {"a": 1.0}}
+
+
+def test_a_lease_runs_out(kept: ReflectionStore) -> None:
+    assert kept.acquire_lease("s", "a", 0, POLICY)
+    assert not kept.acquire_lease("s", "b", POLICY.lease_seconds - 1, POLICY)
+    assert kept.acquire_lease("s", "b", POLICY.lease_seconds, POLICY)
+    assert kept.acquire_lease("s", "c", -POLICY.lease_seconds, POLICY), "the clock was set back"
+
+
+def test_of_many_who_ask_at_once_one_gets_it_at_most() -> None:
+    """Each with a store object of its own, as other processes have."""
+    store, before = InMemoryStore(), sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for number in range(30):
+                asked = [
+                    pool.submit(
+                        ReflectionStore(store, pause=0).acquire_lease, f"s{number}", o, 0, POLICY
+                    )
+                    for o in "abcdefgh"
+                ]
+                assert sum(a.result() for a in asked) <= 1
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_one_who_asks_alone_gets_it() -> None:
+    kept = ReflectionStore(InMemoryStore())
+    assert all(kept.acquire_lease(f"s{n}", "a", 0, POLICY) for n in range(5))

@@ -1,0 +1,165 @@
+"""Reflecting once, beside code without an event loop, and forgetting what was purged."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+from sessions import open_graph, tell, thread
+
+from topicloom.errors import SessionBusyError, UnusableAnswerError
+from topicloom.graph.stored import Graph
+from topicloom.reflection.beside import ReflectionResult, reflect_beside, reflect_once
+from topicloom.reflection.due import ReflectionPolicy
+from topicloom.reflection.facts import Fact, FactChanges
+from topicloom.reflection.reflector import REFLECTOR
+from topicloom.reflection.scheduler import run_in_thread
+from topicloom.reflection.store import ReflectionStore
+from topicloom.state.briefs import BriefUpdate
+from topicloom.storage.files import FileStorage
+from topicloom.testing import Clock, FailingRole, fake_roles
+
+POLICY = ReflectionPolicy()
+
+
+class Place:
+    """Everything that reflection needs of a graph, in memory but for the storage."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.saver, self.store, self.clock = InMemorySaver(), InMemoryStore(), Clock()
+        self.roles = fake_roles()
+        self.kept = ReflectionStore(self.store, pause=0.001)
+
+    def graph(self) -> Graph:
+        return open_graph(self.folder, self.roles, checkpointer=self.saver, clock=self.clock)
+
+    def options(self, **changes: Any) -> Any:
+        return {
+            "checkpointer": self.saver,
+            "storage": FileStorage(self.folder, fsync=False),
+            "store": self.store,
+            "roles": self.roles,
+            "clock": self.clock,
+            **changes,
+        }
+
+    def once(self, *, force: bool = False, **changes: Any) -> ReflectionResult:
+        return reflect_once("s", force=force, **self.options(**changes))
+
+    def facts(self, session: str = "s") -> list[str]:
+        return [fact.text for fact in self.kept.facts(session).values()]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+class TestOnce:
+    def test_what_is_not_due_is_left_alone_unless_it_is_forced(self, place: Place) -> None:
+        tell(place.graph(), thread(), "I live in Leeds.")
+        left = place.once()
+        assert (left.state.pending, left.reason, left.reflections) == (1, None, ())
+        assert place.facts() == []
+        forced = place.once(force=True)
+        assert [r.read for r in forced.reflections] == [2]
+        assert place.facts() == ["I live in Leeds."]
+        again = place.once(force=True)
+        assert (again.state.pending, again.reflections) == (0, ())
+
+    def test_what_is_due_is_read_to_its_end(self, place: Place) -> None:
+        tell(place.graph(), thread(), *(f"I have {n} cats." for n in range(2, 9)))
+        done = place.once(policy=ReflectionPolicy(messages=4))
+        assert done.reason == "count"
+        assert [r.upto for r in done.reflections] == [4, 8, 12, 14]
+        assert place.kept.leases(place.clock().timestamp(), POLICY) == {}
+
+    def test_silence_makes_it_due(self, place: Place) -> None:
+        tell(place.graph(), thread(), "I live in Leeds.")
+        place.clock.now += timedelta(seconds=POLICY.idle_seconds)
+        assert place.once().reason == "silence"
+        assert place.facts() == ["I live in Leeds."]
+
+    def test_only_one_at_a_time(self, place: Place) -> None:
+        tell(place.graph(), thread(), "I live in Leeds.")
+        since = place.clock().timestamp()
+        with (
+            place.kept.hold_lease("s", since, POLICY),
+            pytest.raises(SessionBusyError, match="'s' is being reflected upon"),
+        ):
+            place.once(force=True)
+        assert place.once(force=True).reflections
+
+    def test_a_failure_is_raised_and_the_lease_given_back(self, place: Place) -> None:
+        tell(place.graph(), thread(), "I live in Leeds.")
+        broken: Any = FailingRole()
+        roles = place.roles.replace(REFLECTOR, broken, stand_in=broken)
+        with pytest.raises(UnusableAnswerError, match="nobody could reflect upon 's'"):
+            place.once(force=True, roles=roles)
+        assert place.once(force=True).reflections
+
+    def test_nobody_ever_spoke(self, place: Place) -> None:
+        assert place.once(force=True).reflections == ()
+
+
+class TestBackground:
+    def test_a_scheduler_runs_in_a_thread_of_its_own(self, place: Place) -> None:
+        graph = place.graph()
+        scheduler = reflect_beside(**place.options(policy=ReflectionPolicy(turns=1)))
+        with run_in_thread(scheduler):
+            tell(graph, thread(), "I live in Leeds.")
+            scheduler.notify("s")
+        assert place.facts() == ["I live in Leeds."]
+        assert [r.failure for r in scheduler.reports] == [None]
+        assert "topicloom-reflection" not in [t.name for t in threading.enumerate()]
+
+    async def test_it_looks_after_the_sessions_that_it_is_given(self, place: Place) -> None:
+        graph = place.graph()
+        for name in ("ann", "bob"):
+            tell(graph, thread(name), "I live in Leeds.")
+        options = place.options(policy=ReflectionPolicy(turns=1))
+        async with reflect_beside(only=["ann"], **options) as scheduler:
+            await scheduler.tick()
+            await scheduler.wait_idle()
+        assert (len(place.facts("ann")), place.facts("bob")) == (1, [])
+
+    def test_an_error_beside_it_ends_it(self, place: Place) -> None:
+        scheduler = reflect_beside(**place.options())
+        with pytest.raises(KeyboardInterrupt), run_in_thread(scheduler):
+            raise KeyboardInterrupt
+        assert "topicloom-reflection" not in [t.name for t in threading.enumerate()]
+
+
+class TestForgetting:
+    NUTS = Fact("Allergic to nuts", ("m1", "m7"), "2026-03-01T09:00:00+00:00")
+    TEA = Fact("Likes tea", ("m3",), "2026-03-02T09:00:00+00:00")
+    COFFEE = Fact("Likes coffee", ("m5",), "2026-03-03T09:00:00+00:00", (TEA.key, NUTS.key))
+
+    def test_facts_that_rest_on_any_of_the_messages_go(self, place: Place) -> None:
+        place.kept.change_facts("s", FactChanges((self.NUTS, self.TEA)))
+        place.kept.change_facts("other", FactChanges((self.NUTS,)))
+        assert place.kept.find_resting_on("s", ["m7", "m8"]) == {self.NUTS.key: self.NUTS}
+        assert place.kept.forget("s", ["m7", "m8"], []) == {self.NUTS.key: self.NUTS}
+        assert place.facts() == ["Likes tea"]
+        assert place.facts("other") == ["Allergic to nuts"]
+        assert place.kept.forget("s", ["m7", "m8"], []) == {}
+
+    def test_no_trace_of_them_stays_in_others(self, place: Place) -> None:
+        place.kept.change_facts("s", FactChanges((self.NUTS, self.COFFEE)))
+        place.kept.forget("s", ["m1"], [])
+        (coffee,) = place.kept.facts("s").values()
+        assert coffee == replace(self.COFFEE, replaces=(self.TEA.key,))
+
+    def test_briefs_of_the_topics_go(self, place: Place) -> None:
+        briefs = [BriefUpdate(topic=t, name=t, brief="b", seen="x") for t in ("t1", "t2")]
+        place.kept.save_briefs("s", briefs)
+        place.kept.forget("s", ["m1"], ["t2"])
+        assert [update.topic for update in place.kept.briefs("s")] == ["t1"]
+        assert place.kept.briefs("other") == ()

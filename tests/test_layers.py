@@ -1,0 +1,127 @@
+"""Imports point one way: what is decided knows nothing of what is done with it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from itertools import pairwise
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "topicloom"
+LAB = ROOT / "lab" / "src" / "topicloom_lab"
+
+LAYERS = (
+    {"errors", "background", "effects"},
+    {"state"},
+    {"prompts"},
+    {"context", "storage"},
+    {"index"},
+    {"boundary"},
+    {"roles"},
+    {"nodes"},
+    {"review", "reflection", "domain"},
+    {"settings"},
+    {"graph"},
+    {"recordings"},
+    {"cli", "testing"},
+    {"__init__"},
+)
+"""Each may import what stands before it, and nothing beside it or after it."""
+
+UPWARDS = {("nodes", "settings")}
+"""`nodes/deps.py` carries the settings, which gather the policies of all folders."""
+
+
+def modules(folder: Path) -> Iterator[tuple[str, ast.Module]]:
+    """Every module of a package by its full name, parsed."""
+    for path in folder.rglob("*.py"):
+        name = ".".join(path.relative_to(folder.parent).with_suffix("").parts)
+        yield name.removesuffix(".__init__"), ast.parse(path.read_text("utf-8"))
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """The modules that some code imports."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(module)):
+                yield module
+
+
+def part(module: str) -> str:
+    """The folder, or the single module, of the package that a module belongs to."""
+    names = module.split(".")
+    return names[1] if len(names) > 1 else "__init__"
+
+
+def test_every_folder_has_its_layer() -> None:
+    there = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or _is_package(path)}
+    assert there == set().union(*LAYERS)
+
+
+def _is_package(path: Path) -> bool:
+    return (path / "__init__.py").exists()
+
+
+def test_imports_point_one_way() -> None:
+    layer = {name: number for number, names in enumerate(LAYERS) for name in names}
+    found = {
+        (part(module), part(other))
+        for module, tree in modules(SOURCE)
+        for other in imports(tree)
+        if other.startswith("topicloom.") and part(module) != part(other)
+    }
+    assert {(a, b) for a, b in found if layer[b] >= layer[a]} == UPWARDS
+
+
+def test_state_imports_nothing_of_ours_but_errors() -> None:
+    found = {
+        part(other)
+        for module, tree in modules(SOURCE)
+        for other in imports(tree)
+        if part(module) == "state" and other.startswith("topicloom.")
+    }
+    assert found - {"state"} == {"errors"}
+
+
+def test_modules_form_no_circle() -> None:
+    at_once = (ast.Import, ast.ImportFrom)  # not those for types, nor those within functions
+    needed = {
+        name: {other for node in tree.body if isinstance(node, at_once) for other in imports(node)}
+        for name, tree in modules(SOURCE)
+    }
+    TopologicalSorter({name: others & needed.keys() for name, others in needed.items()}).prepare()
+
+
+def test_the_package_never_imports_the_laboratory() -> None:
+    found = [m for m, tree in modules(SOURCE) for other in imports(tree) if "_lab" in other]
+    assert not found
+
+
+def test_nothing_private_of_a_dependency_is_imported() -> None:
+    private = [
+        f"{module}: {other}"
+        for folder in (SOURCE, LAB)
+        for module, tree in modules(folder)
+        for other in [*imports(tree), *_names(tree)]
+        if any(name.startswith("_") and not name.startswith("__") for name in other.split("."))
+        if not other.startswith(("topicloom.", "topicloom_lab."))
+    ]
+    assert not private
+
+
+def _names(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_the_document_lists_the_folders_in_the_order_of_their_layers() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    table = page.partition("## The folders")[2].partition("\n\n`graph`")[0]
+    folders = [{n for n in names if _is_package(SOURCE / n)} for names in reversed(LAYERS)]
+    places = [{table.index(f"`{name}/`") for name in names} for names in folders if names]
+    assert all(max(above) < min(below) for above, below in pairwise(places))
