@@ -195,9 +195,16 @@ def _alias(value: Any) -> str:
     return re.sub(r"\b(?:\w+\.)+(?=\w)", "", text)
 
 
+def _find_homes() -> dict[str, str]:
+    """The modules that public names are loaded from."""
+    stub = ast.parse(Path(str(topicloom.__file__)).with_suffix(".pyi").read_text("utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    return {a.name: f"topicloom.{node.module}" for node in imports for a in node.names}
+
+
 def _documented_at(name: str, value: Any) -> str:
     """The docstring under an alias, where it has one."""
-    home = topicloom._HOMES.get(name, testing.__name__)
+    home = _find_homes().get(name, testing.__name__)
     body = ast.parse(inspect.getsource(sys.modules[home])).body
     for statement, following in pairwise(body):
         match statement, following:

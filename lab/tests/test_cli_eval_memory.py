@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from command_line import Run
+from command_line import Run, assert_one_line
 
 WINDOWS = ("--budget", "200", "--window", "1000", "--topic-window", "2000")
 
@@ -36,3 +36,38 @@ def test_rows_of_another_run_in_the_same_file_do_not_count(
     run(*given)
     assert "already" not in run(*given, "--reviews", "daily").out
     assert "already" in run(*given).out
+
+
+def test_results_are_of_one_kind_of_readers(run: Run, recording: Path, tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    given = ("eval", "memory", str(recording), "--out", str(out), *WINDOWS, "--readers")
+    first = run(*given, "garbage")
+    assert "Readers: garbage, " in first.out
+    rows = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert {row["readers"] for row in rows} == {"garbage"}
+    failed = sum(row["failed"].get("reader", 0) for row in rows)
+    assert f"{failed} could not be parsed" in first.out
+    again = run(*given, "garbage")
+    assert first.out[first.out.index("Evidence recall") :] in again.out
+    before = out.read_bytes()
+    assert_one_line(run(*given, "ideal"), "rows.jsonl holds results of garbage readers", "another")
+    assert_one_line(run(*given, "noisy:2"), "no readers 'noisy:2'")
+    assert out.read_bytes() == before
+
+
+def test_results_that_name_no_readers_are_of_the_embedded_ones(
+    run: Run, recording: Path, tmp_path: Path
+) -> None:
+    row: dict[str, object] = {
+        "conversation": "talk",
+        "question": "q1",
+        "category": "",
+        "evidence": ["a0"],
+    }
+    row |= {"message_ids": ["a0"], "tokens": 90, "calls": {"reader": 3}, "reviews": "none"}
+    row |= {"budget": 200, "recent": 0, "window": 1000, "topic_window": 2000}
+    out = tmp_path / "rows.jsonl"
+    out.write_text(json.dumps(row) + "\n", "utf-8")
+    said = run("eval", "memory", str(recording), "--out", str(out), *WINDOWS).out
+    assert "already" in said
+    assert "Readers: embedded, 3 calls" in said

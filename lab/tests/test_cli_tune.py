@@ -40,7 +40,7 @@ class TestTune:
         assert (outcome.code, outcome.err) == (0, "")
         assert "turns: 161 turns, 161 of them with topics to read" in outcome.out
         assert "TOPICLOOM_ACTIVATION__" in outcome.out.partition("Suggested")[2]
-        assert "of 170 topics quoted, 0 would have slept instead of 0" in outcome.out
+        assert "of 170 topics quoted, 0 would have been dormant instead of 0" in outcome.out
 
     def test_the_settings_of_the_log_have_to_be_in_force(self, run: Run, log: Path) -> None:
         outcome = run("tune", str(log), "--no-plots")

@@ -6,8 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicloom_lab.comparison.figure_style import apart
 from topicloom_lab.comparison.measures import QuestionResult

@@ -9,8 +9,7 @@ from collections import Counter
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.errors import InputError

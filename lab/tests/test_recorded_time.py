@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom_lab.recorded_time import RecordedClock, midnights, time_of

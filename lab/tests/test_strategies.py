@@ -8,8 +8,7 @@ from pathlib import Path
 from statistics import mean
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from talks import talk
 
 from topicloom.context.tokens import count_budget_tokens

@@ -7,8 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from topicloom.boundary.cues import Utterance
 from topicloom.boundary.features import WINDOW

@@ -7,8 +7,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from sessions import chatter, last_receipt, open_graph, tell, thread

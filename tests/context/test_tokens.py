@@ -8,8 +8,7 @@ from dataclasses import asdict
 from typing import Any, cast, get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,

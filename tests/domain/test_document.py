@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from domains import the_document
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicloom.domain.document import (
     copy_json,

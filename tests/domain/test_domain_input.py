@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from domains import CONFIG, ScriptedPlanner, edit_plan, open_domain, reply_of, say, the_document
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver

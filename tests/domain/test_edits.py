@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 from domains import the_document
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from topicloom.domain.document import Document, digest_json, index_nodes, parse_document
 from topicloom.domain.edits import apply_edits

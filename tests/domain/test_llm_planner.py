@@ -7,8 +7,16 @@ from dataclasses import replace
 
 import pytest
 from domains import the_document
-from openai_server import Behaviour, Empty, Garbage, Hang, OpenAIServer, Reply, Status
-from openai_server import Usage as Reported
+from openai_server import (
+    Behaviour,
+    Empty,
+    Garbage,
+    Hang,
+    OpenAIServer,
+    Reply,
+    Status,
+    Usage as Reported,
+)
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.domain.planner import ChatPlanner, PlanRequest

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from domains import the_document
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicloom.domain.edits import apply_edits
 from topicloom.domain.events import is_active, list_events

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from domains import the_document
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicloom.domain.document import find_derived_anchors
 from topicloom.domain.domain import Domain

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from examples import FEW, TAGS, fresh, weather
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import (

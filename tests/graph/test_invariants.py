@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from examples import FEW, TAGS, fresh, weather
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver

@@ -8,8 +8,7 @@ from datetime import date
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from langgraph.store.memory import InMemoryStore
 
 from topicloom.index.bm25 import LexicalIndex

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicloom.errors import UnusableAnswerError
 from topicloom.roles.brief import Brief, parse_brief

@@ -6,8 +6,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicloom.errors import UnusableAnswerError
 from topicloom.roles.values import parse_verdict

@@ -6,8 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicloom.reflection.chat_records import choose_chat_records, parse_timestamp, select_native
 from topicloom.reflection.due import ReflectionPolicy

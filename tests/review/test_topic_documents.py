@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.documents import Document
 
 from topicloom.review.archive_index import TopicDocuments, diff_documents

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from topicloom.errors import TransitionError
 from topicloom.state.activation import transfer_activation

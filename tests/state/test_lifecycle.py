@@ -6,8 +6,7 @@ import itertools
 from typing import get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicloom.errors import TransitionError
 from topicloom.state.lifecycle import (

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from chain_data import bodies, joined, refs
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicloom.errors import InputError, StorageError
 from topicloom.storage.chain import (

@@ -6,8 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule
 from langgraph.store.memory import InMemoryStore
 

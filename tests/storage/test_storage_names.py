@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath, PureWindowsPath
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from topicloom.errors import InvalidNameError
 from topicloom.storage.names import check_session_name, original_name, safe_name

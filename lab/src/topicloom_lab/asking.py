@@ -57,6 +57,11 @@ class Shown:
         """Calls by role."""
         return Counter(call.role for call in self.receipt.calls)
 
+    @property
+    def failed(self) -> Counter[str]:
+        """Calls that gave nothing usable, by role; a stand-in was called after each."""
+        return Counter(call.role for call in self.receipt.failures)
+
 
 @dataclass(frozen=True, slots=True)
 class Questioner:

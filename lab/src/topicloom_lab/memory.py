@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.graph.review import build_review_graph
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import Conversation, Question
 from topicloom.recordings.replay import cut_rounds, feed_round
@@ -29,6 +30,7 @@ from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 from topicloom_lab.asking import BudgetCounter, Oracle, Questioner
 from topicloom_lab.invariants import check_session
+from topicloom_lab.readers import EMBEDDED, ReaderChoice, SimulatedReaders
 from topicloom_lab.recorded_time import DailyReviews, RecordedClock
 
 Reviews = Literal["none", "daily"]
@@ -51,6 +53,8 @@ class MemoryRow:
     """Calls by role."""
     evidence: tuple[str, ...]
     """Ids of the gold messages."""
+    failed: dict[str, int] = field(default_factory=dict)
+    """Those of the calls that gave nothing usable."""
 
     @property
     def recall(self) -> float:
@@ -69,6 +73,7 @@ class MemoryRow:
             "message_ids": list(self.message_ids),
             "tokens": self.tokens,
             "calls": self.calls,
+            "failed": self.failed,
             "recall": round(self.recall, 4),
             "evidence": list(self.evidence),
         }
@@ -88,6 +93,8 @@ class MemoryEvaluation:
     """Window of a topic."""
     reviews: Reviews = "none"
     """True if the session is reviewed at every midnight that the recording passes."""
+    readers: ReaderChoice = EMBEDDED
+    """Who reads topics for a question."""
     settings: Settings = field(default_factory=Settings)
     """Everything else."""
 
@@ -95,6 +102,9 @@ class MemoryEvaluation:
         self, conversation: Conversation, folder: Path
     ) -> Iterator[MemoryRow | ReviewReport | int]:
         """Replay and ask; yields rows, and between them reviews and how many messages were fed.
+
+        The conversation is fed to the embedded roles, whoever reads for the questions: they are
+        asked of the same session then.
 
         Each question starts from the state at its place in the conversation (the end, or
         `asked_at`) and does not become part of it. Last come questions of our own for what was
@@ -108,12 +118,16 @@ class MemoryEvaluation:
         storage = FileStorage(folder, fsync=False)
         clock = RecordedClock.of(conversation.messages, lambda: datetime.now().astimezone())
         options = self._options(recorded, storage, clock)
-        graph = build_session_graph(**options, counter=BudgetCounter()).compile(
-            checkpointer=InMemorySaver()
-        )
+        saver = InMemorySaver()
+        graph = asked = _compile_graph(options, saver)
+        readers = SimulatedReaders(self.readers, conversation, storage)
+        if self.readers != EMBEDDED:
+            roles = readers.play(options["roles"], self.topic_window)
+            asked = _compile_graph(options | {"roles": roles}, saver)
         config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
         daily = DailyReviews(build_review_graph(graph, **options).compile(), clock, conversation.id)
-        questioner = Questioner(graph, config, storage, oracle, self.recent)
+        questioner = Questioner(asked, config, storage, oracle, self.recent)
+        ask = partial(self._ask, questioner, readers, conversation.id)
         due = _by_place(conversation)
         for round_ in cut_rounds(conversation):
             moment = clock.after(round_.said)
@@ -122,16 +136,16 @@ class MemoryEvaluation:
             clock.now = moment
             for message_id in round_.ids:
                 for question in due.pop(message_id, ()):
-                    yield self._ask(questioner, conversation, question)
+                    yield ask(question)
             feed_round(graph, recorded, round_, config)
             yield len(round_)
         for question in (q for questions in due.values() for q in questions):
-            yield self._ask(questioner, conversation, question)
+            yield ask(question)
         session = get_session(graph, config)
         store = SessionStore(FileStorage(folder).open(session.id))
         check_session(store, session, [m for m in conversation.messages if m.text.strip()])
         for question in questions_by_date(store, session):
-            yield self._ask(questioner, conversation, question)
+            yield ask(question)
 
     def _options(
         self, recorded: RecordedResponder, storage: FileStorage, clock: RecordedClock
@@ -148,12 +162,17 @@ class MemoryEvaluation:
         return {"settings": settings, "roles": roles, "storage": storage, "clock": clock}
 
     def _ask(
-        self, questioner: Questioner, conversation: Conversation, question: Question
+        self,
+        questioner: Questioner,
+        readers: SimulatedReaders,
+        conversation: str,
+        question: Question,
     ) -> MemoryRow:
+        readers.expect(question)
         shown = questioner.ask(question.question)
         context = "\n".join(map(get_text, shown.prompt))
         return MemoryRow(
-            conversation=conversation.id,
+            conversation=conversation,
             question=question.id,
             category=question.category,
             budget=self.budget,
@@ -161,7 +180,12 @@ class MemoryEvaluation:
             tokens=count_budget_tokens(context),
             calls=dict(shown.calls),
             evidence=question.evidence,
+            failed=dict(shown.failed),
         )
+
+
+def _compile_graph(options: dict[str, Any], saver: InMemorySaver) -> Graph:
+    return build_session_graph(**options, counter=BudgetCounter()).compile(checkpointer=saver)
 
 
 def _by_place(conversation: Conversation) -> dict[str | None, list[Question]]:

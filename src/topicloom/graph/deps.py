@@ -10,8 +10,7 @@ from typing import Literal
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
-from langchain_core.tools import BaseTool
-from langchain_core.tools import tool as as_tool
+from langchain_core.tools import BaseTool, tool as as_tool
 from platformdirs import user_data_path
 
 from topicloom.boundary.adsorber import Adsorber, SemanticAdsorber

@@ -58,6 +58,10 @@ def memory(
         Literal["none", "daily"],
         typer.Option(help="Review at every midnight that the recorded dates pass."),
     ] = "none",
+    readers: Annotated[
+        str,
+        typer.Option(help="Who reads for a question: embedded, ideal, noisy:SHARE or garbage."),
+    ] = "embedded",
 ) -> None:
     """Replay conversations, ask their questions, and see whether the evidence is in the context.
 
@@ -65,10 +69,16 @@ def memory(
     starts from the state after the whole conversation (or before the message that asks it) and
     does not become part of it. The clock is that of the recording. At the end every message must
     be in exactly one place, word for word.
+
+    Readers other than the embedded ones are simulated chat models on the real prompts, and so is
+    the router: `ideal` ones know the evidence, `noisy:0.2` ones are wrong one time in five,
+    `garbage` ones answer rubbish.
     """
     from topicloom_lab.cli.memory import MemoryOptions, run_memory
+    from topicloom_lab.readers import ReaderChoice
 
-    run_memory(MemoryOptions(file, out, budget, recent, window, topic_window, reviews))
+    who = ReaderChoice.parse(readers)
+    run_memory(MemoryOptions(file, out, budget, recent, window, topic_window, reviews, who))
 
 
 @eval_app.command()

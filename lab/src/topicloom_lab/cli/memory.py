@@ -13,9 +13,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from topicloom.errors import ConfigurationError
 from topicloom.recordings.conversations import Conversation, load_conversations
 from topicloom_lab.cli.output import write_lines
 from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow, Reviews
+from topicloom_lab.readers import EMBEDDED, ReaderChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class MemoryOptions:
     window: int
     topic_window: int = 64_000
     reviews: Reviews = "none"
+    readers: ReaderChoice = EMBEDDED
 
     @property
     def setup(self) -> dict[str, object]:
@@ -39,6 +42,7 @@ class MemoryOptions:
             "window": self.window,
             "topic_window": self.topic_window,
             "reviews": self.reviews,
+            "readers": str(self.readers),
         }
 
 
@@ -50,6 +54,7 @@ def run_memory(options: MemoryOptions, console: Console | None = None) -> list[M
 
     Raises:
         BrokenInvariantError: If a message of a conversation is lost, twice, or not what was said.
+        ConfigurationError: If the results file is of other readers.
         NotAConversationError: If the file holds something else.
         StorageUnavailableError: If the results cannot be written.
     """
@@ -68,6 +73,7 @@ def run_memory(options: MemoryOptions, console: Console | None = None) -> list[M
             lines = (json.dumps(row, ensure_ascii=False) for row in records)
             write_lines(options.out, lines, add=True)
     console.print(summary(rows, options))
+    console.print(by_readers(rows, options.readers), highlight=False)
     if options.reviews != "none":
         console.print(by_date(rows))
     return rows
@@ -80,6 +86,7 @@ def _one(conversation: Conversation, options: MemoryOptions, console: Console) -
         window=options.window,
         topic_window=options.topic_window,
         reviews=options.reviews,
+        readers=options.readers,
     )
     rows: list[MemoryRow] = []
     archived = merged = 0
@@ -132,6 +139,17 @@ def summary(rows: Sequence[MemoryRow], options: MemoryOptions) -> Table:
     return table
 
 
+def by_readers(rows: Sequence[MemoryRow], readers: ReaderChoice) -> str:
+    """Who read topics for the questions, how often, and how many of the answers were of no use."""
+    failed = {role: sum(row.failed.get(role, 0) for row in rows) for role in ("reader", "router")}
+    # The calls of the stand-ins that followed those that failed are calls of the role, too.
+    made = {role: sum(row.calls.get(role, 0) for row in rows) - n for role, n in failed.items()}
+    return (
+        f"Readers: {readers}, {made['reader']:,} calls and {made['router']:,} of the router; "
+        f"{sum(failed.values()):,} could not be parsed."
+    )
+
+
 def by_date(rows: Sequence[MemoryRow]) -> str:
     """The number of archived topics that are quoted when they are asked for, as a sentence."""
     asked = [row for row in rows if row.category == BY_DATE]
@@ -140,10 +158,21 @@ def by_date(rows: Sequence[MemoryRow]) -> str:
 
 
 def _done(options: MemoryOptions) -> list[MemoryRow]:
-    """Rows of the results file that belong to this run."""
+    """Rows of the results file that belong to this run.
+
+    Raises:
+        ConfigurationError: If other readers wrote any of it.
+    """
     if options.out is None or not options.out.exists():
         return []
-    rows = [json.loads(line) for line in options.out.read_text("utf-8").splitlines() if line]
+    lines = options.out.read_text("utf-8").splitlines()
+    rows = [{"readers": "embedded"} | json.loads(line) for line in lines if line]
+    others = sorted({row["readers"] for row in rows} - {str(options.readers)})
+    if others:
+        raise ConfigurationError(
+            f"{options.out} holds results of {others[0]} readers: "
+            f"choose another file for those of {options.readers} ones"
+        )
     return [
         MemoryRow(
             conversation=row["conversation"],
@@ -154,6 +183,7 @@ def _done(options: MemoryOptions) -> list[MemoryRow]:
             tokens=row["tokens"],
             calls=row["calls"],
             evidence=tuple(row["evidence"]),
+            failed=row.get("failed", {}),
         )
         for row in rows
         if options.setup.items() <= row.items()

@@ -1,0 +1,211 @@
+"""Simulated readers: chat models on the real prompts that know which messages are the evidence.
+
+What they cost or bring is the pipeline's doing alone: prompts, parsers, budget, stand-ins. Only the
+questions are put to them. The conversation is fed to the embedded roles, so that every kind of
+reader is asked of the same session.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self, cast
+
+from langchain_core.language_models import SimpleChatModel
+from langchain_core.messages import BaseMessage
+
+from topicloom.context.prefix import PrefixMeter
+from topicloom.effects import Step
+from topicloom.errors import ConfigurationError
+from topicloom.prompts.wording import get_wording
+from topicloom.recordings.conversations import Conversation, Question
+from topicloom.roles.base import Answer
+from topicloom.roles.chat import Chat
+from topicloom.roles.reader import READER, ChatReader
+from topicloom.roles.registry import Roles
+from topicloom.roles.router import ROUTER, ChatRouter, Route, RouteRequest
+from topicloom.state.stored_message import get_text
+from topicloom.storage.base import Storage
+from topicloom.storage.sessions import SessionStore
+
+ReaderKind = Literal["embedded", "ideal", "noisy", "garbage"]
+SimulatedRole = Literal["reader", "router"]
+
+_MOST_WRONG = 4
+"""Ids that a wrong answer names."""
+_BOTH = (get_wording("en"), get_wording("zh"))
+_NOW = re.compile("|".join(re.escape(words.now) for words in _BOTH))
+_TOPICS = re.compile("|".join(re.escape(words.topics) for words in _BOTH))
+_LISTED = re.compile(r"^\[([mt]\d+)\] ", re.M)
+
+_READING = """<topic_result>
+<relevance_score>{score}</relevance_score>
+<referenced_messages>
+{ids}
+</referenced_messages>
+<summary>
+What the newest message asks for was said here.
+</summary>
+</topic_result>"""
+_NO_READING = "<topic_result>\n<relevance_score>0.1</relevance_score>\n</topic_result>"
+_ROUTE = "<topic_routing>\n<matched_topics>\n{topics}\n</matched_topics>\n</topic_routing>"
+_ROUTED = '<topic id="{id}" relevance="{relevance}">it is about that</topic>'
+_NO_ROUTE = """<topic_routing>
+<matched_topics></matched_topics>
+<no_match_reason>no topic is about that</no_match_reason>
+</topic_routing>"""
+
+RUBBISH: Mapping[SimulatedRole, Mapping[str, str]] = {
+    "reader": {
+        "empty": "",
+        "prose": "Happy to help! What a lovely conversation this is, m1 above all.",
+        "truncated": "<topic_result>\n<relevance_score>0.",
+        "strangers": _READING.format(score=0.9, ids="m900001\nm900002"),
+        "huge": _READING.format(score=10**30, ids="m" + "9" * 40),
+    },
+    "router": {
+        "empty": "",
+        "prose": "Happy to help! What a lovely conversation this is, t1 above all.",
+        "truncated": "<topic_routing>\n<matched_top",
+        "strangers": _ROUTE.format(topics=_ROUTED.format(id="t900001", relevance="high")),
+        "huge": _ROUTE.format(topics=_ROUTED.format(id="t" + "9" * 40, relevance=10**30)),
+    },
+}
+"""What readers and routers of the kind `garbage` answer, by what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderChoice:
+    """Who reads topics, and routes, when a question is asked."""
+
+    kind: ReaderKind = "embedded"
+    share: float = 0.0
+    """Share of the answers that are wrong; of `noisy` alone."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The choice that `ideal`, `noisy:0.2`, `garbage` or `embedded` names.
+
+        Raises:
+            ConfigurationError: It names none.
+        """
+        match = re.fullmatch(r"(embedded|ideal|garbage)|(noisy):(\d*\.?\d+)", text)
+        share = float(match[3] or 0) if match else 0.0
+        if match is None or share > 1:
+            raise ConfigurationError(
+                f"no readers {text!r}: there are embedded, ideal, noisy:SHARE (0 to 1) and garbage"
+            )
+        return cls(cast("ReaderKind", match[1] or match[2]), share)
+
+    def __str__(self) -> str:
+        return f"noisy:{self.share:g}" if self.kind == "noisy" else self.kind
+
+
+EMBEDDED = ReaderChoice()
+"""Those that the conversation is fed to."""
+
+
+class SimulatedReaders:
+    """Answers prompts of readers and routers, knowing the question that is being asked."""
+
+    def __init__(self, choice: ReaderChoice, conversation: Conversation, storage: Storage) -> None:
+        """Args:
+        choice: How well they answer.
+        conversation: What is asked about.
+        storage: Where its session lives.
+        """
+        self._choice = choice
+        self._storage = storage
+        said = (m for m in conversation.messages if m.text.strip())
+        self._numbers = {message.id: f"m{n}" for n, message in enumerate(said, start=1)}
+        self._question = ""
+        self._gold: set[str] = set()
+
+    def expect(self, question: Question) -> None:
+        """Be asked for the evidence of a question from now on."""
+        self._question = question.id
+        self._gold = {self._numbers[i] for i in question.evidence if i in self._numbers}
+
+    def expect_topics(self, request: RouteRequest) -> None:
+        """Learn which candidates of a search hold the evidence; their briefs need not say so."""
+        store = SessionStore(self._storage.open(request.session))
+        held = {t.id: {r.id for r in store.topic_records(t)} for t in request.topics}
+        self._gold |= {topic for topic, ids in held.items() if ids & self._gold}
+
+    def play(self, roles: Roles, window: int) -> Roles:
+        """The roles with reader and router played by a model that asks these.
+
+        Args:
+            roles: Who plays what; their stand-ins stay.
+            window: Tokens of a reader's and a router's window.
+        """
+        reader = ChatReader(self._chat("reader", window))
+        router = _InformedRouter(self._chat("router", window), self)
+        return roles.replace(READER, reader).replace(ROUTER, router)
+
+    def _chat(self, role: SimulatedRole, window: int) -> Chat:
+        return Chat.of(SimulatedModel(role=role, readers=self), PrefixMeter(), window=window)
+
+    def answer(self, role: SimulatedRole, prompt: Sequence[BaseMessage]) -> str:
+        """The answer to a prompt: always the same to the same question about the same topic."""
+        listed = _ids_to_choose_from(role, prompt)
+        draw = random.Random(f"{role} {self._question} {listed[:1]}")
+        if self._choice.kind == "garbage":
+            return draw.choice(list(RUBBISH[role].values()))
+        right = [i for i in listed if i in self._gold]
+        if draw.random() >= self._choice.share:
+            return _write_answer(role, right)
+        others = [i for i in listed if i not in self._gold]
+        wrong = [None, draw.sample(others, min(_MOST_WRONG, len(others)))]
+        named = draw.choice([*wrong, []] if right else wrong)
+        return "" if named is None else _write_answer(role, named)
+
+
+def _ids_to_choose_from(role: SimulatedRole, prompt: Sequence[BaseMessage]) -> list[str]:
+    """Ids of the topic's messages in a reader's prompt, of the candidates in a router's."""
+    text = "\n".join(map(get_text, prompt[1:]))
+    part = _NOW.split(text)[0] if role == "reader" else _TOPICS.split(text)[-1]
+    return _LISTED.findall(part)
+
+
+def _write_answer(role: SimulatedRole, ids: Sequence[str]) -> str:
+    if role == "reader":
+        return _READING.format(score=0.9, ids="\n".join(ids)) if ids else _NO_READING
+    topics = "\n".join(_ROUTED.format(id=i, relevance="high") for i in ids)
+    return _ROUTE.format(topics=topics) if ids else _NO_ROUTE
+
+
+class SimulatedModel(SimpleChatModel):
+    """The chat model that reads, or the one that routes."""
+
+    role: SimulatedRole
+    readers: SimulatedReaders
+    """Know the answers."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "simulated"
+
+    def _call(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: object = None,
+        **kwargs: Any,
+    ) -> str:
+        return self.readers.answer(self.role, messages)
+
+
+class _InformedRouter(ChatRouter):
+    """A router whose model knows what the candidates hold."""
+
+    def __init__(self, chat: Chat, readers: SimulatedReaders) -> None:
+        super().__init__(chat)
+        self._readers = readers
+
+    def step(self, request: RouteRequest) -> Step[Answer[Route]]:
+        """Find the topics; see `ChatRouter.step`."""
+        self._readers.expect_topics(request)
+        return super().step(request)

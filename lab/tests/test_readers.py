@@ -1,0 +1,118 @@
+"""Simulated readers: ideal ones find all evidence, noisy ones err alike, rubbish is replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from langchain_core.language_models import FakeListChatModel
+
+from topicloom.context.prefix import PrefixMeter
+from topicloom.effects import run_step
+from topicloom.errors import ConfigurationError
+from topicloom.recordings.conversations import Question, load_conversations
+from topicloom.roles.calls import ask_first
+from topicloom.roles.chat import Chat
+from topicloom.roles.reader import ChatReader, EmbeddedReader, Reader, ReadRequest
+from topicloom.settings import Settings
+from topicloom.state.recall import Reading
+from topicloom.state.receipt import Call
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic
+from topicloom_lab.memory import MemoryEvaluation, MemoryRow
+from topicloom_lab.readers import RUBBISH, ReaderChoice
+
+WORKTOP = Question(id="q1", question="What does the oak worktop cost at first?", evidence=("a0",))
+LAKE = Question(
+    id="q2", question="How far around the lake at first?", evidence=("a4",), asked_at="a8"
+)
+VAGUE = Question(id="q3", question="You forgot what I told you!", evidence=("a2", "a6"))
+"""No word of it leads to its evidence: only a router that knows does."""
+
+
+def rows_of(
+    recording: Path, folder: Path, readers: str, questions: Sequence[Question] = (WORKTOP, LAKE)
+) -> list[MemoryRow]:
+    (talk,) = load_conversations(recording)
+    # Few topics are awake, so that a router has something to wake.
+    settings = Settings.model_validate({"activation": {"floor": 1, "usual": 4, "ceiling": 4}})
+    evaluation = MemoryEvaluation(
+        budget=400,
+        window=1_000,
+        topic_window=4_000,
+        readers=ReaderChoice.parse(readers),
+        settings=settings,
+    )
+    asked = talk.model_copy(update={"questions": tuple(questions)})
+    return [e for e in evaluation.run(asked, folder) if isinstance(e, MemoryRow)]
+
+
+def test_ideal_readers_and_routers_find_all_evidence(recording: Path, tmp_path: Path) -> None:
+    rows = rows_of(recording, tmp_path / "s", "ideal", (WORKTOP, LAKE, VAGUE))
+    assert [row.question for row in rows] == ["q2", "q1", "q3"]
+    assert [set(row.message_ids) for row in rows] == [set(row.evidence) for row in rows]
+    assert [row.calls.get("router", 0) for row in rows] == [0, 0, 1]
+    assert not any(row.failed for row in rows)
+
+
+def test_noisy_readers_err_alike_in_every_run(recording: Path, tmp_path: Path) -> None:
+    rows = rows_of(recording, tmp_path / "one", "noisy:1")
+    assert rows == rows_of(recording, tmp_path / "two", "noisy:1")
+    assert any(set(row.message_ids) != set(row.evidence) for row in rows)
+    assert sum(row.failed.get("reader", 0) for row in rows) > 0
+
+
+def test_readers_that_are_never_wrong_are_ideal(recording: Path, tmp_path: Path) -> None:
+    (row,) = rows_of(recording, tmp_path / "s", "noisy:0", (WORKTOP,))
+    assert (row.recall, row.failed) == (1.0, {})
+
+
+def read(answer: str) -> tuple[Reading | None, Reading, list[Call]]:
+    """What a reader that gives this answer and its stand-in hand over, and the stand-in alone."""
+    text = "The worktop costs 140 euros."
+    records = [StoredMessage(id="m1", seq=1, role="user", text=text, time="2026-03-01T09:00:00Z")]
+    request = ReadRequest(
+        "s", Topic(id="t1", name="Kitchen"), records, records, "The price?", "en", {"m1": 0.8}, 0.8
+    )
+    chat = Chat.of(FakeListChatModel(responses=[answer]), PrefixMeter())
+    roles: list[Reader] = [ChatReader(chat), EmbeddedReader()]
+    calls: list[Call] = []
+    reading = run_step(ask_first("reader", roles, request, calls))
+    return reading, roles[-1].call(request).value, calls
+
+
+@pytest.mark.parametrize("kind", ["empty", "prose", "huge"])
+def test_rubbish_that_cannot_be_parsed_is_replaced_by_the_embedded_reading(kind: str) -> None:
+    reading, embedded, calls = read(RUBBISH["reader"][kind])
+    assert reading == embedded
+    assert [quote.id for quote in embedded.quotes] == ["m1"]
+    assert [bool(call.failure) for call in calls] == [True, False]
+
+
+@pytest.mark.parametrize("kind", ["truncated", "strangers"])
+def test_rubbish_in_the_right_form_hands_over_nothing(kind: str) -> None:
+    reading, _, calls = read(RUBBISH["reader"][kind])
+    assert reading is not None
+    assert reading.quotes == ()
+    assert [call.failure for call in calls] == [None]
+
+
+def test_of_garbage_some_cannot_be_parsed(recording: Path, tmp_path: Path) -> None:
+    rows = rows_of(recording, tmp_path / "s", "garbage", (WORKTOP, LAKE, VAGUE))
+    failed = sum(row.failed.get("reader", 0) for row in rows)
+    assert 0 < failed < sum(row.calls["reader"] for row in rows) - failed
+
+
+@pytest.mark.parametrize("text", ["embedded", "ideal", "garbage", "noisy:0.2", "noisy:1"])
+def test_readers_are_named_as_they_are_asked_for(text: str) -> None:
+    assert str(ReaderChoice.parse(text)) == text
+    assert ReaderChoice.parse("noisy:.20") == ReaderChoice.parse("noisy:0.2")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Ideal", "noisy", "noisy:", "noisy:1.5", "noisy:-1", "noisy:nan", "ideal:0.2"]
+)
+def test_other_readers_are_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="there are embedded, ideal, noisy:SHARE"):
+        ReaderChoice.parse(text)

@@ -1,0 +1,235 @@
+"""What is public, and where it is: `__init__.py` loads a name from there when it is first used."""
+
+from .boundary.policy import (
+    AdsorberPolicy as AdsorberPolicy,
+    BoundaryQuestion as BoundaryQuestion,
+)
+from .cli.memory import (
+    MemoryFiles as MemoryFiles,
+    MemoryReport as MemoryReport,
+)
+from .context.tokens import (
+    TokenCounter as TokenCounter,
+    count_budget_tokens as count_budget_tokens,
+)
+from .domain.domain import (
+    Domain as Domain,
+)
+from .domain.planner import (
+    PLANNER as PLANNER,
+    Planner as Planner,
+    PlanRequest as PlanRequest,
+)
+from .domain.selector import (
+    SELECTOR as SELECTOR,
+    Selection as Selection,
+    Selector as Selector,
+    SelectRequest as SelectRequest,
+)
+from .errors import (
+    BrokenInvariantError as BrokenInvariantError,
+    ConfigurationError as ConfigurationError,
+    InputError as InputError,
+    InvalidNameError as InvalidNameError,
+    MissingRecordError as MissingRecordError,
+    MissingThreadError as MissingThreadError,
+    NoNewMessageError as NoNewMessageError,
+    NotAConversationError as NotAConversationError,
+    ReplyError as ReplyError,
+    SessionBusyError as SessionBusyError,
+    StorageError as StorageError,
+    StorageUnavailableError as StorageUnavailableError,
+    TopicLoomError as TopicLoomError,
+    TransitionError as TransitionError,
+    UnknownModelError as UnknownModelError,
+    UnusableAnswerError as UnusableAnswerError,
+)
+from .graph.review import (
+    ReviewOptions as ReviewOptions,
+    areview_session as areview_session,
+    build_review_graph as build_review_graph,
+    review_session as review_session,
+)
+from .graph.session import (
+    SessionGraph as SessionGraph,
+    build_session_graph as build_session_graph,
+)
+from .graph.stored import (
+    get_session as get_session,
+    open_session as open_session,
+)
+from .index.embedder import (
+    Embedder as Embedder,
+)
+from .index.encoders import (
+    default_embedder as default_embedder,
+    open_embedder as open_embedder,
+)
+from .recordings.conversations import (
+    Conversation as Conversation,
+    RecordedMessage as RecordedMessage,
+    load_conversations as load_conversations,
+)
+from .recordings.replay import (
+    RecordedRound as RecordedRound,
+    cut_rounds as cut_rounds,
+    feed_round as feed_round,
+    find_sample as find_sample,
+    replay_conversation as replay_conversation,
+)
+from .reflection.beside import (
+    ReflectionOptions as ReflectionOptions,
+    ReflectionResult as ReflectionResult,
+    reflect_beside as reflect_beside,
+    reflect_once as reflect_once,
+)
+from .reflection.due import (
+    ReflectionPolicy as ReflectionPolicy,
+)
+from .reflection.facts import (
+    Claim as Claim,
+    Fact as Fact,
+)
+from .reflection.reflector import (
+    REFLECTOR as REFLECTOR,
+    Reflector as Reflector,
+    ReflectRequest as ReflectRequest,
+)
+from .reflection.scheduler import (
+    ReflectionReport as ReflectionReport,
+    ReflectionScheduler as ReflectionScheduler,
+    run_in_thread as run_in_thread,
+)
+from .review.archive_index import (
+    forget_topics as forget_topics,
+)
+from .review.channels import (
+    ReviewReport as ReviewReport,
+)
+from .review.decisions import (
+    Assessment as Assessment,
+    ReviewPolicy as ReviewPolicy,
+)
+from .review.merger import (
+    MERGER as MERGER,
+    Merger as Merger,
+    MergeRequest as MergeRequest,
+)
+from .review.reviewer import (
+    REVIEWER as REVIEWER,
+    Reviewer as Reviewer,
+    ReviewRequest as ReviewRequest,
+)
+from .roles.arbiter import (
+    ARBITER as ARBITER,
+    Arbiter as Arbiter,
+)
+from .roles.base import (
+    Answer as Answer,
+    LocalRole as LocalRole,
+    Role as Role,
+    RoleName as RoleName,
+    RoleSpec as RoleSpec,
+    Usage as Usage,
+)
+from .roles.brief import (
+    BRIEF as BRIEF,
+    Brief as Brief,
+    BriefRequest as BriefRequest,
+    BriefWriter as BriefWriter,
+)
+from .roles.choice import (
+    ModelSpec as ModelSpec,
+    embedded_roles as embedded_roles,
+)
+from .roles.reader import (
+    READER as READER,
+    Reader as Reader,
+    ReadRequest as ReadRequest,
+)
+from .roles.registry import (
+    Roles as Roles,
+)
+from .roles.responder import (
+    RESPONDER as RESPONDER,
+    RecordedResponder as RecordedResponder,
+    ReplyRequest as ReplyRequest,
+    Responder as Responder,
+)
+from .roles.rewriter import (
+    REWRITER as REWRITER,
+    Rewriter as Rewriter,
+    RewriteRequest as RewriteRequest,
+)
+from .roles.router import (
+    ROUTER as ROUTER,
+    Route as Route,
+    Router as Router,
+    RouteRequest as RouteRequest,
+)
+from .roles.splitter import (
+    SPLITTER as SPLITTER,
+    SplitRequest as SplitRequest,
+    Splitter as Splitter,
+)
+from .settings import (
+    Settings as Settings,
+)
+from .state.activation import (
+    ActivationPolicy as ActivationPolicy,
+)
+from .state.changes import (
+    TopicChange as TopicChange,
+)
+from .state.channels import (
+    SessionInput as SessionInput,
+    SessionState as SessionState,
+    TurnOptions as TurnOptions,
+)
+from .state.plan import (
+    TurnPlan as TurnPlan,
+)
+from .state.recall import (
+    Note as Note,
+    Quote as Quote,
+    Reading as Reading,
+    TopicNote as TopicNote,
+)
+from .state.receipt import (
+    Call as Call,
+    JournalEntry as JournalEntry,
+    Receipt as Receipt,
+)
+from .state.rounds import (
+    Round as Round,
+)
+from .state.session import (
+    Session as Session,
+)
+from .state.splitting import (
+    Assignment as Assignment,
+    SplitPolicy as SplitPolicy,
+)
+from .state.stored_message import (
+    StoredMessage as StoredMessage,
+)
+from .state.topics import (
+    Topic as Topic,
+)
+from .storage.base import (
+    Storage as Storage,
+)
+from .storage.files import (
+    FileStorage as FileStorage,
+)
+from .storage.purging import (
+    PurgePlan as PurgePlan,
+)
+from .storage.sessions import (
+    SessionStore as SessionStore,
+)
+from .storage.stores import (
+    StoreStorage as StoreStorage,
+)
+
+__version__: str
