@@ -233,3 +233,4 @@ from .storage.stores import (
 )
 
 __version__: str
+__all__: list[str]
