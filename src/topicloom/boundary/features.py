@@ -103,12 +103,9 @@ class Features:
 
 
 def online_features(said: Sequence[Utterance], band: Band, first: int = 0) -> Features:
-    """Causal features of every message from `first` on.
+    """Causal features of messages [n] from `first` on, those before it only looked back at.
 
-    Args:
-        said: The messages [n], oldest first.
-        band: Their similarities in `CHANNELS`, of `REACH` or more.
-        first: Message to begin at; those before it are only looked back at.
+    The band holds their similarities in `CHANNELS`, of `REACH` or more.
     """
     blocks = message_features(said, first), *similarity_features(said, band, first)
     return Features(np.concatenate(blocks, axis=1), in_cjk(said, first))

@@ -38,7 +38,6 @@ class NameCodes:
         self._places = {"": 0}
 
     def place(self, name: str) -> int:
-        """The place of a name, which may be new."""
         place = self._places.setdefault(name, len(self.all))
         if place == len(self.all):
             self.all.append(name)
@@ -57,10 +56,6 @@ class MessageTable:
     """
 
     def __init__(self, vectors: StoredVectors, dimension: int) -> None:
-        """Args:
-        vectors: Of stored messages.
-        dimension: Columns of a vector.
-        """
         self._vectors = vectors
         self._matrix = GrowingRows((dimension,), np.float32)
         self._sums = GrowingRows((dimension,), np.float64)
@@ -81,8 +76,7 @@ class MessageTable:
     @property
     def mean(self) -> Vectors:
         """Mean vector of the messages [d]; there has to be one."""
-        found: Vectors = (self._sums.all.sum(axis=0) / len(self)).astype(np.float32)
-        return found
+        return np.asarray(self._sums.all.sum(axis=0) / len(self), dtype=np.float32)
 
     def release(self, topics: Iterable[str]) -> None:
         """Take the messages of some topics away; they wait to be entered under others."""

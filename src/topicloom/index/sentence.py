@@ -70,11 +70,9 @@ class SentenceTransformerEmbedder:
 
     @cached_property
     def dimension(self) -> int:
-        """Number of columns."""
         return int(self._encode(["a"]).shape[1])
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed each text on its own; see `Embedder.embed`."""
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         rows = telling_rows(texts)
         if rows:
@@ -89,7 +87,6 @@ class SentenceTransformerEmbedder:
 
     @cached_property
     def _loaded(self) -> tuple[_Encoder, str]:
-        """The model, and its fingerprint."""
         with self._lock:
             if "_loaded" in self.__dict__:
                 return self._loaded

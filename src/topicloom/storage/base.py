@@ -6,7 +6,13 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 
 from topicloom.storage.backend import Backend
-from topicloom.storage.caches import DEFAULT_BYTES, OpenSessions, body_cache
+from topicloom.storage.caches import (
+    BODY_OVERHEAD,
+    DEFAULT_BYTES,
+    BodyCache,
+    OpenSessions,
+    WeighedCache,
+)
 from topicloom.storage.log import SessionLog
 
 # The chains of a session; those of topics are named by `Topic.chain` and `Topic.references`.
@@ -29,7 +35,7 @@ class Storage(ABC):
 
     def __init__(self, *, cache_bytes: int = DEFAULT_BYTES) -> None:
         """A storage that takes so many bytes of memory for bodies, over all sessions."""
-        bodies = body_cache(cache_bytes)
+        bodies: BodyCache = WeighedCache(cache_bytes, lambda body: len(body) + BODY_OVERHEAD)
         self._logs = OpenSessions(lambda name: SessionLog(self.backend(name), bodies))
 
     def open(self, session: str) -> SessionLog:
@@ -49,12 +55,7 @@ class Storage(ABC):
 
     @abstractmethod
     def backend(self, session: str) -> Backend:
-        """The rows of a session; nothing is created.
-
-        Raises:
-            InvalidNameError: The name is empty.
-            StorageUnavailableError: Nothing can be read there.
-        """
+        """The rows of a session; nothing is created. Raises as `open` does."""
 
     @abstractmethod
     def sessions(self) -> list[str]:

@@ -24,16 +24,7 @@ class StoredChain:
     """
 
     def __init__(self, backend: Backend, name: str, seen: Callable[[RawEntry], None]) -> None:
-        """A chain, unknown until the first call.
-
-        Args:
-            backend: The session.
-            name: Of the chain.
-            seen: Called with every intact entry that was read on the way.
-
-        Raises:
-            InvalidNameError: The name, or a part of it, is empty.
-        """
+        """A chain, unknown until the first call; `seen` gets every intact entry read on the way."""
         self.archive = Archive(backend.packs(name), backend.reports)
         self._backend = backend
         self._name = name
@@ -104,15 +95,7 @@ class StoredChain:
         self._prevs.update((raw.ref, raw.prev) for raw in entries)
 
     def move_to_archive(self, month: str, summary: Mapping[str, Any]) -> bool:
-        """Move every intact entry into the archive; others stay where they are.
-
-        Returns:
-            True if there was anything to move.
-
-        Raises:
-            InputError: The summary is not JSON.
-            StorageError: The archive is damaged; nothing was changed.
-        """
+        """Move intact entries into the archive; True if there are any. See `SessionLog.archive`."""
         with self._backend.lock(create=False):
             self._backend.sweep(self._name)
             entries = self._intact_entries()
@@ -123,11 +106,7 @@ class StoredChain:
         return bool(entries)
 
     def restore(self) -> None:
-        """Move everything out of the archive; nothing to do where nothing is archived.
-
-        Raises:
-            StorageError: The archive is damaged; nothing was changed.
-        """
+        """Move everything out of the archive; see `SessionLog.restore`."""
         with self._backend.lock(create=False):
             self._backend.sweep(self._name)
             self._load_archive()
@@ -144,11 +123,7 @@ class StoredChain:
     def purge(self, tombstones: Mapping[str, RawEntry], summary: Mapping[str, Any]) -> int:
         """Put tombstones, by ref, in the place of entries, and a summary on the archive's card.
 
-        Returns:
-            The number of entries that were not purged before.
-
-        Raises:
-            StorageError: The archive cannot be unpacked; nothing was changed.
+        Returns how many entries were not purged before; see `SessionLog.purge`.
         """
         with self._backend.lock(create=False):
             self._backend.sweep(self._name)
@@ -195,7 +170,6 @@ class StoredChain:
         return found
 
     def _knows(self, ref: str) -> bool:
-        """True if the entry before an entry is known."""
         return ref in self._prevs or ref in self.archive.lost
 
     def _intact_entries(self) -> dict[str, RawEntry]:

@@ -56,16 +56,12 @@ class ChainFile(Rows[RawEntry]):
         mutex: RLock,
         lock: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        """An index, empty until something is read.
+        """An index, empty until something is read; damage that is found is added to the reports.
 
-        Args:
-            path: The file, which need not exist.
-            fsync: True if an append waits until it would survive a power cut.
-            reports: Damage that is found is added here.
-            mutex: Held while the index changes.
-            lock: Keeps other processes from writing to the session.
+        The mutex is held while the index changes, the lock keeps other processes from writing.
         """
         self._path = path
+        self._torn = path.with_name(path.name + ".torn")
         self._fsync = fsync
         self._reports = reports
         self._mutex = mutex
@@ -143,11 +139,6 @@ class ChainFile(Rows[RawEntry]):
             remove_file(fresh_name(self._path), fsync=self._fsync)
             if torn:
                 remove_file(self._torn, fsync=self._fsync)
-
-    @property
-    def _torn(self) -> Path:
-        """The file to which torn lines are moved."""
-        return self._path.with_name(self._path.name + ".torn")
 
     def _at(self, seen: _FileIndex, refs: Sequence[str]) -> Iterator[RawEntry]:
         """Those of some entries that stand where they were seen."""

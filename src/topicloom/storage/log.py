@@ -1,10 +1,8 @@
 """A session's chains and vectors, over any backend: linking, walking, checking.
 
-A checkpoint keeps one head a chain and nothing else; bodies live here. Storage only ever
-grows, so every head that was ever returned stays readable, and forking from an old
-checkpoint sees what that checkpoint saw, whatever has been appended since. Archiving moves
-bodies and changes nothing of that. Purging is the one exception, and takes bodies only: refs
-and order stay.
+A checkpoint keeps one head a chain and nothing else; bodies live here. Storage only ever grows, so
+every head that was ever returned stays readable, and forking from an old checkpoint sees what that
+checkpoint saw. Purging is the one exception, and takes bodies only: refs and order stay.
 """
 
 from __future__ import annotations
@@ -26,7 +24,6 @@ class SessionLog:
     """Everything durable of one session. Safe to use from several threads and processes."""
 
     def __init__(self, backend: Backend, bodies: BodyCache) -> None:
-        """A log of a session, over a cache of bodies that the storage's sessions share."""
         self._backend = backend
         self._bodies = bodies
         self._heads = HeadCache()
@@ -100,10 +97,7 @@ class SessionLog:
         return {ref: load_body(text) for ref, text in self._texts(chain, refs).items()}
 
     def entries(self, chain: str) -> Mapping[str, str | None]:
-        """The ref before each ref of a chain, of all its branches, in no order.
-
-        Empty for an unknown chain.
-        """
+        """The ref before each ref of a chain, of all branches, in no order; empty if unknown."""
         with self._mutex:
             return self._chain(chain).prevs()
 
@@ -115,14 +109,9 @@ class SessionLog:
         processes; killed anywhere, nothing is lost or twice, and the same call finishes.
         Entries that are damaged stay where they are.
 
-        Args:
-            chain: Name of the chain.
-            month: The month to file it under, `2026-03`.
-            summary: JSON-native data, without a key `refs`.
-
         Raises:
             MissingRecordError: The chain is empty.
-            InputError: That is no month, or the summary is not JSON.
+            InputError: The month is not as `2026-03`, or the summary no JSON without a key `refs`.
             StorageError: An archive of the chain is damaged; nothing was changed.
             StorageUnavailableError: Nothing can be written there.
         """
@@ -173,9 +162,8 @@ class SessionLog:
         Args:
             chain: Name of the chain.
             refs: The entries.
-            keep: The rest that stays of their bodies, by ref; nothing by default.
-            summary: Takes the place of the archive's summary, if there is one: that may quote what
-                is removed. Empty by default.
+            keep: The rest that stays of their bodies, by ref.
+            summary: Takes the place of an archive's summary, which may quote what is removed.
 
         Returns:
             How many were purged and had not been before.
@@ -212,10 +200,7 @@ class SessionLog:
         return self._vectors(self._backend.batches(fingerprint))
 
     def reports(self) -> list[str]:
-        """Damage found so far, and what became of it: a sentence each.
-
-        Chains are looked at when they are first used, so ask again after using them.
-        """
+        """Damage found so far, a sentence each; chains are looked at when they are first used."""
         with self._mutex:
             return list(self._backend.reports)
 

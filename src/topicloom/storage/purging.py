@@ -97,10 +97,7 @@ def _all_rows(log: SessionLog, chain: str) -> dict[str, dict[str, Any]]:
 
 
 def _clean_rows(rows: Mapping[str, Row], clean: Callable[[Row], Row]) -> Iterator[tuple[str, Row]]:
-    for ref, row in rows.items():
-        cleaned = clean(row)
-        if cleaned != row:
-            yield ref, cleaned
+    return ((ref, done) for ref, row in rows.items() if (done := clean(row)) != row)
 
 
 def _find_messages(log: SessionLog, chain: str, wanted: Mapping[str, Row]) -> dict[str, str]:

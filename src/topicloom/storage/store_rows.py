@@ -47,7 +47,6 @@ class ItemRows(Rows[R]):
         return items_in(self._store, self._namespace)
 
     def _put(self, values: Mapping[str, Mapping[str, object]], remove: Iterable[str] = ()) -> None:
-        """Write items, then delete others."""
         put_items(self._store, self._namespace, values)
         delete_items(self._store, self._namespace, remove)
 

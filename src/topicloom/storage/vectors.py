@@ -33,11 +33,7 @@ def row_bytes(dimension: int) -> int:
 
 
 def pack_rows(keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> bytes:
-    """Rows of an 8-byte key and d little-endian float16 each, one after the other.
-
-    Args:
-        keys: Keys [n], 16 lower-case hex digits each.
-        vectors: Array [n, d], d > 0.
+    """Rows of an 8-byte key (16 hex digits) and d > 0 little-endian float16 of vectors [n, d] each.
 
     Raises:
         InputError: Keys or shape are wrong.
@@ -104,11 +100,7 @@ class VectorLog:
         return unpack_rows(b"".join(batch.rows for batch in batches), self._dimension)
 
     def append(self, keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> None:
-        """Add vectors.
-
-        Args:
-            keys: Keys [n], 16 lower-case hex digits each.
-            vectors: Array [n, d]; d is the same in every call.
+        """Add vectors [n, d] by their keys [n]; d is the same in every call.
 
         Raises:
             InputError: Keys or shape are wrong.
