@@ -53,7 +53,6 @@ class TrainedDetector:
         self._policy = policy
 
     def rate(self, before: Sequence[Round], round_: Round) -> Rating:
-        """See `BoundaryDetector.rate`."""
         records = _spoken([*before, Round(round_.records[:1])])
         heard, vectors = _utterances(records), vectors_of(records, self._embedder)
         threshold = self._model.weights.thresholds["online"].of(self._policy.granularity)
@@ -89,7 +88,6 @@ class CosineDetector:
         self._trained = trained
 
     def rate(self, before: Sequence[Round], round_: Round) -> Rating:
-        """See `BoundaryDetector.rate`."""
         last = max((i for i, b in enumerate(before) if b.opens), default=0)
         vectors = self._anchors([*before[last:], round_])
         score = float(_centroid(vectors[:-1]) @ vectors[-1])

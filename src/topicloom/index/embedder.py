@@ -56,11 +56,7 @@ class CachedEmbedder:
     """
 
     def __init__(self, embedder: Embedder, size: int = 4096) -> None:
-        """Remember at most `size` texts.
-
-        Raises:
-            ValueError: `size` is under 1.
-        """
+        """Remember at most `size` texts; raises ValueError if that is none."""
         if size < 1:
             raise ValueError(f"need room for at least 1 text, got {size=}")
         self._embedder = embedder

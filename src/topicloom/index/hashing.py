@@ -2,7 +2,7 @@
 
 It sees shared wording, not meaning. For Chinese, Japanese and Korean, which the bundled model
 barely reads, it tells paraphrases apart better than that model; for other scripts it is the
-fallback that needs no file. HashedFeatures are:
+fallback that needs no file. Features are:
 
 - characters and character pairs of CJK text,
 - words, and character triples within them, of everything else.

@@ -133,8 +133,7 @@ class MessageTable:
         """Sum of the vectors of a topic's messages [d]."""
         for place in self._topics.places([topic]):
             if place < len(self._sums):
-                found: NDArray[np.float64] = self._sums.all[place]
-                return found
+                return np.asarray(self._sums.all[place])
         return np.zeros(self._matrix.all.shape[1])
 
     def _add(self, fresh: Sequence[StoredMessage]) -> None:
@@ -206,16 +205,14 @@ class MessageView:
     @cached_property
     def topics(self) -> NDArray[np.int32]:
         """The number of each one's topic [n]."""
-        found: NDArray[np.int32] = self._sorted["topic"]
-        return found
+        return np.asarray(self._sorted["topic"])
 
     def topic(self, place: int) -> str:
         """The topic of the message at a place in that order."""
         return self._topics[int(self.topics[place])]
 
     def _where(self, column: str, chosen: Sequence[bool]) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = np.array(chosen)[self._sorted[column]]
-        return found
+        return np.asarray(np.array(chosen)[self._sorted[column]])
 
     def places(self) -> dict[str, NDArray[np.intp]]:
         """Places of the rows of each topic, as they were added."""

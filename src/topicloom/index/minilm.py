@@ -45,11 +45,7 @@ class MiniLMEmbedder:
     dimension = 384
 
     def __init__(self, *, threads: int = 2, batch_size: int = 16) -> None:
-        """Configure without loading anything; long texts come in smaller batches.
-
-        Raises:
-            ValueError: `threads` or `batch_size` is under 1.
-        """
+        """Configure without loading anything; raises ValueError for a number under 1."""
         if threads < 1 or batch_size < 1:
             raise ValueError(f"need at least 1, got {threads=} and {batch_size=}")
         self._threads = threads

@@ -81,7 +81,7 @@ class Messages:
     day: NDArray[np.integer]
     """Place of each one's day among them."""
     names: Sequence[str]
-    """NameFinder of the speakers; "" stands for all who have none."""
+    """Names of the speakers; "" stands for all who have none."""
     speaker: NDArray[np.integer]
     """Place of each one's speaker among the names."""
 

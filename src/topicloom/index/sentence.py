@@ -44,16 +44,13 @@ class SentenceTransformerEmbedder:
         max_tokens: int = _MAX_TOKENS,
         batch_size: int = 16,
     ) -> None:
-        """Configure without loading anything.
+        """Configure without loading anything; raises ValueError for a number under 1.
 
         Args:
             model: A folder, or a name on the Hugging Face hub.
             device: Such as `cpu` or `cuda`; None for the best there is.
             max_tokens: Tokens read of one text; at most what the model can.
             batch_size: Most texts in one run of the model.
-
-        Raises:
-            ValueError: `max_tokens` or `batch_size` is under 1.
         """
         if max_tokens < 1 or batch_size < 1:
             raise ValueError(f"need at least 1, got {max_tokens=} and {batch_size=}")

@@ -102,7 +102,6 @@ class SessionIndex:
         """Rank all messages and topics for a query.
 
         Args:
-            query: What is asked.
             days: When it was said, if the user says so: messages of these days come first.
             include_archived: True to find archived topics and their messages too.
         """
@@ -115,13 +114,11 @@ class SessionIndex:
             return hits
 
     def affinity(self, rounds: Sequence[Round]) -> dict[str, NDArray[np.float32]]:
-        """Nearness of some rounds to the topics that they are drawn to.
+        """Nearness of some rounds to the topics that they are drawn to, by topic [rounds].
 
-        Returns:
-            By topic, for each round [rounds]: the mean of its highest cosines to messages of the
-            topic, over its mean cosine to all messages: what a whole conversation has in common,
-            such as the names of its speakers, says nothing. Topics whose centroid and brief are
-            near none of the rounds are left out.
+        It is the mean of a round's highest cosines to messages of the topic, over its mean cosine
+        to all messages: what a whole conversation has in common, such as the names of its speakers,
+        says nothing. Topics whose centroid and brief are near none of the rounds are left out.
         """
         with self._lock:
             if not (len(self._table) and rounds):
@@ -194,8 +191,7 @@ def mean_of_best(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
     """Mean of the `_NEAREST` highest of some cosines [..., n] along the last axis."""
     most = cosines.shape[-1] - _NEAREST
     best = np.partition(cosines, most, axis=-1)[..., most:] if most > 0 else cosines
-    found: NDArray[np.float32] = best.mean(axis=-1)
-    return found
+    return np.asarray(best.mean(axis=-1))
 
 
 def worth(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:

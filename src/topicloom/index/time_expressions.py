@@ -43,14 +43,9 @@ class Days:
 
 
 def parse_when(expression: str, now: datetime) -> Days | None:
-    """The days that a time expression means.
+    """The days that a time expression, English or Chinese, means; None if it says no time.
 
-    Args:
-        expression: English or Chinese; a day, week, month or year, absolute or relative.
-        now: The moment to count from, in the session's time zone.
-
-    Returns:
-        The range; None if the expression says no time.
+    `now` is the moment to count from, in the session's time zone.
     """
     text = expression.strip()
     if not text:

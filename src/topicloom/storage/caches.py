@@ -16,8 +16,7 @@ V = TypeVar("V")
 
 DEFAULT_BYTES = 32 * 2**20
 """Memory for bodies that one storage object takes by default."""
-BODY_OVERHEAD = 300
-"""Bytes of a cached body beside its text, roughly."""
+_OVERHEAD = 300
 _HEADS = 1024
 
 
@@ -41,7 +40,7 @@ class WeighedCache(Generic[K, V]):
                 self._items[key] = value
 
     def replace(self, key: K, value: V) -> None:
-        """Put a value in the place of an outdated one."""
+        """Put a value in the place of an outdated one, which no reader can put back."""
         self.drop([key])
         self.put(key, value)
 
@@ -60,6 +59,11 @@ BodyCache = WeighedCache[tuple[str, str, str], bytes]
 
 Text and not objects: its size is known, and every reader parses a copy of its own.
 """
+
+
+def body_cache(limit: int) -> BodyCache:
+    """A cache of bodies that takes so many bytes of memory."""
+    return WeighedCache(limit, lambda body: len(body) + _OVERHEAD)
 
 
 class Refs(Sequence[str]):

@@ -20,7 +20,8 @@ from topicloom.storage.chain import RawEntry, is_intact, is_tombstone, merged
 class StoredChain:
     """A chain over its entries and its archive.
 
-    The caller holds the backend's mutex, but for `read`, which is safe beside other threads.
+    The caller holds the backend's mutex, but for `read`, which is safe beside other threads. A ref
+    that is not in the chain raises MissingRecordError.
     """
 
     def __init__(self, backend: Backend, name: str, seen: Callable[[RawEntry], None]) -> None:
@@ -34,11 +35,7 @@ class StoredChain:
         self._loaded = False
 
     def prev(self, ref: str) -> str | None:
-        """The ref before a ref; looks at the storage only for one that is not known yet.
-
-        Raises:
-            MissingRecordError: The ref is not in the chain.
-        """
+        """The ref before a ref; looks at the storage only for one that is not known yet."""
         if not self._knows(ref) and not self._loaded:
             self._load()
         if not self._knows(ref):
@@ -59,11 +56,7 @@ class StoredChain:
         return {**self.archive.lost, **self._prevs}
 
     def read(self, refs: Sequence[str]) -> list[RawEntry]:
-        """Those of some entries that can be read, unchecked, in any order.
-
-        Raises:
-            MissingRecordError: A ref is not in the chain.
-        """
+        """Those of some entries that can be read, unchecked, in any order."""
         found = list(self._entries.read(refs))
         absent = _absent(refs, found)
         if absent:
@@ -72,11 +65,7 @@ class StoredChain:
         return found
 
     def append(self, head: str | None, entries: Sequence[RawEntry]) -> None:
-        """Add those entries that are not there yet, or cannot be read any more.
-
-        Raises:
-            MissingRecordError: The head is not in the chain; nothing was created.
-        """
+        """Add those entries that are not there yet, or cannot be read any more."""
         refs = [raw.ref for raw in entries]
         if head is not None:
             # Before the lock, which creates the session: a wrong head shall leave nothing behind.
@@ -121,10 +110,7 @@ class StoredChain:
                 self.archive.remove()
 
     def purge(self, tombstones: Mapping[str, RawEntry], summary: Mapping[str, Any]) -> int:
-        """Put tombstones, by ref, in the place of entries, and a summary on the archive's card.
-
-        Returns how many entries were not purged before; see `SessionLog.purge`.
-        """
+        """Put tombstones, by ref, in the place of entries; see `SessionLog.purge`."""
         with self._backend.lock(create=False):
             self._backend.sweep(self._name)
             archived = [raw for raw in self.archive.entries() if raw.ref in tombstones]

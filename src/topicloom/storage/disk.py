@@ -43,9 +43,6 @@ def append_bytes(path: Path, data: bytes, *, fsync: bool) -> None:
 
     The caller holds the lock of the session: a write that fails half-way is cut off again. With
     `fsync`, wait until the data, and a new file's name, would survive a power cut.
-
-    Raises:
-        OSError: It could not be written; the file is as it was.
     """
     is_new = not path.exists()
     make_folder(path.parent, fsync=fsync)

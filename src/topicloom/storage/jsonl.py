@@ -113,7 +113,7 @@ class ChainFile(Rows[RawEntry]):
         with self._mutex, reachable(self._path):
             self._refresh()
             old = lines_in(read_file(self._path) or b"")
-            refs = [_ref_of(line) for line in old]
+            refs = [(split_tail(line) or ("",))[0] for line in old]
             lines = [join_line(raw) for ref, raw in fresh.items() if ref not in set(refs)]
             for ref, line in zip(refs, old, strict=True):
                 if ref not in remove:
@@ -225,8 +225,3 @@ class ChainFile(Rows[RawEntry]):
             seen.last = (raw.ref, raw.prev)
         seen.end += len(line)
         return raw
-
-
-def _ref_of(line: bytes) -> str:
-    tail = split_tail(line)
-    return tail[0] if tail else ""

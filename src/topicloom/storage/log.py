@@ -21,7 +21,10 @@ from topicloom.storage.vectors import MADE, VectorLog
 
 
 class SessionLog:
-    """Everything durable of one session. Safe to use from several threads and processes."""
+    """Everything durable of one session. Safe to use from several threads and processes.
+
+    All that writes raises StorageUnavailableError where nothing can be written.
+    """
 
     def __init__(self, backend: Backend, bodies: BodyCache) -> None:
         self._backend = backend
@@ -48,7 +51,6 @@ class SessionLog:
         Raises:
             MissingRecordError: The head is not in the chain.
             InputError: A body is not JSON, or uses a reserved key.
-            StorageUnavailableError: Nothing can be written there.
         """
         entries: list[RawEntry] = []
         for body in bodies:
@@ -89,11 +91,7 @@ class SessionLog:
         return [load_body(found[ref]) for ref in refs]
 
     def readable(self, chain: str, refs: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Those of some bodies that can be read, by ref; else like `read`.
-
-        Raises:
-            MissingRecordError: A ref is not in the chain.
-        """
+        """Those of some bodies that can be read, by ref; else like `read`."""
         return {ref: load_body(text) for ref, text in self._texts(chain, refs).items()}
 
     def entries(self, chain: str) -> Mapping[str, str | None]:
@@ -113,7 +111,6 @@ class SessionLog:
             MissingRecordError: The chain is empty.
             InputError: The month is not as `2026-03`, or the summary no JSON without a key `refs`.
             StorageError: An archive of the chain is damaged; nothing was changed.
-            StorageUnavailableError: Nothing can be written there.
         """
         if not is_month(month):
             raise InputError(f"{month!r} is not a month: write it as 2026-03")
@@ -132,7 +129,6 @@ class SessionLog:
 
         Raises:
             StorageError: An archive of the chain is damaged; nothing was changed.
-            StorageUnavailableError: Nothing can be written there.
         """
         with self._mutex:
             self._chain(chain).restore()
@@ -154,16 +150,11 @@ class SessionLog:
         Vectors of texts that were made of messages (`vectors.made_key`) all go with any of them.
 
         The entries stay with their refs, so every head stays valid. `read` gives what was kept
-        of a body, with the key `purged`. Appending such an entry again does not bring its body
+        of a body, by `keep`, with the key `purged`. The summary takes the place of an archive's,
+        which may quote what is removed. Appending such an entry again does not bring its body
         back. Killed half-way, the same call finishes. What other processes have in memory stays
         there for as long as they run. Messages are purged by `SessionStore.purge`, which knows
         what has to stay of them and where else they stand.
-
-        Args:
-            chain: Name of the chain.
-            refs: The entries.
-            keep: The rest that stays of their bodies, by ref.
-            summary: Takes the place of an archive's summary, which may quote what is removed.
 
         Returns:
             How many were purged and had not been before.
@@ -173,7 +164,6 @@ class SessionLog:
             InputError: What is to stay is not JSON, or uses a reserved key.
             StorageError: An archive of the chain is damaged, so that its content is unknown;
                 nothing was changed.
-            StorageUnavailableError: Nothing can be written there.
         """
         with self._mutex:
             kept = keep or {}

@@ -78,11 +78,7 @@ class VectorLog:
         self._dimension: int | None = None
 
     def load(self) -> tuple[list[str], NDArray[np.float32]]:
-        """Everything stored.
-
-        Returns:
-            Keys [n] without duplicates, and vectors [n, d] rounded to float16; of a key that was
-            appended twice, the newer. [0, 0] when nothing is stored.
+        """Keys [n] without duplicates, and vectors [n, d] rounded to float16; [0, 0] for nothing.
 
         Raises:
             StorageError: The stored data is not vectors.
@@ -123,12 +119,7 @@ class VectorLog:
         self._dimension = dimension
 
     def remove(self, keys: Collection[str]) -> None:
-        """Remove the vectors of some keys, where there are any.
-
-        Raises:
-            StorageError: The stored data is not vectors.
-            StorageUnavailableError: Nothing can be written there.
-        """
+        """Remove the vectors of some keys; raises as `load` and `append` do."""
         newer: set[str] = set()
         with self._writing():
             for batch in reversed(list(self._batches.scan())):
