@@ -75,11 +75,7 @@ class TiktokenCounter:
 
     @classmethod
     def open(cls, ranks: RankFile) -> TiktokenCounter | None:
-        """Load `ranks` from the cache folder.
-
-        Returns:
-            None when tiktoken is not installed, or the file is not there or is damaged.
-        """
+        """Load `ranks` from the cache folder; None without tiktoken or an intact file."""
         try:
             import tiktoken
         except ImportError:

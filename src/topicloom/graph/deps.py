@@ -63,10 +63,7 @@ def make_deps(
 ) -> Deps:
     """Make the collaborators; see `build_session_graph`.
 
-    With a domain, a planner plans, and the main model may edit the application's document.
-
-    Raises:
-        ConfigurationError: If a model cannot be opened or a tool has the name of ours.
+    Raises `ConfigurationError` if a model cannot be opened or a tool has the name of ours.
     """
     check_names(models.by_role)
     embedder = open_embedder(settings.embedder if embedder is None else embedder)

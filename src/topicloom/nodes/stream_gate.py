@@ -63,11 +63,6 @@ class Reply:
     """A reply on its way. As an effect: hold it back until the gate opens."""
 
     def __init__(self, responder: Responder, request: ReplyRequest, gate: Gate) -> None:
-        """Args:
-        responder: Replies.
-        request: What to.
-        gate: Decides when the reply may be seen.
-        """
         self.gate = gate
         self._responder = responder
         self._request = request

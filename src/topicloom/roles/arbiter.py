@@ -138,11 +138,7 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
 
 
 def _check_head(opened: Any, model: str) -> None:
-    """Refuse a model without a trained head: the library would make one up at random.
-
-    Raises:
-        UnknownModelError: Naming the model and what is wrong with it.
-    """
+    """Raise `UnknownModelError` without a trained head: the library would make one up at random."""
     architectures = opened.model.config.architectures or []
     if not any(a.endswith(("ForSequenceClassification", "ForCausalLM")) for a in architectures):
         raise UnknownModelError(

@@ -75,15 +75,7 @@ def choose_roles(
     *,
     domain: bool = False,
 ) -> Roles:
-    """The roles, each played by its model or embedded.
-
-    Args:
-        models: The models by role.
-        embedded: Play the roles without a model, and stand in.
-        open_model: Opens a model.
-        options: What chat models work with.
-        domain: True if the application has a domain, for which turns are planned.
-    """
+    """The roles, each played by its model or embedded; `domain` if the application has one."""
     roles = embedded
     for name in ROLES:
         model, spec = models.of(name), spec_of(name)

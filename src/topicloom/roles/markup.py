@@ -54,13 +54,7 @@ class Element:
 def first_of(text: str, what: str, *readers: Callable[[str], T | None]) -> T:
     """The value that the first reader finds, in the answer proper or else in all of it.
 
-    Args:
-        text: An answer.
-        what: What is looked for, for the error.
-        readers: Each gives a value, or None if there is none of its form.
-
-    Raises:
-        UnusableAnswerError: If none of them finds anything.
+    Raises `UnusableAnswerError`, which names `what`, if none of them finds anything.
     """
     for answer in extract_answers(text):
         for read in readers:
@@ -74,10 +68,7 @@ def lookups(text: str, *tags: str) -> Iterator[Callable[..., str]]:
     """Ways to look fields of an answer up: as elements, as entries of each JSON object.
 
     Each takes the names that a field may have, and gives the first that holds anything, else "".
-
-    Args:
-        text: An answer.
-        tags: Names of all its elements: each ends one before it that is never closed.
+    `tags` name all elements: each ends one before it that is never closed.
     """
     yield lambda *names: _first(
         find_child_text(text, n, *(t for t in tags if t != n)) for n in names
@@ -101,10 +92,7 @@ def extract_answers(text: str) -> Iterator[str]:
 def find_elements(text: str, name: str, *enders: str) -> Iterator[Element]:
     """Elements of a name, in order; they do not nest.
 
-    Args:
-        text: An answer.
-        name: Name of the elements.
-        enders: Names of elements whose opening or closing tag ends one that is never closed.
+    Tags of `enders` end one that is never closed.
     """
     if "<" not in text:
         return

@@ -93,11 +93,7 @@ def apply_texts(topic: Topic, change: TopicChange, table: TopicTable) -> Topic:
 
 
 def apply_archiving(topic: Topic, change: TopicChange, active: Container[str]) -> Topic:
-    """The topic archived, if the change says so.
-
-    Raises:
-        TransitionError: If it is not dormant.
-    """
+    """The topic archived, if the change says so; raises `TransitionError` if it is not dormant."""
     return mark_archived(topic, active, change.archive) if change.archive else topic
 
 

@@ -80,21 +80,11 @@ def decide_split(
     window: int,
     policy: SplitPolicy,
 ) -> SplitPlan | None:
-    """The cut to make before the next reply, if any.
+    """The cut to make before the next reply; None if the prompt is not past the trigger.
 
     Where the tail is small and only recall notes pile up, nothing moves: the notes are dropped.
-
-    Args:
-        now: What is unsplit and in view as it is. What is split already stays so.
-        rounds: Gives the rounds in view, oldest first; called only if the prompt will not fit.
-        size: Tokens of a message in the prompt.
-        expected: Tokens that the prompt is expected to have.
-        room: Tokens that the rounds in view may fill before the next split.
-        window: Tokens of the main window.
-        policy: Shares and counts.
-
-    Returns:
-        The cut; None if the prompt is not past the trigger.
+    `rounds` gives those in view, oldest first, and is only called if the prompt will not fit;
+    `expected`, `room` for them until the next split and `window` are tokens.
     """
     if expected <= policy.trigger * window:
         return None
@@ -110,10 +100,7 @@ def decide_split(
 def keep_newest(unsplit: Sequence[Round], shown: Sequence[StoredMessage], first: int) -> SplitPlan:
     """Move everything into topics but the round that the turn's first message belongs to.
 
-    Args:
-        unsplit: The rounds that are in no topic yet.
-        shown: The messages that may stay in view, oldest first; whole rounds of them do.
-        first: Number of the turn's first message: a late reply belongs to an earlier round.
+    A late reply belongs to an earlier round. `shown` may stay in view, oldest first.
     """
     starts = [round_.first for round_ in unsplit]
     tail = max((start for start in starts if start <= first), default=first)
@@ -124,16 +111,10 @@ def keep_newest(unsplit: Sequence[Round], shown: Sequence[StoredMessage], first:
 def plan_split(
     rounds: Sequence[Round], sizes: Sequence[int], room: float, policy: SplitPolicy
 ) -> SplitPlan:
-    """Choose the cut that brings the tail back under its target.
+    """Choose the cut that brings the tail back under its target; `sizes` and `room` are tokens.
 
-    The newest round always stays, whatever its size. What stays in view beyond the unsplit
-    tail is whole rounds, as many as make up `keep_messages` and fit `keep_share` of the room.
-
-    Args:
-        rounds: The rounds in view, oldest first; not empty.
-        sizes: Tokens of each.
-        room: Tokens that the tail may fill before the next split.
-        policy: Shares and counts.
+    The newest round always stays, whatever its size. What stays in view beyond the unsplit tail is
+    whole rounds, as many as make up `keep_messages` and fit `keep_share` of the room.
     """
     tail = _find_suffix(sizes, policy.target * room)
     fitting = _find_suffix(sizes, policy.keep_share * room)
@@ -169,19 +150,11 @@ def cut_runs(sizes: Sequence[int], limit: int) -> list[tuple[int, int]]:
 def group_assignments(
     rounds: Sequence[Round], assignments: Sequence[Assignment], known: Mapping[str, object]
 ) -> tuple[list[Portion], list[Round]]:
-    """Turn a splitter's answer into portions of whole rounds.
+    """The portions of whole rounds in a splitter's answer, and the rounds that it does not cover.
 
     A round goes where most of its messages were sent (on a tie, where its first one was).
-    Assignments of unknown messages or topics don't count, nor do references to unknown topics or
-    to the one that the round goes to.
-
-    Args:
-        rounds: The rounds to split.
-        assignments: The splitter's answer.
-        known: Ids of existing topics.
-
-    Returns:
-        The portions in order of first mention, and the rounds that the answer does not cover.
+    Assignments of unknown messages or topics don't count, nor do references to unknown topics or to
+    the one that the round goes to.
     """
     usable = {a.message: a for a in assignments if _is_usable(a, known)}
     portions: dict[tuple[str | None, str], list[Round]] = {}
