@@ -86,7 +86,7 @@ class CliContext:
 
 
 def open_context(cli: CliOptions) -> CliContext:
-    """The settings of the environment, changed by a command's options.
+    """The context of a command: the environment's settings, changed by its options.
 
     Raises `ConfigurationError` if a setting or the folder cannot be used.
     """

@@ -58,7 +58,6 @@ class Layout:
     """Lays out prompts of one main window."""
 
     counter: TokenCounter
-    """Counts tokens."""
     cap: int
     """Tokens past which a message is shown in part; fixed, or prefixes would break."""
     part: int

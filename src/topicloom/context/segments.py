@@ -93,7 +93,9 @@ class SummaryManager:
         """
         segments, begin = [], 0
         while length := self._measure_segment(rounds, following, begin):
-            segments.append(self._summarize_segment(rounds[begin : begin + length]))
+            part = rounds[begin : begin + length]
+            text = self._summarize([m for round_ in part for m in round_.records])
+            segments.append(Segment(part[0].first, part[-1].last, text.strip()))
             begin += length
         return segments, rounds[begin:]
 
@@ -106,10 +108,6 @@ class SummaryManager:
             if length == self._longest or (length < len(known) and known[length].opens):
                 return length
         return 0
-
-    def _summarize_segment(self, rounds: Sequence[Round]) -> Segment:
-        text = self._summarize([m for round_ in rounds for m in round_.records])
-        return Segment(rounds[0].first, rounds[-1].last, text.strip())
 
 
 def _digest_lines(messages: Sequence[StoredMessage]) -> bytes:
@@ -136,9 +134,7 @@ class SegmentPrompt:
     shown: list[StoredMessage]
     """Messages that stand in it word for word."""
     segments: Sequence[Segment]
-    """Summaries in it."""
     tokens: int
-    """Tokens of all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +142,7 @@ class SegmentLayout:
     """Lays prompts out."""
 
     counter: TokenCounter
-    """Counts tokens."""
     summaries: SummaryManager
-    """Sums up what is out of view."""
     policy: ContextWindowPolicy = ContextWindowPolicy()
     """What stays in view."""
 

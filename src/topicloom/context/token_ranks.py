@@ -35,7 +35,6 @@ class RankFile:
     url: str
     """Where tiktoken would fetch it; its cache names the file by the SHA-1 of this."""
     sha256: str
-    """Hexadecimal digest of the file."""
 
     def find_cached(self) -> Path | None:
         """Find the file in tiktoken's cache folder; None when it is not there.

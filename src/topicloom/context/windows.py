@@ -107,7 +107,6 @@ class PromptWindow:
     """The window that a role's prompt has to fit."""
 
     counter: TokenCounter
-    """Counts tokens."""
     limit: int
     """Tokens of the whole prompt, some thousand at least."""
     prompts: Prompts = field(default_factory=Prompts)
@@ -135,10 +134,7 @@ def topic_messages(
 
 
 def cache_point(text: str) -> HumanMessage:
-    """The last message of a part that seldom changes, before one that often does.
-
-    The mark is for `roles/caches.py`; no provider is sent it.
-    """
+    """The last message of a part that seldom changes; its mark is for `roles/caches.py` alone."""
     return HumanMessage(text, additional_kwargs={_CACHE_POINT: True})
 
 

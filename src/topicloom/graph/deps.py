@@ -78,10 +78,14 @@ def make_deps(
     recall = settings.recall_tokens or round(settings.recall_share * size)
     if roles is None:
         roles = embedded_roles(embedder)
-        if models.has_any:
+        if models.strong or models.cheap or models.by_role:
             chat = ChatOptions(meter, size, settings.topic_window, settings.role_seconds, prompts)
             roles = choose_roles(models, roles, partial(_open_model, settings), chat, domain=domain)
     layout = Layout(counter, cap=size // 4, part=recall // 4, order=settings.layout)
+    beginning = None
+    if roles.by_index(RESPONDER):  # no model reads the conversation until the first split
+        extracts = summarize_by_extracts(embedder, counter.text, _EXTRACT)
+        beginning = SegmentLayout(counter, SummaryManager(extracts))
     window = MainWindow(
         size=size,
         recall=recall,
@@ -91,7 +95,7 @@ def make_deps(
         instructions=instructions,
         prompts=prompts,
         edit=make_edit_tool() if domain else None,
-        beginning=_make_segment_layout(embedder, counter) if roles.by_index(RESPONDER) else None,
+        beginning=beginning,
     )
     return Deps(
         settings=settings,
@@ -107,14 +111,8 @@ def make_deps(
         amnesia=load_cues("amnesia_en", "amnesia_zh", more=settings.amnesia_cues),
         meter=meter,
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
-        clock=clock or _read_system_clock,
+        clock=clock or (lambda: datetime.now().astimezone()),
     )
-
-
-def _make_segment_layout(embedder: Embedder, counter: TokenCounter) -> SegmentLayout:
-    """The layout until the first split where no model reads the conversation."""
-    extracts = summarize_by_extracts(embedder, counter.text, _EXTRACT)
-    return SegmentLayout(counter, SummaryManager(extracts))
 
 
 def open_adsorber(policy: AdsorberPolicy, embedder: Embedder) -> Adsorber:
@@ -176,7 +174,3 @@ def _check_tools(
     for name in (t.name for t in made if t.name in ours):
         raise ConfigurationError(f"a tool may not be called {name!r}: rename yours")
     return made
-
-
-def _read_system_clock() -> datetime:
-    return datetime.now().astimezone()

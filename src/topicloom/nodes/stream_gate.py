@@ -42,7 +42,6 @@ class Gate:
     search: str
     """Name of the tool whose call abandons a reply."""
     held: list[AIMessageChunk] = field(default_factory=list)
-    """What is held back so far."""
 
     def passes(self, chunk: AIMessageChunk) -> bool:
         """Take a chunk in; whether everything held may now be released."""

@@ -7,17 +7,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, cast
 
 from topicloom.background import submit_daemon
 from topicloom.effects import Step, arun_step, perform, run_step
 from topicloom.errors import UnusableAnswerError
-from topicloom.roles.base import Answer, Role, RoleName
+from topicloom.roles.base import A, Answer, Q, Role, RoleName
 from topicloom.roles.registry import spec_of
 from topicloom.state.receipt import Call
-
-Q = TypeVar("Q")
-A = TypeVar("A")
 
 
 class Stepwise(Generic[Q, A]):

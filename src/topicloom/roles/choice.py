@@ -39,11 +39,6 @@ class RoleModels:
             return None
         return self.strong if spec.model == "strong" or self.cheap is None else self.cheap
 
-    @property
-    def has_any(self) -> bool:
-        """True if there is any."""
-        return bool(self.strong or self.cheap or self.by_role)
-
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:

@@ -15,15 +15,13 @@ from langgraph.constants import TAG_NOSTREAM
 from topicloom.effects import Step, either
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import get_wording
-from topicloom.roles.base import Answer, RoleName, Usage
+from topicloom.roles.base import A, Answer, Q, RoleName, Usage
 from topicloom.roles.caches import with_cache_hints
 from topicloom.roles.calls import Stepwise
 from topicloom.roles.chat import Chat, sum_usage
 from topicloom.state.session import Language
 from topicloom.state.stored_message import get_text
 
-Q = TypeVar("Q")
-A = TypeVar("A")
 T = TypeVar("T")
 
 

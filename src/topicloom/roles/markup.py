@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -97,7 +97,8 @@ def find_elements(text: str, name: str, *enders: str) -> Iterator[Element]:
     if "<" not in text:
         return
     opening = re.compile(rf"<\s{{0,3}}{name}(?![\w-]){_REST_OF_TAG}", re.I | re.A)
-    end = re.compile(rf"<\s{{0,3}}/\s{{0,3}}{name}\b{_build_enders(enders)}", re.I | re.A)
+    ends = "".join(rf"|<\s{{0,3}}/?\s{{0,3}}{ender}(?![\w-])" for ender in enders)
+    end = re.compile(rf"<\s{{0,3}}/\s{{0,3}}{name}\b{ends}", re.I | re.A)
     found = list(islice(opening.finditer(text), _MOST))
     limits = [*(m.start() for m in found), len(text)][1:]
     for match, limit in zip(found, limits, strict=True):
@@ -131,7 +132,7 @@ def find_json_values(text: str) -> Iterator[Any]:
     decoder = json.JSONDecoder()
     position = 0
     for _ in range(_TRIES):
-        opening = _find_next(text, position, "{[")
+        opening = min((p for c in "{[" if (p := text.find(c, position)) >= 0), default=-1)
         if opening < 0:
             return
         try:
@@ -184,12 +185,3 @@ def _parse_attributes(inside: str) -> dict[str, str]:
         value = next((v for v in match.groups()[1:] if v is not None), "")
         found.setdefault(match[1].lower(), unescape(value))
     return found
-
-
-def _build_enders(names: Sequence[str]) -> str:
-    return "".join(rf"|<\s{{0,3}}/?\s{{0,3}}{name}(?![\w-])" for name in names)
-
-
-def _find_next(text: str, start: int, characters: str) -> int:
-    places = [p for c in characters if (p := text.find(c, start)) >= 0]
-    return min(places, default=-1)

@@ -59,11 +59,7 @@ class Roles:
     """Deterministic; they need no network and always answer."""
 
     def __getitem__(self, spec: RoleSpec[P]) -> P:
-        """The player of a role.
-
-        Raises:
-            ConfigurationError: There is none.
-        """
+        """The player of a role; raises `ConfigurationError` if there is none."""
         player = self.get(spec)
         if player is None:
             raise ConfigurationError(f"nobody plays the role {spec.name!r}")

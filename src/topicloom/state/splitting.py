@@ -61,7 +61,6 @@ class Portion:
     topic: str | None
     """Id of an existing topic; None for a new one."""
     name: str
-    """Name of the new topic."""
     brief: str
     """Brief of the new topic, as far as the splitter wrote one."""
     rounds: tuple[Round, ...]
@@ -156,7 +155,9 @@ def group_assignments(
     Assignments of unknown messages or topics don't count, nor do references to unknown topics or to
     the one that the round goes to.
     """
-    usable = {a.message: a for a in assignments if _is_usable(a, known)}
+    usable = {
+        a.message: a for a in assignments if (a.topic in known if a.topic else a.name.strip())
+    }
     portions: dict[tuple[str | None, str], list[Round]] = {}
     briefs: dict[tuple[str | None, str], str] = {}
     also: dict[int, tuple[str, ...]] = {}
@@ -174,20 +175,14 @@ def group_assignments(
         others = dict.fromkeys(i for vote in followed for i in vote.also)
         also[round_.first] = tuple(i for i in others if i in known and i != key[0])
     return [
-        Portion(topic, name, briefs[topic, name], tuple(b), _select_also(b, also))
-        for (topic, name), b in portions.items()
+        Portion(*key, briefs[key], tuple(b), {r.first: also[r.first] for r in b if also[r.first]})
+        for key, b in portions.items()
     ], uncovered
 
 
 def _get_topic_key(assignment: Assignment) -> tuple[str | None, str]:
     """A key that assignments to one topic share."""
     return assignment.topic, "" if assignment.topic else assignment.name
-
-
-def _select_also(
-    rounds: Sequence[Round], also: Mapping[int, tuple[str, ...]]
-) -> dict[int, tuple[str, ...]]:
-    return {b.first: also[b.first] for b in rounds if also[b.first]}
 
 
 def merge_assignments(portions: Iterable[Portion]) -> list[Portion]:
@@ -200,7 +195,3 @@ def merge_assignments(portions: Iterable[Portion]) -> list[Portion]:
         also = {**before.also, **portion.also}
         found[key] = replace(before, rounds=tuple(rounds), also=also)
     return list(found.values())
-
-
-def _is_usable(assignment: Assignment, known: Mapping[str, object]) -> bool:
-    return assignment.topic in known if assignment.topic else bool(assignment.name.strip())
