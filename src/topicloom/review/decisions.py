@@ -157,10 +157,12 @@ def decide_changes(
 
 
 def _join_stats(kept: TopicStats, other: TopicStats) -> TopicStats:
+    # Of a pair of which one time is unknown, nobody can say for how long it was left alone.
+    dated = all(any(map(parse_iso_seconds, look.spoken)) for look in (kept, other))
     return TopicStats(
         topic=kept.topic,
         awake=kept.awake or other.awake,
-        spoken=(*kept.spoken, *other.spoken),
+        spoken=(*kept.spoken, *other.spoken) if dated else (),
         uses=kept.uses + other.uses,
     )
 
