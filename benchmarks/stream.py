@@ -36,6 +36,7 @@ from topicloom import (
     FileStorage,
     RecordedResponder,
     RecordedRound,
+    SessionInput,
     Settings,
     build_session_graph,
     count_budget_tokens,
@@ -139,7 +140,7 @@ class Session:
         times = []
         for question in PROBES * 3:
             began = time.process_time()
-            asked = {"messages": [HumanMessage(question)]}
+            asked: SessionInput = {"messages": [HumanMessage(question)]}
             events = self.graph.stream(asked, base, stream_mode="custom", durability="exit")
             if "split" in [event["type"] for event in events]:
                 break

@@ -326,3 +326,15 @@ def test_marks_tell_every_step_of_a_life_apart() -> None:
     assert fingerprint_topic(one) == fingerprint_topic(topic(last_at=ago(1))), (
         "only what may change counts"
     )
+
+
+def test_a_pair_of_which_one_time_is_unknown_is_not_archived() -> None:
+    dated, undated = topic(1, last_at=ago(90)), topic(2, last_at="")
+    found = ReviewFindings(
+        looks=tuple(TopicStats(topic=t.id, spoken=(t.last_at,)) for t in (dated, undated)),
+        assessed={t.id: said(0.0) for t in (dated, undated)},
+        pairs=(TopicPair(kept="t1", other="t2", likeness=0.9, same=True, together=said(0.0)),),
+        near={"t1": 0.0, "t2": 0.0},
+    )
+    (change,) = decide_changes(roster_of(dated, undated), found, NOW, POLICY)
+    assert (change.absorbs, change.archive) == ("t2", "")

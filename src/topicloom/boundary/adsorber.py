@@ -1,8 +1,7 @@
 """The semantic boundary adsorber: does a message continue the open topic, or begin another?
 
 A funnel: a message that says nothing by itself is adsorbed; a detector rates the others; those
-that it leaves in the grey zone are put to an arbiter. A message is judged as it arrives, without
-a role. The arbiter is asked before a split, all questions at once, and its rulings decide.
+that it leaves in the grey zone are put to an arbiter before a split, all questions at once.
 """
 
 from __future__ import annotations
@@ -44,35 +43,22 @@ class Adsorber(Protocol):
     """Tells where topics begin."""
 
     def judge(self, rounds: Sequence[Round], message: StoredMessage) -> Verdict:
-        """Judge a user message by what is known when it arrives.
-
-        Args:
-            rounds: The newest rounds of the conversation, oldest first.
-            message: The new message.
-        """
-        ...
+        """Judge a user message as it arrives, by the newest rounds, oldest first."""
 
     def doubts(
         self, before: Sequence[Round], rounds: Sequence[Round]
     ) -> Mapping[int, BoundaryQuestion]:
-        """Questions to an arbiter before some rounds are split.
+        """Questions to an arbiter before some rounds are split; `before` are those before them.
 
-        Args:
-            before: The rounds before them, oldest first.
-            rounds: The rounds.
-
-        Returns:
-            A question for each round that may or may not begin a topic, by the number of its
-            first message.
+        There is one for each round that may or may not begin a topic, by the number of its first
+        message.
         """
-        ...
 
     def segments(self, rounds: Sequence[Round]) -> list[int]:
         """The segment of each round, counted from 0, when the tail is split.
 
         Where an arbiter has ruled on a round, its ruling decides.
         """
-        ...
 
 
 class SemanticAdsorber:
@@ -84,7 +70,6 @@ class SemanticAdsorber:
         self._policy = policy
 
     def judge(self, rounds: Sequence[Round], message: StoredMessage) -> Verdict:
-        """See `Adsorber.judge`."""
         # Fillers leave the centroid of the open topic alone.
         telling = self._telling(rounds)
         round_ = Round((message,), rounds[-1].bridge if rounds else "")
@@ -123,7 +108,6 @@ class SemanticAdsorber:
         return [None if b.first in unrated else r for b, r in zip(rounds, found, strict=True)]
 
     def _telling(self, rounds: Sequence[Round]) -> list[Round]:
-        """The rounds that are no fillers."""
         return [b for b in rounds if not self._is_filler(b)]
 
     def _zone(self, rating: Rating) -> Zone:

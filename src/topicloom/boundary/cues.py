@@ -98,16 +98,10 @@ def is_cjk(text: str) -> bool:
 
 
 def novelty(texts: Sequence[str], near: int, first: int = 0) -> NDArray[np.float64]:
-    """Words that the messages before don't have, and words of the very last one [n - first, 2].
+    """Words of messages from `first` on that are new, and that are heard again [n - first, 2].
 
-    Args:
-        texts: Messages [n].
-        near: Messages before each that count as near.
-        first: Message to begin at.
-
-    Returns:
-        Share of a message's words in none of the `near` messages before it, and share of them in
-        the last one; NaN where there are no words or nothing came before.
+    Share of a message's words in none of the `near` messages before it, and share of them in the
+    last one; NaN where there are no words or nothing came before.
     """
     found = np.full((len(texts) - first, 2), np.nan)
     for place in range(max(first, 1), len(texts)):
@@ -162,7 +156,6 @@ def _side(message: Utterance) -> str | None:
 
 
 def _codes(said: Sequence[Utterance]) -> Floats:
-    """A number [n] for each side."""
     numbers: dict[str | None, float] = {None: _UNKNOWN}
     found = [numbers.setdefault(_side(s), float(len(numbers))) for s in said]
     return np.array(found, dtype=np.float64)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
+import numpy as np
+
 from topicloom.boundary.cues import Utterance
 from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import AdsorberPolicy
@@ -30,25 +32,16 @@ class BoundaryDetector(Protocol):
     """Rates messages by what stands before them."""
 
     def rate(self, before: Sequence[Round], round_: Round) -> Rating:
-        """Rate a message as it arrives.
+        """Rate a message as it arrives, alone in its round or with what followed.
 
-        Args:
-            before: The newest rounds before it, oldest first; not empty.
-            round: The message, alone in its round or with what followed.
+        The newest rounds `before` it are oldest first, and not empty.
         """
-        ...
 
     def look_back(self, rounds: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
-        """Rate rounds once all of them are known.
+        """A rating a round, once all are known; nothing is known of what stands before them.
 
-        Args:
-            rounds: The rounds, oldest first; nothing is known of what stands before them.
-            fillers: Numbers of the first messages of those that say nothing by themselves.
-
-        Returns:
-            A rating a round; those of the first one and of fillers say nothing.
+        Those of the first round and of fillers, given by their first messages, say nothing.
         """
-        ...
 
 
 class TrainedDetector:
@@ -60,7 +53,6 @@ class TrainedDetector:
         self._policy = policy
 
     def rate(self, before: Sequence[Round], round_: Round) -> Rating:
-        """See `BoundaryDetector.rate`."""
         records = _spoken([*before, Round(round_.records[:1])])
         heard, vectors = _utterances(records), vectors_of(records, self._embedder)
         threshold = self._model.weights.thresholds["online"].of(self._policy.granularity)
@@ -68,7 +60,7 @@ class TrainedDetector:
         return _rating(odds * self._pause(before[-1], round_))
 
     def look_back(self, rounds: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
-        """See `BoundaryDetector.look_back`; the model was trained on talk with its fillers."""
+        # With its fillers: the model was trained on such talk.
         records = _spoken(rounds)
         found = self._model.retrospective(_utterances(records), vectors_of(records, self._embedder))
         at = dict(zip((r.seq for r in records), map(float, found), strict=True))
@@ -80,7 +72,6 @@ class TrainedDetector:
         ]
 
     def _pause(self, before: Round, round_: Round) -> float:
-        """The factor of the pause between two rounds on the odds that a topic begins."""
         hours = measure_gap(before.records[-1], round_.records[0])
         return self._policy.pause_odds if hours >= self._policy.pause_hours else 1.0
 
@@ -91,13 +82,12 @@ class CosineDetector:
     def __init__(
         self, embedder: Embedder, policy: AdsorberPolicy, trained: TrainedDetector
     ) -> None:
-        """Rate by cosines; `trained` gives the probabilities, which a cosine is not."""
+        # The trained one gives the probabilities, which a cosine is not.
         self._embedder = embedder
         self._policy = policy
         self._trained = trained
 
     def rate(self, before: Sequence[Round], round_: Round) -> Rating:
-        """See `BoundaryDetector.rate`."""
         last = max((i for i, b in enumerate(before) if b.opens), default=0)
         vectors = self._anchors([*before[last:], round_])
         score = float(_centroid(vectors[:-1]) @ vectors[-1])
@@ -125,9 +115,7 @@ class CosineDetector:
 
 
 def _centroid(vectors: Vectors) -> Vectors:
-    rows: Vectors = vectors.sum(axis=0, keepdims=True)
-    found: Vectors = unit_rows(rows)[0]
-    return found
+    return np.asarray(unit_rows(vectors.sum(axis=0, keepdims=True))[0])
 
 
 def _spoken(rounds: Sequence[Round]) -> list[StoredMessage]:

@@ -103,12 +103,9 @@ class Features:
 
 
 def online_features(said: Sequence[Utterance], band: Band, first: int = 0) -> Features:
-    """Causal features of every message from `first` on.
+    """Causal features of messages [n] from `first` on, those before it only looked back at.
 
-    Args:
-        said: The messages [n], oldest first.
-        band: Their similarities in `CHANNELS`, of `REACH` or more.
-        first: Message to begin at; those before it are only looked back at.
+    The band holds their similarities in `CHANNELS`, of `REACH` or more.
     """
     blocks = message_features(said, first), *similarity_features(said, band, first)
     return Features(np.concatenate(blocks, axis=1), in_cjk(said, first))
@@ -160,19 +157,20 @@ def _highest(similar: Floats) -> Floats:
 def _means(band: Band, first: int) -> Floats:
     """Mean similarity [channels, n - first, `_MEANS`] to the messages before."""
     place = np.arange(first, band.products.shape[1])
-    totals = band.products[:, first:, 1 : _MEANS[-1] + 1].cumsum(axis=-1)
-    found = totals[..., [k - 1 for k in _MEANS]] / np.clip(place[:, None], 1, _MEANS)
-    found[:, place == 0] = np.nan
-    return np.asarray(found, dtype=np.float64)
+    return _over_lengths(band, first, _MEANS, np.clip(place[:, None], 1, _MEANS))
 
 
 def _cosines(band: Band, first: int) -> Floats:
     """Similarity [channels, n - first, `_COSINES`] to the mean vector of the messages before."""
-    place = np.arange(first, band.products.shape[1])
-    totals = band.products[:, first:, 1 : _COSINES[-1] + 1].cumsum(axis=-1)
     lengths = band.lengths_before(_COSINES, first).swapaxes(1, 2)
-    found = totals[..., [k - 1 for k in _COSINES]] / lengths
-    found[:, place == 0] = np.nan
+    return _over_lengths(band, first, _COSINES, lengths)
+
+
+def _over_lengths(band: Band, first: int, widths: Sequence[int], lengths: Floats) -> Floats:
+    totals = band.products[:, first:, 1 : widths[-1] + 1].cumsum(axis=-1)
+    found = totals[..., [k - 1 for k in widths]] / lengths
+    if first == 0:
+        found[:, :1] = np.nan
     return np.asarray(found, dtype=np.float64)
 
 

@@ -60,12 +60,7 @@ RETROSPECTIVE_NAMES = (
 
 
 def retrospective_features(said: Sequence[Utterance], band: Band) -> Features:
-    """Causal features of every message and those of the gap before it.
-
-    Args:
-        said: The messages [n], oldest first.
-        band: Their similarities in `CHANNELS`, of `REACH` or more.
-    """
+    """Causal features of every message and those of the gap before it; see `online_features`."""
     online = online_features(said, band)
     blocks = online.values, following_features(said), *gap_features(band)
     return Features(np.concatenate(blocks, axis=1), online.cjk)

@@ -23,8 +23,8 @@ Probabilities = NDArray[np.float64]
 class BoundaryModel:
     """Tells where topics begin by what is said; pauses are for the caller, who knows the clock.
 
-    The vectors that every method takes are those of the bare texts, one row a message, made by the
-    embedder that the weights were trained with (`weights.embedder` is its fingerprint).
+    Every method takes messages [n], oldest first, and the vectors [n, d] of their bare texts, made
+    by the embedder that the weights were trained with (`weights.embedder` is its fingerprint).
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -40,10 +40,6 @@ class BoundaryModel:
 
         Each is made from its message and the `WINDOW` before it, so the last 25 messages are
         enough for the last probability.
-
-        Args:
-            said: The messages [n], oldest first.
-            vectors: Their vectors [n, d].
         """
         if not said:
             return np.zeros(0)
@@ -51,12 +47,7 @@ class BoundaryModel:
         return _first(self.weights.nets["online"].probabilities(features))
 
     def newest(self, said: Sequence[Utterance], vectors: Vectors) -> float:
-        """The last of `online`, at a cost that does not grow with the conversation.
-
-        Args:
-            said: The messages, oldest first; not empty.
-            vectors: Their vectors.
-        """
+        """The last of `online`, at a cost that does not grow; there has to be a message."""
         if len(said) == 1:
             return 1.0
         said, vectors = said[-WINDOW - 1 :], vectors[-WINDOW - 1 :]
@@ -65,7 +56,7 @@ class BoundaryModel:
         return float(self.weights.nets["online"].probabilities(features)[0])
 
     def retrospective(self, said: Sequence[Utterance], vectors: Vectors) -> Probabilities:
-        """Probabilities by all that was said, before and after; arguments as of `online`."""
+        """Probabilities by all that was said, before and after."""
         if not said:
             return np.zeros(0)
         features = retrospective_features(said, band_of(vectors, self.weights.learned))
@@ -79,14 +70,7 @@ class BoundaryModel:
         mode: Literal["online", "retrospective"] = "online",
         granularity: Granularity = "auto",
     ) -> NDArray[np.bool_]:
-        """True for messages at which a topic begins [n].
-
-        Args:
-            said: The messages [n], oldest first.
-            vectors: Their vectors [n, d].
-            mode: Whether to look ahead.
-            granularity: How fine topics are.
-        """
+        """True for messages at which a topic begins [n]; `retrospective` looks ahead."""
         judge = self.online if mode == "online" else self.retrospective
         found = judge(said, vectors)
         return boundaries(found, self.weights.thresholds[mode].of(granularity))

@@ -51,11 +51,7 @@ def mean_known(values: Floats) -> Floats:
 
 
 def against_past(values: Floats, past: Floats) -> tuple[Floats, Floats]:
-    """Each value [..., n] against earlier values [..., n, k].
-
-    Returns:
-        Its distance from their mean in spreads, and their mean.
-    """
+    """Distances of values [..., n] from means of earlier ones [..., n, k], in spreads; means."""
     mean = mean_known(past)
     spread = np.sqrt(mean_known((past - mean[..., None]) ** 2) + SOFT**2)
     return (values - mean) / spread, mean
@@ -78,12 +74,7 @@ class Band:
 
     @classmethod
     def of(cls, channels: Sequence[NDArray[np.float32]], reach: int) -> Band:
-        """Multiply unit rows [n, d], each with up to `reach` rows before it.
-
-        Args:
-            channels: The rows of each channel; n is the same, d is each channel's own.
-            reach: Lags.
-        """
+        """Multiply unit rows [n, d], each with up to `reach` before it; d is each channel's own."""
         count = len(channels[0])
         sums = np.zeros((len(channels), count + 1, reach + 1))
         products = np.empty((len(channels), count, reach + 1))
@@ -109,9 +100,9 @@ class Band:
         return found
 
     def square(self, start: Places, stop: Places) -> Floats:
-        """Squared lengths [channels, ...] of the sums of rows from each `start` to its `stop`.
+        """Squared lengths [channels, ...] of the sums of rows from each `start` to before `stop`.
 
-        No more than reach + 1 rows at a time; the row at `stop` [...] is not among them.
+        No more than reach + 1 rows at a time.
         """
         width = self.sums.shape[2]
         lags = np.arange(int((stop - start).max(initial=1)))

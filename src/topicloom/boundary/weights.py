@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -19,78 +19,6 @@ from topicloom.boundary.policy import Thresholds
 from topicloom.boundary.similarity import Floats
 from topicloom.errors import ConfigurationError
 
-Arrays = Mapping[str, NDArray[Any]]
-
-
-class Description(BaseModel):
-    """The description beside the numbers; a kind of weights adds its own fields."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    features: int
-    """Version of the features that the weights are made for."""
-    embedder: str
-    """Fingerprint of the embedder they are made for."""
-
-
-D = TypeVar("D", bound=Description)
-W = TypeVar("W")
-
-
-def read_weights(
-    path: Path,
-    kind: str,
-    description: type[D],
-    build: Callable[[D, Arrays], W],
-    *,
-    version: int,
-    embedder: str | None,
-) -> W:
-    """Read weights.
-
-    Args:
-        path: An `.npz` file with its `.json` beside it.
-        kind: What the weights are for, for errors: `boundary`.
-        description: What the `.json` holds.
-        build: Makes the weights of both; what it finds wrong it may raise as a KeyError, a
-            TypeError or a ValueError.
-        version: Version of the features that they have to be made for.
-        embedder: Fingerprint of the embedder whose vectors will be given; None checks nothing.
-
-    Raises:
-        ConfigurationError: If a file cannot be read or holds something else, or if the weights are
-            made for other features or another embedder.
-    """
-    beside = path.with_suffix(".json")
-    try:
-        described = description.model_validate_json(beside.read_text("utf-8"))
-        _check(path, kind, described, version, embedder)
-        # Opened here: numpy leaves a file open that turns out to be no archive.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            return build(described, {name: stored[name] for name in stored.files})
-    except ConfigurationError:
-        raise
-    except ValidationError as error:
-        problem = error.errors()[0]
-        raise ConfigurationError(
-            f"{beside} describes no {kind} weights: {problem['loc']}: {problem['msg']}"
-        ) from error
-    except (OSError, EOFError, ValueError, LookupError, TypeError, BadZipFile) as error:
-        raise ConfigurationError(f"{path} holds no {kind} weights: {error}") from error
-
-
-def write_weights(
-    path: Path, arrays: Arrays, description: Description, figures: Mapping[str, Any]
-) -> None:
-    """Write weights to `path` (`.npz`), and their description and figures beside it."""
-    described = description.model_dump(mode="json")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(path, allow_pickle=False, **arrays)
-    # Lists of names are long: they stand last, behind what people read.
-    lists = {k: v for k, v in described.items() if k.endswith("names")}
-    text = json.dumps({**described, **figures, **lists}, ensure_ascii=False, indent=1)
-    path.with_suffix(".json").write_text(f"{text}\n", encoding="utf-8")
-
 
 def pack(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """One byte a weight of [..., rows, columns], with a scale a column: a quarter of the size."""
@@ -102,21 +30,6 @@ def pack(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.floa
 def unpack(weights: NDArray[np.int8], scale: NDArray[np.float32]) -> NDArray[np.float32]:
     """The matrix of `pack`, rounded."""
     return weights.astype(np.float32) * scale
-
-
-def _check(
-    path: Path, kind: str, description: Description, version: int, embedder: str | None
-) -> None:
-    if description.features != version:
-        raise ConfigurationError(
-            f"{path} is made for version {description.features} of the {kind} features, this is "
-            f"version {version}: train again"
-        )
-    if embedder is not None and embedder != description.embedder:
-        raise ConfigurationError(
-            f"{path} is trained on vectors of {description.embedder!r}, not of {embedder!r}: train "
-            f"with that embedder, or use the default one for {kind} weights"
-        )
 
 
 _LIMIT = 4.0
@@ -159,11 +72,7 @@ def standardise(features: Features, mean: Matrix, spread: Matrix) -> Matrix:
 
 
 def mix(parts: Sequence[tuple[float, Matrix, Matrix]]) -> tuple[Matrix, Matrix]:
-    """The weights of one net whose log odds are the weighted sum of those of several.
-
-    Args:
-        parts: Share of each net, and its weights as of `Network.inner` and `Network.outer`.
-    """
+    """The inner and outer weights of one net whose log odds are the weighted sum of several's."""
     bias = sum(share * float(outer[-1]) for share, _, outer in parts)
     outer = np.concatenate([*(share * outer[:-1] for share, _, outer in parts), [bias]])
     return np.hstack([inner for _, inner, _ in parts]), outer.astype(np.float32)
@@ -178,9 +87,15 @@ NAMES = {"online": ONLINE_NAMES, "retrospective": RETROSPECTIVE_NAMES}
 """Features that the net of each mode reads, in order."""
 
 
-class BoundaryDescription(Description):
+class BoundaryDescription(BaseModel):
     """The description beside the numbers."""
 
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    features: int
+    """Version of the features that the weights are made for."""
+    embedder: str
+    """Fingerprint of the embedder they are made for."""
     thresholds: dict[str, dict[str, float]]
     """Thresholds of each mode, by granularity."""
     names: dict[str, tuple[str, ...]]
@@ -202,15 +117,33 @@ class Weights:
 
 
 def load_weights(path: Path | None = None, *, embedder: str | None = None) -> Weights:
-    """Read the weights of a file, or those that ship; see `read_weights` for the errors."""
-    return read_weights(
-        path or PACKAGED,
-        "boundary",
-        BoundaryDescription,
-        _weights,
-        version=VERSION,
-        embedder=embedder,
-    )
+    """Read weights.
+
+    Args:
+        path: An `.npz` file with its `.json` beside it; those that ship by default.
+        embedder: Fingerprint of the embedder whose vectors will be given; None checks nothing.
+
+    Raises:
+        ConfigurationError: If a file cannot be read or holds something else, or if the weights are
+            made for other features or another embedder.
+    """
+    path = path or PACKAGED
+    beside = path.with_suffix(".json")
+    try:
+        described = BoundaryDescription.model_validate_json(beside.read_text("utf-8"))
+        _check(path, described, embedder)
+        # Opened here: numpy leaves a file open that turns out to be no archive.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            return _weights(described, {name: stored[name] for name in stored.files})
+    except ConfigurationError:
+        raise
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise ConfigurationError(
+            f"{beside} describes no boundary weights: {problem['loc']}: {problem['msg']}"
+        ) from error
+    except (OSError, EOFError, ValueError, LookupError, TypeError, BadZipFile) as error:
+        raise ConfigurationError(f"{path} holds no boundary weights: {error}") from error
 
 
 def save_weights(path: Path, weights: Weights, figures: Mapping[str, Any]) -> None:
@@ -221,30 +154,47 @@ def save_weights(path: Path, weights: Weights, figures: Mapping[str, Any]) -> No
         arrays[f"{mode}_mean"], arrays[f"{mode}_spread"] = net.mean, net.spread
         arrays[f"{mode}_inner"], arrays[f"{mode}_inner_scale"] = pack(net.inner)
         arrays[f"{mode}_outer"] = net.outer
-    description = BoundaryDescription(
-        features=VERSION,
-        embedder=weights.embedder,
-        thresholds={mode: asdict(t) for mode, t in weights.thresholds.items()},
-        names={mode: tuple(NAMES[mode]) for mode in weights.nets},
-    )
-    write_weights(path, arrays, description, figures)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path, allow_pickle=False, **arrays)
+    described = {
+        "features": VERSION,
+        "embedder": weights.embedder,
+        "thresholds": {mode: asdict(t) for mode, t in weights.thresholds.items()},
+        **figures,
+        # Long: they stand last, behind what people read.
+        "names": {mode: NAMES[mode] for mode in weights.nets},
+    }
+    text = json.dumps(described, ensure_ascii=False, indent=1)
+    path.with_suffix(".json").write_text(f"{text}\n", encoding="utf-8")
 
 
-def _weights(description: BoundaryDescription, arrays: Arrays) -> Weights:
+def _check(path: Path, described: BoundaryDescription, embedder: str | None) -> None:
+    if described.features != VERSION:
+        raise ConfigurationError(
+            f"{path} is made for version {described.features} of the boundary features, this is "
+            f"version {VERSION}: train again"
+        )
+    if embedder is not None and embedder != described.embedder:
+        raise ConfigurationError(
+            f"{path} is trained on vectors of {described.embedder!r}, not of {embedder!r}: train "
+            "with that embedder, or use the default one for boundary weights"
+        )
+
+
+def _weights(description: BoundaryDescription, arrays: Mapping[str, NDArray[Any]]) -> Weights:
     if description.names != NAMES:
         raise ValueError("they read other features than these: train again")
     return Weights(
         embedder=description.embedder,
         learned=unpack(arrays["learned"], arrays["learned_scale"]),
-        nets={m: _network(m, arrays) for m in MODES},
+        nets={
+            mode: Network(
+                mean=arrays[f"{mode}_mean"],
+                spread=arrays[f"{mode}_spread"],
+                inner=unpack(arrays[f"{mode}_inner"], arrays[f"{mode}_inner_scale"]),
+                outer=arrays[f"{mode}_outer"],
+            )
+            for mode in MODES
+        },
         thresholds={m: Thresholds(**description.thresholds[m]) for m in MODES},
-    )
-
-
-def _network(mode: str, arrays: Arrays) -> Network:
-    return Network(
-        mean=arrays[f"{mode}_mean"],
-        spread=arrays[f"{mode}_spread"],
-        inner=unpack(arrays[f"{mode}_inner"], arrays[f"{mode}_inner_scale"]),
-        outer=arrays[f"{mode}_outer"],
     )

@@ -38,11 +38,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command, by default that of the command line, and exit.
+    """Run a command, by default that of the command line, and exit by `SystemExit`.
 
-    Raises:
-        SystemExit: Always. 0 when all went well; 2 for what the user can put right, said in one
-            line; 130 after Ctrl-C.
+    The code is 0 when all went well; 2 for what the user can put right, said in one line; 130 after
+    Ctrl-C.
     """
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -64,13 +64,7 @@ _HELP = """\
 
 
 def run_chat(cli: CliOptions, name: str) -> None:
-    """Chat until the input ends.
-
-    Raises:
-        InvalidNameError: The name cannot name a session.
-        SessionBusyError: It is in use elsewhere.
-        ConfigurationError: The model or the folder cannot be used.
-    """
+    """Chat until the input ends; raises what `open_context` does, or if the session is in use."""
     check_session_name(name)
     context, console = open_context(cli), open_console()
     builder = build_session_graph(settings=context.settings, storage=context.storage)

@@ -17,9 +17,7 @@ class CliOptions:
     """Options of every command; None where nothing was given."""
 
     folder: Path | None = None
-    """Folder of the sessions."""
     language: Literal["auto", "en", "zh"] | None = None
-    """Language of the prompts."""
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

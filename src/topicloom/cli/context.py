@@ -69,12 +69,7 @@ class CliContext:
             ) from error
 
     def read_session(self, name: str) -> tuple[Session, SessionStore]:
-        """Load a session from its newest checkpoint, with its storage.
-
-        Raises:
-            InvalidNameError: The name cannot name a session.
-            InputError: There is no such session.
-        """
+        """A session's newest checkpoint and its storage; raises `InputError` if there is none."""
         check_session_name(name)
         session = self.find_session(name)
         if session is None:
@@ -91,10 +86,9 @@ class CliContext:
 
 
 def open_context(cli: CliOptions) -> CliContext:
-    """Return the context of a command: the settings of the environment, changed by its options.
+    """The context of a command: the environment's settings, changed by its options.
 
-    Raises:
-        ConfigurationError: A setting or the folder cannot be used.
+    Raises `ConfigurationError` if a setting or the folder cannot be used.
     """
     changes = {"folder": cli.folder, "language": cli.language}
     given = {key: value for key, value in changes.items() if value is not None}
@@ -108,11 +102,7 @@ def make_context(folder: Path, settings: Settings) -> CliContext:
 
 
 def read_settings() -> Settings:
-    """Read the settings of the environment.
-
-    Raises:
-        ConfigurationError: A setting has no valid value; the message names it.
-    """
+    """The settings of the environment; raises `ConfigurationError`, which names an invalid one."""
     try:
         return Settings()
     except ValidationError as error:
@@ -156,10 +146,6 @@ def describe_model(settings: Settings) -> str:
 
 
 def open_roles(context: CliContext) -> Roles:
-    """Make the roles that a graph with these settings would make.
-
-    Raises:
-        ConfigurationError: A model cannot be opened.
-    """
+    """The roles of a graph with these settings; raises `ConfigurationError` without a model."""
     models = choose_models(context.settings, None, None, None)
     return make_deps(context.settings, models, storage=context.storage).roles

@@ -25,11 +25,7 @@ from topicloom.storage.sessions import SessionStore
 
 
 def run_memory(cli: CliOptions, name: str, out: Path, *, force: bool) -> None:
-    """Bring the memory files of a session up to date, and print the changes.
-
-    Raises:
-        ConfigurationError: A folder cannot be used.
-    """
+    """Bring the memory files of a session up to date, and print the changes."""
     context, console = open_context(cli), open_console()
     session, _ = context.read_session(name)
     report = MemoryFiles(out, context.storage).update(session, force=force)

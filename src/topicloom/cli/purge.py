@@ -37,12 +37,6 @@ def run_purge(
     """Name what will be removed, ask unless `sure`, and remove it.
 
     All messages of `topics` go, and `messages`, which are short ids or ranges: `m12`, `m12-m15`.
-
-    Raises:
-        InvalidNameError: The name cannot name a session.
-        InputError: There is no such session, topic or message, or a turn is not finished.
-        SessionBusyError: The session is in use elsewhere, or is being reflected upon.
-        StorageError: A message or an archive cannot be read.
     """
     context, console = open_context(cli), open_console()
     context.read_session(name)
@@ -84,11 +78,7 @@ def run_purge(
 def _find_numbers(
     session: Session, store: SessionStore, topics: Sequence[str], messages: Sequence[str]
 ) -> list[int]:
-    """Numbers of the messages that are to go.
-
-    Raises:
-        InputError: There is no such topic or message, or none was given.
-    """
+    """Numbers of the messages that are to go; raises `InputError` if some or all are missing."""
     numbers: set[int] = set()
     table = store.topic_table(session)
     for topic in topics:

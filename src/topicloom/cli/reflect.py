@@ -26,13 +26,7 @@ _NAMED = 6
 
 
 def run_reflect(cli: CliOptions, name: str, *, force: bool) -> None:
-    """Reflect upon a session if it is due, and print the result.
-
-    Raises:
-        SessionBusyError: It is being reflected upon.
-        ConfigurationError: A model or the folder cannot be used.
-        UnusableAnswerError: The reflector and its stand-in both failed.
-    """
+    """Reflect upon a session if it is due, and print the result."""
     context, console = open_context(cli), open_console()
     context.read_session(name)
     with context.open_checkpoints() as saver, context.open_store() as store:
@@ -68,11 +62,7 @@ def show_facts(cli: CliOptions, name: str, *, as_json: bool) -> None:
 def make_reflection_options(
     context: CliContext, saver: BaseCheckpointSaver[str], store: BaseStore
 ) -> ReflectionOptions:
-    """The options of reflection for a folder of sessions.
-
-    Raises:
-        ConfigurationError: A model cannot be opened.
-    """
+    """The options of reflection for a folder of sessions; raises what `open_model` does."""
     return {
         "checkpointer": saver,
         "storage": context.storage,

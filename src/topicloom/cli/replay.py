@@ -76,11 +76,7 @@ def run_replay(
 ) -> None:
     """Replay a recording or the packaged sample, ask its questions, and print an account.
 
-    Raises:
-        NotAConversationError: The file holds no conversation.
-        InputError: The session holds another conversation.
-        SessionBusyError: The session is in use elsewhere.
-        ConfigurationError: The model or the folder cannot be used.
+    Raises `InputError` if the session holds another conversation.
     """
     console, name = open_console(), "replay" if session_name is None else session_name
     check_session_name(name)

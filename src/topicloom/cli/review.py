@@ -17,10 +17,7 @@ from topicloom.review.channels import ReviewReport
 def run_review(cli: CliOptions, name: str, *, dry_run: bool) -> None:
     """Review a session and print the report.
 
-    Raises:
-        SessionBusyError: It is in use elsewhere when it is to be changed; the findings are kept
-            for the next review.
-        ConfigurationError: A model or the folder cannot be used.
+    If the session is busy, findings are kept for the next.
     """
     context, console = open_context(cli), open_console()
     context.read_session(name)

@@ -58,7 +58,6 @@ class Layout:
     """Lays out prompts of one main window."""
 
     counter: TokenCounter
-    """Counts tokens."""
     cap: int
     """Tokens past which a message is shown in part; fixed, or prefixes would break."""
     part: int
@@ -88,14 +87,8 @@ class Layout:
     ) -> MainPrompt:
         """Lay a prompt out.
 
-        Args:
-            system: The system message.
-            view: Messages in view, oldest first, the one to answer last.
-            notes: Recall notes since the last split, oldest first.
-            fetch: Gives an original by its number.
-            language: Language of the fixed words.
-            loop: What has been said since the last of the view: tool calls and their results.
-            view_tokens: Size of the view, if it is known.
+        The view, its last message to answer, and the notes since the last split come oldest first;
+        `loop` is what has been said since: tool calls and their results.
         """
         if self.order == "spec":
             # The spec's order shows what this turn recalled, not what earlier ones did.

@@ -64,11 +64,7 @@ def render_note(
 ) -> str:
     """The note as text: layers, then memory, best topic first; quotes in conversation order.
 
-    Args:
-        note: The note.
-        fetch: Gives an original by its number.
-        show: Gives the text of an original, in part if asked to.
-        language: Language of the fixed words.
+    `fetch` gives an original by its number and `show` its text, in part if asked to.
     """
     layers = [format_layer(layer) for layer in note.layers]
     if not note.recalls:

@@ -34,10 +34,6 @@ class PrefixMeter:
     """
 
     def __init__(self, *, prompts: int = 3, capacity: int = 200_000) -> None:
-        """Args:
-        prompts: Earlier prompts of a window to compare with.
-        capacity: Messages remembered over all windows.
-        """
         self._prompts = prompts
         self._capacity = capacity
         self._size = 0
@@ -51,17 +47,10 @@ class PrefixMeter:
         messages: Sequence[BaseMessage],
         count: Callable[[BaseMessage], int],
     ) -> float:
-        """Compare a prompt with earlier ones of its window, and remember it.
+        """Compare a prompt with earlier ones of its window, such as `reader:t3`, and remember it.
 
-        Args:
-            session: The session.
-            window: Name of the window in it, such as `main` or `reader:t3`.
-            messages: The prompt.
-            count: Tokens of a message; called for messages that are not repeated only.
-
-        Returns:
-            Share of the prompt's tokens, 0 to 1, in the longest run of leading messages that an
-            earlier prompt began with; 0 for the first prompt of a window.
+        The share of the prompt's tokens, 0 to 1, in the longest run of leading messages that an
+        earlier one began with; 0 for the first. Tokens of repeated messages are not counted again.
         """
         key = (session, window)
         with self._lock:

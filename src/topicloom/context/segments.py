@@ -39,11 +39,7 @@ class ContextWindowPolicy:
     """Rounds at the end."""
 
     def __post_init__(self) -> None:
-        """Refuse windows that hold nothing new.
-
-        Raises:
-            ValueError: `first` is under 0 or `last` under 1.
-        """
+        """Raise `ValueError` for windows that hold nothing new."""
         if self.first < 0 or self.last < 1:
             raise ValueError(f"need first >= 0 and last >= 1, got {self.first=} and {self.last=}")
 
@@ -79,14 +75,7 @@ class SummaryManager:
     """
 
     def __init__(self, summarize: Summarize, *, shortest: int = 5, longest: int = 8) -> None:
-        """Args:
-            summarize: Writes one summary.
-            shortest: Rounds of a segment at least.
-            longest: Rounds of a segment at most.
-
-        Raises:
-            ValueError: The lengths contradict each other.
-        """
+        """Take the rounds of a segment; raises `ValueError` if the two lengths don't agree."""
         if not 1 <= shortest <= longest:
             raise ValueError(f"need 1 <= shortest <= longest, got {shortest=} and {longest=}")
         self._shortest = shortest
@@ -98,15 +87,15 @@ class SummaryManager:
     def build(
         self, rounds: Sequence[Round], following: Sequence[Round] = ()
     ) -> tuple[list[Segment], Sequence[Round]]:
-        """Segments of some rounds, and the rounds at the end that make no whole segment yet.
+        """Segments of consecutive rounds, and the rounds at the end that make no whole segment yet.
 
-        Args:
-            rounds: Consecutive rounds, always from the same one on.
-            following: The rounds after them: a topic that begins there ends a segment.
+        They begin with the same round each time; a topic that begins in `following` ends a segment.
         """
         segments, begin = [], 0
         while length := self._measure_segment(rounds, following, begin):
-            segments.append(self._summarize_segment(rounds[begin : begin + length]))
+            part = rounds[begin : begin + length]
+            text = self._summarize([m for round_ in part for m in round_.records])
+            segments.append(Segment(part[0].first, part[-1].last, text.strip()))
             begin += length
         return segments, rounds[begin:]
 
@@ -119,10 +108,6 @@ class SummaryManager:
             if length == self._longest or (length < len(known) and known[length].opens):
                 return length
         return 0
-
-    def _summarize_segment(self, rounds: Sequence[Round]) -> Segment:
-        text = self._summarize([m for round_ in rounds for m in round_.records])
-        return Segment(rounds[0].first, rounds[-1].last, text.strip())
 
 
 def _digest_lines(messages: Sequence[StoredMessage]) -> bytes:
@@ -149,9 +134,7 @@ class SegmentPrompt:
     shown: list[StoredMessage]
     """Messages that stand in it word for word."""
     segments: Sequence[Segment]
-    """Summaries in it."""
     tokens: int
-    """Tokens of all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,26 +142,18 @@ class SegmentLayout:
     """Lays prompts out."""
 
     counter: TokenCounter
-    """Counts tokens."""
     summaries: SummaryManager
-    """Sums up what is out of view."""
     policy: ContextWindowPolicy = ContextWindowPolicy()
     """What stays in view."""
 
     def build_prompt(
         self, system: str, messages: Sequence[StoredMessage], budget: int, language: Language
     ) -> SegmentPrompt:
-        """Lay a prompt out.
+        """Lay a prompt of up to `budget` tokens out.
 
         Rounds that are in no whole segment yet stay in view too, so that none is in neither. If
         what is in view does not fit, its oldest rounds go, the first ones last of all; the newest
         round stays in any case.
-
-        Args:
-            system: The system message.
-            messages: The whole conversation, in order.
-            budget: Tokens of the prompt.
-            language: Of the fixed words.
         """
         first, segments, newest = self.split_parts(messages)
         room = budget - (self.counter.message(SystemMessage(system)) if system else 0)

@@ -137,11 +137,7 @@ class EstimatingCounter:
     """Counts tokens by the kinds of characters in a text; needs no file and no network."""
 
     def __init__(self, encoding: EncodingName) -> None:
-        """Take the prices of `encoding`.
-
-        Raises:
-            ConfigurationError: there are no prices for `encoding`.
-        """
+        """Take the prices of `encoding`; raises `ConfigurationError` if there are none."""
         if encoding not in _CJK_PRICES:
             known = ", ".join(_CJK_PRICES)
             raise ConfigurationError(f"unknown encoding {encoding!r}; one of {known}")

@@ -35,7 +35,6 @@ class RankFile:
     url: str
     """Where tiktoken would fetch it; its cache names the file by the SHA-1 of this."""
     sha256: str
-    """Hexadecimal digest of the file."""
 
     def find_cached(self) -> Path | None:
         """Find the file in tiktoken's cache folder; None when it is not there.
@@ -75,11 +74,7 @@ class TiktokenCounter:
 
     @classmethod
     def open(cls, ranks: RankFile) -> TiktokenCounter | None:
-        """Load `ranks` from the cache folder.
-
-        Returns:
-            None when tiktoken is not installed, or the file is not there or is damaged.
-        """
+        """Load `ranks` from the cache folder; None without tiktoken or an intact file."""
         try:
             import tiktoken
         except ImportError:

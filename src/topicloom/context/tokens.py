@@ -45,14 +45,9 @@ class TokenCounter(Protocol):
 def choose_counter(
     model_name: str, rank_files: Mapping[str, RankFile] = RANK_FILES
 ) -> TokenCounter:
-    """Choose the most exact counter that is on this machine; nothing is ever fetched.
+    """The most exact counter that is on this machine, else the estimate; nothing is ever fetched.
 
-    Args:
-        model_name: The name a provider knows the model by, with or without a provider prefix.
-        rank_files: Vocabularies that may lie in tiktoken's cache, by encoding.
-
-    Returns:
-        tiktoken's count where its file is there, else the estimate.
+    `model_name` may have a provider prefix; vocabularies may lie in tiktoken's cache, by encoding.
     """
     encoding = choose_encoding(model_name)
     ranks = rank_files.get(encoding)
@@ -90,10 +85,6 @@ class CachedTokenCounter:
     """
 
     def __init__(self, counter: TokenCounter, *, capacity: int = 50_000) -> None:
-        """Args:
-        counter: Does the counting.
-        capacity: Texts remembered.
-        """
         self._counter = counter
         known: LRUCache[bytes, int] = LRUCache(capacity)
         self._count_long = cached(known, key=_digest, lock=Lock())(counter.text)

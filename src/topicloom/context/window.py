@@ -28,13 +28,10 @@ class MainWindow:
     recall: int
     """What one turn's recall may add."""
     layout: Layout
-    """How prompts are laid out."""
     tools: tuple[BaseTool, ...]
-    """The application's tools."""
     search: BaseTool
     """`activate_topic`; bound once there are topics."""
     instructions: str = ""
-    """The application's own system prompt."""
     prompts: Prompts = field(default_factory=Prompts)
     """Our words on topics and on the application's data."""
     edit: BaseTool | None = None

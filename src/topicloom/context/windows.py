@@ -29,16 +29,11 @@ _MIN_OLDER_TOKENS = 1_000
 def choose_start(
     numbers: Sequence[int], sizes: Sequence[int], room: int, since: int | None = None
 ) -> int:
-    """Return how many leading messages of the conversation to leave out so that the rest fits.
+    """How many leading messages to leave out so that the rest, or the newest alone, fits in tokens.
 
-    For as long as it fits, it begins where it began last. Where it begins anew, what comes before
-    the newest message fills a quarter of the room, so that this lasts for many turns.
-
-    Args:
-        numbers: Of the messages, ascending; one at least.
-        sizes: Tokens of each.
-        room: Tokens that they may come to; the newest message stays in any case.
-        since: Number of the message to begin with if that fits; None to begin anew.
+    For as long as it fits, the conversation begins where it began last, with number `since`. Where
+    it begins anew, what comes before the newest message fills a quarter of the room, so that this
+    lasts for many turns.
     """
     if since in numbers:
         cut = numbers.index(since)
@@ -84,14 +79,9 @@ class WindowStarts:
         sizes: Sequence[int],
         room: int,
     ) -> int:
-        """Return how many messages to leave out, and remember where the conversation begins.
+        """How many messages to leave out, remembered for the window, a session's and a topic's id.
 
-        Args:
-            window: The session's and the topic's ids.
-            before: Digest of all that comes before the conversation.
-            numbers: Of the conversation's messages, ascending.
-            sizes: Tokens of each.
-            room: Tokens that they may come to.
+        `before` is a digest of all that comes before the conversation; sizes and room are tokens.
         """
         if not numbers:
             return 0
@@ -117,7 +107,6 @@ class PromptWindow:
     """The window that a role's prompt has to fit."""
 
     counter: TokenCounter
-    """Counts tokens."""
     limit: int
     """Tokens of the whole prompt, some thousand at least."""
     prompts: Prompts = field(default_factory=Prompts)
@@ -145,10 +134,7 @@ def topic_messages(
 
 
 def cache_point(text: str) -> HumanMessage:
-    """The last message of a part that seldom changes, before one that often does.
-
-    The mark is for `roles/caches.py`; no provider is sent it.
-    """
+    """The last message of a part that seldom changes; its mark is for `roles/caches.py` alone."""
     return HumanMessage(text, additional_kwargs={_CACHE_POINT: True})
 
 

@@ -23,7 +23,7 @@ from topicloom.domain.sources import CandidateSource, NarrativeSource, TopicSour
 from topicloom.effects import Step, either
 from topicloom.index.words import words_of
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, current_session, current_turn, dumped, node, open_workspace
+from topicloom.nodes.step import Update, dumped, node, open_turn
 from topicloom.state.channels import DomainState
 from topicloom.state.layers import SourceKind
 from topicloom.state.plan import TurnPlan
@@ -35,14 +35,7 @@ _TAIL = 6
 def curate(
     deps: Deps, curator: Curator, lore: LoreIndex | None, events: str
 ) -> Runnable[DomainState, Update]:
-    """The node that has a curation made, and gives what there is of it by the deadline.
-
-    Args:
-        deps: Of the session.
-        curator: Runs curations.
-        lore: The application's documents, if it has any.
-        events: The document's field that lists its events.
-    """
+    """The node that has a curation made, and gives what there is of it by the deadline."""
 
     def step(state: DomainState) -> Step[Update]:
         plan = TurnPlan.model_validate(state.get("plan") or {})
@@ -54,8 +47,8 @@ def curate(
         if future is not None:
             left = max(0.0, began + curator.policy.deadline - time.monotonic())
             yield from either(lambda: wait([future], left), lambda: _wait_for(future, left))
-        session = current_session(state)
-        refs = open_workspace(deps.workspaces, session).store.transcript_refs(session)
+        session, _, workspace = open_turn(deps.workspaces, state)
+        refs = workspace.store.transcript_refs(session)
         made, calls = curator.collect(request, future, refs, time.monotonic() - began)
         layer = build_curated_layer(made)
         update: Update = {"calls": dumped(calls)}
@@ -80,8 +73,7 @@ def _build_request(
     deps: Deps, state: DomainState, plan: TurnPlan, lore: LoreIndex | None, events: str
 ) -> CurationRequest:
     """The request of a turn; topics that are read in this turn are no sources of it."""
-    session, turn = current_session(state), current_turn(state)
-    workspace = open_workspace(deps.workspaces, session)
+    session, turn, workspace = open_turn(deps.workspaces, state)
     store, document = workspace.store, state.get("document") or {}
     notes = list_shown_notes(deps.window, store.notes(session), turn)
     shown = {i for note in notes for topic in note.topics for i in topic.quotes}

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from topicloom.state.layers import CuratedEntry, Layer, SourceKind
 from topicloom.state.plan import SearchIntent
 from topicloom.state.receipt import Call
 
 
-class Candidate(BaseModel):
+class Candidate(BaseModel, frozen=True):
     """Something that may be worth knowing for the reply, by its preview."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     """Its id among the candidates: `lore_3`, `narrative_t12`."""
@@ -42,17 +40,13 @@ _PAST = 2.0
 """Factor of the conversation's own weights, when the message is about the past."""
 
 
-class CurationPolicy(BaseModel):
+class CurationPolicy(BaseModel, frozen=True):
     """Limits of curations in number, time and age."""
-
-    model_config = ConfigDict(frozen=True)
 
     deadline: float = Field(default=1.5, ge=0)
     """Seconds that a turn waits at most; 0 never waits."""
     candidates: int = Field(default=50, ge=1)
-    """Candidates that the selector is shown."""
     picks: int = Field(default=5, ge=1)
-    """Candidates that it may pick."""
     age: int = Field(default=5, ge=1)
     """Turns after its own in which a late result may still be used."""
     kept: int = Field(default=4, ge=1)
@@ -61,21 +55,15 @@ class CurationPolicy(BaseModel):
     """Curations of a session that may be at work at once; a turn goes without one more."""
 
 
-class Curation(BaseModel):
+class Curation(BaseModel, frozen=True):
     """Entries that were picked for a turn."""
 
-    model_config = ConfigDict(frozen=True)
-
     turn: int
-    """Number of the turn that it was made for."""
     entries: tuple[CuratedEntry, ...] = ()
     """Best first."""
     rationale: str = ""
-    """Reason of the picks, in a sentence."""
     model: str = ""
-    """The selector's model; empty if no selector answered."""
     candidates: int = 0
-    """Candidates that there were."""
     prefetched: bool = False
     """True if an earlier turn asked for it, which did not wait until it was done."""
     events: tuple[str, ...] = ()
@@ -83,11 +71,7 @@ class Curation(BaseModel):
 
 
 def scale_weights(search: SearchIntent) -> dict[SourceKind, float]:
-    """The weight of each kind of source, the strongest 1; kinds of no weight are left out.
-
-    Only the relations of the planner's weights say anything: weights of .2 all round mean the same
-    as weights of .8.
-    """
+    """The weight of each kind of source, the strongest 1: only their relations say anything."""
     narrative = search.weights.narrative * (_PAST if search.when == "past" else 1.0)
     given: dict[SourceKind, float] = {
         "lore": search.weights.lore,
@@ -112,10 +96,7 @@ def merge_candidates(
 
 
 def drop_shown(candidates: Iterable[Candidate], seen: Collection[CuratedEntry]) -> list[Candidate]:
-    """Candidates that the prompt does not show already, as they are now.
-
-    What has the id of something shown but begins otherwise has changed since, and counts as new.
-    """
+    """Candidates that the prompt does not show already; what has changed since counts as new."""
     shown: dict[str, list[str]] = {}
     for entry in seen:
         shown.setdefault(entry.id, []).append(collapse_whitespace(entry.text))
@@ -140,7 +121,6 @@ def pick_by_score(candidates: Sequence[Candidate], limit: int) -> list[Candidate
 
 
 def collapse_whitespace(text: str) -> str:
-    """A text without line breaks and runs of spaces."""
     return " ".join(text.split())
 
 
@@ -157,14 +137,12 @@ class TurnInterest:
     focus: str | None
     """Anchor of the event in focus."""
     terms: frozenset[str]
-    """Words to look for."""
 
     def overlaps(self, other: TurnInterest) -> bool:
         """True if what was found for one is of use for the other."""
-        if self.focus is not None and self.focus == other.focus:
-            return True
+        same = self.focus is not None and self.focus == other.focus
         fewer = min(len(self.terms), len(other.terms))
-        return fewer > 0 and len(self.terms & other.terms) >= _OVERLAP * fewer
+        return same or (fewer > 0 and len(self.terms & other.terms) >= _OVERLAP * fewer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +150,6 @@ class ConversationPosition:
     """A place in the conversation: everything up to one message."""
 
     count: int
-    """Messages up to there."""
     head: str | None
     """Ref of the last of them, which stands for all."""
 
@@ -186,11 +163,9 @@ class CurationResult:
     """The result of a curation, with what decides which turns it may serve."""
 
     position: ConversationPosition
-    """The message that asked for it."""
     interest: TurnInterest
     curation: Curation
     calls: tuple[Call, ...] = ()
-    """Calls of the selector."""
 
 
 def find_prefetched(
@@ -204,13 +179,7 @@ def find_prefetched(
 ) -> Curation | None:
     """The newest result of an earlier turn that is of use to this one; None if there is none.
 
-    Args:
-        results: In any order.
-        turn: Number of this turn.
-        interest: Of this turn.
-        refs: Refs of all messages of the conversation, in order.
-        seen: Entries that the prompt shows already; a result of nothing else is of no use.
-        policy: Says how old a result may be.
+    `refs` are those of all messages, in order; a result of nothing but what was `seen` is no use.
     """
     shown = {(e.id, e.text) for e in seen}
     for result in sorted(results, key=lambda r: -r.curation.turn):
@@ -226,10 +195,8 @@ def find_prefetched(
 def retain_recent(
     items: Sequence[T], turn_of: Callable[[T], int], turn: int, policy: CurationPolicy
 ) -> list[T]:
-    """The results that are worth keeping, the newest and not too old, oldest first.
-
-    Turns of the future stay: the session went back to an old checkpoint and may return.
-    """
+    """The results that are worth keeping, the newest and not too old, oldest first."""
+    # Turns of the future stay: the session went back to an old checkpoint and may return.
     young = [i for i in items if turn - turn_of(i) <= policy.age]
     return sorted(young, key=turn_of)[-policy.kept :]
 

@@ -52,7 +52,6 @@ class CurationRequest:
 
     session: str
     turn: int
-    """Number of the turn."""
     position: ConversationPosition
     basis: str
     """Digest of what else the turn begins with. A turn that is taken again from its checkpoint has
@@ -65,16 +64,12 @@ class CurationRequest:
     language: Language
     sources: Mapping[SourceKind, CandidateSource]
     seen: tuple[CuratedEntry, ...] = ()
-    """Entries that the prompt shows already."""
 
 
 def run_curation(
     request: CurationRequest, selector: Selector, policy: CurationPolicy, closed: Event
 ) -> Step[CurationResult]:
-    """Find, pick and fetch.
-
-    A source that fails costs what it would have found. Where the selector fails, the best by score
-    are taken.
+    """Find, pick and fetch; where the selector fails, the best by score are taken.
 
     Raises:
         CancelledError: `closed` is set: the result is not wanted any more.
@@ -111,7 +106,6 @@ def run_curation(
 def _search_sources(
     request: CurationRequest, kinds: Iterable[SourceKind], limit: int
 ) -> tuple[list[list[Candidate]], list[str]]:
-    """The candidates of each source, and a line for each source that failed."""
     searches: dict[SourceKind, Future[list[Candidate]]] = {
         kind: submit_daemon(
             partial(request.sources[kind].search, request.query, request.plan.search, limit)
@@ -127,7 +121,6 @@ def _search_sources(
 def _fetch_entries(
     picks: Sequence[Candidate], sources: Mapping[SourceKind, CandidateSource]
 ) -> list[CuratedEntry]:
-    """The picked candidates with their texts, in the same order."""
     texts: dict[str, str] = {}
     for kind in {c.kind for c in picks}:
         texts |= sources[kind].fetch([c.id for c in picks if c.kind == kind])
@@ -162,16 +155,14 @@ class _CurationJob:
 
 
 class Curator:
-    """Runs curations and keeps what comes of them. Safe to use from several threads."""
+    """Runs curations and keeps what comes of them. Safe to use from several threads.
+
+    `lore` is an index that is closed with it.
+    """
 
     def __init__(
         self, selector: Selector, policy: CurationPolicy, lore: LoreIndex | None = None
     ) -> None:
-        """Args:
-        selector: Picks.
-        policy: How much, how long, and what becomes of late results.
-        lore: An index that is closed with it.
-        """
         self.policy = policy
         self._selector = selector
         self._jobs: LRUCache[str, list[_CurationJob]] = LRUCache(_SESSIONS)
@@ -183,10 +174,9 @@ class Curator:
         """Stop: nothing new is begun, and what is at work goes no further. May be called again."""
 
     def begin(self, request: CurationRequest) -> Future[CurationResult] | None:
-        """Begin a curation; if a turn is taken again, it is the same one.
+        """The future of a curation, the same if a turn is taken again.
 
-        Returns:
-            Its future; None if too many are at work already, or the curator was closed.
+        None if too many are at work already, or the curator was closed.
         """
         key = (request.position, request.basis)
         with self._lock:
@@ -211,17 +201,11 @@ class Curator:
         refs: Sequence[str],
         waited: float,
     ) -> tuple[Curation, list[Call]]:
-        """Return the curation of a turn: its own, or an earlier one that was late for its turn.
+        """The curation of a turn, its own or an earlier one that was late, and calls to report.
 
-        Args:
-            request: Of the turn.
-            future: Returned by `begin`.
-            refs: Refs of all messages of the conversation, in order.
-            waited: Seconds that the turn waited.
-
-        Returns:
-            The curation; and calls for the receipt: those that stand in none yet, and last, if
-            there was anything to pick from, one that says how the turn itself fared.
+        The calls are those that stand in no receipt yet, and last, if there was anything to pick
+        from, one that says how the turn itself fared, which `waited` so many seconds. `refs` are
+        those of all messages of the conversation, in order.
         """
         with self._lock:
             done = [job for job in self._jobs.get(request.session, ()) if job.future.done()]
@@ -245,7 +229,7 @@ class Curator:
         return made, [*calls, own.model_copy(update={"failure": fault, "remarks": used})]
 
     def _explain_fault(self, future: Future[CurationResult] | None) -> str:
-        """Say why a turn's own curation gives nothing; empty if it does."""
+        """The reason why a turn's own curation gives nothing; empty if it does."""
         if future is None:
             return "not begun: too many are at work"
         if not future.done():
@@ -255,7 +239,6 @@ class Curator:
 
 
 def _run_in_slot(slots: BoundedSemaphore, steps: Step[CurationResult]) -> CurationResult:
-    """Run a curation, and make room for another one."""
     try:
         return run_step(steps)
     finally:

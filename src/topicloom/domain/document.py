@@ -29,7 +29,6 @@ _NESTED = frozenset({dict, list})
 _LABELS = ("name", "title", "label", "objective", "text", "名称", "名字", "标题", "目标")
 """Fields that people call a thing by, best first."""
 _SMALLEST_INT, _LARGEST_INT = -(2**63), 2**64 - 1
-"""The integers that a checkpoint can hold."""
 _HALF = re.compile(r"[\ud800-\udfff]")
 
 
@@ -40,7 +39,6 @@ class DocumentNode:
     anchor: str
     """Empty for the document itself."""
     value: dict[str, Any]
-    """The object."""
     parent: dict[str, Any] | list[Any] | None
     """The object or list around it; None for the document itself."""
     key: str
@@ -65,7 +63,6 @@ def parse_document(value: object) -> Document:
 
 
 _Path = tuple[str | int, ...]
-"""Keys and places on the way to a value, after what it all is called."""
 
 
 def to_json_native(value: object, path: str) -> Any:
@@ -78,7 +75,6 @@ def to_json_native(value: object, path: str) -> Any:
 
 
 def copy_json(value: Any) -> Any:
-    """A copy of JSON-native data."""
     if type(value) is dict:
         return {k: copy_json(v) for k, v in value.items()}
     return [copy_json(v) for v in value] if type(value) is list else value
@@ -88,8 +84,7 @@ def _to_native(value: object, path: _Path) -> Any:
     if len(path) > _DEEPEST and isinstance(value, Mapping | list | tuple):
         deep = f"{_format_path(path[:6])}...: nested more than {_DEEPEST} levels deep"
         raise InputError(deep)
-    fault = _find_fault(value)
-    if fault:
+    if fault := _find_fault(value):
         raise InputError(f"{_format_path(path)}: {fault}")
     if isinstance(value, Mapping):
         return {_to_native(k, path): _to_native(v, (*path, k)) for k, v in value.items()}
@@ -194,7 +189,6 @@ def _walk_list(values: list[Any], nested: bool) -> Iterator[tuple[dict[str, Any]
 
 
 def _find_path(document: Document, thing: object) -> str:
-    """The path of an object in the document, for an error."""
     ahead: list[tuple[object, _Path]] = [(document, ("document",))]
     while ahead:
         value, path = ahead.pop()

@@ -20,15 +20,7 @@ from topicloom.domain.edit_text import (
 )
 from topicloom.domain.edits import DocumentCheck, EditResult, apply_edits
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import (
-    Update,
-    current_plan,
-    current_session,
-    current_turn,
-    dump,
-    node,
-    open_workspace,
-)
+from topicloom.nodes.step import Update, current_plan, dump, node, open_turn
 from topicloom.state.channels import DomainState
 from topicloom.state.messages import find_edit_calls, find_other_calls, strip_tool_calls
 from topicloom.state.plan import TurnPlan
@@ -69,17 +61,12 @@ def make_edit_tool() -> BaseTool:
 
 
 def edit(deps: Deps, check: DocumentCheck | None) -> Runnable[DomainState, Update]:
-    """The node that makes the edits of the main model, or else those of the planner.
-
-    Args:
-        deps: Of the session.
-        check: The application's JSON schema.
-    """
+    """The node that makes the edits of the main model, or else those of the planner."""
 
     def step(state: DomainState) -> Update:
-        session, turn = current_session(state), current_turn(state)
-        store = open_workspace(deps.workspaces, session).store
-        work = _DocumentEdit(session, turn, store, state.get("document") or {}, check)
+        session, turn, workspace = open_turn(deps.workspaces, state)
+        document = state.get("document") or {}
+        work = _DocumentEdit(session, turn, workspace.store, document, check)
         message = state["messages"][-1]
         if isinstance(message, AIMessage) and find_edit_calls(message, EDIT_STATE):
             return work.answer_calls(message)
@@ -137,9 +124,7 @@ class _DocumentEdit:
             rejected = (*self.turn.rejected, *made.errors)
             self.turn = self.turn.model_copy(update={"rejected": rejected})
             return made
-        done = tuple(
-            tuple(to_json_native(edit, "edit")) for edit in edits if isinstance(edit, list | tuple)
-        )
+        done = tuple(tuple(to_json_native(e, "edit")) for e in edits if isinstance(e, list | tuple))
         entry = JournalEntry(
             turn=self.session.turn + 1,
             message=f"m{self.turn.user}",

@@ -58,16 +58,13 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 _MEASURES = "个把瓶件张块元点次人天本只条颗枚份"
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,9})?")
+_NUMBER_WORDS = (
+    "zero 零, one 一, two 二 两, three 三, four 四, five 五, "
+    "six 六, seven 七, eight 八, nine 九, ten 十"
+)
 _SAID_NUMBERS: Mapping[str, int] = {
-    w: n
-    for n, words in enumerate(
-        (
-            "zero 零", "one 一", "two 二 两", "three 三", "four 四", "five 五", "six 六",
-            "seven 七", "eight 八", "nine 九", "ten 十",
-        )
-    )
-    for w in words.split()
-}  # fmt: skip
+    word: n for n, words in enumerate(_NUMBER_WORDS.split(", ")) for word in words.split()
+}
 _TRUE = frozenset("true yes on done complete completed finished 是 对 完成 已完成 开".split())
 _FALSE = frozenset("false no off open undone 否 不是 未完成 关".split())
 _STATUS_FIELDS = ("status", "state", "状态", "done", "completed", "完成")
@@ -89,10 +86,7 @@ class EditFormParser:
     """Words that mean the same status, a group each."""
 
     def parse_edit(self, message: str) -> Edit | None:
-        """The edit that a message asks for, if it asks for that and nothing else.
-
-        Its being possible is part of being sure: what cannot be applied was meant otherwise.
-        """
+        """The edit that a message asks for, if it asks for that and nothing else."""
         text = strip_politeness(message)
         if _QUESTION.search(message) and not _ASKING.match(message.strip()):
             return None
@@ -103,6 +97,7 @@ class EditFormParser:
             if match is not None
         ]
         edits = {repr(e): e for e in found if e is not None}
+        # What cannot be applied was meant otherwise.
         sure = [e for e in edits.values() if not apply_edits(self.document, [e]).errors]
         return sure[0] if len(sure) == 1 else None
 
@@ -205,7 +200,6 @@ def parse_text(said: str) -> str | None:
 
 
 def _find_status_field(value: Mapping[str, Any]) -> str | None:
-    """The field that says how far a thing is."""
     return next((f for f in _STATUS_FIELDS if isinstance(value.get(f), str | bool)), None)
 
 

@@ -39,7 +39,6 @@ def parse_edits(said: object, wrapped: int = 0) -> list[object]:
 
 
 def _is_edit(value: object) -> bool:
-    """True if a value is one edit, and not a list of them."""
     if isinstance(value, dict):
         return bool({"op", "operation"} & value.keys())
     first = value[0] if isinstance(value, list | tuple) and value else None
@@ -103,12 +102,10 @@ _RESULT = {
 
 
 def format_confirmation(changes: Sequence[AppliedEdit], language: Language) -> str:
-    """A short reply that says what was changed."""
     return _MADE[language][0].format(changes=_format_changes(changes, language))
 
 
 def format_refusal(language: Language) -> str:
-    """A reply that says that nothing was changed."""
     return _REFUSED[language]
 
 

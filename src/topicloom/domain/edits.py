@@ -43,11 +43,9 @@ DocumentCheck = Callable[[Document], list[str]]
 
 _LENGTHS: dict[Operation, int] = {"SET": 3, "INC": 3, "PUSH": 3, "REMOVE": 2}
 _MOST = 100
-"""Edits at once."""
 _LARGEST = 2**53
 """Numbers up to this are exact in every JSON reader."""
 _MOST_ERRORS = 8
-"""Errors that are named at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +54,8 @@ class AppliedEdit:
 
     operation: Operation
     label: str
-    """The name that people give the changed object, or the list that something went into."""
+    """The changed object, or the list that something went into."""
     field: str = ""
-    """The changed field; empty for the whole object."""
     value: Any = None
     """The new value of the field, or what was pushed."""
 
@@ -70,7 +67,6 @@ class EditResult:
     document: Document
     """The new document; the old one, the same object, if anything was wrong."""
     changes: tuple[AppliedEdit, ...] = ()
-    """In order; none if anything was wrong."""
     errors: tuple[str, ...] = ()
     """Each says how to repair an edit."""
 
@@ -78,10 +74,7 @@ class EditResult:
 def apply_edits(
     document: Document, edits: Sequence[object], check: DocumentCheck | None = None
 ) -> EditResult:
-    """Apply edits in order to a copy of a document: all of them, or none.
-
-    `check` is the application's JSON schema, if it has one.
-    """
+    """Apply edits in order to a copy of a document: all of them, or none."""
     if not 1 <= len(edits) <= _MOST:
         return EditResult(document, errors=(f"give 1 to {_MOST} edits at once, not {len(edits)}",))
     work = _EditTrial(copy_json(document), strict=check is None)
@@ -100,16 +93,15 @@ def apply_edits(
     return EditResult(work.document, tuple(changes))
 
 
+@dataclass(slots=True)
 class _EditTrial:
     """A copy of a document on which edits are tried."""
 
-    def __init__(self, document: Document, *, strict: bool) -> None:
-        self.document = document
-        self._strict = strict
-        self._nodes: dict[str, DocumentNode] | None = None
+    document: Document
+    strict: bool
+    nodes: dict[str, DocumentNode] | None = None
 
     def find_faults(self, check: DocumentCheck | None) -> list[str]:
-        """The faults of the document as it is now."""
         try:
             parse_document(self.document)
         except InputError as error:
@@ -117,27 +109,19 @@ class _EditTrial:
         return check(self.document) if check else []
 
     def apply(self, edit: object) -> AppliedEdit:
-        """Apply one edit.
-
-        Raises:
-            EditRefusedError: If it cannot be done.
-            InputError: If its value is no JSON, or makes an anchor ambiguous.
-        """
         operation, path, value = _parse_edit(edit)
-        if self._nodes is None:
-            self._nodes = index_nodes(self.document)
-        target = resolve_path(self._nodes, path, new=operation == "SET" and not self._strict)
+        if self.nodes is None:
+            self.nodes = index_nodes(self.document)
+        target = resolve_path(self.nodes, path, new=operation == "SET" and not self.strict)
         match operation:
             case "SET":
                 return self._set(target, to_json_native(value, "value"))
             case "INC":
                 return self._increment(target, value)
-            case "PUSH":
-                self._nodes = None
-                return self._push(target, to_json_native(value, "value"))
-            case "REMOVE":
-                self._nodes = None
-                return self._remove(target)
+        self.nodes = None
+        if operation == "PUSH":
+            return self._push(target, to_json_native(value, "value"))
+        return self._remove(target)
 
     def _set(self, target: EditTarget, value: Any) -> AppliedEdit:
         owner, field = target.require_field()
@@ -146,14 +130,13 @@ class _EditTrial:
             raise EditRefusedError(
                 f"{target.path} is not one value: change what is in it by its own anchor"
             )
-        if self._strict:
+        if self.strict:
             self._check_field(target, value)
         owner[field] = value
-        self._nodes = None if isinstance(value, dict | list) else self._nodes
+        self.nodes = None if isinstance(value, dict | list) else self.nodes
         return AppliedEdit("SET", target.label, field, value)
 
     def _check_field(self, target: EditTarget, value: Any) -> None:
-        """Refuse a field that nothing like it has, and a value of another kind."""
         assert target.field is not None
         known = {k for like in target.list_siblings() for k in like}
         if target.field not in known:
@@ -175,8 +158,7 @@ class _EditTrial:
             if describe_kind(number) != "a number":
                 raise EditRefusedError(f"{what} has to be a number, not {describe_kind(number)}")
         number = to_json_native(old + to_json_native(by, "value"), target.path)
-        if isinstance(number, float):
-            number = round(number, 10)  # 0.1 + 0.2 is 0.3 to people
+        number = round(number, 10)  # 0.1 + 0.2 is 0.3 to people
         if abs(number) > _LARGEST:
             raise EditRefusedError(f"{target.path} would be too large a number")
         owner[field] = number
@@ -185,12 +167,12 @@ class _EditTrial:
     def _push(self, target: EditTarget, value: Any) -> AppliedEdit:
         listed = target.require_list()
         likes = [v for v in listed if isinstance(v, dict)]
-        if self._strict and listed and describe_kind(value) not in map(describe_kind, listed):
+        if self.strict and listed and describe_kind(value) not in map(describe_kind, listed):
             kind = describe_kind(listed[0])
             raise EditRefusedError(
                 f"what is pushed to {target.path} has to be {kind}, not {describe_kind(value)}"
             )
-        if self._strict and isinstance(value, dict) and likes:
+        if self.strict and isinstance(value, dict) and likes:
             _check_like(value, likes, target.path)
         if isinstance(value, dict) and get_anchor(value) is None:
             value = self._add_id(value, listed, likes, target)
@@ -201,7 +183,6 @@ class _EditTrial:
     def _add_id(
         self, value: Document, listed: list[Any], likes: list[Document], target: EditTarget
     ) -> Document:
-        """The value with an id like its siblings': `bag_main_3`, or the next number."""
         ids = [like["id"] for like in likes if get_anchor(like) and "id" in like]
         if likes and not ids:
             return value
@@ -238,7 +219,6 @@ class _EditTrial:
 
 
 def _check_like(value: Document, likes: list[Document], path: str) -> None:
-    """Refuse a new thing whose fields are not those of the things it joins."""
     known = {k: describe_kind(v) for like in likes for k, v in like.items() if v is not None}
     known |= {k: describe_kind(None) for like in likes for k, v in like.items() if k not in known}
     for field, given in value.items():
@@ -255,11 +235,7 @@ def _check_like(value: Document, likes: list[Document], path: str) -> None:
 
 
 def _parse_edit(edit: object) -> tuple[Operation, str, Any]:
-    """Operation, path and value of an edit.
-
-    Raises:
-        EditRefusedError: If it has not the form of one.
-    """
+    """Operation, path and value of an edit; refused if it has not the form of one."""
     if not isinstance(edit, list | tuple) or not edit:
         raise EditRefusedError('an edit is a list such as ["SET", "anchor.field", value]')
     operation: Any = edit[0].upper() if isinstance(edit[0], str) else ""

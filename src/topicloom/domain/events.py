@@ -17,15 +17,12 @@ from topicloom.domain.sources import (
 from topicloom.state.plan import SearchIntent
 
 _OVER = frozenset(
-    """
-    done complete completed finished closed resolved cancelled canceled failed abandoned archived
-    skipped rejected expired 完成 已完成 结束 已结束 关闭 已关闭 取消 已取消 失败 已失败 放弃 已放弃
-    """.split()
+    "done complete completed finished closed resolved cancelled canceled failed abandoned archived "
+    "skipped rejected expired "
+    "完成 已完成 结束 已结束 关闭 已关闭 取消 已取消 失败 已失败 放弃 已放弃".split()
 )
-"""Words for the status of an event that is over."""
 
 DocumentEvent = Mapping[str, Any]
-"""An object with an `id` and mostly a `status`."""
 
 
 def list_events(document: Document, key: str) -> list[DocumentEvent]:
@@ -35,7 +32,6 @@ def list_events(document: Document, key: str) -> list[DocumentEvent]:
 
 
 def list_active_events(document: Document, key: str) -> list[DocumentEvent]:
-    """Those of the events that have not ended."""
     return [e for e in list_events(document, key) if is_active(e)]
 
 
@@ -55,12 +51,8 @@ def find_related_events(
 ) -> dict[str, tuple[int, Direction]]:
     """Events before and after one, by anchor, with how many steps away they are.
 
-    A walk keeps its direction: what else comes after a predecessor is neither.
-
-    Args:
-        events: All events; links to others lead nowhere, and rings are walked once.
-        focus: Anchor of the event to begin at; it is not among the result.
-        depth: Steps at most.
+    A walk keeps its direction: what else comes after a predecessor is neither. The focus is not in
+    the result, links to no event lead nowhere, and rings are walked once.
     """
     earlier, later = _link_events(events)
     walks: dict[Direction, dict[str, set[str]]] = {"before": earlier, "after": later}
@@ -76,7 +68,6 @@ def find_related_events(
 def _link_events(
     events: Sequence[DocumentEvent],
 ) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """The events right before each, and right after each."""
     earlier: dict[str, set[str]] = {anchor: set() for e in events if (anchor := get_anchor(e))}
     later: dict[str, set[str]] = {anchor: set() for anchor in earlier}
     for event in events:
@@ -96,26 +87,22 @@ def _read_ids(value: object) -> list[str]:
 
 
 _DEPTH = 2
-"""Steps from the focus that are walked."""
 _NEAR = (1.0, 0.6)
-"""Worth of an event by its steps from the focus."""
 
 
 class EventSource:
-    """Searches events: neighbours of the focus, and others by their words.
+    """Searches events: neighbours of the focus (an anchor), and others by their words.
 
     Active events are in the skeleton already, and are only walked through here.
     """
 
     def __init__(self, events: Sequence[DocumentEvent], focus: str | None) -> None:
-        """A source of all events of a document, with the anchor of the one in focus."""
         self._all = events
         self._focus = focus
         over = [(get_anchor(e), e) for e in events if not is_active(e)]
         self._events = {anchor: e for anchor, e in over if anchor and anchor != focus}
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
-        """The events that fit best; see `CandidateSource.search`."""
         if not self._events:
             return []
         near = find_related_events(self._all, self._focus, _DEPTH) if self._focus else {}
@@ -141,10 +128,8 @@ class EventSource:
         ]
 
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """Whole events, a line a field; see `CandidateSource.fetch`."""
-        return {
-            f"event_{a}": _format_event(e) for a, e in self._events.items() if f"event_{a}" in ids
-        }
+        texts = {f"event_{a}": _format_event(e) for a, e in self._events.items()}
+        return {i: texts[i] for i in ids if i in texts}
 
 
 def _format_event(event: DocumentEvent) -> str:

@@ -1,7 +1,4 @@
-"""Lore: the application's documents, found by meaning and words together, and by their names.
-
-They are indexed in FAISS, or in a vector store of the application's own.
-"""
+"""Lore: the application's documents, found by meaning and words together, and by their names."""
 
 from __future__ import annotations
 
@@ -59,7 +56,6 @@ _WIDER = 4
 """Times as many hits as candidates that a store of the application is asked for: words choose
 among what it gives."""
 _BATCH = 8
-"""Texts that are embedded before looking whether to go on."""
 _NOT_IN_ID = re.compile(r"[^\w.-]+")
 _SUNSET = "`langchain-community` is being sunset"
 
@@ -85,7 +81,6 @@ class LoreMatches:
 
     passages: Sequence[Passage]
     names: NameFinder
-    """Their titles."""
     dense: Floats
     """[n], similarity in meaning, on any scale."""
     words: Floats
@@ -97,11 +92,8 @@ class LoreMatches:
 
     @property
     def sureness(self) -> float:
-        """The sureness that anything was found, 0 to 1.
-
-        Words alone say little, a greeting may stand in some title; they count where nothing else is
-        known.
-        """
+        """The sureness that anything was found, 0 to 1."""
+        # Words alone say little, a greeting may stand in some title.
         if self.cosine is None:
             return max(_UNSURE, self.cover / SURE_COVER)
         chance = _CHANCE + _CHANCE_GROWS * math.log(len(self.passages))
@@ -116,19 +108,15 @@ class LoreIndex(Protocol):
 
         May raise whatever its store raises.
         """
-        ...
 
     def close(self) -> None:
         """Stop what takes long; no search will follow."""
-        ...
 
 
 class LoreSource:
-    """Searches lore in two hops.
+    """Searches lore in two hops: by the standardised sum of meaning and words, then by names.
 
-    The first finds by meaning and words: the sum of both, standardised, since neither alone finds
-    everything. What it finds often names the thing that is really asked for and says nothing of
-    it; so the second hop takes in what is named there.
+    What the first finds often names the thing that is really asked for and says nothing of it.
     """
 
     def __init__(self, index: LoreIndex) -> None:
@@ -136,7 +124,6 @@ class LoreSource:
         self._found: dict[str, Passage] = {}
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
-        """The passages that fit best; see `CandidateSource.search`."""
         found = self._index.find(add_keywords(query, intent), limit)
         if not len(found.passages):
             return []
@@ -157,7 +144,6 @@ class LoreSource:
         ]
 
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """Whole passages; see `CandidateSource.fetch`."""
         return {i: self._found[i].text for i in ids if i in self._found}
 
 
@@ -180,18 +166,14 @@ def _standardize(values: Floats) -> Floats:
 class DocumentLoreIndex:
     """Documents in a LangChain FAISS store, with a lexical index beside it.
 
-    Everything is made of the documents, when they are first searched; nothing is ever unpickled.
-    Vectors are kept in a log, if one is given, so that the next process finds them there.
+    The store is built when first searched, never unpickled; the next process finds the vectors in
+    the log, if one is given.
     """
 
     def __init__(
         self, documents: Iterable[Document], embedder: Embedder, vectors: VectorLog | None = None
     ) -> None:
-        """Args:
-        documents: Metadata may have a `title` (or `name`), by which others refer to it, and
-            `tags`. Ids, if there are any, have to be unique.
-        embedder: Makes the vectors.
-        vectors: Keeps them.
+        """Metadata may have a `title` (or `name`), by which others refer to it, and `tags`.
 
         Raises:
             ConfigurationError: Two documents have the same id.
@@ -228,7 +210,6 @@ class DocumentLoreIndex:
                 )
 
     def find(self, query: str, limit: int) -> LoreMatches:
-        """See `LoreIndex.find`."""
         self.prepare()
         words, cover = self._words.scores(query)
         dense = self._score_dense(query)
@@ -236,7 +217,6 @@ class DocumentLoreIndex:
         return LoreMatches(self.passages, self._names, dense, words, cover, nearest)
 
     def close(self) -> None:
-        """Stop embedding, if that is being done."""
         self._closed.set()
 
     def _score_dense(self, query: str) -> Floats:
@@ -252,7 +232,6 @@ class DocumentLoreIndex:
         return dense
 
     def _load_vectors(self) -> Vectors:
-        """Vectors of all passages, those from the log first."""
         texts = {_hash_text(p.headed): p.headed for p in self.passages}
         kept, made = self._log.load() if self._log is not None else ([], np.zeros((0, 0), "f"))
         known = dict(zip(kept, made, strict=True))
@@ -270,16 +249,12 @@ class DocumentLoreIndex:
 
 
 class VectorStoreLoreIndex:
-    """A LangChain vector store that the application filled itself.
-
-    Only the order of its hits is relied on: the meaning of its scores differs between stores.
-    """
+    """The application's own vector store: scores differ in meaning, so only the order counts."""
 
     def __init__(self, store: VectorStore) -> None:
         self._store = store
 
     def find(self, query: str, limit: int) -> LoreMatches:
-        """See `LoreIndex.find`."""
         hits = self._store.similarity_search(query, k=_WIDER * limit)
         passages = _build_passages(hits, whole=True)
         words, cover = build_word_index(tuple((p.title, p.text) for p in passages)).scores(query)
@@ -291,11 +266,7 @@ class VectorStoreLoreIndex:
 
 
 def _build_passages(documents: Iterable[Document], *, whole: bool = False) -> list[Passage]:
-    """The passages of documents, long ones cut unless they are to stay whole.
-
-    Raises:
-        ConfigurationError: Two have the same id.
-    """
+    """The passages of documents, long ones cut unless they are to stay whole."""
     found: dict[str, Passage] = {}
     for number, document in enumerate(documents, start=1):
         name = document.id or (_hash_text(document.page_content) if whole else str(number))

@@ -10,16 +10,7 @@ from topicloom.domain.events import list_active_events
 from topicloom.domain.planner import PLANNER, EmbeddedPlanner, PlanRequest, sanitize_plan
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import (
-    Update,
-    current_plan,
-    current_session,
-    current_turn,
-    dump,
-    dumped,
-    node,
-    open_workspace,
-)
+from topicloom.nodes.step import Update, current_plan, dump, dumped, node, open_turn
 from topicloom.roles.calls import ask_first
 from topicloom.state.channels import DomainState
 from topicloom.state.plan import TurnPlan
@@ -30,23 +21,16 @@ _TAIL = 6
 
 
 def plan(deps: Deps, events: str, templates: Sequence[str]) -> Runnable[DomainState, Update]:
-    """The node that has the turn planned; another planner stands in for one that fails.
-
-    Args:
-        deps: Of the session.
-        events: The document's field that lists its events.
-        templates: Names of the templates there are.
-    """
+    """The node that has the turn planned; another planner stands in for one that fails."""
     planners = (*deps.roles.in_turn(PLANNER), EmbeddedPlanner())[:2]
 
     def step(state: DomainState) -> Step[Update]:
-        session, turn = current_session(state), current_turn(state)
-        store = open_workspace(deps.workspaces, session).store
+        session, turn, workspace = open_turn(deps.workspaces, state)
         document = state.get("document") or {}
         request = PlanRequest(
             session=session.id,
             query=turn.query,
-            tail=store.records(session, turn.first - _TAIL, turn.first - 1),
+            tail=workspace.store.records(session, turn.first - _TAIL, turn.first - 1),
             document=document,
             events=list_active_events(document, events),
             templates=templates,

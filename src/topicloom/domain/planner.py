@@ -83,9 +83,7 @@ class PlanRequest:
     events: Sequence[DocumentEvent]
     """The active events of the document; the focus has to be one of them."""
     templates: Sequence[str]
-    """Names of the templates."""
     previous: TurnPlan | None
-    """The plan of the turn before."""
     language: Language
 
 
@@ -136,10 +134,7 @@ def _keep_storable(plan: TurnPlan) -> tuple[tuple[object, ...], ...]:
 
 
 def build_planner_prompt(request: PlanRequest, window: PromptWindow) -> list[BaseMessage]:
-    """The prompt by which a turn is planned: what changes least stands first.
-
-    The document is cut where it takes more than half of the prompt.
-    """
+    """The prompt by which a turn is planned: what changes least stands first."""
     count, language, document = window.counter.text, request.language, request.document
     words = get_wording(language)
     room = window.room("planner", language, request.query)
@@ -235,7 +230,6 @@ class EmbeddedPlanner(LocalRole[PlanRequest, TurnPlan]):
     """Plans by rules. A turn is a state edit only if the edit itself is certain."""
 
     def call(self, request: PlanRequest) -> Answer[TurnPlan]:
-        """Plan one turn."""
         things = ObjectResolver(request.document, load_word_groups("fields"))
         if len(request.query) <= _LONGEST_EDIT:
             forms = EditFormParser(things, request.document, load_word_groups("statuses"))
@@ -260,9 +254,8 @@ class EmbeddedPlanner(LocalRole[PlanRequest, TurnPlan]):
 
 
 def find_focus(request: PlanRequest) -> DocumentEvent | None:
-    """The active event that a message is about: the one that shares the rarest words with it;
-    else the one of the turn before, if it still goes on; else the only one there is.
-    """
+    """The active event that shares the rarest words with a message; else that of the turn before,
+    if it still goes on; else the only one there is."""
     said = set(words_of(request.query))
     words = [
         set(words_of(" ".join(v for v in event.values() if isinstance(v, str))))
@@ -281,9 +274,7 @@ def detect_time(text: str) -> TimeFocus:
     """The time that more of a message's words speak of."""
     cues = _load_planner_cues()
     past, future = cues["past"].count_in(text), cues["future"].count_in(text)
-    if past > future:
-        return "past"
-    return "future" if future > past else "now"
+    return "past" if past > future else "future" if future > past else "now"
 
 
 def _choose_keywords(text: str, things: ObjectResolver) -> tuple[str, ...]:
@@ -297,10 +288,8 @@ def _choose_keywords(text: str, things: ObjectResolver) -> tuple[str, ...]:
 
 
 def _choose_weights(text: str, when: TimeFocus) -> DomainWeights:
-    weights = _WEIGHTS[when]
-    if when == "now" and _load_planner_cues()["explain"].found_in(text):
-        return weights.model_copy(update={"lore": _EXPLAINING})
-    return weights
+    explain = when == "now" and _load_planner_cues()["explain"].found_in(text)
+    return _WEIGHTS[when].model_copy(update={"lore": _EXPLAINING} if explain else {})
 
 
 @cache

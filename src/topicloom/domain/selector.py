@@ -42,7 +42,6 @@ _ID = re.compile(rf"(?:{'|'.join(get_args(SourceKind))})_[\w.-]*\w", re.I)
 _PICKS = ("pick", "item", "entry", "id")
 _LISTS = ("ids", "picks", "selected", "selection", "selected_ids", "items")
 _MOST = 50
-"""Ids that are looked at."""
 _ASKED = 0.2
 """Bonus for a candidate that the message names."""
 _LENT = 0.5
@@ -67,7 +66,6 @@ class SelectRequest:
     candidates: Sequence[Candidate]
     """Best first."""
     limit: int
-    """Candidates that may be chosen."""
     language: Language
 
 
@@ -76,9 +74,8 @@ class Selection:
     """The candidates that were chosen."""
 
     ids: tuple[str, ...]
-    """Ids of candidates, best first."""
+    """Best first."""
     rationale: str = ""
-    """Reason, in a sentence."""
 
 
 class Selector(Role[SelectRequest, Selection], Protocol):
@@ -108,11 +105,7 @@ class ChatSelector(ChatRole[SelectRequest, Selection]):
 
 
 def _parse_known(text: str, known: Set[str]) -> Selection:
-    """A selection of at least one candidate, unless nothing was to be picked.
-
-    Raises:
-        UnusableAnswerError: If it cannot be read, or picks nothing but what does not exist.
-    """
+    """A selection of at least one candidate, unless nothing was to be picked."""
     selection = parse_selection(text)
     if selection.ids and known.isdisjoint(selection.ids):
         raise UnusableAnswerError(f"none of {len(selection.ids)} picked ids is a candidate")
@@ -142,7 +135,6 @@ def build_selector_prompt(request: SelectRequest, window: PromptWindow) -> list[
 
 
 def _take_fitting(lines: Sequence[str], counter: TokenCounter, room: int) -> list[str]:
-    """The first lines that fit."""
     ends = accumulate(counter.text(line) + 1 for line in lines)
     return [line for line, _ in zip(lines, takewhile(lambda end: end <= room, ends), strict=False)]
 
@@ -208,12 +200,10 @@ def _unique_ids(found: Iterator[str] | list[str]) -> tuple[str, ...]:
 class EmbeddedSelector(LocalRole[SelectRequest, Selection]):
     """Picks candidates by score, raising what is asked for by name and what the others name.
 
-    A question of two steps ("where does the director of that film live?") finds the film by its
-    words; the director, whom no word of the question fits, is found because the film names her.
+    "Where does the director of that film live?": the film, found by words, names the director.
     """
 
     def call(self, request: SelectRequest) -> Answer[Selection]:
-        """Pick from the previews."""
         candidates = request.candidates
         names = NameFinder([c.title for c in candidates])
         asked = names.within(" ".join([request.query, *request.plan.search.keywords]))
@@ -229,7 +219,6 @@ class EmbeddedSelector(LocalRole[SelectRequest, Selection]):
 def _find_naming(
     candidates: Sequence[Candidate], names: NameFinder, worth: Sequence[float]
 ) -> list[int | None]:
-    """For each candidate, the best other that names it."""
     best: list[int | None] = [None] * len(candidates)
     for row in sorted(range(len(candidates)), key=lambda row: -worth[row]):
         for named in names.within(candidates[row].preview):
@@ -250,10 +239,11 @@ def _explain_picks(
     titles = [c.title for c in candidates]
     named = ", ".join(dict.fromkeys(f"“{titles[row]}”" for row in picks if row in asked))
     reasons = [asking.format(named)] if named else []
-    for row in picks:
-        by = source[row]
-        if by is not None and row not in asked:
-            reasons.append(linking.format(titles[row], titles[by] or candidates[by].id))
+    reasons += [
+        linking.format(titles[row], titles[by] or candidates[by].id)
+        for row in picks
+        if row not in asked and (by := source[row]) is not None
+    ]
     return " ".join(reasons) or (otherwise if picks else "")
 
 

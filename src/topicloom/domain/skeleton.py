@@ -12,16 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import (
-    BaseLoader,
-    ChoiceLoader,
-    DictLoader,
-    FileSystemLoader,
-    StrictUndefined,
-    TemplateError,
-    TemplateSyntaxError,
-    pass_context,
-)
+import jinja2
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from langchain_core.runnables import Runnable
@@ -35,15 +26,7 @@ from topicloom.domain.events import list_active_events, list_events
 from topicloom.domain.yaml_text import format_yaml
 from topicloom.errors import ConfigurationError
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import (
-    Update,
-    current_plan,
-    current_session,
-    current_turn,
-    dumped,
-    node,
-    open_workspace,
-)
+from topicloom.nodes.step import Update, current_plan, dumped, node, open_turn
 from topicloom.state.channels import DomainState
 from topicloom.state.layers import Layer
 from topicloom.state.plan import TurnPlan
@@ -53,11 +36,17 @@ from topicloom.state.session import Session, Turn
 from topicloom.storage.sessions import SessionStore
 
 DEFAULT = "default"
-"""The template that is always there."""
 _SUFFIX = ".jinja"
 _OURS = f"topicloom/{DEFAULT}{_SUFFIX}"
 """The template that ships, for templates that extend it."""
-_FAULTS = (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
+_FAULTS = (
+    jinja2.TemplateError,
+    ArithmeticError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+)
 """Errors of templates, which are code of the application."""
 
 
@@ -80,16 +69,14 @@ class SkeletonRenderer:
     """
 
     def __init__(self, domain: Domain) -> None:
-        """Load the domain's templates.
-
-        Raises:
-            ConfigurationError: If the folder is not there, or a template cannot be compiled.
+        """Raises:
+        ConfigurationError: If the folder is not there, or a template cannot be compiled.
         """
         self._events = domain.events
         self._environment = ImmutableSandboxedEnvironment(
             loader=_make_loader(domain.templates),
             autoescape=True,
-            undefined=StrictUndefined,
+            undefined=jinja2.StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
@@ -101,7 +88,7 @@ class SkeletonRenderer:
         for name in names:
             try:
                 self._environment.get_template(name)
-            except TemplateSyntaxError as error:
+            except jinja2.TemplateSyntaxError as error:
                 raise ConfigurationError(
                     f"domain.templates: {error.name}, line {error.lineno}: {error.message}"
                 ) from error
@@ -134,17 +121,17 @@ class SkeletonRenderer:
         return self._environment.get_template(name).render(values).strip()
 
 
-def _make_loader(folder: str | Path | None) -> BaseLoader:
+def _make_loader(folder: str | Path | None) -> jinja2.BaseLoader:
     ours = (files("topicloom") / "templates" / f"{DEFAULT}{_SUFFIX}").read_text("utf-8")
-    shipped = DictLoader({f"{DEFAULT}{_SUFFIX}": ours, _OURS: ours})
+    shipped = jinja2.DictLoader({f"{DEFAULT}{_SUFFIX}": ours, _OURS: ours})
     if folder is None:
         return shipped
     if not Path(folder).is_dir():
         raise ConfigurationError(f"domain.templates: there is no folder {str(folder)!r}")
-    return ChoiceLoader([FileSystemLoader(folder), shipped])
+    return jinja2.ChoiceLoader([jinja2.FileSystemLoader(folder), shipped])
 
 
-@pass_context
+@jinja2.pass_context
 def _to_yaml(context: Context, value: object) -> Markup:
     """The filter `yaml`: what it writes needs no further escaping."""
     return Markup(format_yaml(value, context.get("anchors", {})))
@@ -165,7 +152,6 @@ class SkeletonService:
     deps: Deps
 
     def render(self, state: Mapping[str, Any]) -> RenderedSkeleton:
-        """The skeleton as it is now, whole."""
         plan = current_plan(state) or TurnPlan()
         return self.renderer.render(state.get("document") or {}, plan)
 
@@ -190,10 +176,9 @@ def render_skeleton(skeletons: SkeletonService) -> Runnable[DomainState, Update]
     """The node that gives the skeleton for the note of the turn."""
 
     def step(state: DomainState) -> Update:
-        session, turn = current_session(state), current_turn(state)
-        store = open_workspace(skeletons.deps.workspaces, session).store
+        session, turn, workspace = open_turn(skeletons.deps.workspaces, state)
         rendered = skeletons.render(state)
-        layer = skeletons.build_layer(rendered.text, store, session, turn)
+        layer = skeletons.build_layer(rendered.text, workspace.store, session, turn)
         update: Update = {}
         if layer is not None:
             update["layers"] = [layer.model_dump(mode="json", exclude_defaults=True)]
@@ -210,10 +195,7 @@ _OPENING = re.compile(r"^<([A-Za-z_][\w-]*)(?: [^<>]*)?>$", re.MULTILINE)
 def build_skeleton_layer(text: str, shown: Sequence[tuple[int, Layer]]) -> Layer | None:
     """The layer that the prompt needs to show a skeleton; None if it does already.
 
-    Args:
-        text: The skeleton as it is now.
-        shown: The layers in view, oldest first, each with the number of the message that it stands
-            behind.
+    `shown` are the layers in view, oldest first, each with the number of the message before it.
     """
     behind = [(after, layer) for after, layer in shown if layer.kind == "deterministic"]
     if not behind:
@@ -224,11 +206,8 @@ def build_skeleton_layer(text: str, shown: Sequence[tuple[int, Layer]]) -> Layer
     now = split_elements(text)
     changed = [element for name, element in now.items() if known.get(name) != element]
     # An element that is not there any more is shown empty.
-    gone = [
-        _format_empty(name)
-        for name in known
-        if name not in now and known[name] != _format_empty(name)
-    ]
+    empty = {n: f"<{n}>\n</{n}>" if n else "" for n in known if n not in now}
+    gone = [element for name, element in empty.items() if known[name] != element]
     if not changed and not gone:
         return None
     if len(changed) == len(now):
@@ -257,7 +236,3 @@ def split_elements(text: str) -> dict[str, str]:
         at = end
     rest = "".join([*outside, text[at:]]).strip()
     return found | ({"": rest} if rest else {})
-
-
-def _format_empty(name: str) -> str:
-    return f"<{name}>\n</{name}>" if name else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
 
@@ -34,20 +35,13 @@ class CandidateSource(Protocol):
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
         """The best candidates, best first.
 
-        Args:
-            query: What to answer.
-            intent: Of the planner; its weights are not applied here.
-            limit: Candidates at most.
-
-        Returns:
-            Candidates with scores from 0 to 1 that mean the same in every source: 1 is the best of
-            a source that found what was asked for, 0 is no better than anything else in it.
+        The weights of the intent are not applied here. Scores go from 0 to 1 and mean the same in
+        every source: 1 is the best of a source that found what was asked for, 0 is no better than
+        anything else in it.
         """
-        ...
 
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
         """Full texts by id, of candidates that the last search gave; others are passed over."""
-        ...
 
 
 def add_keywords(query: str, intent: SearchIntent) -> str:
@@ -58,15 +52,11 @@ def add_keywords(query: str, intent: SearchIntent) -> str:
 
 
 def scale_scores(scores: Floats, sure: float) -> Floats:
-    """Scores [n] of one source as shares of its best, 0 to 1.
+    """Scores [n] of one source as shares of its best, 0 to 1; the best has to be over 0.
 
     The scores of two sources have no scale in common, but the best of each is what it found, and
     what it found is as sure as the query's words and meaning are covered by it. So 1 stands for
     "found", and a source in which nothing fits stays low as a whole.
-
-    Args:
-        scores: At least one, the best over 0; over 0 is better than most of the source.
-        sure: How sure it is that something was found, 0 to 1.
     """
     sure = min(1.0, max(0.0, sure))
     if float(np.ptp(scores)) < 1e-9:  # one alone, or none better than another
@@ -94,9 +84,7 @@ def make_preview(text: str) -> str:
 def truncate(text: str, tokens: int) -> str:
     """The beginning of a text, an ellipsis at its end if there is more.
 
-    Args:
-        text: Any text.
-        tokens: Its length at most; a token is a CJK character or four others.
+    A token is a CJK character or four others.
     """
     left = 4 * tokens
     for place, character in enumerate(text):
@@ -114,13 +102,9 @@ class NarrativeSource:
     """Searches summaries by recency-weighted words."""
 
     def __init__(self, topics: Sequence[Topic]) -> None:
-        """Args:
-        topics: Topics that are not read in this turn, archived ones among them.
-        """
         self._topics = [t for t in topics if _get_summary(t)]
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
-        """The summaries that fit best; see `CandidateSource.search`."""
         if not self._topics:
             return []
         index = build_word_index(tuple((t.name, _get_summary(t)) for t in self._topics))
@@ -143,7 +127,6 @@ class NarrativeSource:
         ]
 
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """Whole summaries; see `CandidateSource.fetch`."""
         return {_make_id(t): _get_summary(t) for t in self._topics if _make_id(t) in ids}
 
 
@@ -156,48 +139,37 @@ def _get_summary(topic: Topic) -> str:
 
 
 _TOPICS = 8
-"""Topics that are looked into."""
 _QUOTES = 3
-"""Messages of a topic that are shown."""
 
 
+@dataclass(slots=True)
 class TopicSource:
     """Searches topics by the index's own relevance, and quotes the messages that it is due to."""
 
-    def __init__(
-        self,
-        topics: Sequence[Topic],
-        search: Callable[[str], Hits],
-        messages: Callable[[Topic], Sequence[StoredMessage]],
-        shown: Collection[str],
-    ) -> None:
-        """Args:
-        topics: Topics that are not read in this turn.
-        search: Asks the index.
-        messages: Gives the messages of a topic.
-        shown: Short ids of messages that the prompt shows already.
-        """
-        self._topics = {t.id: t for t in topics}
-        self._search = search
-        self._messages = messages
-        self._shown = shown
-        self._texts: dict[str, str] = {}
+    topics: Sequence[Topic]
+    """Topics that are not read in this turn."""
+    hits: Callable[[str], Hits]
+    """Asks the index."""
+    messages: Callable[[Topic], Sequence[StoredMessage]]
+    shown: Collection[str]
+    """Short ids of messages that the prompt shows already."""
+    texts: dict[str, str] = field(default_factory=dict)
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
-        """The topics that fit best; see `CandidateSource.search`."""
-        if not self._topics:
+        topics = {t.id: t for t in self.topics}
+        if not topics:
             return []
         with defer_exit():
-            hits = self._search(add_keywords(query, intent))
-        known = [t for t in hits.topics if t in self._topics]
+            hits = self.hits(add_keywords(query, intent))
+        known = [t for t in hits.topics if t in topics]
         ranked = sorted(known, key=lambda t: -hits.topics[t])[: min(limit, _TOPICS)]
-        quotes = {t: self._format_quotes(self._topics[t], hits.weights) for t in ranked}
-        self._texts = {f"topic_{t}": text for t, text in quotes.items() if text}
+        quotes = {t: self._format_quotes(topics[t], hits.weights) for t in ranked}
+        self.texts = {f"topic_{t}": text for t, text in quotes.items() if text}
         return [
             Candidate(
                 id=f"topic_{t}",
                 kind="topic",
-                title=self._topics[t].name,
+                title=topics[t].name,
                 preview=make_preview(text),
                 score=hits.topics[t],
             )
@@ -206,12 +178,11 @@ class TopicSource:
         ]
 
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """The best messages of topics; see `CandidateSource.fetch`."""
-        return {i: self._texts[i] for i in ids if i in self._texts}
+        return {i: self.texts[i] for i in ids if i in self.texts}
 
     def _format_quotes(self, topic: Topic, weights: Mapping[str, float]) -> str:
         """The best messages of a topic, in conversation order; empty if all are shown."""
-        found = [m for m in self._messages(topic) if m.id in weights and m.id not in self._shown]
+        found = [m for m in self.messages(topic) if m.id in weights and m.id not in self.shown]
         best = sorted(found, key=lambda m: -weights[m.id])[:_QUOTES]
         best.sort(key=lambda m: parse_message_number(m.id))
         return "\n".join(f"[{m.id}] {m.line}" for m in best)

@@ -13,14 +13,11 @@ from topicloom.domain.document import Document, DocumentNode, get_anchor, get_la
 
 _LATIN = re.compile(r"[a-z0-9_/-]+")
 _FILLERS = frozenset(
-    """
-    the a an of my our your his her its their this that s for in on to value field task item
-    quest event order entry thing list 清单 列表 的 这个 那个 任务 物品 事件 订单
-    """.split()
+    "the a an of my our your his her its their this that s for in on to value field task item "
+    "quest event order entry thing list 清单 列表 的 这个 那个 任务 物品 事件 订单".split()
 )
 _POSSESSIVE = re.compile(r"['’]s?\b")
 _SHOWN = 12
-"""Names that an error lists at most."""
 
 
 _KINDS: tuple[tuple[type | UnionType, str], ...] = (
@@ -33,7 +30,7 @@ _KINDS: tuple[tuple[type | UnionType, str], ...] = (
 
 
 class EditRefusedError(Exception):
-    """An edit cannot be made; caught in `apply_edits`."""
+    """An edit cannot be made: any look-up for one raises it. Caught in `apply_edits`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +48,7 @@ class EditTarget:
         return (get_label(self.node.value) or self.node.anchor) if self.node.anchor else ""
 
     def require_field(self) -> tuple[dict[str, Any], str]:
-        """The object and its field, which may be a new one.
-
-        Raises:
-            EditRefusedError: If the path names no field, or one that never changes.
-        """
+        """The object and its field, which may be a new one."""
         if self.field is None:
             fields = list_fields(self.node.value)
             raise EditRefusedError(f"{self.path} is a whole thing: name a field of it, of {fields}")
@@ -64,18 +57,11 @@ class EditTarget:
         return self.node.value, self.field
 
     def require_list(self) -> list[Any]:
-        """The list that something is pushed to: the field's, or the only one of the object.
-
-        Raises:
-            EditRefusedError: If there is none, or more than one.
-        """
+        """The list that something is pushed to: the field's, or the only one of the object."""
         value = self.node.value
         lists = [k for k, v in value.items() if isinstance(v, list)]
-        if self.field is not None:
-            found = value.get(self.field)
-        else:
-            name = "items" if "items" in lists else lists[0] if len(lists) == 1 else None
-            found = value[name] if name else None
+        only = "items" if "items" in lists else lists[0] if len(lists) == 1 else ""
+        found = value.get(only if self.field is None else self.field)
         if isinstance(found, list):
             return found
         known = f": the lists are {', '.join(lists[:_SHOWN])}" if lists else ""
@@ -89,12 +75,9 @@ class EditTarget:
 
 
 def resolve_path(nodes: Mapping[str, DocumentNode], path: str, *, new: bool = False) -> EditTarget:
-    """The target that a path names.
+    """The target that a path names: an anchor, `anchor.field`, or a field of the document itself.
 
-    Args:
-        nodes: The document's, by anchor; the document itself by "".
-        path: An anchor, `anchor.field`, or a field of the document itself.
-        new: True if the document itself may get a new field.
+    With `new`, the document itself may get a new field.
 
     Raises:
         EditRefusedError: If it means nothing, or goes deeper than one field.
@@ -151,19 +134,17 @@ class _NameMatch:
 
     node: DocumentNode
     rest: str
-    """The words that do not name it."""
     strength: int
     """Characters of its name that were said; whole names go before parts of names."""
 
 
 class ObjectResolver:
-    """The things of one document, by what people call them."""
+    """The things of one document, by what people call them.
+
+    `fields` are words that mean the same field, a group each.
+    """
 
     def __init__(self, document: Document, fields: Sequence[frozenset[str]]) -> None:
-        """Args:
-        document: The application's document.
-        fields: Words that mean the same field, a group each.
-        """
         self._nodes = index_nodes(document)
         self._fields = fields
         self._names = [(node, _list_names(node)) for node in self._nodes.values()]
@@ -210,19 +191,15 @@ class ObjectResolver:
         return found if len(found) == 1 else []
 
     def _match_names(self, plain: str) -> list[_NameMatch]:
-        """Things whose anchor or label is in the words."""
         found = []
         for node, names in self._names:
-            said = [n for n in names if _contains_name(n, plain)]
-            if said:
-                longest = max(said, key=len)
-                found.append(
-                    _NameMatch(node, plain.replace(longest, " ", 1).strip("的 "), len(longest))
-                )
+            longest = max((n for n in names if _contains_name(n, plain)), key=len, default="")
+            if longest:
+                rest = plain.replace(longest, " ", 1).strip("的 ")
+                found.append(_NameMatch(node, rest, len(longest)))
         return found
 
     def _match_partial_names(self, plain: str) -> list[_NameMatch]:
-        """Things that have some of the words in their labels."""
         words = _LATIN.findall(plain)
         found = []
         for node in self._nodes.values():
@@ -267,7 +244,6 @@ def find_word(said: str, words: Iterable[str], groups: Sequence[frozenset[str]])
 
 
 def _list_synonyms(said: str, groups: Sequence[frozenset[str]]) -> set[str]:
-    """The folded words of all groups that hold a word."""
     return {fold(w) for group in groups if fold(said) in map(fold, group) for w in group}
 
 
@@ -302,5 +278,4 @@ def _contains_name(name: str, text: str) -> bool:
 
 
 def _is_joined(left: str, right: str) -> bool:
-    """True if two characters are parts of one Latin word."""
     return bool(left and right) and bool(_LATIN.fullmatch(left) and _LATIN.fullmatch(right))

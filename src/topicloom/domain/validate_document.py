@@ -1,10 +1,8 @@
 """Checking documents against the application's schema, and refusing those that cannot be used.
 
-What comes into the `document` channel goes through its reducer. It may not raise there, in the
-middle of LangGraph's own step, or the state of the thread could not be read any more. So a document
-that cannot be used is held with its error, beside the document that there was. The node `decline`
-puts that one back and takes the messages that came with the other out of the channel; `refuse`
-raises the error.
+The reducer of the `document` channel may not raise, in the middle of LangGraph's own step, or the
+state of the thread could not be read any more. So a document that cannot be used is held with its
+error, beside the one that there was; `decline` puts that back, and `refuse` raises the error.
 """
 
 from __future__ import annotations

@@ -37,12 +37,10 @@ class DomainRuntime:
     """A domain that is ready to be built into a graph."""
 
     nodes: dict[str, Runnable[Any, Any]]
-    """The nodes of the domain, by name."""
     state: type[SessionState]
     """The state of the graph, with the document as a channel. What comes into the channel is
     checked as it comes, so that a document which is refused leaves no trace."""
     input: type[SessionInput]
-    """The input of the graph, likewise."""
     skeletons: SkeletonService
 
     parallel_nodes = ("skeleton", "curate")

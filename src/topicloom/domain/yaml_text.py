@@ -1,8 +1,6 @@
 """The document as YAML, every object with its anchor: the same data gives the same bytes.
 
-PyYAML writes neither the comments by which lists are addressed nor JSON within YAML, and is many
-times slower, so it only reads in the tests.
-
+PyYAML writes neither the comments by which lists are addressed nor JSON within YAML, and is slow.
 Keys are sorted, the anchor first, so that a store which reorders keys changes nothing. Flat
 objects stand in one line each, as JSON, which is YAML too. Texts are always quoted, and `<` is
 written `<` in them, so that no text of the document can close the element around it.
@@ -12,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from json import JSONEncoder
 from typing import Any
@@ -40,15 +39,12 @@ def format_yaml(value: object, anchors: Mapping[int, str]) -> str:
     return _UNSAFE.sub(lambda m: f"\\u{ord(m[0]):04x}", "\n".join(writer.lines))
 
 
+@dataclass(slots=True)
 class _YamlWriter:
-    """Writes lines of YAML."""
-
-    def __init__(self, anchors: Mapping[int, str]) -> None:
-        self._anchors = anchors
-        self.lines: list[str] = []
+    anchors: Mapping[int, str]
+    lines: list[str] = field(default_factory=list)
 
     def write_mapping(self, value: dict[str, Any], indent: str) -> None:
-        """An object in block form."""
         ordered = self._sort_entries(value)
         anchor = ordered.get("_anchor", ordered.get("id"))
         for key, inner in ordered.items():
@@ -65,7 +61,6 @@ class _YamlWriter:
                 self.write_sequence(inner, indent + "  ")
 
     def write_sequence(self, values: list[Any], indent: str) -> None:
-        """A list in block form."""
         if all(map(_is_flat, values)):
             self.lines += [f"{indent}- {line}" for line in self._format_flows(values)]
             return
@@ -91,7 +86,7 @@ class _YamlWriter:
         """An object with its anchor first, then by key; any other value as it is."""
         if type(value) is not dict:
             return value
-        anchor = self._anchors.get(id(value))
+        anchor = self.anchors.get(id(value))
         entries = {key: value[key] for key in _sort_keys(tuple(value))}
         return entries if anchor is None else {"_anchor": anchor, **entries}
 

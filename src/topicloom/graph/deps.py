@@ -62,10 +62,7 @@ def make_deps(
 ) -> Deps:
     """Make the collaborators; see `build_session_graph`.
 
-    With a domain, a planner plans, and the main model may edit the application's document.
-
-    Raises:
-        ConfigurationError: If a model cannot be opened or a tool has the name of ours.
+    Raises `ConfigurationError` if a model cannot be opened or a tool has the name of ours.
     """
     check_names(models.by_role)
     embedder = open_embedder(settings.embedder if embedder is None else embedder)
@@ -80,10 +77,14 @@ def make_deps(
     recall = settings.recall_tokens or round(settings.recall_share * size)
     if roles is None:
         roles = embedded_roles(embedder)
-        if models.has_any:
+        if models.strong or models.cheap or models.by_role:
             chat = ChatOptions(meter, size, settings.topic_window, settings.role_seconds, prompts)
             roles = choose_roles(models, roles, partial(_open_model, settings), chat, domain=domain)
     layout = Layout(counter, cap=size // 4, part=recall // 4, order=settings.layout)
+    beginning = None
+    if roles.by_index(RESPONDER):  # no model reads the conversation until the first split
+        extracts = summarize_by_extracts(embedder, counter.text, _EXTRACT)
+        beginning = SegmentLayout(counter, SummaryManager(extracts))
     window = MainWindow(
         size=size,
         recall=recall,
@@ -93,7 +94,7 @@ def make_deps(
         instructions=instructions,
         prompts=prompts,
         edit=make_edit_tool() if domain else None,
-        beginning=_make_segment_layout(embedder, counter) if roles.by_index(RESPONDER) else None,
+        beginning=beginning,
     )
     return Deps(
         settings=settings,
@@ -109,14 +110,8 @@ def make_deps(
         amnesia=load_cues("amnesia_en", "amnesia_zh", more=settings.amnesia_cues),
         meter=meter,
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
-        clock=clock or _read_system_clock,
+        clock=clock or (lambda: datetime.now().astimezone()),
     )
-
-
-def _make_segment_layout(embedder: Embedder, counter: TokenCounter) -> SegmentLayout:
-    """The layout until the first split where no model reads the conversation."""
-    extracts = summarize_by_extracts(embedder, counter.text, _EXTRACT)
-    return SegmentLayout(counter, SummaryManager(extracts))
 
 
 def open_adsorber(policy: AdsorberPolicy, embedder: Embedder) -> Adsorber:
@@ -178,7 +173,3 @@ def _check_tools(
     for name in (t.name for t in made if t.name in ours):
         raise ConfigurationError(f"a tool may not be called {name!r}: rename yours")
     return made
-
-
-def _read_system_clock() -> datetime:
-    return datetime.now().astimezone()

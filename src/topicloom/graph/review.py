@@ -199,14 +199,16 @@ def _reviewed(
 ) -> Step[ReviewReport]:
     thread = _get_thread(config)
     app = build_review_graph(graph, **options).compile(checkpointer=checkpointer)
-    given, own = _make_input(thread, dry_run, now), _make_review_config(thread)
+    given: ReviewInput | None
+    given = {"thread": thread, "dry_run": dry_run, "now": now.isoformat() if now else ""}
+    name = f"topicloom:review:{thread}"  # that no session is likely to have
+    own: RunnableConfig = {"configurable": {"thread_id": name}}
     if checkpointer is not None:
         snapshot = yield from either(lambda: app.get_state(own), lambda: app.aget_state(own))
-        if _is_resumable(snapshot, dry_run):
+        if snapshot.next and snapshot.values.get("dry_run") == dry_run:
             given = None
     state = yield from either(lambda: app.invoke(given, own), lambda: app.ainvoke(given, own))
     if checkpointer is not None:
-        name = own["configurable"]["thread_id"]
         delete, adelete = checkpointer.delete_thread, checkpointer.adelete_thread
         yield from either(lambda: delete(name), lambda: adelete(name))
     return build_report(state)
@@ -219,18 +221,3 @@ def _get_thread(config: RunnableConfig) -> str:
             'a review needs a session: give config={"configurable": {"thread_id": "..."}}'
         )
     return str(thread)
-
-
-def _make_review_config(thread: str) -> RunnableConfig:
-    """The thread of a review: a name that no session is likely to have."""
-    return {"configurable": {"thread_id": f"topicloom:review:{thread}"}}
-
-
-def _make_input(thread: str, dry_run: bool, now: datetime | None) -> ReviewInput | None:
-    given: ReviewInput = {"thread": thread, "dry_run": dry_run}
-    return given | {"now": now.isoformat() if now else ""}
-
-
-def _is_resumable(snapshot: Any, dry_run: bool) -> bool:
-    """True if there is a review of this kind to finish."""
-    return bool(snapshot.next) and snapshot.values.get("dry_run") == dry_run

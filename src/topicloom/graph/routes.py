@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.types import Send
 
 from topicloom.domain.document import REFUSED
@@ -52,7 +52,6 @@ class Branch:
     """The conditional edges from a node."""
 
     route: Callable[[Any], Next]
-    """Gives the label of the edge to take."""
     ends: Ends
 
 
@@ -61,7 +60,6 @@ class Routes:
     """The decisions between the nodes."""
 
     tools: bool = False
-    """True if the application has tools of its own."""
     streams: tuple[str, ...] = ()
     """Nodes that an application's domain adds beside the readers, the skeleton first; none where
     there is no domain, and so no planner."""
@@ -164,7 +162,11 @@ class Routes:
             return NOT_MADE
         if not isinstance(last, ToolMessage):
             return MADE
-        calls = _application_calls(state["messages"]) if self.tools else []
+        if not self.tools:
+            return RESULT
+        asked = next(m for m in reversed(state["messages"]) if isinstance(m, AIMessage))
+        # Calls of the application's tools may come together with edits.
+        calls = find_other_calls(asked, EDIT_STATE, ACTIVATE_TOPIC)
         return [Send("tools", calls)] if calls else RESULT
 
 
@@ -180,9 +182,3 @@ def _readers(state: SessionState) -> list[Send]:
     days = turn.searches[-1].days if turn.searches else None
     tasks = [ReadTask(topic=t, session=seen, query=turn.query, days=days) for t in turn.unread]
     return [Send("read_topic", task) for task in tasks]
-
-
-def _application_calls(messages: list[Any]) -> list[dict[str, Any]]:
-    """Calls of the application's tools that came together with edits."""
-    asked: BaseMessage = next(m for m in reversed(messages) if isinstance(m, AIMessage))
-    return find_other_calls(asked, EDIT_STATE, ACTIVATE_TOPIC)

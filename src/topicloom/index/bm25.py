@@ -30,12 +30,7 @@ class LexicalIndex:
         return len(self._first)
 
     def add(self, label: str, text: str) -> None:
-        """Add the next message.
-
-        Args:
-            label: The speaker, found with every passage.
-            text: What was said.
-        """
+        """Add the next message; its label, the speaker, is found with every passage."""
         self._first.append(len(self._length))
         for passage in passages_of(text):
             words = words_of(f"{label}: {passage}")
@@ -64,10 +59,7 @@ class LexicalIndex:
         del self._first[count:], self._length[first:]
 
     def scores(self, query: str) -> tuple[NDArray[np.float64], float]:
-        """Score every message by its best passage.
-
-        Args:
-            query: What to look for.
+        """Score every message by its best passage for a query.
 
         Returns:
             Scores [messages], at least 0; and the share of the query's weight (inverse document
@@ -101,14 +93,9 @@ _CUT = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
 
 
 def passages_of(text: str, size: int = PASSAGE) -> list[str]:
-    """Cut a text at its sentences and lines.
+    """Cut a text at its sentences and lines into at least one passage of about `size` characters.
 
-    Args:
-        text: Any text.
-        size: Characters of a passage, about; a text up to half as long again stays whole.
-
-    Returns:
-        At least one passage.
+    A text up to half as long again stays whole.
     """
     if len(text) <= size * 3 // 2:
         return [text]

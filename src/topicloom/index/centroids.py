@@ -27,10 +27,6 @@ class TopicCentroids:
     """Inner product over unit vectors: the mean of a topic's messages, and its brief."""
 
     def __init__(self, vectors: StoredVectors, dimension: int) -> None:
-        """Args:
-        vectors: Of the words that topics are recognised by.
-        dimension: Columns of a vector.
-        """
         self._vectors = vectors
         self._dimension = dimension
         self._texts: dict[str, str] = {}
@@ -84,10 +80,6 @@ class NearestRows:
     """
 
     def __init__(self, dimension: int, exact: int = _EXACT) -> None:
-        """Args:
-        dimension: Columns of the rows.
-        exact: Rows up to which every one is looked at.
-        """
         self._dimension = dimension
         self._exact = exact
         self._index: Any = None
@@ -109,10 +101,8 @@ class NearestRows:
         import faiss
 
         cells = int(len(rows) ** 0.5)
-        inner = faiss.METRIC_INNER_PRODUCT
-        index = faiss.IndexIVFFlat(
-            faiss.IndexFlatIP(self._dimension), self._dimension, cells, inner
-        )
+        flat, metric = faiss.IndexFlatIP(self._dimension), faiss.METRIC_INNER_PRODUCT
+        index = faiss.IndexIVFFlat(flat, self._dimension, cells, metric)
         index.nprobe = max(1, cells // 16)
         # Evenly over all rows, as many as FAISS wants at least: 39 a cell.
         index.train(rows[:: max(1, len(rows) // (40 * cells))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -23,23 +23,17 @@ class Embedder(Protocol):
     @property
     def fingerprint(self) -> str:
         """Name and version of the vector space; vectors of two fingerprints never mix."""
-        ...
 
     @property
     def dimension(self) -> int:
         """Number of columns."""
-        ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed each text on its own.
-
-        Args:
-            texts: Any strings; a text with nothing to embed, such as "", gives a zero row.
+        """Embed each text on its own; one with nothing to embed, such as "", gives a zero row.
 
         Returns:
             Array [len(texts), dimension] that the caller may keep and change.
         """
-        ...
 
 
 def telling_rows(texts: Sequence[str]) -> list[int]:
@@ -62,11 +56,7 @@ class CachedEmbedder:
     """
 
     def __init__(self, embedder: Embedder, size: int = 4096) -> None:
-        """Remember at most `size` texts.
-
-        Raises:
-            ValueError: `size` is under 1.
-        """
+        """Remember at most `size` texts; raises ValueError if that is none."""
         if size < 1:
             raise ValueError(f"need room for at least 1 text, got {size=}")
         self._embedder = embedder
@@ -75,32 +65,22 @@ class CachedEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the embedder behind; a cache changes no vector."""
         return self._embedder.fingerprint
 
     @property
     def dimension(self) -> int:
-        """Number of columns."""
         return self._embedder.dimension
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed each text on its own; see `Embedder.embed`."""
-        found = self._recall(texts)
+        with self._lock:
+            found = {t: self._known[t] for t in dict.fromkeys(texts) if t in self._known}
         missing = [text for text in dict.fromkeys(texts) if text not in found]
         if missing:
             # Outside the lock: two threads may embed one text twice, but none waits for the model.
             found |= zip(missing, self._embedder.embed(missing), strict=True)
-            self._remember({text: found[text] for text in missing})
+            with self._lock:
+                for text in missing:
+                    self._known[text] = found[text].copy()  # a view would keep its whole batch
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         return np.stack([found[text] for text in texts])
-
-    def _recall(self, texts: Sequence[str]) -> dict[str, Vectors]:
-        """The known rows [dimension] among `texts`, marked as just used."""
-        with self._lock:
-            return {text: self._known[text] for text in dict.fromkeys(texts) if text in self._known}
-
-    def _remember(self, rows: Mapping[str, Vectors]) -> None:
-        with self._lock:
-            for text, row in rows.items():
-                self._known[text] = row.copy()  # a view would keep its whole batch alive

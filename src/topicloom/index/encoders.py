@@ -47,14 +47,12 @@ class MixedEmbedder:
     """`Embedder` that joins two others by the script of each text."""
 
     def __init__(self, encoder: Embedder, hashing: Embedder) -> None:
-        """Join `encoder`, mostly for alphabets, and `hashing`, for CJK, in this column order."""
         self._encoder = encoder
         self._hashing = hashing
         self.dimension = encoder.dimension + hashing.dimension
         self.fingerprint = f"mixed-{VERSION}({encoder.fingerprint},{hashing.fingerprint})"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed each text on its own; see `Embedder.embed`."""
         shares = np.array([hashing_share(text) for text in texts], dtype=np.float32)
         encoded = _weighted(self._encoder, texts, np.sqrt(1 - shares))
         hashed = _weighted(self._hashing, texts, np.sqrt(shares))
@@ -93,16 +91,13 @@ class ForeignEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """The name and the dimension."""
         return f"{self._name}/{self.dimension}"
 
     @cached_property
     def dimension(self) -> int:
-        """Number of columns."""
         return len(self._embeddings.embed_documents(["a"])[0])
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed each text on its own; see `Embedder.embed`. Raises what the application's does."""
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         rows = telling_rows(texts)
         if rows:
@@ -112,7 +107,6 @@ class ForeignEmbedder:
 
 
 def _name_of(embeddings: Embeddings) -> str:
-    """The class of embeddings, and the model that they name, if any."""
     named = (getattr(embeddings, name, None) for name in ("model", "model_name", "model_id"))
     model = next((n for n in named if isinstance(n, str) and n), "")
     return f"{type(embeddings).__name__}:{model}" if model else type(embeddings).__name__
@@ -151,7 +145,6 @@ class LangChainEmbeddings(Embeddings):
         self._embedder = embedder
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """A vector a text."""
         vectors: list[list[float]] = self._embedder.embed(texts).tolist()
         return vectors
 

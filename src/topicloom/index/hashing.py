@@ -2,7 +2,7 @@
 
 It sees shared wording, not meaning. For Chinese, Japanese and Korean, which the bundled model
 barely reads, it tells paraphrases apart better than that model; for other scripts it is the
-fallback that needs no file. HashedFeatures are:
+fallback that needs no file. Features are:
 
 - characters and character pairs of CJK text,
 - words, and character triples within them, of everything else.
@@ -71,18 +71,13 @@ class HashingEmbedder:
     """`Embedder` over shared characters and words; tens of thousands of short texts a second."""
 
     def __init__(self, dimension: int = 512) -> None:
-        """Choose the number of columns.
-
-        Raises:
-            ValueError: `dimension` is under 1.
-        """
+        """Raises ValueError if there is no column."""
         if dimension < 1:
             raise ValueError(f"need at least 1 column, got {dimension=}")
         self.dimension = dimension
         self.fingerprint = f"character-hashing-{VERSION}-{dimension}"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed each text on its own; see `Embedder.embed`."""
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for chunk in _chunks(texts):
             vectors[chunk] = self._embed_chunk(texts[chunk])
@@ -147,7 +142,6 @@ def _features(texts: Sequence[str]) -> HashedFeatures:
 
 
 def _characters(rows: Rows, codes: Codes, cjk: NDArray[np.bool_]) -> HashedFeatures:
-    """The CJK characters."""
     return HashedFeatures(rows[cjk], _mix(codes[cjk], 1), _character_weights(codes[cjk]))
 
 
@@ -180,7 +174,6 @@ def _triples(rows: Rows, codes: Codes) -> HashedFeatures:
 
 
 def _character_weights(codes: Codes) -> Weights:
-    """Weight of each CJK character."""
     return np.where(np.isin(codes, FUNCTION_CODES), FUNCTION_WEIGHT, 1.0)
 
 

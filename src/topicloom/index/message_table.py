@@ -38,7 +38,6 @@ class NameCodes:
         self._places = {"": 0}
 
     def place(self, name: str) -> int:
-        """The place of a name, which may be new."""
         place = self._places.setdefault(name, len(self.all))
         if place == len(self.all):
             self.all.append(name)
@@ -57,10 +56,6 @@ class MessageTable:
     """
 
     def __init__(self, vectors: StoredVectors, dimension: int) -> None:
-        """Args:
-        vectors: Of stored messages.
-        dimension: Columns of a vector.
-        """
         self._vectors = vectors
         self._matrix = GrowingRows((dimension,), np.float32)
         self._sums = GrowingRows((dimension,), np.float64)
@@ -81,8 +76,7 @@ class MessageTable:
     @property
     def mean(self) -> Vectors:
         """Mean vector of the messages [d]; there has to be one."""
-        found: Vectors = (self._sums.all.sum(axis=0) / len(self)).astype(np.float32)
-        return found
+        return np.asarray(self._sums.all.sum(axis=0) / len(self), dtype=np.float32)
 
     def release(self, topics: Iterable[str]) -> None:
         """Take the messages of some topics away; they wait to be entered under others."""
@@ -139,8 +133,7 @@ class MessageTable:
         """Sum of the vectors of a topic's messages [d]."""
         for place in self._topics.places([topic]):
             if place < len(self._sums):
-                found: NDArray[np.float64] = self._sums.all[place]
-                return found
+                return np.asarray(self._sums.all[place])
         return np.zeros(self._matrix.all.shape[1])
 
     def _add(self, fresh: Sequence[StoredMessage]) -> None:
@@ -212,16 +205,14 @@ class MessageView:
     @cached_property
     def topics(self) -> NDArray[np.int32]:
         """The number of each one's topic [n]."""
-        found: NDArray[np.int32] = self._sorted["topic"]
-        return found
+        return np.asarray(self._sorted["topic"])
 
     def topic(self, place: int) -> str:
         """The topic of the message at a place in that order."""
         return self._topics[int(self.topics[place])]
 
     def _where(self, column: str, chosen: Sequence[bool]) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = np.array(chosen)[self._sorted[column]]
-        return found
+        return np.asarray(np.array(chosen)[self._sorted[column]])
 
     def places(self) -> dict[str, NDArray[np.intp]]:
         """Places of the rows of each topic, as they were added."""

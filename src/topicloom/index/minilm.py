@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.index.embedder import Vectors
+from topicloom.index.pretrained import readable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -44,15 +45,7 @@ class MiniLMEmbedder:
     dimension = 384
 
     def __init__(self, *, threads: int = 2, batch_size: int = 16) -> None:
-        """Configure without loading anything.
-
-        Args:
-            threads: Threads that compute one batch.
-            batch_size: Most texts in one run of the model; fewer if they are long.
-
-        Raises:
-            ValueError: `threads` or `batch_size` is under 1.
-        """
+        """Configure without loading anything; raises ValueError for a number under 1."""
         if threads < 1 or batch_size < 1:
             raise ValueError(f"need at least 1, got {threads=} and {batch_size=}")
         self._threads = threads
@@ -61,12 +54,11 @@ class MiniLMEmbedder:
         self._loaded: tuple[Tokenizer, InferenceSession] | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed each text on its own; see `Embedder.embed`."""
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         if not any(texts):
             return vectors
         tokenizer, session = self._load()
-        encodings = tokenizer.encode_batch([_readable(text) for text in texts])
+        encodings = tokenizer.encode_batch([readable(text, MAX_CHARACTERS) for text in texts])
         for rows in _batches(encodings, self._batch_size):
             ids, mask = _padded([encodings[row] for row in rows])
             feeds = {"input_ids": ids, "attention_mask": mask}
@@ -99,11 +91,6 @@ def _session(threads: int) -> InferenceSession:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     path = str(MODEL_FOLDER / "minilm-int8.onnx")
     return InferenceSession(path, options, providers=["CPUExecutionProvider"])
-
-
-def _readable(text: str) -> str:
-    """Cut to what can matter and replace lone surrogates, which have no UTF-8 form."""
-    return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
 
 
 def _batches(encodings: Sequence[Encoding], size: int) -> Iterator[list[int]]:

@@ -51,12 +51,9 @@ def make_title(
 ) -> str:
     """A few words for a topic: the frequent phrase that is nearest to all of it.
 
-    Args:
-        texts: What was said; those that tell more may be given twice.
-        direction: Mean vector [d] of what was said.
-        embedder: Compares phrases with it.
-        former: The name so far. It stays while at least half as many texts hold it as hold the
-            most frequent phrase, and if none does: whoever gave it did not take it from the texts.
+    Texts that tell more may be given twice; the direction is the mean vector [d] of what was said.
+    The former name stays while at least half as many texts hold it as hold the most frequent
+    phrase, and if none does: whoever gave it did not take it from the texts.
     """
     found = _rank_phrases(texts)[:_CANDIDATES]
     found = [(phrase, count) for phrase, count in found if 2 * count >= found[0][1]]
@@ -81,9 +78,8 @@ def extract_keywords(texts: Sequence[str], most: int) -> list[str]:
 
 def _rank_phrases(texts: Sequence[str]) -> list[tuple[str, int]]:
     """Phrases with their counts, the most frequent first; ties have an order of their own."""
-    return sorted(
-        extract_phrases(texts).items(), key=lambda found: (-found[1], -len(found[0]), found[0])
-    )
+    counts = extract_phrases(texts).items()
+    return sorted(counts, key=lambda found: (-found[1], -len(found[0]), found[0]))
 
 
 def extract_phrases(texts: Sequence[str]) -> Counter[str]:

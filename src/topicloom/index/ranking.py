@@ -81,7 +81,7 @@ class Messages:
     day: NDArray[np.integer]
     """Place of each one's day among them."""
     names: Sequence[str]
-    """NameFinder of the speakers; "" stands for all who have none."""
+    """Names of the speakers; "" stands for all who have none."""
     speaker: NDArray[np.integer]
     """Place of each one's speaker among the names."""
 
@@ -89,11 +89,7 @@ class Messages:
 def rank(query: str, cosine: Floats, lexical: Floats, messages: Messages) -> Floats:
     """Priorities [n] of messages for quoting under a budget, higher first; no fixed scale.
 
-    Args:
-        query: What is asked.
-        cosine: Similarity of each message's vector to the query's.
-        lexical: BM25 of each.
-        messages: Their columns.
+    `cosine` is the similarity of each message's vector to the query's, `lexical` the BM25 of each.
     """
     weights = weights_for(messages)
     price = np.log(messages.costs + _FRAME)
@@ -111,11 +107,10 @@ def rank(query: str, cosine: Floats, lexical: Floats, messages: Messages) -> Flo
     )
     if _I_SAID.search(query) and not _YOU_SAID.search(query):
         priority = priority + _SELF * messages.from_user
-    asked = date_words(query) & (_MONTHS | {w for w in date_words(query) if w.isdigit()})
+    asked = {word for word in date_words(query) if word in _MONTHS or word.isdigit()}
     if asked:
-        priority = (
-            priority + _DATE * np.array([len(asked & d) for d in messages.days])[messages.day]
-        )
+        shared = np.array([len(asked & day) for day in messages.days])
+        priority = priority + _DATE * shared[messages.day]
     return priority
 
 
@@ -125,14 +120,7 @@ def asked_first(
     """The messages of the days that the user asks for, and then the others.
 
     Of these days every topic has its say: first the best message of each, then the second of each.
-
-    Args:
-        best: Places of all messages [n], the best first.
-        asked: True for those of these days [n], by place.
-        topics: Their topics [n], by place.
-
-    Returns:
-        The same places [n].
+    `best` are the places of all messages [n], the best first; the others [n] go by place.
     """
     of_days = best[asked[best]]
     turn, seen = np.zeros(len(of_days), dtype=np.intp), Counter[int]()
@@ -155,8 +143,7 @@ def _named(query: str, messages: Messages) -> Floats:
     names = [_words_of_name(name) for name in messages.names]
     shares = np.array([sum(w in asked for w in n) / max(1, len(n)) for n in names])
     named: Floats = shares[messages.speaker]
-    over: Floats = named - named.mean()
-    return over
+    return np.asarray(named - named.mean())
 
 
 @lru_cache(4096)
@@ -185,29 +172,21 @@ def _without_length(scores: Floats, price: Floats) -> Floats:
     variance = float(centred @ centred)
     if variance < 1e-9:
         return scores
-    flattened: Floats = scores - (float(scores @ centred) / variance) * centred
-    return flattened
+    return np.asarray(scores - (float(scores @ centred) / variance) * centred)
 
 
 def _standard(values: Floats) -> Floats:
     spread = float(values.std())
-    scaled: Floats = (values - values.mean()) / (spread if spread > 1e-9 else 1.0)
-    return scaled
+    return np.asarray((values - values.mean()) / (spread if spread > 1e-9 else 1.0))
 
 
 Floats = NDArray[np.float64]
 
 
 def neighbours(values: Floats, position: Floats, reach: float) -> Floats:
-    """Sum over all others, each weighted by `exp(-distance / reach)`.
+    """Sum [n, columns] over all others, each weighted by `exp(-distance / reach)`, in n log n.
 
-    Args:
-        values: [n, columns].
-        position: Ascending places [n], in tokens from the beginning of the conversation.
-        reach: Tokens over which the weight falls to 1/e.
-
-    Returns:
-        [n, columns]; time is n log n.
+    Ascending positions [n] and the reach are in tokens.
     """
     if len(values) < 2:
         return np.zeros_like(values)

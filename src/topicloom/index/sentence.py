@@ -44,16 +44,13 @@ class SentenceTransformerEmbedder:
         max_tokens: int = _MAX_TOKENS,
         batch_size: int = 16,
     ) -> None:
-        """Configure without loading anything.
+        """Configure without loading anything; raises ValueError for a number under 1.
 
         Args:
             model: A folder, or a name on the Hugging Face hub.
             device: Such as `cpu` or `cuda`; None for the best there is.
             max_tokens: Tokens read of one text; at most what the model can.
             batch_size: Most texts in one run of the model.
-
-        Raises:
-            ValueError: `max_tokens` or `batch_size` is under 1.
         """
         if max_tokens < 1 or batch_size < 1:
             raise ValueError(f"need at least 1, got {max_tokens=} and {batch_size=}")
@@ -70,11 +67,9 @@ class SentenceTransformerEmbedder:
 
     @cached_property
     def dimension(self) -> int:
-        """Number of columns."""
         return int(self._encode(["a"]).shape[1])
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed each text on its own; see `Embedder.embed`."""
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         rows = telling_rows(texts)
         if rows:
@@ -89,7 +84,6 @@ class SentenceTransformerEmbedder:
 
     @cached_property
     def _loaded(self) -> tuple[_Encoder, str]:
-        """The model, and its fingerprint."""
         with self._lock:
             if "_loaded" in self.__dict__:
                 return self._loaded

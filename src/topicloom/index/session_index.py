@@ -52,11 +52,7 @@ class SessionIndex:
     """
 
     def __init__(self, embedder: Embedder, log: SessionLog, budget: int) -> None:
-        """Args:
-        embedder: Makes the vectors.
-        log: Where they are stored.
-        budget: Tokens that a turn's recall may add: what is worth quoting depends on it.
-        """
+        """What is worth quoting depends on the budget: tokens that a turn's recall may add."""
         self._embedder = embedder
         self._budget = budget
         self._vectors = StoredVectors(embedder, log)
@@ -73,13 +69,9 @@ class SessionIndex:
         self._latest: LRUCache[tuple[str, Days | None, bool], Hits] = LRUCache(_LATEST)
 
     def update(self, table: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]) -> None:
-        """Take in what topics gained.
+        """Take in what topics gained; `read` gives a topic's messages from its `n`th on.
 
         Messages of a divided or merged topic are found through the topics that have them now.
-
-        Args:
-            table: The topics of the checkpoint; nothing is done for the same one again.
-            read: Gives a topic's messages from its `n`th on.
         """
         with self._lock:
             if table is self._taken:
@@ -110,7 +102,6 @@ class SessionIndex:
         """Rank all messages and topics for a query.
 
         Args:
-            query: What is asked.
             days: When it was said, if the user says so: messages of these days come first.
             include_archived: True to find archived topics and their messages too.
         """
@@ -123,13 +114,11 @@ class SessionIndex:
             return hits
 
     def affinity(self, rounds: Sequence[Round]) -> dict[str, NDArray[np.float32]]:
-        """Nearness of some rounds to the topics that they are drawn to.
+        """Nearness of some rounds to the topics that they are drawn to, by topic [rounds].
 
-        Returns:
-            By topic, for each round [rounds]: the mean of its highest cosines to messages of the
-            topic, over its mean cosine to all messages: what a whole conversation has in common,
-            such as the names of its speakers, says nothing. Topics whose centroid and brief are
-            near none of the rounds are left out.
+        It is the mean of a round's highest cosines to messages of the topic, over its mean cosine
+        to all messages: what a whole conversation has in common, such as the names of its speakers,
+        says nothing. Topics whose centroid and brief are near none of the rounds are left out.
         """
         with self._lock:
             if not (len(self._table) and rounds):
@@ -188,14 +177,10 @@ class SessionIndex:
         best = best[~view.held_by(hidden)[best]]
         worths = worth(view.messages.costs[best], self._budget) * min(1.0, max(0.0, sure))
         found = worths > 0
-        ranked = list(zip(best[found].tolist(), worths[found].tolist(), strict=True))
-        topics = {
-            topic: relevance
-            for topic, relevance in self._centroids.relevance(vector).items()
-            if topic not in hidden
-        }
+        relevance = self._centroids.relevance(vector).items()
+        topics = {topic: value for topic, value in relevance if topic not in hidden}
         weights, homes = {}, {}
-        for place, weight in ranked:
+        for place, weight in zip(best[found].tolist(), worths[found].tolist(), strict=True):
             message, topic = f"m{view.numbers[place]}", view.topic(place)
             weights[message], homes[message] = weight, topic
             topics[topic] = max(topics.get(topic, 0.0), weight)
@@ -206,22 +191,15 @@ def mean_of_best(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
     """Mean of the `_NEAREST` highest of some cosines [..., n] along the last axis."""
     most = cosines.shape[-1] - _NEAREST
     best = np.partition(cosines, most, axis=-1)[..., most:] if most > 0 else cosines
-    found: NDArray[np.float32] = best.mean(axis=-1)
-    return found
+    return np.asarray(best.mean(axis=-1))
 
 
 def worth(costs: NDArray[np.float64], budget: int) -> NDArray[np.float64]:
     """Worth of messages by their place in the ranking.
 
     The scale of priorities says nothing across queries; the place says whether a message would
-    fit the budget: 1 for the best, 1/2 where the budget ends, 0 from `_REACH` budgets on.
-
-    Args:
-        costs: Tokens of messages [n], the best first.
-        budget: Tokens.
+    fit the budget: 1 for the best, 1/2 where the budget ends, 0 from `_REACH` budgets on. Costs are
+    tokens of messages [n], the best first.
     """
     before = np.cumsum(costs) - costs
-    weights: NDArray[np.float64] = np.where(
-        before < _REACH * budget, budget / (budget + before), 0.0
-    )
-    return weights
+    return np.where(before < _REACH * budget, budget / (budget + before), 0.0)

@@ -13,7 +13,8 @@ from topicloom.prompts.loader import load_cues
 from topicloom.state.cues import Cues
 from topicloom.state.session import SearchRequest
 
-_LANGUAGES = ["en", "zh"]
+_WEEKS_BACK = {"this week": 0, "last week": 1, "这周": 0, "本周": 0, "这个星期": 0}
+_WEEKS_BACK |= {"上周": 1, "上个星期": 1, "上星期": 1, "上上周": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +35,23 @@ class Days:
         return self.first.isoformat(), self.last.isoformat()
 
     def __contains__(self, day: str) -> bool:
-        return self.first.isoformat() <= day <= self.last.isoformat()
+        first, last = self.ends
+        return first <= day <= last
 
     def __str__(self) -> str:
-        if self.first == self.last:
-            return self.first.isoformat()
-        return f"{self.first.isoformat()} to {self.last.isoformat()}"
+        return " to ".join(dict.fromkeys(self.ends))
 
 
 def parse_when(expression: str, now: datetime) -> Days | None:
-    """The days that a time expression means.
+    """The days that a time expression, English or Chinese, means; None if it says no time.
 
-    Args:
-        expression: English or Chinese; a day, week, month or year, absolute or relative.
-        now: The moment to count from, in the session's time zone.
-
-    Returns:
-        The range; None if the expression says no time.
+    `now` is the moment to count from, in the session's time zone.
     """
     text = expression.strip()
     if not text:
         return None
-    week = _week(text, now.date())
-    if week is not None:
-        return week
+    if text.lower() in _WEEKS_BACK:
+        return _monday_to_sunday(now.date() - timedelta(weeks=_WEEKS_BACK[text.lower()]))
     found = _parser(now.date()).get_date_data(_plain(text))
     if found is None or found.date_obj is None:
         return None
@@ -73,13 +67,6 @@ def _range(day: date, period: str) -> Days:
     if period == "week":
         return _monday_to_sunday(day)
     return Days(day, day)
-
-
-def _week(text: str, today: date) -> Days | None:
-    weeks_back = {"this week": 0, "last week": 1, "这周": 0, "本周": 0, "这个星期": 0}
-    weeks_back |= {"上周": 1, "上个星期": 1, "上星期": 1, "上上周": 2}
-    back = weeks_back.get(text.lower())
-    return None if back is None else _monday_to_sunday(today - timedelta(weeks=back))
 
 
 def _monday_to_sunday(day: date) -> Days:
@@ -135,7 +122,7 @@ def _parser(today: date) -> Any:
 
     base = datetime(today.year, today.month, today.day, 12)
     settings = {"RELATIVE_BASE": base, "PREFER_DATES_FROM": "past"}
-    return DateDataParser(languages=_LANGUAGES, settings=settings)
+    return DateDataParser(languages=["en", "zh"], settings=settings)
 
 
 _MONTH = (
@@ -164,12 +151,7 @@ _TIMES = re.compile(
 
 
 def asked_for(text: str, now: datetime) -> SearchRequest | None:
-    """The search that a message asks for; None if it does not ask for what was said before.
-
-    Args:
-        text: The message.
-        now: The moment to count from, in the session's time zone.
-    """
+    """The search that a message asks for; None if it does not ask for what was said before."""
     if not _asking().found_in(text):
         return None
     return SearchRequest(query=text, when=time_in(text, now), include_archived=True)

@@ -66,10 +66,6 @@ class GrowingRows:
     """Rows of one shape. Adding takes time by what is added, not by what is there."""
 
     def __init__(self, shape: tuple[int, ...], dtype: DTypeLike) -> None:
-        """Args:
-        shape: Of one row.
-        dtype: Of its elements.
-        """
         self._held: NDArray[Any] = np.zeros((0, *shape), dtype=dtype)
         self._count = 0
 

@@ -82,12 +82,12 @@ _MOST_WORDS = 12
 
 
 class NameFinder:
-    """Names by row, found in texts: in alphabets as whole words, in CJK wherever they stand."""
+    """Names by row, found in texts: in alphabets as whole words, in CJK wherever they stand.
+
+    The name of a row without one is empty.
+    """
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Args:
-        names: The name of each row; empty for a row without.
-        """
         self._words: dict[tuple[str, ...], list[int]] = {}
         self._runs: dict[str, list[int]] = {}
         for row, name in enumerate(names):

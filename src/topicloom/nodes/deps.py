@@ -26,13 +26,9 @@ class Deps:
     """The collaborators of a session graph, made once; each node takes them from here."""
 
     settings: Settings
-    """What can be tuned."""
     roles: Roles
-    """The roles, and their stand-ins."""
     window: MainWindow
-    """The main window."""
     embedder: Embedder
-    """Compares messages."""
     workspaces: Workspaces
     """Storage and index of each session of this process."""
     adsorber: Adsorber
@@ -40,7 +36,6 @@ class Deps:
     amnesia: Cues
     """Phrases by which the user says that something was forgotten."""
     meter: PrefixMeter
-    """Compares prompts."""
     new_briefs: Callable[[BaseStore, str], Iterable[BriefUpdate]]
     """Briefs of a session that were written beside the graph and left in its store."""
     clock: Callable[[], datetime]

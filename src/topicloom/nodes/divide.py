@@ -36,12 +36,9 @@ class TopicDivider:
     """Tokens that one call of the splitter is given."""
 
     def divide_large(self) -> Step[list[str]]:
-        """Divide every topic that the split made too large, until all fit.
+        """Divide every topic that the split made too large, until all fit; returns the divisions.
 
         A round that is too large by itself is a topic of its own, and stays one.
-
-        Returns:
-            What was divided into what, for the receipt.
         """
         events: list[str] = []
         draft = self.draft

@@ -20,12 +20,7 @@ Skeleton = Callable[[Mapping[str, Any], SessionStore, Session, Turn], tuple[int,
 
 
 def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionState, Update]:
-    """The node that counts system prompt, tools, expected recall, tail and new message.
-
-    Args:
-        deps: Of the session.
-        skeleton: Counts the skeleton; None where the application has no domain.
-    """
+    """The node that counts system prompt, tools, expected recall, tail and new message."""
     window, policy = deps.window, deps.settings.split
 
     def step(state: SessionState) -> Update:

@@ -43,8 +43,7 @@ class _Prepared:
 def main_generate(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that has the main model reply, in the user's stream.
 
-    Raises:
-        ReplyError: If the model fails or says nothing. The user's message is kept all the same.
+    Raises `ReplyError` if it fails or says nothing. The user's message is kept all the same.
     """
     return node(_MainWindow(deps).reply, "main_generate")
 

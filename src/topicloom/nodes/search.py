@@ -57,16 +57,9 @@ class TopicSearch:
     def search(
         self, workspace: Workspace, session: Session, turn: Turn, *, deep: bool
     ) -> Step[tuple[Session, Turn, list[dict[str, Any]]]]:
-        """Make the search that the turn requests, and activate what is found.
+        """Make the search that the turn requests, activate what is found, and return the calls too.
 
-        Args:
-            workspace: Of the session.
-            session: With the topics that are active already.
-            turn: With the request.
-            deep: Whether the threshold is relaxed: better one topic too many than amnesia.
-
-        Returns:
-            The session with the active topics, the turn with the search, and the calls made.
+        A `deep` one relaxes the threshold: better one topic too many than amnesia.
         """
         request, settings = turn.request, self.deps.settings
         assert request is not None  # the wiring comes here only with a request
@@ -166,20 +159,8 @@ def activate_topics(
 ) -> tuple[Session, Turn]:
     """Activate topics by rank, as far as there is room; others may be deactivated for it.
 
-    Args:
-        store: The session's storage.
-        session: With the topics that are active already.
-        turn: The turn so far.
-        relevance: Relevance of topics, 0 to 1.
-        policy: Thresholds and counts.
-        asked: Topics that the user asked for: nothing else revives archived ones.
-
-    Returns:
-        The session with the topics, and the turn that says which were activated and deactivated,
-        and that the former have to be read.
-
-    Raises:
-        TransitionError: If a topic cannot be activated.
+    The turn says which were, and that activated ones have to be read. Nothing but being `asked` for
+    revives archived topics. Raises `TransitionError` if a topic cannot be activated.
     """
     result = activate_candidates(session.active, relevance, policy)
     table = store.topic_table(session)

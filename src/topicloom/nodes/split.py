@@ -87,9 +87,9 @@ def _apply_rulings(
     arbiter: Arbiter,
     calls: list[Call],
 ) -> Step[list[Round]]:
-    """The rounds, with the arbiter's rulings on those that the adsorber is in doubt about.
+    """The rounds, with the arbiter's rulings on all that the adsorber is in doubt about.
 
-    It is asked about all at once. Where it fails, the adsorber's likelier answer stands.
+    Where it fails, the adsorber's likelier answer stands.
     """
     doubts = adsorber.doubts(before, rounds)
     outcomes = yield from ask_all("arbiter", arbiter, list(doubts.values()))

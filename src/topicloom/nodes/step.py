@@ -21,12 +21,7 @@ Update = dict[str, Any]
 
 
 def node(work: Callable[[S], Update | Step[Update]], name: str) -> Runnable[S, Update]:
-    """A node that works in the calling thread, or beside the event loop.
-
-    Args:
-        work: Gives the update of the state: a function, or a step where others are asked.
-        name: Of the node, for traces.
-    """
+    """A node, named for traces, that works in the calling thread, or beside the event loop."""
 
     def step(state: S) -> Step[Update]:
         update = work(state)
@@ -42,11 +37,7 @@ def node(work: Callable[[S], Update | Step[Update]], name: str) -> Runnable[S, U
 
 
 def current_session(state: Any) -> Session:
-    """The session of the state; a new one at the first turn of a thread.
-
-    Raises:
-        MissingThreadError: If the graph runs without a thread.
-    """
+    """The session of the state, or a new one; raises `MissingThreadError` without a thread."""
     if state.get("session"):
         return Session.model_validate(state["session"])
     info = get_runtime().execution_info

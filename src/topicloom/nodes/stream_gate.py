@@ -42,7 +42,6 @@ class Gate:
     search: str
     """Name of the tool whose call abandons a reply."""
     held: list[AIMessageChunk] = field(default_factory=list)
-    """What is held back so far."""
 
     def passes(self, chunk: AIMessageChunk) -> bool:
         """Take a chunk in; whether everything held may now be released."""
@@ -63,11 +62,6 @@ class Reply:
     """A reply on its way. As an effect: hold it back until the gate opens."""
 
     def __init__(self, responder: Responder, request: ReplyRequest, gate: Gate) -> None:
-        """Args:
-        responder: Replies.
-        request: What to.
-        gate: Decides when the reply may be seen.
-        """
         self.gate = gate
         self._responder = responder
         self._request = request

@@ -88,12 +88,6 @@ class Workspaces:
         *,
         open_at_once: int = 64,
     ) -> None:
-        """Args:
-        storage: Where sessions live; None for the store that the graph was compiled with.
-        index: Makes the index of a session.
-        size: Tokens of a message in the main prompt.
-        open_at_once: Workspaces kept in memory.
-        """
         self._storage = storage
         self._index = index
         self._size = size
@@ -103,12 +97,7 @@ class Workspaces:
     def open(self, session: str, store: BaseStore | None = None) -> Workspace:
         """The workspace of a session, made on first use.
 
-        Args:
-            session: The thread.
-            store: The graph's store, used if no storage was given.
-
-        Raises:
-            StorageUnavailableError: If there is neither.
+        Raises `StorageUnavailableError` if there is neither a storage nor the graph's store.
         """
         # One graph may be compiled over several stores; a workspace keeps its own alive.
         key = (0 if self._storage is not None else id(store), session)

@@ -134,11 +134,10 @@ def find_sample() -> Path:
 
 
 def load_first_conversation(path: Path, limit: int | None) -> Conversation:
-    """Load the first conversation of a file, with at most `limit` messages and questions on these.
+    """The first conversation of a file, with at most `limit` messages and questions on these.
 
-    Raises:
-        NotAConversationError: The file holds no conversation.
-        InputError: No message of it has a text.
+    Raises `NotAConversationError` if there is none, and `InputError` if no message of it has a
+    text.
     """
     conversation = next(load_conversations(path))
     if limit is not None:

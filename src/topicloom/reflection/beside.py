@@ -55,7 +55,6 @@ class ReflectionResult:
     """The outcome of `reflect_once`."""
 
     state: DueState
-    """The session's state before."""
     reason: Reason | None
     """Why it was due; None if it was not."""
     reflections: tuple[Reflection, ...]

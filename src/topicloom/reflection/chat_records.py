@@ -1,8 +1,7 @@
 """The chat records that a reflection reads: what was really said.
 
-Native records come from the session's transcript, external ones from the application. The
-transcript stores originals and nothing else: recall notes are in the ledger and prompts are
-nowhere, so neither can be taken for something that was said.
+Native records come from the session's transcript, which stores originals and nothing else, neither
+notes nor prompts; external ones come from the application.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ _OTHERS = ("tool", "system")
 _MILLISECONDS = 1e11
 """From here on a number is milliseconds: as seconds it would be the year 5138."""
 _NAMED = 5
-"""Malformed records that a report names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,6 @@ class ChatRecords:
     ids: Mapping[str, str]
     """The lasting id of each, by short id: itself for native records."""
     source: Literal["native", "external"]
-    """Their origin."""
     reports: tuple[str, ...] = ()
     """Why external records could not be used, a sentence for each that is malformed."""
 
@@ -69,11 +66,6 @@ def select_native(
     """The part of what is unread that the next reflection reads, in whole rounds.
 
     A newest round without a reply is left for the next time while it may still be answered.
-
-    Args:
-        messages: Messages since the last reflection, in order.
-        now: The time, in seconds since the epoch.
-        policy: Limits the messages, and how long a reply may take.
 
     Returns:
         The messages of user and assistant, and the last message that this covers; None if
@@ -128,7 +120,6 @@ def _choose_external(given: Sequence[_ExternalRecord]) -> list[_ExternalRecord]:
 
 
 def _read_external(external: object) -> tuple[list[_ExternalRecord], list[str]]:
-    """The records, and a report on each that is malformed."""
     if not isinstance(external, Sequence) or isinstance(external, str | bytes):
         return [], [f"chat_records are no list but {type(external).__name__!r}"]
     read = [_parse_external(one) for one in external]
@@ -164,9 +155,8 @@ def _parse_external(one: object) -> _ExternalRecord | str:
 def parse_timestamp(time: object) -> float | None:
     """Seconds since the epoch of a time as chat platforms write it; None if it is none.
 
-    Args:
-        time: ISO 8601 (UTC where it names no zone), or seconds or milliseconds since the epoch,
-            as a number or as its digits.
+    That is ISO 8601 (UTC where it names no zone), or seconds or milliseconds since the epoch, as a
+    number or as its digits.
     """
     if isinstance(time, str):
         digits = time.strip()

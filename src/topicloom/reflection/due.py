@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 Reason = Literal["count", "silence"]
 """What made a reflection due: enough rounds, or nothing new for long enough."""
@@ -21,10 +21,8 @@ _LONGEST_WAIT = 6
 """Failures in a row after which the wait no longer doubles."""
 
 
-class ReflectionPolicy(BaseModel):
+class ReflectionPolicy(BaseModel, frozen=True, allow_inf_nan=False):
     """When sessions are reflected upon."""
-
-    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
     turns: int = Field(6, ge=1)
     """User rounds without reflection that trigger one at once."""
@@ -40,35 +38,25 @@ class ReflectionPolicy(BaseModel):
     """Sessions that one process reflects upon at a time."""
 
 
-class ReflectionMark(BaseModel):
+class ReflectionMark(BaseModel, frozen=True):
     """A message up to which a session was reflected upon."""
 
-    model_config = ConfigDict(frozen=True)
-
     upto: int
-    """Number of the last message."""
     ref: str
     """Its ref in the transcript, which tells branches of a forked session apart."""
 
 
-class ReflectionProgress(BaseModel):
+class ReflectionProgress(BaseModel, frozen=True):
     """The stored progress of a session's reflections."""
 
-    model_config = ConfigDict(frozen=True)
-
     marks: tuple[ReflectionMark, ...] = ()
-    """The newest marks, newest last."""
     failures: int = 0
     """Reflections that failed since the last that did not."""
     failed_at: float | None = None
     """When the last of them failed."""
 
     def find_reached(self, refs: Sequence[str]) -> int:
-        """The number of the last message reflected upon on this branch; 0 for none.
-
-        Args:
-            refs: Refs of the transcript, in order.
-        """
+        """The number of the last message reflected upon on the branch of these refs; 0 for none."""
         here = (m.upto for m in self.marks if m.upto <= len(refs) and refs[m.upto - 1] == m.ref)
         return max(here, default=0)
 
@@ -78,13 +66,11 @@ class DueState:
     """What decides if a session is due, from its checkpoint and its earlier reflections."""
 
     session: str
-    """The thread."""
     pending: int
     """User rounds since the last message that was reflected upon."""
     last_at: float | None
     """When the newest message was said; None if unknown."""
     progress: ReflectionProgress = field(default_factory=ReflectionProgress)
-    """Its earlier reflections."""
     processing: float | None = None
     """When a reflection began that has not ended, be it in another process."""
 
@@ -92,14 +78,10 @@ class DueState:
 def find_due_reason(state: DueState, now: float, policy: ReflectionPolicy) -> Reason | None:
     """The reason why a session is due now; None if it is not.
 
-    A session that is being processed is not due, nor is one without pending rounds, nor one
-    whose last reflection failed a short while ago.
+    One that is being processed is not due, nor one whose last reflection failed a short while ago.
     """
-    if (
-        state.pending <= 0
-        or is_lease_valid(state.processing, now, policy)
-        or _is_backing_off(state, now, policy)
-    ):
+    busy = is_lease_valid(state.processing, now, policy) or _is_backing_off(state, now, policy)
+    if state.pending <= 0 or busy:
         return None
     if state.pending >= policy.turns:
         return "count"
@@ -131,8 +113,7 @@ def _is_backing_off(state: DueState, now: float, policy: ReflectionPolicy) -> bo
     Half a tick less than that, because a failure is noted after its tick began.
     """
     failures = min(state.progress.failures, _LONGEST_WAIT + 1)
-    ticks = 2 ** (failures - 1) - 0.5
-    seconds = ticks * policy.tick_seconds
+    seconds = (2 ** (failures - 1) - 0.5) * policy.tick_seconds
     return failures > 0 and _is_within(state.progress.failed_at, now, seconds)
 
 

@@ -10,9 +10,7 @@ from typing import Any
 from topicloom.state.stored_message import parse_iso_seconds
 
 _MESSAGES = 16
-"""Newest messages that are listed of those that a fact rests on."""
 _REPLACED = 64
-"""Newest facts that are listed of those that a fact took the place of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +18,6 @@ class Claim:
     """A fact as a reflector says it, not checked yet."""
 
     text: str
-    """A sentence."""
     messages: tuple[str, ...]
     """Short ids of the messages that it rests on."""
     supersedes: tuple[str, ...] = ()
@@ -32,7 +29,6 @@ class Fact:
     """A fact as it is stored."""
 
     text: str
-    """A sentence."""
     messages: tuple[str, ...]
     """Ids of the messages that it rests on, in order of mention."""
     at: str
@@ -72,7 +68,6 @@ class FactChanges:
     retired: tuple[str, ...] = ()
     """Keys of known facts whose place others took."""
     outdated: int = 0
-    """Facts left out because a newer one had taken their place already."""
 
 
 def merge_facts(
@@ -81,18 +76,16 @@ def merge_facts(
     """The changes to the known facts that new ones bring.
 
     Doing it twice changes nothing the second time: a fact that is known keeps its key, and one
-    that was replaced comes back only with a message that is newer than what replaced it.
-
-    Args:
-        said: New facts in order, each with the keys of those that it takes the place of.
-        known: Facts by key.
+    that was replaced comes back only with a message that is newer than what replaced it. With each
+    new fact stand the keys of those that it takes the place of.
     """
     facts, outdated = dict(known), 0
     for fact, supersedes in said:
         if any(fact.key in f.replaces and not _is_later(fact, f) for f in facts.values()):
             outdated += 1
             continue
-        gone = [k for k in dict.fromkeys(supersedes) if _is_superseded(facts.get(k), fact)]
+        olds = [k for k in dict.fromkeys(supersedes) if k in facts and facts[k].key != fact.key]
+        gone = [k for k in olds if not _is_later(facts[k], fact)]
         before = facts.get(fact.key)
         fact = fact if before is None else _combine(before, fact)
         # A fact that gives way leaves its own predecessors to its successor.
@@ -104,14 +97,9 @@ def merge_facts(
 
 
 def _combine(before: Fact, after: Fact) -> Fact:
-    """One fact that was said twice; its first words stay."""
     messages = tuple(dict.fromkeys((*before.messages, *after.messages)))[-_MESSAGES:]
     at = after.at if _is_later(after, before) else before.at
     return replace(before, messages=messages, at=at)
-
-
-def _is_superseded(old: Fact | None, new: Fact) -> bool:
-    return old is not None and old.key != new.key and not _is_later(old, new)
 
 
 def _is_later(one: Fact, other: Fact) -> bool:

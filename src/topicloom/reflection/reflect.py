@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from topicloom.effects import Step, arun_step, run_step
 from topicloom.errors import UnusableAnswerError
@@ -46,7 +46,6 @@ class GroundedClaims:
     facts: tuple[tuple[Fact, tuple[str, ...]], ...]
     """Facts in order, each with the keys of those that it takes the place of."""
     dropped: Mapping[str, int]
-    """How many were dropped, by reason."""
 
 
 def ground_claims(
@@ -54,10 +53,7 @@ def ground_claims(
 ) -> GroundedClaims:
     """Keep the claims that rest on the user's own messages: no model is believed on its word.
 
-    Args:
-        claims: The reflector's answer.
-        messages: The messages that it was shown.
-        ids: The lasting id of each message, by short id.
+    `ids` are the lasting ids of the messages that the reflector was shown, by short id.
     """
     by_id = {m.id: m for m in messages}
     dropped: Counter[str] = Counter()
@@ -101,15 +97,12 @@ class Reflection:
     """The outcome of one reflection."""
 
     session: str
-    """The thread."""
     upto: int
     """Number of the last message that was reflected upon, now and before."""
     read: int = 0
-    """Messages that were read."""
     source: str = "native"
     """Where they came from: `native` or `external`."""
     facts: tuple[Fact, ...] = ()
-    """Facts that were written."""
     retired: tuple[str, ...] = ()
     """Keys of facts whose place others took."""
     dropped: Mapping[str, int] = field(default_factory=dict)
@@ -117,33 +110,23 @@ class Reflection:
     briefs: tuple[BriefUpdate, ...] = ()
     """Briefs for the graph to take in."""
     calls: tuple[Call, ...] = ()
-    """Every call of a role."""
     reports: tuple[str, ...] = ()
     """Faults of external records."""
 
 
+@dataclass(frozen=True, slots=True)
 class ReflectionRunner:
     """Reflects upon sessions, on the event loop or in the calling thread."""
 
-    def __init__(
-        self,
-        sessions: StoredSessionSource,
-        roles: Roles,
-        *,
-        policy: ReflectionPolicy,
-        clock: Callable[[], float],
-        external: Callable[[str], object] | None = None,
-    ) -> None:
-        """A runner; the clock gives seconds since the epoch.
-
-        `external` gives the `chat_records` of a session, None for the native ones; see
-        `choose_chat_records`.
-        """
-        self._sessions = sessions
-        self._roles = roles
-        self._policy = policy
-        self._clock = clock
-        self._external = external
+    sessions: StoredSessionSource
+    roles: Roles
+    _: KW_ONLY
+    policy: ReflectionPolicy
+    clock: Callable[[], float]
+    """Gives seconds since the epoch."""
+    external: Callable[[str], object] | None = None
+    """Gives the `chat_records` of a session, None for the native ones; see
+    `choose_chat_records`."""
 
     async def __call__(self, session: str) -> Reflection:
         """Reflect upon what was said since the last time, without blocking the event loop.
@@ -164,16 +147,16 @@ class ReflectionRunner:
         The mark is written last: after a crash before it everything is done again, and facts
         and briefs that are there already come out the same.
         """
-        kept = self._sessions.store
-        session, store = self._sessions.open(thread)
+        kept = self.sessions.store
+        session, store = self.sessions.open(thread)
         progress = kept.progress([thread]).get(thread, ReflectionProgress())
         refs = store.transcript_refs(session)
         before = progress.find_reached(refs)
         unread = store.records(session, before + 1)
-        native, last = select_native(unread, self._clock(), self._policy)
+        native, last = select_native(unread, self.clock(), self.policy)
         if last is None:
             return Reflection(thread, before)
-        said = choose_chat_records(self._external(thread) if self._external else None, native)
+        said = choose_chat_records(self.external(thread) if self.external else None, native)
         calls: list[Call] = []
         found = yield from self._find_facts(session, said, calls)
         changed = merge_facts(found.facts, kept.facts(thread))
@@ -184,7 +167,7 @@ class ReflectionRunner:
         earlier = [u for u in kept.briefs(thread) if apply_brief_updates(table, [u])]
         kept.save_briefs(thread, list({u.topic: u for u in (*earlier, *briefs)}.values()))
         mark = ReflectionMark(upto=last.seq, ref=refs[last.seq - 1])
-        self._sessions.save_state(mark_done(DueState(thread, 0, None, progress), mark))
+        self.sessions.save_state(mark_done(DueState(thread, 0, None, progress), mark))
         outdated = {"is outdated": changed.outdated} if changed.outdated else {}
         return Reflection(
             session=thread,
@@ -204,9 +187,9 @@ class ReflectionRunner:
     ) -> Step[GroundedClaims]:
         if not any(m.role == "user" for m in said.messages):
             return GroundedClaims((), {})
-        known = tuple(self._sessions.store.facts(session.id).values())
+        known = tuple(self.sessions.store.facts(session.id).values())
         request = ReflectRequest(session.id, said.messages, known, session.language)
-        players = self._roles.in_turn(REFLECTOR)
+        players = self.roles.in_turn(REFLECTOR)
         answer = yield from ask_first("reflector", players, request, calls)
         if answer is None:
             failures = "; ".join(str(c.failure) for c in calls)
@@ -216,11 +199,10 @@ class ReflectionRunner:
     def _write_briefs(
         self, session: Session, store: SessionStore, first: int, last: int, calls: list[Call]
     ) -> Step[list[BriefUpdate]]:
-        """Briefs of the topics that hold any of the messages."""
         found: list[BriefUpdate] = []
         for topic, messages in _find_touched(session, store, first, last):
             request = BriefRequest(session.id, topic, messages, session.language)
-            players = self._roles.in_turn(BRIEF)
+            players = self.roles.in_turn(BRIEF)
             brief = yield from ask_first("brief", players, request, calls, topic.id)
             update = brief and make_brief_update(topic, brief.name or topic.name, brief.text)
             found += [update] if update else []
@@ -230,7 +212,6 @@ class ReflectionRunner:
 def _find_touched(
     session: Session, store: SessionStore, first: int, last: int
 ) -> list[tuple[Topic, list[StoredMessage]]]:
-    """Open topics with messages of a stretch, and all their messages."""
     # Messages stand in a topic in order, and only what is before the tail stands in one.
     if first >= session.tail:
         return []

@@ -35,7 +35,6 @@ from topicloom.state.stored_message import StoredMessage
 _FACT_LIMIT = 300
 """Characters of a fact: one sentence."""
 _MOST = 200
-"""Facts that are read of one answer."""
 _WIDEST = 64
 """Messages that one range of ids may span."""
 _FACT_ID = re.compile(r"(?<![a-z0-9])f(?:act)?[\s_#.:-]{0,3}([0-9]{1,9})(?![0-9])", re.I)
@@ -65,7 +64,6 @@ class ParsedFact:
     text: str
     """A sentence, on one line."""
     messages: tuple[str, ...]
-    """Short ids of messages, each once, in the order given."""
     supersedes: tuple[int, ...] = ()
     """Numbers of known facts that hold no more."""
 
@@ -97,8 +95,7 @@ def build_reflector_prompt(request: ReflectRequest, window: PromptWindow) -> lis
     """The prompt of a reflection; what is new stands last.
 
     Every message is in it, long ones in part if need be: one that is not shown is never
-    reflected upon. Of the known facts, the newest that fit a third of the room, each with its
-    place in the request as its number.
+    reflected upon. Of the known facts, the newest that fit a third of the room are in it.
     """
     counter, language = window.counter, request.language
     words = get_wording(language)
@@ -113,10 +110,7 @@ def build_reflector_prompt(request: ReflectRequest, window: PromptWindow) -> lis
         if sum(counter.text(line) + 1 for line in shown) <= spare:
             break
     return window.messages(
-        "reflector",
-        language,
-        f"{words.known_facts}\n{listed}",
-        "\n".join(shown) or words.nothing,
+        "reflector", language, f"{words.known_facts}\n{listed}", "\n".join(shown) or words.nothing
     )
 
 
@@ -194,7 +188,6 @@ class EmbeddedReflector(LocalRole[ReflectRequest, tuple[Claim, ...]]):
 
 
 def _merge_repeated(claims: Sequence[Claim]) -> list[Claim]:
-    """Claims, those of the same words as one."""
     found: dict[str, Claim] = {}
     for claim in claims:
         said = found.pop(claim.text, None)

@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Thread
-from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 from uuid import uuid4
 
@@ -32,7 +31,6 @@ from topicloom.reflection.due import (
 _log = logging.getLogger("topicloom.reflection")
 _log.addHandler(logging.NullHandler())
 _REPORTS = 200
-"""Newest reports that are kept."""
 
 T = TypeVar("T")
 
@@ -42,23 +40,18 @@ class SessionSource(Protocol):
 
     def iterate_states(self) -> Iterator[tuple[str, Callable[[], DueState]]]:
         """Every session with a call that reads its state."""
-        ...
 
     def get_state(self, session: str) -> DueState:
         """The state of one session."""
-        ...
 
     def acquire_lease(self, session: str, owner: str, since: float) -> bool:
         """Take the lease of a session; False if another has it."""
-        ...
 
     def release_lease(self, session: str, owner: str) -> None:
         """Give the lease back, if it is held."""
-        ...
 
     def save_state(self, state: DueState) -> None:
         """Write the part of a state that has to last: the progress."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +65,6 @@ class ReflectionReport:
     outcome: object = None
     """The result of the reflection."""
     failure: str | None = None
-    """Why there is none."""
 
 
 class ReflectionScheduler:
@@ -139,12 +131,7 @@ class ReflectionScheduler:
         await self.start()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         await self.stop(wait=kind is None)
 
     def notify(self, session: str) -> None:
@@ -187,7 +174,6 @@ class ReflectionScheduler:
         self._running[session] = task
 
     async def _process(self, session: str) -> None:
-        """Reflect upon a session until it is not due any more."""
         try:
             async with self._room:
                 more = True
@@ -215,7 +201,6 @@ class ReflectionScheduler:
             await self._try_in_thread(session, lambda: sessions.release_lease(session, owner))
 
     async def _reflect_with_lease(self, session: str) -> bool:
-        """With the lease held: True if a reflection came to its end."""
         # The one who held it a moment ago may have done what was due. Marks beside the own one
         # are those of others that see it and give way.
         sessions = self._sessions
@@ -247,7 +232,6 @@ class ReflectionScheduler:
     def _unwrap_outcome(
         self, session: str, outcome: T | BaseException, reason: Reason | None = None
     ) -> T | None:
-        """An outcome; None, with a report, for a failure."""
         if isinstance(outcome, Exception):
             failure = f"{type(outcome).__name__}: {outcome}"
             self.reports.append(ReflectionReport(session, reason, failure=failure))
@@ -277,8 +261,7 @@ def read_system_clock() -> datetime:
 def run_in_thread(scheduler: ReflectionScheduler) -> Iterator[None]:
     """Run a scheduler in a thread of its own.
 
-    A reflection that runs at the end is waited for, unless something was raised: then it is broken
-    off, and due again the next time.
+    A reflection that runs at the end is waited for, or broken off if something was raised.
     """
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
         loop = runner.get_loop()

@@ -146,7 +146,6 @@ _SENTENCE = re.compile(
     r"(?:\b(?:St|Mrs?|Ms|Dr|Prof)[.]|[.](?=\w)|[^.!?。！？；;\n])+[.!?。！？；;\n]*"
 )
 _MARK = "\ufffc"
-"""Stands where something quoted was."""
 _LONGEST = 200
 """Characters of a sentence that can be a plain statement."""
 _READ = 20_000

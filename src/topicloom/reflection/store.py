@@ -48,18 +48,12 @@ class ReflectionStore:
     """The store of reflection, for all sessions. Safe for several threads and processes."""
 
     def __init__(
-        self,
-        store: BaseStore,
-        *,
-        prefix: Namespace = ("topicloom",),
-        pause: float = 0.02,
+        self, store: BaseStore, *, prefix: Namespace = ("topicloom",), pause: float = 0.02
     ) -> None:
         """Reflection's items in a store that is set up.
 
-        Args:
-            store: The store.
-            prefix: Namespace that everything is put under; `StoreStorage` may share it.
-            pause: Seconds between two looks at who else wants a lease.
+        Everything is put under the prefix, which `StoreStorage` may share; the pause is that
+        between two looks at who else wants a lease, in seconds.
         """
         self._store = store
         self._prefix = prefix
@@ -82,10 +76,7 @@ class ReflectionStore:
         return dict(sorted(found.items(), key=lambda pair: (pair[1].at, pair[0])))
 
     def change_facts(self, session: str, changes: FactChanges) -> None:
-        """Write new facts and remove those whose place they took.
-
-        Facts are indexed for search where the store does so, and do not expire.
-        """
+        """Write new facts, indexed for search where the store does so, and remove old ones."""
         namespace = self.facts_namespace(session)
         ops = [PutOp(namespace, f.key, _clean(f.value)) for f in changes.written]
         ops += [PutOp(namespace, key, None) for key in changes.retired]
@@ -101,7 +92,6 @@ class ReflectionStore:
         return {names[item.key]: _progress(item.value) for item in items}
 
     def save_progress(self, session: str, progress: ReflectionProgress) -> None:
-        """Write how far a session was reflected upon."""
         self._put_own("%reflected", label(session), progress.model_dump(mode="json"))
 
     def briefs(self, session: str) -> tuple[BriefUpdate, ...]:
@@ -119,18 +109,11 @@ class ReflectionStore:
     def forget(
         self, session: str, messages: Collection[str], topics: Collection[str]
     ) -> dict[str, Fact]:
-        """Remove what rests on messages that are to be purged: facts, and briefs left behind.
+        """Remove what rests on messages that are to be purged; returns those facts, by key.
 
         A fact goes if any of the messages that it rests on does, for its words may be from any of
         them. Messages on other branches have the same short ids; what rests on those goes too.
-
-        Args:
-            session: The thread.
-            messages: Short ids.
-            topics: Topics that hold any of them.
-
-        Returns:
-            The facts that were removed, by key.
+        Briefs left behind go with the topics.
         """
         gone = self.find_resting_on(session, messages)
         stay = [f for key, f in self.facts(session).items() if key not in gone]
@@ -165,11 +148,7 @@ class ReflectionStore:
     ) -> bool:
         """Take the lease of a session; False if another has it, or wants it and goes first.
 
-        Args:
-            session: The thread.
-            owner: A name that no two who may ask at once share.
-            since: The time.
-            policy: Says how long a lease lasts.
+        No two who may ask at once may have the same name as owner.
         """
         self._put_own("%reflecting", f"{label(session)}/{owner}", {"since": since})
         for look in range(_LOOKS):

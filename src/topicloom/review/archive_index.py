@@ -1,7 +1,6 @@
 """A topic as documents of a vector store: a document for each round, and one for its summary.
 
-The ids follow from the session and the refs of the topic's chain, so the same topic has the same
-ids, and they are still known once its words are purged.
+Their ids follow from the refs of its chain, so they are still known once its words are purged.
 """
 
 from __future__ import annotations
@@ -35,9 +34,7 @@ class TopicDocuments:
     """The documents that a vector store should hold of a topic."""
 
     topic: str
-    """Id of the topic."""
     documents: Sequence[Document]
-    """Its documents, with their ids; none if the store should hold nothing of it."""
     ids: Sequence[str]
     """Ids of all documents that it may ever have had, in any branch of the session."""
 
@@ -54,7 +51,6 @@ def build_topic_documents(store: SessionStore, session: str, topic: Topic) -> To
 
 
 def list_document_ids(store: SessionStore, session: str, topic: Topic) -> list[str]:
-    """Ids of all documents that a topic may ever have had."""
     return [_make_id(session, topic, r) for r in (_SUMMARY, *store.log.entries(topic.chain))]
 
 
@@ -62,11 +58,8 @@ def _build_documents(store: SessionStore, session: str, topic: Topic) -> list[Do
     records = store.topic_records(topic)
     refs = dict(zip((r.id for r in records), store.log.refs(topic.chain, topic.head), strict=True))
     rounds = group_rounds(records)
-    summary = f"{topic.name}\n{topic.summary or topic.brief}"
-    parts = [
-        (_SUMMARY, rounds, summary),
-        *((refs[b.ids[-1]], [b], _format_round(b)) for b in rounds),
-    ]
+    parts = [(_SUMMARY, rounds, f"{topic.name}\n{topic.summary or topic.brief}")]
+    parts += [(refs[b.ids[-1]], [b], _format_round(b)) for b in rounds]
     return [
         Document(
             id=_make_id(session, topic, key),
@@ -105,10 +98,7 @@ def _make_id(session: str, topic: Topic, ref: str) -> str:
 def diff_documents(
     wanted: TopicDocuments, present: Collection[Document]
 ) -> tuple[list[str], list[Document]]:
-    """The ids to remove from a store and the documents to add, so that it holds what is wanted.
-
-    A document whose text has changed is in both. Those that are `present` may be any of its ids.
-    """
+    """The ids to remove from a store and the documents to add; what has changed is in both."""
     texts = {d.id: d.page_content for d in wanted.documents}
     own = set(wanted.ids)
     held = {d.id: d.page_content for d in present if d.id is not None and d.id in own}
@@ -118,18 +108,13 @@ def diff_documents(
 
 @dataclass(frozen=True, slots=True)
 class ArchiveIndexer(Stepwise[TopicDocuments, Route]):
-    """Makes a store hold a topic's documents: a `Role[TopicDocuments, Route]`.
-
-    Run again, it adds nothing twice. The route that it answers with names the topic if anything
-    had to be changed.
-    """
+    """Makes a store hold a topic's documents; the route names the topic if anything was changed."""
 
     store: VectorStore
     deadline: float | None
 
     @property
     def model(self) -> str:
-        """Name of the store's class, for reports."""
         return type(self.store).__name__
 
     def step(self, request: TopicDocuments) -> Step[Answer[Route]]:

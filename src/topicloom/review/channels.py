@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from topicloom.state.changes import TopicChange
 from topicloom.state.channels import append_or_reset
@@ -16,7 +16,6 @@ class ReviewInput(TypedDict, total=False):
     """The input of a review."""
 
     thread: str
-    """The session."""
     now: str
     """The time to go by, ISO 8601 with offset; that of the clock if not given."""
     dry_run: bool
@@ -24,34 +23,26 @@ class ReviewInput(TypedDict, total=False):
 
 
 class ReviewState(ReviewInput, total=False):
-    """State of the review graph, JSON-native."""
+    """State of the review graph, JSON-native; what goes into the report is described there.
+
+    Dumped are a `Session`, `TopicStats`, `Assessment`s (each with its `topic`), `TopicPair`s,
+    `TopicChange`s and `Call`s.
+    """
 
     session: dict[str, Any]
-    """The session as it was read, a dumped `Session`."""
     looks: list[dict[str, Any]]
-    """Dumped `TopicStats`."""
     due: list[str]
-    """Ids of the topics to assess."""
     assessed: Annotated[list[dict[str, Any]], append_or_reset]
-    """Dumped `Assessment`s, each with its `topic`."""
     pairs: list[dict[str, Any]]
-    """Dumped `TopicPair`s."""
     near: dict[str, float]
     """Nearness of topics to the discussion."""
     changes: list[dict[str, Any]]
-    """Dumped `TopicChange`s."""
     told: list[str]
-    """A description of each change."""
     changed: list[str]
-    """Topics that changes were made to."""
     refused: dict[str, str]
-    """Topics that changes were not made to, and why."""
     filed: list[str]
-    """Topics whose messages went to the archive or came back."""
     troubles: Annotated[list[str], append_or_reset]
-    """What is damaged or cannot be read."""
     calls: Annotated[list[dict[str, Any]], append_or_reset]
-    """Dumped `Call`s."""
 
 
 class AssessTask(TypedDict):
@@ -59,15 +50,12 @@ class AssessTask(TypedDict):
 
     session: dict[str, Any]
     topic: str
-    """Id of the topic."""
     uses: int
     """How often it was used lately."""
 
 
-class ReviewReport(BaseModel):
+class ReviewReport(BaseModel, frozen=True):
     """The result of a review, with its reasons."""
-
-    model_config = ConfigDict(frozen=True)
 
     session: str
     """The thread."""

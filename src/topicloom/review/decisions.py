@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from topicloom.state.changes import TopicChange, fingerprint_topic
 from topicloom.state.stored_message import parse_iso_seconds
@@ -22,15 +22,13 @@ _ASKED = 4
 """Pairs that a role is asked about for each that may be merged."""
 
 
-class ReviewPolicy(BaseModel):
+class ReviewPolicy(BaseModel, frozen=True):
     """The rules by which a review archives and merges.
 
     A dormant topic that was not spoken of for `dormant_days` is archived if it was asked once and
     is over, if it is unimportant, or if it is unrelated to what is being talked about and not
     important either.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     dormant_days: float = Field(7.0, ge=0)
     """Days for which a topic may be dormant before it can be archived."""
@@ -48,10 +46,8 @@ class ReviewPolicy(BaseModel):
     """Merges in one review at most."""
 
 
-class Assessment(BaseModel):
+class Assessment(BaseModel, frozen=True):
     """A reviewer's answer about a topic."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     """A few words; empty to keep the name."""
@@ -65,47 +61,32 @@ class Assessment(BaseModel):
     """True if it was asked once and is over."""
 
 
-class TopicStats(BaseModel):
+class TopicStats(BaseModel, frozen=True):
     """Figures of an open topic, known without asking a role."""
 
-    model_config = ConfigDict(frozen=True)
-
     topic: str
-    """Id of the topic."""
     awake: bool = False
-    """True if it is active."""
     spoken: tuple[str, ...] = ()
     """Times of the newest messages that were in it or that it was read for, ISO 8601."""
     uses: int = 0
     """How often it was quoted lately, and how many topics refer to it."""
 
 
-class TopicPair(BaseModel):
+class TopicPair(BaseModel, frozen=True):
     """Two open topics that seem to be about the same thing."""
 
-    model_config = ConfigDict(frozen=True)
-
     kept: str
-    """Id of the one that would stay."""
     other: str
-    """Id of the one that would be merged into it."""
     likeness: float
-    """How alike the index finds them."""
     same: bool = False
-    """True if a role agrees."""
     together: Assessment | None = None
-    """A reviewer's answer about both together."""
 
 
-class ReviewFindings(BaseModel):
+class ReviewFindings(BaseModel, frozen=True):
     """The findings about the topics, all by id."""
 
-    model_config = ConfigDict(frozen=True)
-
     looks: tuple[TopicStats, ...]
-    """Open topics that hold messages."""
     assessed: Mapping[str, Assessment] = {}
-    """Those that were looked at anew."""
     pairs: tuple[TopicPair, ...] = ()
     """Those that are the same; each topic is in one at most."""
     near: Mapping[str, float] = {}
@@ -147,11 +128,10 @@ def select_merges(pairs: Iterable[TopicPair], policy: ReviewPolicy) -> list[Topi
     chosen: list[TopicPair] = []
     taken: set[str] = set()
     for pair in pairs:
-        free = pair.same and taken.isdisjoint((pair.kept, pair.other))
-        if free and len(chosen) < policy.merges:
+        if pair.same and taken.isdisjoint((pair.kept, pair.other)):
             chosen.append(pair)
             taken |= {pair.kept, pair.other}
-    return chosen
+    return chosen[: policy.merges]
 
 
 def decide_changes(
@@ -164,10 +144,9 @@ def decide_changes(
         look = _join_stats(looks.pop(pair.kept), looks.pop(pair.other))
         change = _make_merge(pair, table, found)
         last_at = max(table[pair.kept].last_at, table[pair.other].last_at)
-        # Without a description it is unknown whether the topic is over.
-        changes.append(
-            _add_archiving(change, look, last_at, found, now, policy) if pair.together else change
-        )
+        if pair.together:  # without a description it is unknown whether the topic is over
+            change = _add_archiving(change, look, last_at, found, now, policy)
+        changes.append(change)
     for look in looks.values():
         topic = table[look.topic]
         change = _make_change(topic, found.assessed.get(topic.id))
@@ -178,11 +157,12 @@ def decide_changes(
 
 
 def _join_stats(kept: TopicStats, other: TopicStats) -> TopicStats:
-    """The figures of two topics as if they were one."""
+    # Of a pair of which one time is unknown, nobody can say for how long it was left alone.
+    dated = all(any(map(parse_iso_seconds, look.spoken)) for look in (kept, other))
     return TopicStats(
         topic=kept.topic,
         awake=kept.awake or other.awake,
-        spoken=(*kept.spoken, *other.spoken),
+        spoken=(*kept.spoken, *other.spoken) if dated else (),
         uses=kept.uses + other.uses,
     )
 
@@ -202,14 +182,15 @@ def _make_merge(pair: TopicPair, table: TopicTable, found: ReviewFindings) -> To
 
 
 def _make_change(topic: Topic, assessment: Assessment | None) -> TopicChange:
+    known = assessment or topic
     return TopicChange(
         topic=topic.id,
         seen=fingerprint_topic(topic),
-        name=(assessment.name if assessment else "") or topic.name,
-        brief=assessment.brief if assessment else topic.brief,
-        summary=assessment.summary if assessment else topic.summary,
-        importance=assessment.importance if assessment else topic.importance,
-        once=assessment.once if assessment else topic.once,
+        name=known.name or topic.name,
+        brief=known.brief,
+        summary=known.summary,
+        importance=known.importance,
+        once=known.once,
         reviewed=assessment is not None,
     )
 
@@ -222,7 +203,6 @@ def _add_archiving(
     now: datetime,
     policy: ReviewPolicy,
 ) -> TopicChange:
-    """The change, which archives its topic as well if that is due."""
     why = _explain_archiving(change, look, found.near.get(look.topic, 1.0), now, policy)
     if not why:
         return change
@@ -237,18 +217,17 @@ def _explain_archiving(
     days, importance = count_idle_days(look, now), change.importance
     if look.awake or days <= policy.dormant_days or importance is None:
         return ""
-    why = []
-    if change.once:
-        why.append("asked once and over")
-    if importance < policy.unimportant:
-        why.append(f"of little importance ({importance:.2f})")
-    if near < policy.unrelated and importance < policy.important:
-        why.append("unrelated to what is being talked about")
-    return f"not spoken of for {days:.0f} days, {', '.join(why)}" if why else ""
+    unrelated = near < policy.unrelated and importance < policy.important
+    causes = {
+        "asked once and over": change.once,
+        f"of little importance ({importance:.2f})": importance < policy.unimportant,
+        "unrelated to what is being talked about": unrelated,
+    }
+    why = ", ".join(cause for cause, holds in causes.items() if holds)
+    return f"not spoken of for {days:.0f} days, {why}" if why else ""
 
 
 def _parse_month(last_at: str, now: datetime) -> str:
-    """The month of a time; the present one if the time is unknown."""
     try:
         return datetime.fromisoformat(last_at).isoformat()[:7]
     except ValueError:

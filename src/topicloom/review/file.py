@@ -1,7 +1,6 @@
 """file: the messages of archived topics go to the archive, those of revived ones come back.
 
-It comes after the turn that archived them, and looks at all topics: what a crash left undone in
-between is done by the next review.
+It looks at all topics: what a crash left undone is done by the next review.
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ def move_archived(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
 
 
 def _move_topic(store: SessionStore, topic: Topic) -> list[str]:
-    """The topic's id, if its messages had to move."""
     if topic.status not in ("archived", "open") or topic.head is None:
         return []
     card = store.archived(topic)

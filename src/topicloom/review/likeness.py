@@ -25,12 +25,10 @@ VectorSum = tuple[Vectors, int]
 class ReviewCentroids:
     """Mean vectors of topics and of the newest messages, less what all have in common.
 
-    What a whole conversation has in common, such as the names of its speakers, says nothing about
-    two of its topics.
+    That, such as the names of the speakers, says nothing about two of the topics.
     """
 
     row_numbers: Mapping[str, int]
-    """Row of each topic."""
     rows: Vectors
     """Unit vectors [topics, d]."""
     now: Vectors
@@ -48,30 +46,23 @@ class ReviewCentroids:
 
 
 class TopicVectorSums:
-    """Sums of the vectors of topics' messages, cached by the topics' heads.
-
-    A head says all that is in a topic: a review reads only those that have changed since the last.
-    """
+    """Sums of the vectors of topics' messages, cached by the heads, which change with them."""
 
     def __init__(self, size: int = 4_096) -> None:
-        """Remember the sums of at most `size` topics."""
         self._known: LRUCache[str, VectorSum] = LRUCache(size)
         self._lock = Lock()
 
     def compute(
         self, store: SessionStore, embedder: Embedder, topics: Sequence[Topic]
     ) -> dict[str, VectorSum]:
-        """Sum [d] and number of messages by topic; those that cannot be read are left out.
-
-        Args:
-            store: Keeps vectors of messages.
-            embedder: Makes those that are not there yet.
-            topics: With at least one message each.
-        """
+        """Sum [d] and number of messages by topic; those that cannot be read are left out."""
         heads = {t.id: t.head for t in topics if t.head is not None}
         with self._lock:
             known = {head: self._known[head] for head in heads.values() if head in self._known}
-        said = _read_messages(store, [t for t in topics if heads.get(t.id) not in known])
+        said: dict[str, list[StoredMessage]] = {}
+        for unknown in (t for t in topics if heads.get(t.id) not in known):
+            with suppress(StorageError):
+                said[unknown.id] = store.topic_records(unknown)
         if said:
             vectors = StoredVectors(embedder, store.log).of([r for rs in said.values() for r in rs])
             begins = np.cumsum([len(messages) for messages in said.values()])[:-1]
@@ -80,14 +71,6 @@ class TopicVectorSums:
         with self._lock:
             self._known.update(known)
         return {topic: known[head] for topic, head in heads.items() if head in known}
-
-
-def _read_messages(store: SessionStore, topics: Sequence[Topic]) -> dict[str, list[StoredMessage]]:
-    found: dict[str, list[StoredMessage]] = {}
-    for topic in topics:
-        with suppress(StorageError):
-            found[topic.id] = store.topic_records(topic)
-    return found
 
 
 def compute_centroids(

@@ -36,9 +36,6 @@ _NEWEST = 24
 _YES = 0.5
 """Probability from which two topics are the same."""
 
-ReadableTopics = Mapping[str, Topic]
-"""Topics that can be read, by id."""
-
 
 def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that proposes pairs by the index and asks a role whether they are the same.
@@ -82,7 +79,7 @@ def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
 
 
 def _propose_pairs(
-    deps: ReviewDeps, held: ReadableTopics, centroids: ReviewCentroids, due: set[str]
+    deps: ReviewDeps, held: Mapping[str, Topic], centroids: ReviewCentroids, due: set[str]
 ) -> list[TopicPair]:
     pairs = []
     for one, other in itertools.combinations(held, 2):
@@ -97,7 +94,7 @@ def _propose_pairs(
 def _confirm_pairs(
     deps: ReviewDeps,
     session: Session,
-    held: ReadableTopics,
+    held: Mapping[str, Topic],
     pairs: Sequence[TopicPair],
     fresh: Mapping[str, Assessment],
     calls: list[Call],
@@ -105,13 +102,9 @@ def _confirm_pairs(
     """The pairs that the merger takes for the same; where it fails, they are not."""
     if not pairs:
         return []
+    now = {i: _add_assessment(held[i], fresh.get(i)) for p in pairs for i in (p.kept, p.other)}
     requests = [
-        MergeRequest(
-            session=session.id,
-            topics=(_add_assessment(held[p.kept], fresh), _add_assessment(held[p.other], fresh)),
-            likeness=p.likeness,
-            language=session.language,
-        )
+        MergeRequest(session.id, (now[p.kept], now[p.other]), p.likeness, session.language)
         for p in pairs
     ]
     topics = [p.kept for p in pairs]
@@ -125,7 +118,7 @@ def _confirm_pairs(
 def _describe_pairs(
     deps: ReviewDeps,
     session: Session,
-    held: ReadableTopics,
+    held: Mapping[str, Topic],
     pairs: Sequence[TopicPair],
     looks: Sequence[TopicStats],
     calls: list[Call],
@@ -147,9 +140,7 @@ def _describe_pairs(
     return described
 
 
-def _add_assessment(topic: Topic, fresh: Mapping[str, Assessment]) -> Topic:
-    """The topic with its newest assessment, if there is one."""
-    found = fresh.get(topic.id)
+def _add_assessment(topic: Topic, found: Assessment | None) -> Topic:
     if found is None:
         return topic
     said = {"name": found.name or topic.name, "brief": found.brief, "summary": found.summary}

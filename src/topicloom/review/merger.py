@@ -29,7 +29,6 @@ class MergeRequest:
 
     session: str
     topics: tuple[Topic, Topic]
-    """The topics, with briefs and summaries."""
     likeness: float
     """How alike the index finds them: a cosine."""
     language: Language
@@ -70,7 +69,6 @@ class EmbeddedMerger(LocalRole[MergeRequest, float]):
     """Goes by the likeness alone."""
 
     def call(self, request: MergeRequest) -> Answer[float]:
-        """1 or 0."""
         return Answer(float(request.likeness >= SAME_TOPIC))
 
 

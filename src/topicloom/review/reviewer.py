@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -29,20 +29,11 @@ _SUMMARY_LIMIT = 4_000
 """Characters of a summary; the prompt asks for half of it."""
 _UNKNOWN = 0.5
 """Importance of a topic of which the answer does not say it."""
-_WORDS: Mapping[str, float] = {
-    "high": 0.9,
-    "medium": 0.5,
-    "low": 0.1,
-    "高": 0.9,
-    "中": 0.5,
-    "低": 0.1,
-}
+_WORDS = {"high": 0.9, "medium": 0.5, "low": 0.1, "高": 0.9, "中": 0.5, "低": 0.1}
 _NO = re.compile(r"\W*(?:no|false|否|不)", re.I)
 _TAGS = ("name", "brief", "summary", "importance", "lasting", "topic_review")
 _READ = 400
-"""Newest messages of the user that are weighed."""
 _QUOTED = 12
-"""Messages that a summary quotes at most."""
 _SUMMARY, _LINE = 2_000, 240
 """Characters of a summary and of a line in it: a few hundred words at most."""
 _SIZE, _SPAN, _USE, _OWN, _INFORMATIVE = 0.35, 0.15, 0.25, 0.05, 0.2
@@ -117,19 +108,16 @@ def _review_of_fields(text: str) -> Assessment | None:
                 name=" ".join(field_of("name").split()),
                 brief=field_of("brief"),
                 summary=summary,
-                importance=_parse_importance(field_of("importance")),
+                importance=_parse_importance(field_of("importance").lower()),
                 once=_NO.match(field_of("lasting")) is not None,
             )
     return None
 
 
 def _parse_importance(said: str) -> float:
-    """An importance in figures or words; also `8` of ten."""
-    lowered = said.lower()
-    share = parse_score(lowered)
-    if share is not None:
-        return share
-    return next((value for word, value in _WORDS.items() if word in lowered), _UNKNOWN)
+    share = parse_score(said)
+    words = (value for word, value in _WORDS.items() if word in said)
+    return next(words, _UNKNOWN) if share is None else share
 
 
 def _brief_request(request: ReviewRequest) -> BriefRequest:
@@ -144,7 +132,6 @@ class EmbeddedReviewer(LocalRole[ReviewRequest, Assessment]):
         self._briefs = EmbeddedBriefWriter(embedder)
 
     def call(self, request: ReviewRequest) -> Answer[Assessment]:
-        """Review one topic."""
         brief = self._briefs.call(_brief_request(request)).value
         said = [r for r in request.messages if r.role == "user"]
         days = {r.day for r in said}
@@ -185,10 +172,6 @@ def rate_importance(messages: Sequence[StoredMessage], uses: int) -> float:
     """The importance of a topic, 0 to 1.
 
     Each cause counts less the more there is of it. Information from the user is worth keeping.
-
-    Args:
-        messages: The topic's messages.
-        uses: How often it was quoted lately, and how many topics refer to it.
     """
     said = [m for m in messages if m.role == "user"]
     days = len({m.day for m in said})

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import StateSnapshot
 
 from topicloom.effects import Step, either, holding
 from topicloom.index.embedder import Embedder
@@ -59,11 +58,14 @@ class SessionClient:
     def read(self, thread: str) -> Step[SessionSnapshot]:
         """Within a step: the session now."""
         get, aget = self.graph.get_state, self.graph.aget_state
-        config = _make_config(thread)
+        config: RunnableConfig = {"configurable": {"thread_id": thread}}
         snapshot = yield from either(
             lambda: Context().run(get, config), lambda: _run_apart(aget(config))
         )
-        return _make_snapshot(thread, snapshot)
+        session = Session.model_validate(snapshot.values.get("session") or {"id": thread})
+        turn = snapshot.values.get("turn")
+        answering = turn is None or Turn.model_validate(turn).answer
+        return SessionSnapshot(session, bool(snapshot.next) and answering)
 
     def apply_changes(self, thread: str, changes: Sequence[TopicChange]) -> Step[Turn | None]:
         """Within a step: make changes by a turn; its result is None if another is not finished.
@@ -80,7 +82,7 @@ class SessionClient:
         # One checkpoint at the end: killed before it, the session is as it was.
         call = {
             "input": {"messages": []},
-            "config": _make_config(thread),
+            "config": {"configurable": {"thread_id": thread}},
             "context": TurnOptions(answer=False, changes=tuple(changes)),
             "durability": "exit",
         }
@@ -89,19 +91,8 @@ class SessionClient:
         return Turn.model_validate(state["turn"])
 
 
-def _make_config(thread: str) -> RunnableConfig:
-    return {"configurable": {"thread_id": thread}}
-
-
 async def _run_apart(work: Coroutine[Any, Any, T]) -> T:
     return await asyncio.create_task(work, context=Context())
-
-
-def _make_snapshot(thread: str, snapshot: StateSnapshot) -> SessionSnapshot:
-    session = Session.model_validate(snapshot.values.get("session") or {"id": thread})
-    turn = snapshot.values.get("turn")
-    answering = turn is None or Turn.model_validate(turn).answer
-    return SessionSnapshot(session, bool(snapshot.next) and answering)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +106,7 @@ class ReviewDeps:
     clock: Callable[[], datetime]
     policy: ReviewPolicy
     topic_tokens: int
-    """Tokens that a topic's messages may come to."""
     sums: TopicVectorSums = field(default_factory=TopicVectorSums)
 
     def open_store(self, session: str) -> SessionStore:
-        """The storage of a session."""
         return self.workspaces.open(session, self.client.graph.store).store

@@ -32,8 +32,7 @@ def survey(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that a review begins with."""
 
     def step(state: ReviewState) -> Step[Update]:
-        snapshot = yield from deps.client.read(state["thread"])
-        session = snapshot.session
+        session = (yield from deps.client.read(state["thread"])).session
         store = deps.open_store(session.id)
         table = store.topic_table(session)
         looks = collect_stats(store, session, table)
@@ -77,15 +76,11 @@ def collect_stats(store: SessionStore, session: Session, table: TopicTable) -> l
 
 
 def _find_last_active(
-    store: SessionStore,
-    session: Session,
-    receipts: Sequence[Receipt],
-    kept: Mapping[str, str],
+    store: SessionStore, session: Session, receipts: Sequence[Receipt], kept: Mapping[str, str]
 ) -> dict[str, str]:
     """By topic, the time of the newest message that it was active for.
 
-    A topic that was merged since counts as the one that it was merged into. Times are those of
-    messages, as in topics, not those of turns: recordings have times of their own.
+    Times are those of messages, not those of turns: recordings have times of their own.
     """
     newest: dict[str, int] = {}
     for receipt in receipts:

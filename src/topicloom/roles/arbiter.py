@@ -86,16 +86,11 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
         max_tokens: int = _MAX_TOKENS,
         deadline: float | None = None,
     ) -> None:
-        """Configure without loading anything.
+        """Configure without loading anything; raises `ValueError` if `max_tokens` is under 8.
 
-        Args:
-            model: A folder, or a name on the Hugging Face hub; a model with one score a pair.
-            device: Such as `cpu` or `cuda`; None for the best there is.
-            max_tokens: Tokens read of both texts together.
-            deadline: Seconds after which the screening's answer stands; None for no limit.
-
-        Raises:
-            ValueError: `max_tokens` is under 8.
+        `model` is a folder, or a name on the Hugging Face hub, and gives one score a pair;
+        `max_tokens` are read of both texts together; after `deadline` seconds the screening's
+        answer stands.
         """
         if max_tokens < 8:
             raise ValueError(f"need room for some words of two texts, got {max_tokens=}")
@@ -112,13 +107,11 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
         return Answer(self.check_coherence(request.request, request.summary))
 
     def check_coherence(self, text_a: str, text_b: str) -> float:
-        """The sigmoid of the model's score of two texts, in this order: 1 if they surely belong
-        together.
+        """The sigmoid of the model's score of two texts in this order: 1 if they belong together.
 
-        Raises:
-            ConfigurationError: The extra `rerank` is not installed.
-            UnknownModelError: The folder or name holds no cross-encoder with one score, or the
-                hub cannot be reached and the model is not in its cache.
+        Raises `ConfigurationError` without the extra `rerank`, and `UnknownModelError` if the
+        folder or name holds no cross-encoder with one score, or neither the hub nor its cache has
+        it.
         """
         with self._lock:
             scorer = self._scorer = self._scorer or self._open()
@@ -138,11 +131,7 @@ class CrossEncoderArbiter(LocalRole[BoundaryQuestion, float]):
 
 
 def _check_head(opened: Any, model: str) -> None:
-    """Refuse a model without a trained head: the library would make one up at random.
-
-    Raises:
-        UnknownModelError: Naming the model and what is wrong with it.
-    """
+    """Raise `UnknownModelError` without a trained head: the library would make one up at random."""
     architectures = opened.model.config.architectures or []
     if not any(a.endswith(("ForSequenceClassification", "ForCausalLM")) for a in architectures):
         raise UnknownModelError(

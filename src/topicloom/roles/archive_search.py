@@ -29,18 +29,13 @@ class ArchiveQuery:
     """A search through archived topics."""
 
     session: str
-    """The thread."""
     text: str
-    """What to look for."""
     refs: Mapping[str, Collection[str]]
     """Refs of the messages of each topic that may be found, by its id."""
 
 
 class SessionFilter(dict[str, str]):
-    """The filter for a session's documents, in the forms that vector stores take.
-
-    Most take metadata as a mapping, some a function over documents or over metadata.
-    """
+    """The filter for a session's documents: a mapping, or a function over documents or metadata."""
 
     def __init__(self, session: str) -> None:
         super().__init__(session=session)

@@ -83,12 +83,10 @@ def make_brief(topic: Topic, name: str, text: str) -> Brief:
 def build_brief_prompt(
     request: BriefRequest, window: PromptWindow, *, role: str = "brief"
 ) -> list[BaseMessage]:
-    """The prompt by which a topic's brief is written; the former brief stands last.
+    """The prompt by which a topic's brief is written, oldest messages left out if they don't fit.
 
-    Args:
-        request: The topic; its oldest messages are left out if they don't fit.
-        window: What the prompt has to fit.
-        role: Whose instructions stand first: a reviewer is shown the same.
+    The former brief stands last. `role` says whose instructions stand first: a reviewer is shown
+    the same.
     """
     counter, topic = window.counter, request.topic
     words = get_wording(request.language)
@@ -102,11 +100,7 @@ def build_brief_prompt(
 
 
 def parse_brief(text: str) -> Brief:
-    """A topic's name and brief.
-
-    Raises:
-        UnusableAnswerError: If there is no brief.
-    """
+    """A topic's name and brief; raises `UnusableAnswerError` if there is no brief."""
     return first_of(text, "brief", _brief_of_fields)
 
 
@@ -163,10 +157,7 @@ def central_messages(
 
 
 def summarize_by_extracts(embedder: Embedder, count: Callable[[str], int], limit: int) -> Summarize:
-    """A summarizer by whole messages: the most central ones that fit `limit` tokens, as counted.
-
-    Where not one message fits, the most central is cut.
-    """
+    """A summarizer by the most central messages that fit `limit` tokens, or a part of one."""
 
     def summarize(messages: Sequence[StoredMessage]) -> str:
         said = [m for m in messages if m.text.strip()]
@@ -189,10 +180,7 @@ def summarize_by_extracts(embedder: Embedder, count: Callable[[str], int], limit
 
 
 def summarize_by_briefs(writer: BriefWriter, language: Language) -> Summarize:
-    """A summarizer by a brief writer: a brief is a summary of about 1,000 characters.
-
-    What the writer raises is passed on.
-    """
+    """A summarizer by briefs, of about 1,000 characters; what the writer raises is passed on."""
 
     def summarize(messages: Sequence[StoredMessage]) -> str:
         segment = Topic(id=f"segment-{messages[0].seq}", name="")

@@ -46,11 +46,7 @@ def with_cache_hints(
 ) -> CachedPrompt:
     """A prompt as it is sent to a model: with its provider's hints if there are any.
 
-    Args:
-        messages: The prompt; not changed.
-        model: The model that it goes to.
-        session: The session; with the window it makes OpenAI's key.
-        window: Name of the window in it that the prompt fills, such as `reader:t3`.
+    OpenAI's key is made of the session and the name of a window in it, such as `reader:t3`.
     """
     places = find_breakpoints(messages)
     if _comes_from("langchain_anthropic", model):

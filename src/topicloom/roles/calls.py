@@ -7,17 +7,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, cast
 
 from topicloom.background import submit_daemon
 from topicloom.effects import Step, arun_step, perform, run_step
 from topicloom.errors import UnusableAnswerError
-from topicloom.roles.base import Answer, Role, RoleName
+from topicloom.roles.base import A, Answer, Q, Role, RoleName
 from topicloom.roles.registry import spec_of
 from topicloom.state.receipt import Call
-
-Q = TypeVar("Q")
-A = TypeVar("A")
 
 
 class Stepwise(Generic[Q, A]):
@@ -114,10 +111,7 @@ def ask_first(
     calls: list[Call],
     topic: str | None = None,
 ) -> Step[A | None]:
-    """Within a step: what the first role answers that does not fail, such as a stand-in.
-
-    What was called is added to `calls`. The answer is None if all of them failed.
-    """
+    """Within a step: the answer of the first role that does not fail; adds to `calls`."""
     for role in roles:
         answer, call = yield from ask_role(name, role, request, topic)
         calls.append(call)
@@ -150,11 +144,7 @@ def _make_failure(ask: RoleRequest, error: Exception, seconds: float) -> RoleOut
 
 
 def _check_answer(ask: RoleRequest, answer: Answer[Any]) -> Answer[Any]:
-    """The answer, if it is what its role gives.
-
-    Raises:
-        UnusableAnswerError: If it is something else.
-    """
+    """The answer; raises `UnusableAnswerError` if its role does not give such a one."""
     value = answer.value if isinstance(answer, Answer) else answer
     if not isinstance(answer, Answer) or not spec_of(ask.name).accepts(value):
         raise UnusableAnswerError(f"a {ask.name} may not answer with {type(value).__name__!r}")

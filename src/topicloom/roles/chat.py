@@ -30,7 +30,6 @@ class Chat:
 
     model: BaseChatModel
     counter: TokenCounter
-    """Counts the model's tokens."""
     meter: PrefixMeter
     """Compares prompts; one for all roles of a process."""
     window: int
@@ -38,7 +37,6 @@ class Chat:
     deadline: float | None = None
     """Seconds after which a turn goes on without an answer; None for no limit."""
     prompts: Prompts = field(default_factory=Prompts)
-    """The application's prompts."""
 
     @classmethod
     def of(

@@ -39,11 +39,6 @@ class RoleModels:
             return None
         return self.strong if spec.model == "strong" or self.cheap is None else self.cheap
 
-    @property
-    def has_any(self) -> bool:
-        """True if there is any."""
-        return bool(self.strong or self.cheap or self.by_role)
-
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
@@ -75,15 +70,7 @@ def choose_roles(
     *,
     domain: bool = False,
 ) -> Roles:
-    """The roles, each played by its model or embedded.
-
-    Args:
-        models: The models by role.
-        embedded: Play the roles without a model, and stand in.
-        open_model: Opens a model.
-        options: What chat models work with.
-        domain: True if the application has a domain, for which turns are planned.
-    """
+    """The roles, each played by its model or embedded; `domain` if the application has one."""
     roles = embedded
     for name in ROLES:
         model, spec = models.of(name), spec_of(name)

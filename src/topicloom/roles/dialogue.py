@@ -1,7 +1,6 @@
 """The base of roles that a chat model plays: it asks again if an answer cannot be read.
 
-Its calls carry LangGraph's `nostream` tag, so that no token of an inner call gets into the user's
-stream.
+Its calls carry LangGraph's tag `nostream`: no token of theirs gets into the user's stream.
 """
 
 from __future__ import annotations
@@ -16,15 +15,13 @@ from langgraph.constants import TAG_NOSTREAM
 from topicloom.effects import Step, either
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import get_wording
-from topicloom.roles.base import Answer, RoleName, Usage
+from topicloom.roles.base import A, Answer, Q, RoleName, Usage
 from topicloom.roles.caches import with_cache_hints
 from topicloom.roles.calls import Stepwise
 from topicloom.roles.chat import Chat, sum_usage
 from topicloom.state.session import Language
 from topicloom.state.stored_message import get_text
 
-Q = TypeVar("Q")
-A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -56,13 +53,8 @@ class ChatRole(Stepwise[Q, A]):
     def send(
         self, session: str, window: str, prompt: list[BaseMessage]
     ) -> Step[tuple[AIMessage, Usage]]:
-        """Within a step: the model's answer to a prompt, and what it cost.
-
-        Args:
-            session: The session, by which prompts of the same window are compared.
-            window: Name of the window that the prompt fills, such as `reader:t3`.
-            prompt: What to ask; whatever the model's client raises is passed on.
-        """
+        """Within a step: the model's answer to a prompt, and its cost; passes on what the client
+        raises."""
         model, config = self._chat.model, make_config(self.role)
         ready = with_cache_hints(prompt, model, session, window)
         answer = yield from either(
@@ -79,17 +71,9 @@ class ChatRole(Stepwise[Q, A]):
         parse: Callable[[str], T],
         tag: str,
     ) -> Step[Answer[T]]:
-        """Within a step: ask, and ask once more if the answer can't be read.
+        """Within a step: ask, and ask once more for the element `tag` if the answer can't be read.
 
-        Args:
-            request: What is being answered.
-            window: Name of the window that the prompt fills.
-            prompt: What to ask.
-            parse: Reads the answer.
-            tag: Name of the element that the answer has to be in, for the complaint.
-
-        Raises:
-            UnusableAnswerError: If the second answer can't be read either.
+        Raises `UnusableAnswerError` if the second answer can't be read either.
         """
         answer, usage = yield from self.send(request.session, window, prompt)
         text = get_text(answer)

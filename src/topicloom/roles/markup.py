@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -54,13 +54,7 @@ class Element:
 def first_of(text: str, what: str, *readers: Callable[[str], T | None]) -> T:
     """The value that the first reader finds, in the answer proper or else in all of it.
 
-    Args:
-        text: An answer.
-        what: What is looked for, for the error.
-        readers: Each gives a value, or None if there is none of its form.
-
-    Raises:
-        UnusableAnswerError: If none of them finds anything.
+    Raises `UnusableAnswerError`, which names `what`, if none of them finds anything.
     """
     for answer in extract_answers(text):
         for read in readers:
@@ -74,10 +68,7 @@ def lookups(text: str, *tags: str) -> Iterator[Callable[..., str]]:
     """Ways to look fields of an answer up: as elements, as entries of each JSON object.
 
     Each takes the names that a field may have, and gives the first that holds anything, else "".
-
-    Args:
-        text: An answer.
-        tags: Names of all its elements: each ends one before it that is never closed.
+    `tags` name all elements: each ends one before it that is never closed.
     """
     yield lambda *names: _first(
         find_child_text(text, n, *(t for t in tags if t != n)) for n in names
@@ -101,15 +92,13 @@ def extract_answers(text: str) -> Iterator[str]:
 def find_elements(text: str, name: str, *enders: str) -> Iterator[Element]:
     """Elements of a name, in order; they do not nest.
 
-    Args:
-        text: An answer.
-        name: Name of the elements.
-        enders: Names of elements whose opening or closing tag ends one that is never closed.
+    Tags of `enders` end one that is never closed.
     """
     if "<" not in text:
         return
     opening = re.compile(rf"<\s{{0,3}}{name}(?![\w-]){_REST_OF_TAG}", re.I | re.A)
-    end = re.compile(rf"<\s{{0,3}}/\s{{0,3}}{name}\b{_build_enders(enders)}", re.I | re.A)
+    ends = "".join(rf"|<\s{{0,3}}/?\s{{0,3}}{ender}(?![\w-])" for ender in enders)
+    end = re.compile(rf"<\s{{0,3}}/\s{{0,3}}{name}\b{ends}", re.I | re.A)
     found = list(islice(opening.finditer(text), _MOST))
     limits = [*(m.start() for m in found), len(text)][1:]
     for match, limit in zip(found, limits, strict=True):
@@ -143,7 +132,7 @@ def find_json_values(text: str) -> Iterator[Any]:
     decoder = json.JSONDecoder()
     position = 0
     for _ in range(_TRIES):
-        opening = _find_next(text, position, "{[")
+        opening = min((p for c in "{[" if (p := text.find(c, position)) >= 0), default=-1)
         if opening < 0:
             return
         try:
@@ -196,12 +185,3 @@ def _parse_attributes(inside: str) -> dict[str, str]:
         value = next((v for v in match.groups()[1:] if v is not None), "")
         found.setdefault(match[1].lower(), unescape(value))
     return found
-
-
-def _build_enders(names: Sequence[str]) -> str:
-    return "".join(rf"|<\s{{0,3}}/?\s{{0,3}}{name}(?![\w-])" for name in names)
-
-
-def _find_next(text: str, start: int, characters: str) -> int:
-    places = [p for c in characters if (p := text.find(c, start)) >= 0]
-    return min(places, default=-1)

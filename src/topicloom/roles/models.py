@@ -22,20 +22,13 @@ def open_model(
     timeout: float = 60.0,
     max_retries: int = 2,
 ) -> BaseChatModel:
-    """The chat model that a setting names.
+    """The chat model that a setting names; None is for what the environment or the provider says.
 
-    Args:
-        spec: A chat model, which is returned as it is; or `openai:NAME`, for OpenAI and every
-            server that speaks its protocol; or `provider:NAME` of any other provider of
-            LangChain's `init_chat_model`, if the `langchain` package is installed.
-        base_url: Where the server is; None for the provider's own, or what the environment says.
-        api_key: None for what the environment says.
-        timeout: Seconds that the client waits for an answer, or for the next part of one.
-        max_retries: How often the client tries again after an overload or a lost connection.
-
-    Raises:
-        UnknownModelError: If the string names no model that can be opened.
-        ConfigurationError: If a key or a package is missing.
+    `spec` is a chat model, which is returned as it is; or `openai:NAME`, for OpenAI and every
+    server that speaks its protocol; or `provider:NAME` of any other provider of LangChain's
+    `init_chat_model`, if the `langchain` package is installed. `timeout` is in seconds, up to the
+    next part of an answer. Raises `UnknownModelError` if the string names no model that can be
+    opened, and `ConfigurationError` if a key or a package is missing.
     """
     if isinstance(spec, BaseChatModel):
         return spec

@@ -34,21 +34,13 @@ ROLES: Mapping[RoleName, str] = {path.rpartition(".")[2]: path for path in _MODU
 
 @cache
 def spec_of(name: RoleName) -> RoleSpec[Any]:
-    """The description of a role.
-
-    Raises:
-        ConfigurationError: There is no such role.
-    """
+    """The description of a role; raises `ConfigurationError` if there is no such role."""
     check_names([name])
     return cast("RoleSpec[Any]", getattr(import_module(ROLES[name]), name.upper()))
 
 
 def check_names(names: Iterable[RoleName]) -> None:
-    """Refuse roles that do not exist.
-
-    Raises:
-        ConfigurationError: Naming them and those that there are.
-    """
+    """Raise `ConfigurationError` if some roles do not exist, naming them and the known ones."""
     unknown = [repr(name) for name in names if name not in ROLES]
     if unknown:
         raise ConfigurationError(f"no role {', '.join(unknown)}: there are {', '.join(ROLES)}")
@@ -67,11 +59,7 @@ class Roles:
     """Deterministic; they need no network and always answer."""
 
     def __getitem__(self, spec: RoleSpec[P]) -> P:
-        """The player of a role.
-
-        Raises:
-            ConfigurationError: There is none.
-        """
+        """The player of a role; raises `ConfigurationError` if there is none."""
         player = self.get(spec)
         if player is None:
             raise ConfigurationError(f"nobody plays the role {spec.name!r}")

@@ -55,11 +55,7 @@ def build_rewriter_prompt(request: RewriteRequest, window: PromptWindow) -> list
 
 
 def parse_query(text: str) -> str:
-    """A rewritten message.
-
-    Raises:
-        UnusableAnswerError: If there is none.
-    """
+    """A rewritten message; raises `UnusableAnswerError` if there is none."""
     return first_of(text, "query", _query_of_fields)
 
 

@@ -116,8 +116,7 @@ def _format_days(topic: Topic) -> str:
 def parse_routing(text: str) -> Route:
     """The topics that a router found, or its reason for finding none; ids may be made up.
 
-    Raises:
-        UnusableAnswerError: If there is neither a topic, nor a reason, nor an empty result.
+    Raises `UnusableAnswerError` if there is neither, nor an empty result.
     """
     return first_of(text, "topic routing", _parse_route_tags, _parse_route_json)
 

@@ -130,11 +130,7 @@ def _format_parts(request: SplitRequest, transcript: TranscriptFormatter) -> str
 
 
 def parse_split(text: str) -> tuple[Assignment, ...]:
-    """A splitter's assignments, one a message.
-
-    Raises:
-        UnusableAnswerError: If no message is assigned to anything.
-    """
+    """A splitter's assignments, one a message; raises `UnusableAnswerError` if there are none."""
     return first_of(
         text,
         "assignment",

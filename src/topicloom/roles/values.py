@@ -52,12 +52,8 @@ def parse_score(text: str) -> float | None:
 def parse_message_ids(text: str, widest: int) -> tuple[str, ...]:
     """Short ids of messages in a text, each once, in order of mention.
 
-    `m42`, `[M42]`, `msg-042`, `message 42`, `m42-m45` and lists of these in any punctuation;
-    bare numbers if the text holds nothing but numbers.
-
-    Args:
-        text: A list of ids.
-        widest: Messages that one range may span; the rest of it is dropped.
+    `m42`, `[M42]`, `msg-042`, `message 42`, `m42-m45` and lists of these in any punctuation; bare
+    numbers if the text holds nothing but numbers. A range is cut after `widest` messages.
     """
     folded = _fold(text[:_LONGEST_LIST])
     numbers = list(_message_numbers(folded, widest))
@@ -75,12 +71,7 @@ def parse_topic_id(text: str) -> str | None:
 
 
 def parse_topic_ids(text: str, most: int) -> tuple[str, ...]:
-    """The short ids of the topics in a text, each once: `t7, topic-009`, or bare numbers.
-
-    Args:
-        text: A list of ids.
-        most: Ids that are read at most.
-    """
+    """The first `most` topic ids in a text, each once: `t7, topic-009`, or bare numbers."""
     folded = _fold(text[:200]).strip()
     numbers = [m[1] for m in _TOPIC.finditer(folded)]
     if not numbers and _BARE.fullmatch(folded):
@@ -129,14 +120,10 @@ _MENTIONED = re.compile(
 
 
 def parse_verdict(text: str) -> bool:
-    """True if a model says yes.
+    """True if a model says yes; raises `UnusableAnswerError` if it says neither, or both.
 
     What is said under a label such as "Answer:" counts most, then a capital YES or NO, then the
-    first word, then a yes or no anywhere. Where these are of both kinds, the next of them is
-    looked at.
-
-    Raises:
-        UnusableAnswerError: If it says neither, or both.
+    first word, then a yes or no anywhere. Where these are of both kinds, the next is looked at.
     """
     for answer in extract_answers(text):
         said = _QUESTION.sub(" ", unicodedata.normalize("NFKC", answer[-_LONGEST_VERDICT:]))
@@ -168,10 +155,7 @@ def clip(text: str, characters: int) -> str:
 def note_repairs(things: Sequence[str], one: str, many: str) -> tuple[str, ...]:
     """A line that counts some repairs and names the first few; none if there are none.
 
-    Args:
-        things: Names of what was repaired.
-        one: The words for one, such as "id is not in the topic".
-        many: The words for several, such as "ids are not in the topic".
+    `one` and `many` are words such as "id is not in the topic" and "ids are not in the topic".
     """
     if not things:
         return ()

@@ -74,15 +74,10 @@ def activate_candidates(
 ) -> ActivationChange:
     """Activate candidates by their place in the ranking of all topics.
 
-    The topic of rank `n` (by its relevance; an active one by its average, should that be more)
-    is activated if it reaches `threshold(n)` and stands among the first `usual`. Should that make
-    more than `ceiling`, the last active ones of the ranking are deactivated at once.
-
-    Args:
-        active: Active topics with their scores.
-        candidates: Relevance of topics, 0 to 1. Of an active one it says that the conversation
-            comes back to it just now: it is not to be deactivated for its average.
-        policy: Thresholds and counts.
+    The topic of rank `n` (by its relevance, 0 to 1; an active one by its average, should that be
+    more) is activated if it reaches `threshold(n)` and stands among the first `usual`. Should that
+    make more than `ceiling`, the last active ones of the ranking are deactivated at once. An active
+    candidate is one that the conversation comes back to: its average does not deactivate it.
     """
     relevance = dict(candidates)
     relevance |= {t: max(average_scores(s), candidates.get(t, 0.0)) for t, s in active.items()}

@@ -29,17 +29,11 @@ class TokenCalibration:
     """How many reports the ratio has seen."""
 
     def observe(self, estimated: int, reported: int) -> TokenCalibration:
-        """Take in one report.
+        """This with one report taken in, as it is if a number is not positive.
 
-        The first replaces the initial 1.0 and the next two average with it, so that the
-        ratio is useful from the second request on; after that each weighs `NEWEST_WEIGHT`.
-
-        Args:
-            estimated: Input tokens as counted, without correction or margin.
-            reported: Input tokens the provider reported for the same request.
-
-        Returns:
-            The new calibration; this one when either number is not positive.
+        The first replaces the initial 1.0 and the next two average with it, so that the ratio is
+        useful from the second request on; after that each weighs `NEWEST_WEIGHT`. `estimated` is
+        without correction or margin.
         """
         if estimated <= 0 or reported <= 0:
             return self

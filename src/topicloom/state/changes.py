@@ -75,10 +75,7 @@ def explain_refusal(change: TopicChange, table: TopicTable, active: Container[st
 
 
 def apply_texts(topic: Topic, change: TopicChange, table: TopicTable) -> Topic:
-    """The topic, which has all its messages, with the texts of a change.
-
-    A name that another topic of the table has is left out.
-    """
+    """The topic, which has all its messages, with a change's texts but a name that is taken."""
     others = {t.name for t in table if t.id not in (topic.id, change.absorbs)}
     return topic.model_copy(
         update={
@@ -93,11 +90,7 @@ def apply_texts(topic: Topic, change: TopicChange, table: TopicTable) -> Topic:
 
 
 def apply_archiving(topic: Topic, change: TopicChange, active: Container[str]) -> Topic:
-    """The topic archived, if the change says so.
-
-    Raises:
-        TransitionError: If it is not dormant.
-    """
+    """The topic archived, if the change says so; raises `TransitionError` if it is not dormant."""
     return mark_archived(topic, active, change.archive) if change.archive else topic
 
 

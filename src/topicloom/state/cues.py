@@ -23,10 +23,8 @@ class Cues:
     def of(cls, lines: Iterable[str]) -> Cues:
         """Compile phrases, one a line; blank lines and lines that begin with `#` are passed over.
 
-        `...` stands for a gap: up to three words, or up to eight characters in a CJK phrase.
-
-        Raises:
-            ValueError: If there is no phrase at all.
+        `...` stands for a gap: up to three words, or up to eight characters in a CJK phrase. Raises
+        `ValueError` if there is no phrase at all.
         """
         phrases = [line.strip() for line in lines]
         parts = [_to_regex(p) for p in phrases if p and not p.startswith("#")]

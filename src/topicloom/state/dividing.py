@@ -44,18 +44,10 @@ def divide_rounds(
     limit: int,
     taken: Collection[str] = (),
 ) -> list[TopicPart]:
-    """The parts of a topic that is too large: by subject if that helps, else by time.
+    """The parts of a topic that is too large, two or more: by subject if that helps, else by time.
 
-    Args:
-        name: The topic's name.
-        rounds: Its rounds in conversation order, two at least.
-        proposed: A splitter's division; all of its rounds are in one of them.
-        size: Tokens of a round.
-        limit: Tokens that a topic may have.
-        taken: Names that a part may not be given by number.
-
-    Returns:
-        Two parts or more, which have every round once.
+    The two or more rounds are in conversation order, each in one part of the proposed division. No
+    part is given a `taken` name by number.
     """
     whole = sum(map(size, rounds))
     most = max(2, min(_MAX_PARTS * whole // max(1, limit), len(rounds) // _MIN_ROUNDS))
@@ -84,26 +76,18 @@ def absorb_small_parts(parts: Sequence[TopicPart], size: CountRound, most: int) 
 
 
 def find_preceding(homes: Sequence[tuple[int, int]], number: int) -> int:
-    """The place of the last of some messages before a message; of the first, if none is before it.
+    """The place of the last message before a message; of the first of all, if none is before it.
 
-    Args:
-        homes: Numbers of messages with their places, sorted; not empty.
-        number: Number of the message.
+    The homes are numbers of messages with their places, sorted; not empty.
     """
     place = bisect_right(homes, number, key=lambda home: home[0])
     return homes[max(0, place - 1)][1]
 
 
 def cut_rounds(rounds: Sequence[Round], size: CountRound, limit: int) -> list[tuple[Round, ...]]:
-    """Cut consecutive rounds into runs that are balanced in tokens.
+    """Cut rounds, two or more, into runs that fit and are balanced in tokens: two or more as well.
 
-    Args:
-        rounds: Two at least, in order.
-        size: Tokens of a round.
-        limit: Tokens of a run; only a round alone may be larger.
-
-    Returns:
-        Two runs at least.
+    Only a round alone may be larger than `limit`.
     """
     done: list[tuple[Round, ...]] = []
     left = [tuple(rounds)]

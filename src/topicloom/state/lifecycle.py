@@ -52,11 +52,7 @@ _STATUS: Mapping[TopicState, TopicStatus] = {
 
 
 def advance(state: TopicState | None, event: TopicEvent) -> TopicState:
-    """The state after an event; None before stands for a topic that does not exist yet.
-
-    Raises:
-        TransitionError: If nothing of the kind can happen in that state.
-    """
+    """The state after an event; None before stands for a new topic. Raises `TransitionError`."""
     after = TRANSITIONS.get((state, event))
     if after is None:
         raise TransitionError(f"no step {event!r} from {state or 'nothing'!r}")
@@ -71,11 +67,7 @@ def get_state(topic: Topic, active: Container[str]) -> TopicState:
 
 
 def apply_event(topic: Topic, event: TopicEvent, active: Container[str]) -> Topic:
-    """The row of a topic after an event; whether it is active is for the caller to enter.
-
-    Raises:
-        TransitionError: If nothing of the kind can happen to it.
-    """
+    """A topic's row after an event, but for being active; raises what `advance` does."""
     try:
         state = advance(get_state(topic, active), event)
     except TransitionError as error:
@@ -86,13 +78,7 @@ def apply_event(topic: Topic, event: TopicEvent, active: Container[str]) -> Topi
 def mark_active(topic: Topic, active: Container[str], *, asked: bool = False) -> Topic:
     """The row of a topic that is active from now on, if it was so before or not.
 
-    Args:
-        topic: Its row.
-        active: Ids of the topics that are active already.
-        asked: Whether the user asked for it: nothing else revives an archived topic.
-
-    Raises:
-        TransitionError: If it cannot be activated.
+    Raises `TransitionError` if it cannot be: nothing but a user who `asked` revives archived ones.
     """
     state = get_state(topic, active)
     if state == "active":
@@ -101,20 +87,14 @@ def mark_active(topic: Topic, active: Container[str], *, asked: bool = False) ->
 
 
 def mark_divided(topic: Topic, active: Container[str]) -> Topic:
-    """The row of a topic whose messages belong to its parts from now on.
+    """The row of an open topic whose messages belong to its parts from now on.
 
     A dormant topic that outgrew its window was just given messages, which activates it first.
-
-    Raises:
-        TransitionError: If it is not open.
+    Raises `TransitionError` if it is not open.
     """
     return apply_event(mark_active(topic, active), "divide", {topic.id}).emptied()
 
 
 def mark_archived(topic: Topic, active: Container[str], month: str) -> Topic:
-    """The row of a topic in the archive of a month, `2026-03`: only a user's request finds it.
-
-    Raises:
-        TransitionError: If it is not dormant.
-    """
+    """A dormant topic's row in the archive of a month, `2026-03`; else raises `TransitionError`."""
     return apply_event(topic, "archive", active).model_copy(update={"archived": month})

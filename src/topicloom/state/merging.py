@@ -11,13 +11,10 @@ from topicloom.state.topics import Topic
 
 
 def merge_topic_rows(survivor: Topic, other: Topic, active: Container[str]) -> tuple[Topic, Topic]:
-    """The rows of two topics, the other one merged into the survivor.
+    """The rows of two topics, the other one merged into the survivor, which keeps name and brief.
 
-    Name, brief and place in the hierarchy are the survivor's; a brief written anew is the
-    caller's business, and so is moving the messages: until then heads stay as they are.
-
-    Raises:
-        TransitionError: If one of them may not be merged, or they are the same topic.
+    A brief written anew is the caller's business, and so is moving the messages: until then heads
+    stay as they are. Raises `TransitionError` if one may not be merged, or they are the same.
     """
     if survivor.id == other.id or get_state(survivor, active) not in ("active", "dormant"):
         raise TransitionError(

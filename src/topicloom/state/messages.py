@@ -35,21 +35,10 @@ def find_new_messages(
 ) -> list[AnyMessage]:
     """The messages that a turn takes in.
 
-    Args:
-        messages: The `messages` channel.
-        recent: The newest messages of the transcript.
-        answer: True if the turn answers.
-        silent: True if it may take in none.
-
-    Returns:
-        None of them if a message in the transcript still waits for its answer: it was sent again
-        after a crash, or after a reply that failed. Tools that ran for it meanwhile stay in the
-        loop.
-
-    Raises:
-        NoNewMessageError: If there is none, nothing waits for an answer either, and the turn may
-            not be silent.
-        InputError: If what there is to answer is empty.
+    None of them if a message in the transcript still waits for its answer: it was sent again after
+    a crash, or after a reply that failed. Tools that ran for it meanwhile stay in the loop. Raises
+    `NoNewMessageError` if there is none, nothing waits and the turn may not be `silent`, and
+    `InputError` if what there is to answer is empty.
     """
     if messages and not _has_content(messages[-1]):
         raise InputError("the message is empty: give it a text or another content block")

@@ -34,12 +34,9 @@ class Reference(BaseModel):
 def collect_references(
     portion: Portion, home: str, small: Iterable[Round]
 ) -> dict[str, list[Reference]]:
-    """References to rounds of a portion that other topics are given, by topic.
+    """References to those rounds of a portion at `home` that other topics are given, by topic.
 
-    Args:
-        portion: Rounds that go to one topic.
-        home: Id of that topic.
-        small: Those of the rounds that are small enough to be shown twice.
+    Only `small` rounds are shown twice.
     """
     found: dict[str, list[Reference]] = {}
     for round_ in small:

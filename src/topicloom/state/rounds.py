@@ -72,10 +72,7 @@ class Round:
 
 
 def group_rounds(messages: Iterable[StoredMessage]) -> list[Round]:
-    """Group consecutive messages into rounds.
-
-    What stands before the first user message is a round of its own.
-    """
+    """Group consecutive messages into rounds; what precedes the first user message is one too."""
     groups: list[list[StoredMessage]] = []
     for message in messages:
         if message.role == "user" or not groups:

@@ -27,12 +27,9 @@ CJK_RUN = re.compile(f"[{''.join(f'{chr(low)}-{chr(high)}' for low, high in CJK_
 
 
 def measure_cjk_share(text: str) -> float:
-    """Share of the letters that are Han, Hiragana, Katakana, Bopomofo or Hangul.
+    """Share of the letters that are Han, Hiragana, Katakana, Bopomofo or Hangul, 0.0 to 1.0.
 
-    Digits, punctuation, symbols and spaces do not count.
-
-    Returns:
-        From 0.0 (none, or no letters at all) to 1.0.
+    Digits, punctuation, symbols and spaces do not count; a text without letters has 0.0.
     """
     letters = "".join(filter(str.isalpha, text))
     if not letters:

@@ -61,7 +61,6 @@ class Portion:
     topic: str | None
     """Id of an existing topic; None for a new one."""
     name: str
-    """Name of the new topic."""
     brief: str
     """Brief of the new topic, as far as the splitter wrote one."""
     rounds: tuple[Round, ...]
@@ -80,21 +79,11 @@ def decide_split(
     window: int,
     policy: SplitPolicy,
 ) -> SplitPlan | None:
-    """The cut to make before the next reply, if any.
+    """The cut to make before the next reply; None if the prompt is not past the trigger.
 
     Where the tail is small and only recall notes pile up, nothing moves: the notes are dropped.
-
-    Args:
-        now: What is unsplit and in view as it is. What is split already stays so.
-        rounds: Gives the rounds in view, oldest first; called only if the prompt will not fit.
-        size: Tokens of a message in the prompt.
-        expected: Tokens that the prompt is expected to have.
-        room: Tokens that the rounds in view may fill before the next split.
-        window: Tokens of the main window.
-        policy: Shares and counts.
-
-    Returns:
-        The cut; None if the prompt is not past the trigger.
+    `rounds` gives those in view, oldest first, and is only called if the prompt will not fit;
+    `expected`, `room` for them until the next split and `window` are tokens.
     """
     if expected <= policy.trigger * window:
         return None
@@ -110,10 +99,7 @@ def decide_split(
 def keep_newest(unsplit: Sequence[Round], shown: Sequence[StoredMessage], first: int) -> SplitPlan:
     """Move everything into topics but the round that the turn's first message belongs to.
 
-    Args:
-        unsplit: The rounds that are in no topic yet.
-        shown: The messages that may stay in view, oldest first; whole rounds of them do.
-        first: Number of the turn's first message: a late reply belongs to an earlier round.
+    A late reply belongs to an earlier round. `shown` may stay in view, oldest first.
     """
     starts = [round_.first for round_ in unsplit]
     tail = max((start for start in starts if start <= first), default=first)
@@ -124,16 +110,10 @@ def keep_newest(unsplit: Sequence[Round], shown: Sequence[StoredMessage], first:
 def plan_split(
     rounds: Sequence[Round], sizes: Sequence[int], room: float, policy: SplitPolicy
 ) -> SplitPlan:
-    """Choose the cut that brings the tail back under its target.
+    """Choose the cut that brings the tail back under its target; `sizes` and `room` are tokens.
 
-    The newest round always stays, whatever its size. What stays in view beyond the unsplit
-    tail is whole rounds, as many as make up `keep_messages` and fit `keep_share` of the room.
-
-    Args:
-        rounds: The rounds in view, oldest first; not empty.
-        sizes: Tokens of each.
-        room: Tokens that the tail may fill before the next split.
-        policy: Shares and counts.
+    The newest round always stays, whatever its size. What stays in view beyond the unsplit tail is
+    whole rounds, as many as make up `keep_messages` and fit `keep_share` of the room.
     """
     tail = _find_suffix(sizes, policy.target * room)
     fitting = _find_suffix(sizes, policy.keep_share * room)
@@ -169,21 +149,15 @@ def cut_runs(sizes: Sequence[int], limit: int) -> list[tuple[int, int]]:
 def group_assignments(
     rounds: Sequence[Round], assignments: Sequence[Assignment], known: Mapping[str, object]
 ) -> tuple[list[Portion], list[Round]]:
-    """Turn a splitter's answer into portions of whole rounds.
+    """The portions of whole rounds in a splitter's answer, and the rounds that it does not cover.
 
     A round goes where most of its messages were sent (on a tie, where its first one was).
-    Assignments of unknown messages or topics don't count, nor do references to unknown topics or
-    to the one that the round goes to.
-
-    Args:
-        rounds: The rounds to split.
-        assignments: The splitter's answer.
-        known: Ids of existing topics.
-
-    Returns:
-        The portions in order of first mention, and the rounds that the answer does not cover.
+    Assignments of unknown messages or topics don't count, nor do references to unknown topics or to
+    the one that the round goes to.
     """
-    usable = {a.message: a for a in assignments if _is_usable(a, known)}
+    usable = {
+        a.message: a for a in assignments if (a.topic in known if a.topic else a.name.strip())
+    }
     portions: dict[tuple[str | None, str], list[Round]] = {}
     briefs: dict[tuple[str | None, str], str] = {}
     also: dict[int, tuple[str, ...]] = {}
@@ -201,20 +175,14 @@ def group_assignments(
         others = dict.fromkeys(i for vote in followed for i in vote.also)
         also[round_.first] = tuple(i for i in others if i in known and i != key[0])
     return [
-        Portion(topic, name, briefs[topic, name], tuple(b), _select_also(b, also))
-        for (topic, name), b in portions.items()
+        Portion(*key, briefs[key], tuple(b), {r.first: also[r.first] for r in b if also[r.first]})
+        for key, b in portions.items()
     ], uncovered
 
 
 def _get_topic_key(assignment: Assignment) -> tuple[str | None, str]:
     """A key that assignments to one topic share."""
     return assignment.topic, "" if assignment.topic else assignment.name
-
-
-def _select_also(
-    rounds: Sequence[Round], also: Mapping[int, tuple[str, ...]]
-) -> dict[int, tuple[str, ...]]:
-    return {b.first: also[b.first] for b in rounds if also[b.first]}
 
 
 def merge_assignments(portions: Iterable[Portion]) -> list[Portion]:
@@ -227,7 +195,3 @@ def merge_assignments(portions: Iterable[Portion]) -> list[Portion]:
         also = {**before.also, **portion.also}
         found[key] = replace(before, rounds=tuple(rounds), also=also)
     return list(found.values())
-
-
-def _is_usable(assignment: Assignment, known: Mapping[str, object]) -> bool:
-    return assignment.topic in known if assignment.topic else bool(assignment.name.strip())

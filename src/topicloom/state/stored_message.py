@@ -108,14 +108,9 @@ class StoredMessage(BaseModel):
 def to_stored_message(
     message: BaseMessage, *, seq: int, time: str, opens: bool = False
 ) -> StoredMessage:
-    """The message as it is stored.
+    """The message as it is stored, of any kind of LangChain's; `opens` if a topic begins with it.
 
-    Args:
-        message: A human, AI, tool or system message, or one of LangChain's older kinds.
-        seq: Its place in the conversation, from 1.
-        time: ISO 8601 time, used unless the message carries its own in
-            `additional_kwargs["time"]`.
-        opens: True if a topic begins with it.
+    `seq` counts from 1. The ISO 8601 `time` gives way to one in `additional_kwargs["time"]`.
     """
     own_time = message.additional_kwargs.get("time")
     return StoredMessage(

@@ -124,15 +124,8 @@ def select_shown(
 ) -> list[Topic]:
     """The topics that a role is shown where there are too many for a prompt.
 
-    Args:
-        topics: All that it might be shown.
-        priors: How near they are by the index, by id; 0 for those that are not in it.
-        limit: How many it is shown at most.
-        always: Ids of those that are shown in any case, past the limit if need be.
-
-    Returns:
-        Those that are always shown and those that were last spoken of, half of the limit; then
-        the nearest of the rest.
+    Those that are `always` shown, past the limit if need be, and those that were last spoken of,
+    half of the limit; then the nearest of the rest by the index (0 where it has none).
     """
     newest = sorted(topics, key=lambda t: t.last_at, reverse=True)
     newest.sort(key=lambda t: t.id not in always)

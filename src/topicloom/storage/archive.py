@@ -43,7 +43,6 @@ class Archive:
         self._unreadable = False
 
     def load(self) -> None:
-        """Index what is there now."""
         self._index(list(self._packs.scan()))
 
     def card(self) -> ArchiveCard | None:
@@ -64,11 +63,7 @@ class Archive:
                         return
 
     def entries(self) -> list[RawEntry]:
-        """All entries as they stand now, unchecked, but for lost ones.
-
-        Raises:
-            StorageError: Some cannot be unpacked.
-        """
+        """All entries but for lost ones, unchecked; raises StorageError at damage."""
         packs = list(self._packs.scan())
         self._index(packs)
         if self._unreadable:
@@ -76,7 +71,7 @@ class Archive:
         return [raw for one in packs for raw in entries_in(_lines_in(one))]
 
     def intact_entries(self) -> list[RawEntry]:
-        """All entries, checked, but for lost ones.
+        """All entries, but for lost ones.
 
         Raises:
             StorageError: Some cannot be unpacked, or are not what was written.
@@ -121,7 +116,6 @@ class Archive:
         self.load()
 
     def remove(self) -> None:
-        """Remove all of it."""
         self._remove([one.month for one in self._packs.scan()])
 
     def where(self, ref: str) -> str:
@@ -154,7 +148,7 @@ class Archive:
         self.lost = {ref: prev for ref, prev in self.lost.items() if ref not in self.prevs}
 
     def _enter(self, one: Pack) -> Iterator[str]:
-        """Enter the entries of a pack into the index; yields its faults."""
+        """Enter the entries of a pack; yields its faults."""
         for number, packed in enumerate(one.blocks):
             if not packed:
                 yield f"cannot be unpacked at its block {number + 1}"

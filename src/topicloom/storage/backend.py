@@ -3,12 +3,7 @@
 A session is kept as rows of three kinds: entries of chains, packs of archived chains, batches of
 vectors. A backend keeps each kind in whatever way suits it and gives all of them as `Rows`, of
 which three methods have to be written and two may be, to be faster. What rows mean, and when they
-are moved or removed, is written once, on top:
-
-    log, chains   appending, walking, reading, checking
-    archive       packing chains, and what is left of a damaged archive
-    vectors       keys, sizes, and which vector is the newer
-    purging       what has to go with a message
+are moved or removed, is written once, on top: see `log`, `chains`, `archive`, `vectors`, `purging`.
 """
 
 from __future__ import annotations
@@ -28,7 +23,6 @@ class Row(Protocol):
     @property
     def key(self) -> str:
         """The name of the row among its rows."""
-        ...
 
 
 class Pack(NamedTuple):
@@ -45,7 +39,6 @@ class Pack(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The month."""
         return self.month
 
 
@@ -80,11 +73,8 @@ class Rows(ABC, Generic[R]):
         """All rows as they stand now, unchecked.
 
         Batches come in the order in which they were appended, others in any. Rows that others
-        write meanwhile may be missing, or come twice.
-
-        Args:
-            bodies: False where the bodies of entries and the blocks of packs are not needed: they
-                may be left empty.
+        write meanwhile may be missing, or come twice. Without `bodies`, those of entries and the
+        blocks of packs may be left empty.
 
         Raises:
             StorageError: Something there is no row of this kind, and nothing can go on beside it.
@@ -96,11 +86,8 @@ class Rows(ABC, Generic[R]):
 
         A row is whole and could be read back before the one that it replaces goes, and before
         anything is removed: killed in between, every row is there as it was or as it shall be,
-        and the same call again finishes. What is as it should be already is left alone.
-
-        Args:
-            rows: What shall be there.
-            remove: Keys of rows to remove; those that are not there count as removed.
+        and the same call again finishes. What is as it should be already is left alone; keys that
+        are not there count as removed.
 
         Raises:
             StorageError: A row could not be read back; the one before it is still there.
@@ -164,11 +151,8 @@ class Backend(ABC):
 
         The same thread may take it again. Other threads of the process wait for `mutex`; other
         processes wait too, where the place has locks. Where it has none, what two write at
-        once has to be there afterwards.
-
-        Args:
-            create: True if the session shall exist and be listed from now on. Otherwise nothing is
-                created, and a session that does not exist is not locked.
+        once has to be there afterwards. With `create`, the session exists and is listed from now
+        on. Otherwise nothing is created, and a session that does not exist is not locked.
 
         Raises:
             SessionBusyError: Another has held it for too long.

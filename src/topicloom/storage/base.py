@@ -49,12 +49,7 @@ class Storage(ABC):
 
     @abstractmethod
     def backend(self, session: str) -> Backend:
-        """The rows of a session; nothing is created.
-
-        Raises:
-            InvalidNameError: The name is empty.
-            StorageUnavailableError: Nothing can be read there.
-        """
+        """The rows of a session; nothing is created. Raises as `open` does."""
 
     @abstractmethod
     def sessions(self) -> list[str]:

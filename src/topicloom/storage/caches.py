@@ -26,7 +26,6 @@ class WeighedCache(Generic[K, V]):
     def __init__(self, limit: int, weigh: Callable[[V], int]) -> None:
         """An empty cache whose values may weigh `limit` together; a value's weight is constant."""
         self._items: LRUCache[K, V] = LRUCache(limit, weigh)
-        self._weigh = weigh
         self._mutex = Lock()
 
     def get(self, key: K) -> V | None:
@@ -37,25 +36,20 @@ class WeighedCache(Generic[K, V]):
     def put(self, key: K, value: V) -> None:
         """Add a value, unless there is one, and evict those used longest ago."""
         with self._mutex:
-            if key not in self._items and self._weigh(value) <= self._items.maxsize:
+            if key not in self._items and self._items.getsizeof(value) <= self._items.maxsize:
                 self._items[key] = value
 
     def replace(self, key: K, value: V) -> None:
-        """Put a value in the place of an outdated one.
-
-        A reader who still holds the old one cannot put it back.
-        """
+        """Put a value in the place of an outdated one, which no reader can put back."""
         self.drop([key])
         self.put(key, value)
 
     def drop(self, keys: Iterable[K]) -> None:
-        """Remove values."""
         with self._mutex:
             for key in keys:
                 self._items.pop(key, None)
 
     def clear(self) -> None:
-        """Remove all values."""
         with self._mutex:
             self._items.clear()
 
@@ -63,8 +57,7 @@ class WeighedCache(Generic[K, V]):
 BodyCache = WeighedCache[tuple[str, str, str], bytes]
 """Bodies by session, chain and ref, as JSON text.
 
-Text and not objects: its size is known to the byte, and every reader parses a copy of its own, so
-that nothing a caller does to a body can change what the next one reads.
+Text and not objects: its size is known, and every reader parses a copy of its own.
 """
 
 
@@ -137,12 +130,7 @@ class HeadCache:
     def refs(self, chain: str, head: str | None, prev: Callable[[str], str | None]) -> Refs:
         """The refs up to a head, oldest first.
 
-        Walks back from the head only until it meets a head asked for before.
-
-        Args:
-            chain: Name of the chain.
-            head: Newest ref wanted, or None.
-            prev: Returns the ref before a ref; may raise.
+        Walks back, by the ref before each ref, until it meets a head asked for before.
 
         Raises:
             StorageError: The chain goes in a circle, which only a changed file can.
@@ -176,7 +164,6 @@ class OpenSessions(Generic[V]):
         self._mutex = Lock()
 
     def get(self, name: str) -> V:
-        """The object of a name, made if it is not open."""
         with self._mutex:
             item = self._alive.get(name)
             if item is None:

@@ -49,19 +49,15 @@ class RawEntry(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The ref."""
         return self.ref
 
 
 def link(prev: str | None, body: Mapping[str, Any]) -> str:
-    """The ref of a body appended after `prev`.
+    """The ref of a body appended after `prev`: 16 hex digits of SHA-256 over canonical JSON.
 
     The key `time` at the top of the body does not count: a step that is run again after a
     crash reads the clock again, and must still find the entry it has already written. What
     was written first, with its time, stays.
-
-    Returns:
-        The first 16 hex digits of SHA-256 over `[prev, body]` as canonical JSON.
 
     Raises:
         InputError: The body cannot be JSON, or uses a reserved key.
@@ -95,11 +91,7 @@ def dump_body(body: Mapping[str, Any]) -> bytes:
 
 
 def load_body(text: bytes) -> dict[str, Any]:
-    """A body parsed; the caller owns the result.
-
-    Raises:
-        StorageError: The text is not a JSON object.
-    """
+    """A body parsed; raises StorageError if the text is no JSON object."""
     try:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -135,11 +127,7 @@ def split_tail(line: bytes) -> tuple[str, str | None] | None:
 
 
 def tombstone(ref: str, prev: str | None, keep: Mapping[str, Any]) -> RawEntry:
-    """The entry that takes the place of a purged one, and keeps so much of its body.
-
-    Raises:
-        InputError: That cannot be JSON, or uses a reserved key.
-    """
+    """The entry that takes the place of a purged one; raises as `dump_body` does."""
     comma = "," if keep else ""
     mark = f'{comma}"{PURGED}":"{link(ref, keep)}"}}'
     return RawEntry(ref, prev, dump_body(keep)[:-1] + mark.encode("ascii"))

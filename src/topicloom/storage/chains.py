@@ -20,20 +20,12 @@ from topicloom.storage.chain import RawEntry, is_intact, is_tombstone, merged
 class StoredChain:
     """A chain over its entries and its archive.
 
-    The caller holds the backend's mutex, but for `read`, which is safe beside other threads.
+    The caller holds the backend's mutex, but for `read`, which is safe beside other threads. A ref
+    that is not in the chain raises MissingRecordError.
     """
 
     def __init__(self, backend: Backend, name: str, seen: Callable[[RawEntry], None]) -> None:
-        """A chain, unknown until the first call.
-
-        Args:
-            backend: The session.
-            name: Of the chain.
-            seen: Called with every intact entry that was read on the way.
-
-        Raises:
-            InvalidNameError: The name, or a part of it, is empty.
-        """
+        """A chain, unknown until the first call; `seen` gets every intact entry read on the way."""
         self.archive = Archive(backend.packs(name), backend.reports)
         self._backend = backend
         self._name = name
@@ -43,11 +35,7 @@ class StoredChain:
         self._loaded = False
 
     def prev(self, ref: str) -> str | None:
-        """The ref before a ref; looks at the storage only for one that is not known yet.
-
-        Raises:
-            MissingRecordError: The ref is not in the chain.
-        """
+        """The ref before a ref; looks at the storage only for one that is not known yet."""
         if not self._knows(ref) and not self._loaded:
             self._load()
         if not self._knows(ref):
@@ -68,11 +56,7 @@ class StoredChain:
         return {**self.archive.lost, **self._prevs}
 
     def read(self, refs: Sequence[str]) -> list[RawEntry]:
-        """Those of some entries that can be read, unchecked, in any order.
-
-        Raises:
-            MissingRecordError: A ref is not in the chain.
-        """
+        """Those of some entries that can be read, unchecked, in any order."""
         found = list(self._entries.read(refs))
         absent = _absent(refs, found)
         if absent:
@@ -81,11 +65,7 @@ class StoredChain:
         return found
 
     def append(self, head: str | None, entries: Sequence[RawEntry]) -> None:
-        """Add those entries that are not there yet, or cannot be read any more.
-
-        Raises:
-            MissingRecordError: The head is not in the chain; nothing was created.
-        """
+        """Add those entries that are not there yet, or cannot be read any more."""
         refs = [raw.ref for raw in entries]
         if head is not None:
             # Before the lock, which creates the session: a wrong head shall leave nothing behind.
@@ -104,15 +84,7 @@ class StoredChain:
         self._prevs.update((raw.ref, raw.prev) for raw in entries)
 
     def move_to_archive(self, month: str, summary: Mapping[str, Any]) -> bool:
-        """Move every intact entry into the archive; others stay where they are.
-
-        Returns:
-            True if there was anything to move.
-
-        Raises:
-            InputError: The summary is not JSON.
-            StorageError: The archive is damaged; nothing was changed.
-        """
+        """Move intact entries into the archive; True if there are any. See `SessionLog.archive`."""
         with self._backend.lock(create=False):
             self._backend.sweep(self._name)
             entries = self._intact_entries()
@@ -123,11 +95,7 @@ class StoredChain:
         return bool(entries)
 
     def restore(self) -> None:
-        """Move everything out of the archive; nothing to do where nothing is archived.
-
-        Raises:
-            StorageError: The archive is damaged; nothing was changed.
-        """
+        """Move everything out of the archive; see `SessionLog.restore`."""
         with self._backend.lock(create=False):
             self._backend.sweep(self._name)
             self._load_archive()
@@ -142,14 +110,7 @@ class StoredChain:
                 self.archive.remove()
 
     def purge(self, tombstones: Mapping[str, RawEntry], summary: Mapping[str, Any]) -> int:
-        """Put tombstones, by ref, in the place of entries, and a summary on the archive's card.
-
-        Returns:
-            The number of entries that were not purged before.
-
-        Raises:
-            StorageError: The archive cannot be unpacked; nothing was changed.
-        """
+        """Put tombstones, by ref, in the place of entries; see `SessionLog.purge`."""
         with self._backend.lock(create=False):
             self._backend.sweep(self._name)
             archived = [raw for raw in self.archive.entries() if raw.ref in tombstones]
@@ -195,7 +156,6 @@ class StoredChain:
         return found
 
     def _knows(self, ref: str) -> bool:
-        """True if the entry before an entry is known."""
         return ref in self._prevs or ref in self.archive.lost
 
     def _intact_entries(self) -> dict[str, RawEntry]:

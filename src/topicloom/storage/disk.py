@@ -31,11 +31,7 @@ def reachable(path: Path) -> Iterator[None]:
 
 
 def read_file(path: Path) -> bytes | None:
-    """The content of a file; None when there is none.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """The content of a file; None when there is none."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -47,9 +43,6 @@ def append_bytes(path: Path, data: bytes, *, fsync: bool) -> None:
 
     The caller holds the lock of the session: a write that fails half-way is cut off again. With
     `fsync`, wait until the data, and a new file's name, would survive a power cut.
-
-    Raises:
-        OSError: It could not be written; the file is as it was.
     """
     is_new = not path.exists()
     make_folder(path.parent, fsync=fsync)
@@ -70,13 +63,7 @@ def append_bytes(path: Path, data: bytes, *, fsync: bool) -> None:
 
 
 def make_folder(folder: Path, *, fsync: bool) -> None:
-    """Make a folder and those above it where they are missing.
-
-    With `fsync`, wait until the new names would survive a power cut.
-
-    Raises:
-        OSError: It could not be made, or is something else.
-    """
+    """Make a folder and those above it; with `fsync`, the new names survive a power cut."""
     if folder.is_dir():
         return
     missing = [above for above in (folder, *folder.parents) if not above.exists()]
@@ -98,9 +85,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes, *, fsync: bool) -> None:
-    """Write a small file whole, in the place of the old one if there is one.
-
-    It is written under another name and read back before it takes the old one's place.
+    """Write a small file under another name and read it back before it replaces the old one.
 
     Raises:
         OSError: It could not be written, or not be read back; the old file is as it was.

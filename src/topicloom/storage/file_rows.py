@@ -1,9 +1,4 @@
-"""Archives and vectors in files.
-
-topics/archived/2026-03/topic-t1.jsonl.xz    the packed entries of a chain
-topics/archived/2026-03/topic-t1.json        its card
-vectors-<fingerprint>.bin                    vectors of one embedding space
-"""
+"""Archives and vectors in files; `files` shows where they are."""
 
 from __future__ import annotations
 
@@ -34,7 +29,7 @@ class PackFiles(Rows[Pack]):
     """Packs of a chain: a compressed file and its card in the folder of their month."""
 
     def __init__(self, folder: Path, name: str, *, fsync: bool) -> None:
-        """The packs of a chain, by its folder and its safe name there; they need not exist."""
+        """The packs of a chain, by its folder and its safe name there."""
         self._folder = folder / "archived"
         self._name = name
         self._fsync = fsync
@@ -100,7 +95,6 @@ class BatchFile(Rows[Batch]):
     """
 
     def __init__(self, path: Path) -> None:
-        """Vectors in a file, which need not exist."""
         self._path = path
 
     def scan(self, *, bodies: bool = True) -> list[Batch]:
@@ -116,22 +110,18 @@ class BatchFile(Rows[Batch]):
     def append(self, rows: Sequence[Batch]) -> None:
         with reachable(self._path):
             for row in rows:
-                header = b"" if self._cut_to_rows(row.dimension) else self._header(row)
-                append_bytes(self._path, header + row.rows, fsync=False)
+                begun = self._cut_to_rows(row.dimension)
+                append_bytes(self._path, row.rows if begun else _whole(row), fsync=False)
 
     def replace(self, rows: Sequence[Batch], remove: Collection[str] = ()) -> None:
         with reachable(self._path):
             for row in rows:
-                replace_file(self._path, self._header(row) + row.rows, fsync=True)
+                replace_file(self._path, _whole(row), fsync=True)
             if remove:
                 remove_file(self._path, fsync=True)
 
     def where(self, key: str) -> str:
         return str(self._path)
-
-    @staticmethod
-    def _header(row: Batch) -> bytes:
-        return _HEADER.pack(_MAGIC, row.dimension)
 
     def _cut_to_rows(self, dimension: int) -> int:
         """Cut off a torn row or header; returns what is left, in bytes."""
@@ -160,11 +150,13 @@ class BatchFile(Rows[Batch]):
         return int(dimension)
 
 
-def vectors_in(path: Path, writing: Callable[[], AbstractContextManager[None]]) -> VectorLog:
-    """The vectors in a file of their own, beside no session.
+def _whole(row: Batch) -> bytes:
+    return _HEADER.pack(_MAGIC, row.dimension) + row.rows
 
-    Args:
-        path: The file, which need not exist.
-        writing: Gives a context in which its folder exists and no one else writes to it.
+
+def vectors_in(path: Path, writing: Callable[[], AbstractContextManager[None]]) -> VectorLog:
+    """The vectors in a file of their own, which need not exist, beside no session.
+
+    In the context of `writing` its folder exists and no one else writes to it.
     """
     return VectorLog(BatchFile(path), writing)

@@ -86,11 +86,7 @@ class FileBackend(Backend):
     """One session in its folder."""
 
     def __init__(self, session: str, folder: Path, *, fsync: bool) -> None:
-        """A session; made by `FileStorage.backend`.
-
-        Raises:
-            StorageUnavailableError: The folder cannot be read, or is another session's.
-        """
+        """Raises StorageUnavailableError if it cannot be read, or is another session's."""
         super().__init__(session)
         self._folder = folder
         self._fsync = fsync
@@ -162,13 +158,9 @@ class FileBackend(Backend):
         self._has_card = True
 
     def _check_card(self) -> bool:
-        """True if the folder has a card.
-
-        Raises:
-            StorageUnavailableError: It names another session. Some file systems take "Ann" and
-                "ann" for one name; two people's sessions must not become one.
-        """
+        """True if the folder has a card; raises StorageUnavailableError if it is another's."""
         name = _name_on_card(self._folder)
+        # Some file systems take "Ann" and "ann" for one name.
         if name is not None and name != self.session:
             raise StorageUnavailableError(
                 f"{self._folder} is the folder of session {name!r} and cannot hold"

@@ -56,16 +56,12 @@ class ChainFile(Rows[RawEntry]):
         mutex: RLock,
         lock: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        """An index, empty until something is read.
+        """An index, empty until something is read; damage that is found is added to the reports.
 
-        Args:
-            path: The file, which need not exist.
-            fsync: True if an append waits until it would survive a power cut.
-            reports: Damage that is found is added here.
-            mutex: Held while the index changes.
-            lock: Keeps other processes from writing to the session.
+        The mutex is held while the index changes, the lock keeps other processes from writing.
         """
         self._path = path
+        self._torn = path.with_name(path.name + ".torn")
         self._fsync = fsync
         self._reports = reports
         self._mutex = mutex
@@ -117,7 +113,7 @@ class ChainFile(Rows[RawEntry]):
         with self._mutex, reachable(self._path):
             self._refresh()
             old = lines_in(read_file(self._path) or b"")
-            refs = [_ref_of(line) for line in old]
+            refs = [(split_tail(line) or ("",))[0] for line in old]
             lines = [join_line(raw) for ref, raw in fresh.items() if ref not in set(refs)]
             for ref, line in zip(refs, old, strict=True):
                 if ref not in remove:
@@ -143,11 +139,6 @@ class ChainFile(Rows[RawEntry]):
             remove_file(fresh_name(self._path), fsync=self._fsync)
             if torn:
                 remove_file(self._torn, fsync=self._fsync)
-
-    @property
-    def _torn(self) -> Path:
-        """The file to which torn lines are moved."""
-        return self._path.with_name(self._path.name + ".torn")
 
     def _at(self, seen: _FileIndex, refs: Sequence[str]) -> Iterator[RawEntry]:
         """Those of some entries that stand where they were seen."""
@@ -234,8 +225,3 @@ class ChainFile(Rows[RawEntry]):
             seen.last = (raw.ref, raw.prev)
         seen.end += len(line)
         return raw
-
-
-def _ref_of(line: bytes) -> str:
-    tail = split_tail(line)
-    return tail[0] if tail else ""

@@ -1,10 +1,8 @@
 """A session's chains and vectors, over any backend: linking, walking, checking.
 
-A checkpoint keeps one head a chain and nothing else; bodies live here. Storage only ever
-grows, so every head that was ever returned stays readable, and forking from an old
-checkpoint sees what that checkpoint saw, whatever has been appended since. Archiving moves
-bodies and changes nothing of that. Purging is the one exception, and takes bodies only: refs
-and order stay.
+A checkpoint keeps one head a chain and nothing else; bodies live here. Storage only ever grows, so
+every head that was ever returned stays readable, and forking from an old checkpoint sees what that
+checkpoint saw. Purging is the one exception, and takes bodies only: refs and order stay.
 """
 
 from __future__ import annotations
@@ -23,10 +21,12 @@ from topicloom.storage.vectors import MADE, VectorLog
 
 
 class SessionLog:
-    """Everything durable of one session. Safe to use from several threads and processes."""
+    """Everything durable of one session. Safe to use from several threads and processes.
+
+    All that writes raises StorageUnavailableError where nothing can be written.
+    """
 
     def __init__(self, backend: Backend, bodies: BodyCache) -> None:
-        """A log of a session, over a cache of bodies that the storage's sessions share."""
         self._backend = backend
         self._bodies = bodies
         self._heads = HeadCache()
@@ -51,7 +51,6 @@ class SessionLog:
         Raises:
             MissingRecordError: The head is not in the chain.
             InputError: A body is not JSON, or uses a reserved key.
-            StorageUnavailableError: Nothing can be written there.
         """
         entries: list[RawEntry] = []
         for body in bodies:
@@ -92,18 +91,11 @@ class SessionLog:
         return [load_body(found[ref]) for ref in refs]
 
     def readable(self, chain: str, refs: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Those of some bodies that can be read, by ref; else like `read`.
-
-        Raises:
-            MissingRecordError: A ref is not in the chain.
-        """
+        """Those of some bodies that can be read, by ref; else like `read`."""
         return {ref: load_body(text) for ref, text in self._texts(chain, refs).items()}
 
     def entries(self, chain: str) -> Mapping[str, str | None]:
-        """The ref before each ref of a chain, of all its branches, in no order.
-
-        Empty for an unknown chain.
-        """
+        """The ref before each ref of a chain, of all branches, in no order; empty if unknown."""
         with self._mutex:
             return self._chain(chain).prevs()
 
@@ -115,16 +107,10 @@ class SessionLog:
         processes; killed anywhere, nothing is lost or twice, and the same call finishes.
         Entries that are damaged stay where they are.
 
-        Args:
-            chain: Name of the chain.
-            month: The month to file it under, `2026-03`.
-            summary: JSON-native data, without a key `refs`.
-
         Raises:
             MissingRecordError: The chain is empty.
-            InputError: That is no month, or the summary is not JSON.
+            InputError: The month is not as `2026-03`, or the summary no JSON without a key `refs`.
             StorageError: An archive of the chain is damaged; nothing was changed.
-            StorageUnavailableError: Nothing can be written there.
         """
         if not is_month(month):
             raise InputError(f"{month!r} is not a month: write it as 2026-03")
@@ -143,7 +129,6 @@ class SessionLog:
 
         Raises:
             StorageError: An archive of the chain is damaged; nothing was changed.
-            StorageUnavailableError: Nothing can be written there.
         """
         with self._mutex:
             self._chain(chain).restore()
@@ -165,17 +150,11 @@ class SessionLog:
         Vectors of texts that were made of messages (`vectors.made_key`) all go with any of them.
 
         The entries stay with their refs, so every head stays valid. `read` gives what was kept
-        of a body, with the key `purged`. Appending such an entry again does not bring its body
+        of a body, by `keep`, with the key `purged`. The summary takes the place of an archive's,
+        which may quote what is removed. Appending such an entry again does not bring its body
         back. Killed half-way, the same call finishes. What other processes have in memory stays
         there for as long as they run. Messages are purged by `SessionStore.purge`, which knows
         what has to stay of them and where else they stand.
-
-        Args:
-            chain: Name of the chain.
-            refs: The entries.
-            keep: The rest that stays of their bodies, by ref; nothing by default.
-            summary: Takes the place of the archive's summary, if there is one: that may quote what
-                is removed. Empty by default.
 
         Returns:
             How many were purged and had not been before.
@@ -185,7 +164,6 @@ class SessionLog:
             InputError: What is to stay is not JSON, or uses a reserved key.
             StorageError: An archive of the chain is damaged, so that its content is unknown;
                 nothing was changed.
-            StorageUnavailableError: Nothing can be written there.
         """
         with self._mutex:
             kept = keep or {}
@@ -212,10 +190,7 @@ class SessionLog:
         return self._vectors(self._backend.batches(fingerprint))
 
     def reports(self) -> list[str]:
-        """Damage found so far, and what became of it: a sentence each.
-
-        Chains are looked at when they are first used, so ask again after using them.
-        """
+        """Damage found so far, a sentence each; chains are looked at when they are first used."""
         with self._mutex:
             return list(self._backend.reports)
 

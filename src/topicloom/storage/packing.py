@@ -5,8 +5,7 @@ what `xz` reads as one file, so an archive can be looked into with `xzcat`. Bloc
 that reading one entry does not unpack a whole history, and damage costs the block that it is in.
 
 The card is a small summary for people, and the refs of what is packed. With these a chain can
-still be walked when its archive is damaged or gone, and every entry can be known again by its hash
-wherever else it stands.
+still be walked when its archive is damaged or gone.
 """
 
 from __future__ import annotations

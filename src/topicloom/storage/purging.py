@@ -7,7 +7,7 @@ to. The transcript comes last: killed on the way, the same purge finds what is l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +56,11 @@ def plan_purge(log: SessionLog, refs: Sequence[str]) -> PurgePlan:
         names=frozenset(row["name"] for row in table.values() if row["id"] in held),
     )
     changed = {
-        chain: dict(_clean_rows(_all_rows(log, chain), clean))
+        chain: {
+            ref: cleaned
+            for ref, row in _all_rows(log, chain).items()
+            if (cleaned := clean(row)) != row
+        }
         for chain, clean in (
             (ROSTER, derived.without_in_topic),
             (LEDGER, derived.without_in_note),
@@ -94,13 +98,6 @@ def _all_rows(log: SessionLog, chain: str) -> dict[str, dict[str, Any]]:
     """The rows of a chain that can be read, of all branches, by ref."""
     rows = log.readable(chain, list(log.entries(chain)))
     return {ref: {k: v for k, v in row.items() if k != PURGED} for ref, row in rows.items()}
-
-
-def _clean_rows(rows: Mapping[str, Row], clean: Callable[[Row], Row]) -> Iterator[tuple[str, Row]]:
-    for ref, row in rows.items():
-        cleaned = clean(row)
-        if cleaned != row:
-            yield ref, cleaned
 
 
 def _find_messages(log: SessionLog, chain: str, wanted: Mapping[str, Row]) -> dict[str, str]:

@@ -44,13 +44,10 @@ def read_topic_window(store: SessionStore, session: Session, topic: Topic) -> li
 def merge_topics(
     store: SessionStore, session: Session, survivor: Topic, other: Topic
 ) -> tuple[Session, Topic]:
-    """Merge a topic into another; both rows are written.
+    """Merge a topic into another, which takes its place in the session; both rows are written.
 
     The survivor's chain is written anew in the order of the conversation. What comes before the
     first message of the other topic is shared with the old chain and not written again.
-
-    Returns:
-        The session, where the survivor takes the other's place, and the survivor.
 
     Raises:
         TransitionError: If they may not be merged.

@@ -14,13 +14,7 @@ _PAGE = 500
 
 
 def label(name: str) -> str:
-    """A namespace label for any text; no two texts share one.
-
-    A file name as of `safe_name`, with its dots encoded too: stores join labels with dots.
-
-    Raises:
-        InvalidNameError: The name is empty.
-    """
+    """A namespace label for any text: as of `safe_name`, but stores join labels with dots."""
     return safe_name(name).replace(".", "%2E")
 
 

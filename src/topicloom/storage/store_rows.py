@@ -21,13 +21,7 @@ from langgraph.store.base import BaseStore, Item
 from topicloom.errors import StorageError
 from topicloom.storage.backend import Batch, Pack, R, Rows
 from topicloom.storage.chain import RawEntry
-from topicloom.storage.store_items import (
-    Namespace,
-    delete_items,
-    items_at,
-    items_in,
-    put_items,
-)
+from topicloom.storage.store_items import Namespace, delete_items, items_at, items_in, put_items
 from topicloom.storage.vectors import row_bytes
 
 _CARD = "card"
@@ -47,7 +41,6 @@ class ItemRows(Rows[R]):
         return items_in(self._store, self._namespace)
 
     def _put(self, values: Mapping[str, Mapping[str, object]], remove: Iterable[str] = ()) -> None:
-        """Write items, then delete others."""
         put_items(self._store, self._namespace, values)
         delete_items(self._store, self._namespace, remove)
 
@@ -85,7 +78,6 @@ class PackItems(ItemRows[Pack]):
         return [Pack(month, card, tuple(_decode(items[key], "block") for key in keys), missing)]
 
     def replace(self, rows: Sequence[Pack], remove: Collection[str] = ()) -> None:
-        """Write a pack in the place of the one there is, or delete that."""
         for row in rows:
             self._write(row)
         if remove and {row.month for row in self.scan(bodies=False) or self.scan()} & set(remove):

@@ -1,9 +1,8 @@
 """Sessions in any LangGraph store: PostgreSQL for many machines, memory for tests.
 
-Each entry is one item. Its namespace is the prefix, the session and the chain; its key is the
-entry's ref; its value is `{"body": <JSON text>, "prev": <ref or null>}`. The body is text and
-not an object, because databases change objects: PostgreSQL reorders keys, rewrites numbers, and
-refuses NUL characters and lone surrogates. In SQL, `(value->>'body')::jsonb` reads most of them.
+An entry's namespace is the prefix, the session and the chain. Its body is text and not an object,
+because databases change objects: PostgreSQL reorders keys, rewrites numbers, and refuses NUL
+characters and lone surrogates. In SQL, `(value->>'body')::jsonb` reads most of them.
 
 Labels are made by `store_items.label`, which puts `%` only before hex digits. Labels of our own
 cannot be mistaken for any: `%sessions` lists the sessions, `%vectors-<fingerprint>` holds vectors,
@@ -89,7 +88,6 @@ class StoreBackend(Backend):
     """One session in a store."""
 
     def __init__(self, session: str, store: BaseStore, prefix: Namespace) -> None:
-        """A session; made by `StoreStorage.backend`."""
         super().__init__(session)
         self._store = store
         self._prefix = prefix

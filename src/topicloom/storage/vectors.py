@@ -33,11 +33,7 @@ def row_bytes(dimension: int) -> int:
 
 
 def pack_rows(keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> bytes:
-    """Rows of an 8-byte key and d little-endian float16 each, one after the other.
-
-    Args:
-        keys: Keys [n], 16 lower-case hex digits each.
-        vectors: Array [n, d], d > 0.
+    """Rows of an 8-byte key (16 hex digits) and d > 0 little-endian float16 of vectors [n, d] each.
 
     Raises:
         InputError: Keys or shape are wrong.
@@ -82,11 +78,7 @@ class VectorLog:
         self._dimension: int | None = None
 
     def load(self) -> tuple[list[str], NDArray[np.float32]]:
-        """Everything stored.
-
-        Returns:
-            Keys [n] without duplicates, and vectors [n, d] rounded to float16; of a key that was
-            appended twice, the newer. [0, 0] when nothing is stored.
+        """Keys [n] without duplicates, and vectors [n, d] rounded to float16; [0, 0] for nothing.
 
         Raises:
             StorageError: The stored data is not vectors.
@@ -104,11 +96,7 @@ class VectorLog:
         return unpack_rows(b"".join(batch.rows for batch in batches), self._dimension)
 
     def append(self, keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> None:
-        """Add vectors.
-
-        Args:
-            keys: Keys [n], 16 lower-case hex digits each.
-            vectors: Array [n, d]; d is the same in every call.
+        """Add vectors [n, d] by their keys [n]; d is the same in every call.
 
         Raises:
             InputError: Keys or shape are wrong.
@@ -131,12 +119,7 @@ class VectorLog:
         self._dimension = dimension
 
     def remove(self, keys: Collection[str]) -> None:
-        """Remove the vectors of some keys, where there are any.
-
-        Raises:
-            StorageError: The stored data is not vectors.
-            StorageUnavailableError: Nothing can be written there.
-        """
+        """Remove the vectors of some keys; raises as `load` and `append` do."""
         newer: set[str] = set()
         with self._writing():
             for batch in reversed(list(self._batches.scan())):
