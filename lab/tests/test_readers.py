@@ -51,7 +51,7 @@ def rows_of(
 def test_ideal_readers_and_routers_find_all_evidence(recording: Path, tmp_path: Path) -> None:
     rows = rows_of(recording, tmp_path / "s", "ideal", (WORKTOP, LAKE, VAGUE))
     assert [row.question for row in rows] == ["q2", "q1", "q3"]
-    assert [set(row.message_ids) for row in rows] == [set(row.evidence) for row in rows]
+    assert all(set(row.evidence) <= set(row.message_ids) for row in rows)
     assert [row.calls.get("router", 0) for row in rows] == [0, 0, 1]
     assert not any(row.failed for row in rows)
 
