@@ -36,8 +36,9 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
         store = workspace.store
         table = store.topic_table(session)
         readings = load_readings(state)
-        read = {r.topic for r in readings if r.source == "index"}
-        readings += read_by_index(workspace, table, turn, read)
+        if not turn.fast:
+            read = {r.topic for r in readings if r.source == "index"}
+            readings += read_by_index(workspace, table, turn, read)
         note = _compose(store, session, turn, table, readings, window)
         note = note.model_copy(update={"layers": load_layers(state)})
         if not note.empty:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
+from typing import BinaryIO
 
 from topicloom.storage.backend import Rows
 from topicloom.storage.chain import RawEntry, join_line, split_line, split_tail
@@ -169,16 +170,18 @@ class ChainFile(Rows[RawEntry]):
     def _index_new(self, visit: Callable[[RawEntry], None] | None) -> bool:
         """Index what is new; True if the file ends in the middle of a line."""
         try:
-            now = os.stat(self._path)
+            # Looked up once: whoever archives the chain may remove the file meanwhile.
+            file = self._path.open("rb")
         except FileNotFoundError:
             self._seen = _FileIndex()
             return False
-        if now.st_ino != self._seen.inode or now.st_size < self._seen.end or not self._agrees(now):
-            self._seen = _FileIndex()
-        self._seen.inode = now.st_ino
-        if now.st_size == self._seen.end:
-            return False
-        with self._path.open("rb") as file:
+        with file:
+            now, seen = os.fstat(file.fileno()), self._seen
+            if now.st_ino != seen.inode or now.st_size < seen.end or not self._agrees(file, now):
+                self._seen = _FileIndex()
+            self._seen.inode = now.st_ino
+            if now.st_size == self._seen.end:
+                return False
             file.seek(self._seen.end)
             for line in file:
                 if not line.endswith(b"\n"):
@@ -188,14 +191,13 @@ class ChainFile(Rows[RawEntry]):
                     visit(raw)
         return False
 
-    def _agrees(self, now: os.stat_result) -> bool:
+    def _agrees(self, file: BinaryIO, now: os.stat_result) -> bool:
         """True if the last line indexed still stands where it did."""
         last = self._seen.last
         if last is None or now.st_size == self._seen.end:
             return True
-        with self._path.open("rb") as file:
-            file.seek(self._seen.offsets[last[0]])
-            return split_tail(file.readline()) == last
+        file.seek(self._seen.offsets[last[0]])
+        return split_tail(file.readline()) == last
 
     def _repair(self) -> None:
         """Move a torn last line to a file of its own: its bytes may be worth something."""
