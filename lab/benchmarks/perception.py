@@ -51,10 +51,10 @@ def milliseconds(calls: Iterable[Callable[[], object]]) -> float:
     return statistics.median(times)
 
 
-def boundary(records: list[StoredMessage]) -> float:
+def boundary(messages: list[StoredMessage]) -> float:
     """A message through the funnel, its vectors known."""
     adsorber = open_adsorber(AdsorberPolicy(), default_embedder())
-    cases = [(group_rounds(records[i - 24 : i]), records[i]) for i in range(24, len(records), 2)]
+    cases = [(group_rounds(messages[i - 24 : i]), messages[i]) for i in range(24, len(messages), 2)]
     for rounds, message in cases:
         adsorber.judge(rounds, message)
     return milliseconds(partial(adsorber.judge, *case) for case in cases)
@@ -89,8 +89,8 @@ def main() -> None:
     )
     parser.add_argument("--centroids", type=int, default=100_000)
     count = parser.parse_args().centroids
-    records = conversation()
-    print(f"boundary of a block: {boundary(records):.2f} ms (target 1)")
+    messages = conversation()
+    print(f"boundary of a block: {boundary(messages):.2f} ms (target 1)")
     cells, exact, shared = search_centroids(count)
     print(f"{count:,} centroids: {cells:.2f} ms (target 5), exactly {exact:.2f} ms;")
     print(f"of the ten nearest, {shared:.0%} are found")

@@ -71,9 +71,16 @@ def test_readers_that_are_never_wrong_are_ideal(recording: Path, tmp_path: Path)
 def read(answer: str) -> tuple[Reading | None, Reading, list[Call]]:
     """What a reader that gives this answer and its stand-in hand over, and the stand-in alone."""
     text = "The worktop costs 140 euros."
-    records = [StoredMessage(id="m1", seq=1, role="user", text=text, time="2026-03-01T09:00:00Z")]
+    messages = [StoredMessage(id="m1", seq=1, role="user", text=text, time="2026-03-01T09:00:00Z")]
     request = ReadRequest(
-        "s", Topic(id="t1", name="Kitchen"), records, records, "The price?", "en", {"m1": 0.8}, 0.8
+        "s",
+        Topic(id="t1", name="Kitchen"),
+        messages,
+        messages,
+        "The price?",
+        "en",
+        {"m1": 0.8},
+        0.8,
     )
     chat = Chat.of(FakeListChatModel(responses=[answer]), PrefixMeter())
     roles: list[Reader] = [ChatReader(chat), EmbeddedReader()]

@@ -24,11 +24,11 @@ class Kept:
 
     store: SessionStore
     session: Session
-    records: list[StoredMessage]
+    messages: list[StoredMessage]
 
     def move(self, topic: str, *numbers: int) -> None:
         """Put messages into a topic, whatever it had."""
-        rounds = group_rounds([self.records[n - 1] for n in numbers])
+        rounds = group_rounds([self.messages[n - 1] for n in numbers])
         row = self.store.move(Topic(id=topic, name=topic), rounds)
         self.session = self.store.save_topics(self.session, [row])
 
@@ -37,7 +37,7 @@ class Kept:
 
     @property
     def said(self) -> list[RecordedMessage]:
-        return [RecordedMessage(id=r.source, role=r.role, text=r.text) for r in self.records]
+        return [RecordedMessage(id=r.source, role=r.role, text=r.text) for r in self.messages]
 
 
 def told(number: int) -> StoredMessage:
@@ -50,9 +50,9 @@ def told(number: int) -> StoredMessage:
 @pytest.fixture
 def kept(tmp_path: Path) -> Kept:
     store = SessionStore(FileStorage(tmp_path, fsync=False).open("s"))
-    records = [told(n) for n in range(1, 9)]
-    session = store.append(Session(id="s"), records).model_copy(update={"tail": 7})
-    kept = Kept(store, session, records)
+    messages = [told(n) for n in range(1, 9)]
+    session = store.append(Session(id="s"), messages).model_copy(update={"tail": 7})
+    kept = Kept(store, session, messages)
     kept.move("t1", 1, 2, 5, 6)
     kept.move("t2", 3, 4)
     kept.check()
@@ -82,7 +82,7 @@ def test_a_message_in_the_tail_and_in_a_topic(kept: Kept) -> None:
 
 
 def test_a_message_that_reads_otherwise_in_its_topic(kept: Kept) -> None:
-    kept.records[3] = kept.records[3].model_copy(update={"text": "else"})
+    kept.messages[3] = kept.messages[3].model_copy(update={"text": "else"})
     kept.move("t2", 3, 4)
     with pytest.raises(BrokenInvariantError, match=r"m4 .* reads otherwise in t2"):
         kept.check()

@@ -50,13 +50,13 @@ def said(
 
 def rounds(texts: Sequence[str], opening: Sequence[int] = ()) -> list[Round]:
     """A round a text, each with a reply."""
-    records: list[StoredMessage] = []
+    messages: list[StoredMessage] = []
     for place, text in enumerate(texts):
-        records.append(said(text, number=2 * place + 1, opens=place in opening))
+        messages.append(said(text, number=2 * place + 1, opens=place in opening))
         time = "2026-03-02T09:59:00"
         reply = f"about {text}"
-        records.append(StoredMessage(seq=2 * place + 2, role="assistant", text=reply, time=time))
-    return group_rounds(records)
+        messages.append(StoredMessage(seq=2 * place + 2, role="assistant", text=reply, time=time))
+    return group_rounds(messages)
 
 
 class TestFunnel:
@@ -86,8 +86,8 @@ class TestDoubts:
 
     def test_what_an_arbiter_is_told(self) -> None:
         talk = rounds(["bread", *TEA, "that one"])
-        last = talk[-1].records[0].model_copy(update={"query": "the big tea pot there"})
-        talk[-1] = replace(talk[-1], records=(last,))
+        last = talk[-1].messages[0].model_copy(update={"query": "the big tea pot there"})
+        talk[-1] = replace(talk[-1], messages=(last,))
         question = adsorber(Known(0.5, continues=0.4)).doubts([], talk)[last.seq]
         assert question.summary == "\n".join(TEA)
         assert question.request == "the big tea pot there"

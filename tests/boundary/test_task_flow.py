@@ -61,12 +61,12 @@ class TestCases:
 
     @pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
     def test_a_case_is_a_conversation_of_its_language(self, case: Case) -> None:
-        records = [r for b in case.rounds for r in b.records]
-        assert 4 <= len(records) <= 8
-        assert [r.role for r in records] == ["user", "assistant"] * len(case.rounds)
+        messages = [r for b in case.rounds for r in b.messages]
+        assert 4 <= len(messages) <= 8
+        assert [r.role for r in messages] == ["user", "assistant"] * len(case.rounds)
         assert case.message.role == "user"
         assert case.why
-        text = " ".join(r.text for r in [*records, case.message])
+        text = " ".join(r.text for r in [*messages, case.message])
         assert (measure_cjk_share(text) > 1 / 3) == (case.language == "zh")
 
 

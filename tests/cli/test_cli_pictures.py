@@ -17,41 +17,41 @@ from topicloom.state.session import Search
 from topicloom.state.stored_message import StoredMessage
 
 
-def record(seq: int, day: str, text: str = "") -> StoredMessage:
+def message(seq: int, day: str, text: str = "") -> StoredMessage:
     return StoredMessage(seq=seq, role="user", text=text, time=f"{day}T09:00:00+01:00")
 
 
 def test_a_picture_by_days() -> None:
-    records = [record(1, "2026-03-01"), *(record(n, "2026-03-10") for n in range(2, 10))]
-    axis = choose_axis(records, 12)
+    messages = [message(1, "2026-03-01"), *(message(n, "2026-03-10") for n in range(2, 10))]
+    axis = choose_axis(messages, 12)
     assert (axis.columns, axis.unit) == (10, "a column is a day")
-    assert draw_row(records, axis, find_maximum([records], axis)) == "▁        █"
+    assert draw_row(messages, axis, find_maximum([messages], axis)) == "▁        █"
     assert axis.heading == "Mar"
 
 
 def test_a_picture_over_months() -> None:
-    records = [record(1, "2026-03-02"), record(2, "2026-04-20"), record(3, "2026-06-07")]
-    axis = choose_axis(records, 48)
+    messages = [message(1, "2026-03-02"), message(2, "2026-04-20"), message(3, "2026-06-07")]
+    axis = choose_axis(messages, 48)
     assert axis.unit == "a column is 3 days"
     assert axis.heading.split() == ["Mar", "Apr", "May", "Jun"]
-    assert draw_row(records, axis, 1).count("▁") == 3
+    assert draw_row(messages, axis, 1).count("▁") == 3
 
 
 def test_a_short_conversation_is_drawn_by_message() -> None:
-    records = [record(n, "2026-03-02") for n in range(1, 101)]
-    axis = choose_axis(records, 20)
+    messages = [message(n, "2026-03-02") for n in range(1, 101)]
+    axis = choose_axis(messages, 20)
     assert (axis.columns, axis.unit) == (20, "a column is 5 messages")
     assert axis.heading == "m1              m100"
-    assert draw_row(records, axis, 5) == "█" * 20
+    assert draw_row(messages, axis, 5) == "█" * 20
 
 
 @given(st.lists(st.sampled_from(["2026-03-02", "2027-01-31", "no date", "2026-03-04"])))
 def test_every_message_has_a_column(days: list[str]) -> None:
-    records = [record(n, day) for n, day in enumerate(days, start=1)]
-    axis = choose_axis(records, 12)
+    messages = [message(n, day) for n, day in enumerate(days, start=1)]
+    axis = choose_axis(messages, 12)
     assert 1 <= axis.columns <= 12
-    assert all(0 <= axis.find_column(r) < axis.columns for r in records)
-    assert len(draw_row(records, axis, 3)) == axis.columns
+    assert all(0 <= axis.find_column(r) < axis.columns for r in messages)
+    assert len(draw_row(messages, axis, 3)) == axis.columns
 
 
 @given(st.text(), st.integers(1, 60))
@@ -76,8 +76,8 @@ def test_nothing_steers_the_terminal() -> None:
 
 
 def test_rare_words_say_more_than_frequent_ones() -> None:
-    talk = [record(n, "2026-03-02", "with kitchen") for n in range(1, 9)]
-    rare = record(9, "2026-03-02", "with hazelnut")
+    talk = [message(n, "2026-03-02", "with kitchen") for n in range(1, 9)]
+    rare = message(9, "2026-03-02", "with hazelnut")
     rarity = TermRarity([*talk, rare])
     assert rarity.rank_nearest("what with kitchen hazelnut", [talk[0], rare]) == [rare, talk[0]]
     assert rarity.score_shared("nothing", "shared") == 0.0

@@ -56,7 +56,7 @@ def test_a_kept_replay_goes_on_where_it_stopped(run: Run, recording: Path, tmp_p
     # The questions did not become part of it.
     assert (after.count, after.turn) == (32, 16)
     session, store = context.read_session("kept")
-    heard = [r.source for r in store.records(session)]
+    heard = [r.source for r in store.messages(session)]
     (conversation,) = load_conversations(recording)
     assert heard == [m.id for m in conversation.messages]
 

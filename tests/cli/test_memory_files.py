@@ -108,7 +108,7 @@ class TestFiles:
 
     def test_a_topic_and_its_parts(self, place: Place) -> None:
         kitchen = place.topic("t1")
-        rounds = group_rounds(place.store.topic_records(kitchen))
+        rounds = group_rounds(place.store.topic_messages(kitchen))
         part = Topic(id="t4", name="Worktop", brief="Oak.", parent="t1")
         place.save(mark_divided(kitchen, ()), place.store.move(part, rounds))
         place.update()

@@ -24,7 +24,7 @@ TOPICS = [
 ]
 
 
-def records(count: int, words: int = 1) -> list[StoredMessage]:
+def stored(count: int, words: int = 1) -> list[StoredMessage]:
     return [
         StoredMessage(
             seq=n,
@@ -61,7 +61,7 @@ def to_route(said: list[StoredMessage], topics: list[Topic], when: str | None) -
 
 
 def test_the_splitter_sees_parts_then_topics() -> None:
-    messages = to_split(records(6), [4, 4, 9], TOPICS, frozenset({"t2"}))
+    messages = to_split(stored(6), [4, 4, 9], TOPICS, frozenset({"t2"}))
     system, said, listed = texts(messages)
     assert system == load_prompt("splitter", "en")
     assert said.splitlines() == [
@@ -82,12 +82,12 @@ def test_the_splitter_sees_parts_then_topics() -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_first_split_has_no_topics(language: Language) -> None:
-    listed = texts(to_split(records(2), [0], [], language=language))[-1]
+    listed = texts(to_split(stored(2), [0], [], language=language))[-1]
     assert listed.splitlines()[1] in ("(none)", "（无）")
 
 
 def test_the_splitter_sees_every_message_of_a_large_tail() -> None:
-    messages = to_split(records(60, words=300), [0] * 30, TOPICS)
+    messages = to_split(stored(60, words=300), [0] * 30, TOPICS)
     said = texts(messages)[1]
     assert all(f"[m{n}]" in said for n in range(1, 61))
     assert tokens(messages) <= 8_000
@@ -95,14 +95,14 @@ def test_the_splitter_sees_every_message_of_a_large_tail() -> None:
 
 def test_many_topics_are_listed_with_the_beginnings_of_their_briefs() -> None:
     topics = [Topic(id=f"t{n}", name=f"Topic {n}", brief="begins " * 200) for n in range(1, 101)]
-    messages = to_route(records(4), topics, None)
+    messages = to_route(stored(4), topics, None)
     listed = texts(messages)[-1]
     assert all(f"[t{n}] Topic {n}: begins" in listed for n in range(1, 101))
     assert tokens(messages) <= 8_000
 
 
 def test_the_router_sees_recent_messages_then_query_then_topics() -> None:
-    messages = to_route(records(1), TOPICS, "2026-03")
+    messages = to_route(stored(1), TOPICS, "2026-03")
     system, recent, asked = texts(messages)
     assert system == load_prompt("router", "en")
     assert recent == "-- 2026-03-01 --\n[m1] user: word1 "
@@ -117,7 +117,7 @@ def test_the_router_sees_recent_messages_then_query_then_topics() -> None:
 
 
 def test_the_rewriter_sees_what_fits_and_then_the_message() -> None:
-    said = records(100, words=100)
+    said = stored(100, words=100)
     request = RewriteRequest("s", "And there?", said, "en")
     messages = build_rewriter_prompt(request, PromptWindow(COUNTER, 3_000))
     system, recent, asked = texts(messages)

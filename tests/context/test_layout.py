@@ -43,10 +43,10 @@ def chat(count: int) -> list[StoredMessage]:
 
 
 def lay_out(
-    arranged: Layout, records: Sequence[StoredMessage], notes: Sequence[Note], view: int = 1
+    arranged: Layout, stored: Sequence[StoredMessage], notes: Sequence[Note], view: int = 1
 ) -> MainPrompt:
     return arranged.build_prompt(
-        "Be kind.", records[view - 1 :], notes, lambda n: records[n - 1], "en"
+        "Be kind.", stored[view - 1 :], notes, lambda n: stored[n - 1], "en"
     )
 
 
@@ -76,12 +76,12 @@ def sent(messages: Sequence[BaseMessage]) -> list[tuple[object, ...]]:
 
 class TestLedger:
     def test_a_note_stands_behind_the_message_that_called_for_it(self) -> None:
-        records = chat(9)
+        stored = chat(9)
         notes = [note(5, recalled("t1", "m1")), note(9, recalled("t2", "m2", summary="All well."))]
-        prompt = lay_out(layout(), records, notes, view=3)
+        prompt = lay_out(layout(), stored, notes, view=3)
         texts = [str(m.content) for m in prompt.messages]
         assert texts[0] == "Be kind."
-        assert [t.partition("\n")[0] for t in texts[1:]] == [r.text for r in records[2:]]
+        assert [t.partition("\n")[0] for t in texts[1:]] == [r.text for r in stored[2:]]
         assert texts[3].startswith("question 5\n\n<memory>\n")
         assert "[m1] user: question 1" in texts[3]
         assert texts[-1].endswith("</memory>")
@@ -95,13 +95,13 @@ class TestLedger:
         assert 0 < last.index("Name of t1") < last.index("Name of t2")
 
     def test_without_instructions_there_is_no_system_message(self) -> None:
-        records = chat(1)
-        prompt = layout().build_prompt("", records, [], lambda n: records[n - 1], "en")
+        stored = chat(1)
+        prompt = layout().build_prompt("", stored, [], lambda n: stored[n - 1], "en")
         assert sent(prompt.messages) == sent([HumanMessage("question 1")])
 
     def test_a_note_goes_into_content_blocks_as_a_block(self) -> None:
-        records = records_of([HumanMessage("Old"), HumanMessage([IMAGE])])
-        prompt = lay_out(layout(), records, [note(2, recalled("t1", "m1"))], view=2)
+        stored = records_of([HumanMessage("Old"), HumanMessage([IMAGE])])
+        prompt = lay_out(layout(), stored, [note(2, recalled("t1", "m1"))], view=2)
         content = prompt.messages[-1].content
         assert isinstance(content, list)
         assert content[0] == IMAGE
@@ -109,30 +109,30 @@ class TestLedger:
         assert "[m1] user: Old" in content[1]["text"]
 
     def test_the_conversation_itself_is_not_touched(self) -> None:
-        records = chat(3)
-        lay_out(layout(), records, [note(3, recalled("t1", "m1"))])
-        assert [r.message.content for r in records] == [r.text for r in records]
+        stored = chat(3)
+        lay_out(layout(), stored, [note(3, recalled("t1", "m1"))])
+        assert [r.message.content for r in stored] == [r.text for r in stored]
 
     def test_sections_count_what_is_there(self) -> None:
-        records = chat(5)
-        prompt = lay_out(layout(), records, [note(5, recalled("t1", "m1"))], view=3)
+        stored = chat(5)
+        prompt = lay_out(layout(), stored, [note(5, recalled("t1", "m1"))], view=3)
         total = sum(map(COUNTER.message, prompt.messages))
         assert sum(prompt.sections.values()) == pytest.approx(total, abs=10)
         assert set(prompt.sections) == {"system", "notes", "tail"}
 
     def test_what_is_shown_and_where_it_came_from(self) -> None:
-        records = chat(6)
+        stored = chat(6)
         partial = recalled("t2", "m2").model_copy(update={"partial": ("m2",)})
-        prompt = lay_out(layout(), records, [note(5, recalled("t1", "m1"), partial)], view=5)
+        prompt = lay_out(layout(), stored, [note(5, recalled("t1", "m1"), partial)], view=5)
         shown = "\n".join(str(m.content) for m in prompt.messages)
-        assert [r.id for r in records if r.text in shown] == ["m1", "m2", "m5", "m6"]
+        assert [r.id for r in stored if r.text in shown] == ["m1", "m2", "m5", "m6"]
         assert [r.id for r in prompt.sources] == ["m1", "m2"]
 
     def test_the_tool_loop_comes_last(self) -> None:
-        records = chat(1)
+        stored = chat(1)
         loop = [AIMessage("", tool_calls=[CALL]), ToolMessage("a fox", tool_call_id="c")]
         prompt = layout().build_prompt(
-            "", records, [note(1, recalled("t1"))], lambda n: records[n - 1], "en", loop=loop
+            "", stored, [note(1, recalled("t1"))], lambda n: stored[n - 1], "en", loop=loop
         )
         assert sent(prompt.messages[1:]) == sent(loop)
 
@@ -142,7 +142,7 @@ class TestToolCalls:
 
     def test_a_call_that_was_cut_off_has_a_result_in_the_prompt(self) -> None:
         calls = [CALL, ToolCall(name="listen", args={}, id="d", type="tool_call")]
-        records = records_of(
+        stored = records_of(
             [
                 HumanMessage("Go"),
                 AIMessage("", tool_calls=calls),
@@ -150,7 +150,7 @@ class TestToolCalls:
                 HumanMessage("And?"),
             ]
         )
-        sent_messages = lay_out(layout(), records, []).messages[1:]
+        sent_messages = lay_out(layout(), stored, []).messages[1:]
         results = {m.tool_call_id for m in sent_messages if isinstance(m, ToolMessage)}
         assert results == {"c", "d"}
         assert [m.type for m in sent_messages] == ["human", "ai", "tool", "tool", "human"]
@@ -158,22 +158,22 @@ class TestToolCalls:
     def test_a_later_call_of_the_same_id_does_not_answer_it(self) -> None:
         """Some providers number the calls of each reply from 0."""
         call, result = AIMessage("", tool_calls=[CALL]), ToolMessage("fox", tool_call_id="c")
-        records = records_of([HumanMessage("Go"), call, HumanMessage("Again"), call, result])
-        kinds = [m.type for m in lay_out(layout(), records, []).messages[1:]]
+        stored = records_of([HumanMessage("Go"), call, HumanMessage("Again"), call, result])
+        kinds = [m.type for m in lay_out(layout(), stored, []).messages[1:]]
         assert kinds == ["human", "ai", "tool", "human", "ai", "tool"]
 
     def test_a_result_that_nothing_called_for_is_shown_as_words(self) -> None:
         call, result = AIMessage("", tool_calls=[CALL]), ToolMessage("fox", tool_call_id="c")
         stray = ToolMessage([{"type": "text", "text": "an owl"}], tool_call_id="z")
-        records = records_of([HumanMessage("Go"), stray, call, result, result])
-        shown = lay_out(layout(), records, []).messages[1:]
+        stored = records_of([HumanMessage("Go"), stray, call, result, result])
+        shown = lay_out(layout(), stored, []).messages[1:]
         assert [m.type for m in shown] == ["human", "human", "ai", "tool", "human"]
         assert shown[1].content == "an owl"
 
     def test_nothing_is_added_to_calls_that_were_answered(self) -> None:
         call, result = AIMessage("", tool_calls=[CALL]), ToolMessage("fox", tool_call_id="c")
-        records = records_of([HumanMessage("Go"), call, result, AIMessage("A fox.")])
-        assert len(lay_out(layout(), records, []).messages) == 5
+        stored = records_of([HumanMessage("Go"), call, result, AIMessage("A fox.")])
+        assert len(lay_out(layout(), stored, []).messages) == 5
 
 
 class TestSpecOrder:
@@ -203,46 +203,46 @@ class TestOversize:
 
     @pytest.mark.parametrize("kind", [HumanMessage, AIMessage])
     def test_it_is_shown_in_part_and_says_so(self, kind: type[HumanMessage | AIMessage]) -> None:
-        records = records_of([kind(self.LONG, name="Ann")])
-        (shown,) = lay_out(layout(cap=200), records, []).messages[1:]
+        stored = records_of([kind(self.LONG, name="Ann")])
+        (shown,) = lay_out(layout(cap=200), stored, []).messages[1:]
         assert isinstance(shown.content, str)
         assert shown.content.startswith("start ")
         assert shown.content.endswith("end")
         assert "m1" in shown.content
         assert COUNTER.text(shown.content) <= 200
         assert (shown.type, shown.name) == (kind("").type, "Ann")
-        assert records[0].message.content == self.LONG
+        assert stored[0].message.content == self.LONG
 
     def test_images_stay(self) -> None:
-        records = records_of([HumanMessage([{"type": "text", "text": self.LONG}, IMAGE])])
-        (shown,) = lay_out(layout(cap=200), records, []).messages[1:]
+        stored = records_of([HumanMessage([{"type": "text", "text": self.LONG}, IMAGE])])
+        (shown,) = lay_out(layout(cap=200), stored, []).messages[1:]
         assert isinstance(shown.content, list)
         assert IMAGE in shown.content
         assert len(str(shown.content)) < len(self.LONG)
 
     def test_tool_calls_stay(self) -> None:
-        records = records_of([HumanMessage("Go"), AIMessage(self.LONG, tool_calls=[CALL])])
-        shown = lay_out(layout(cap=200), records, []).messages[2]
+        stored = records_of([HumanMessage("Go"), AIMessage(self.LONG, tool_calls=[CALL])])
+        shown = lay_out(layout(cap=200), stored, []).messages[2]
         assert isinstance(shown, AIMessage)
         assert shown.tool_calls == [CALL]
         assert len(str(shown.content)) < len(self.LONG)
 
     def test_a_large_tool_result_is_shown_in_part_at_once(self) -> None:
-        records = chat(1)
+        stored = chat(1)
         loop = [AIMessage("", tool_calls=[CALL]), ToolMessage(self.LONG, tool_call_id="c")]
         arranged = layout(cap=200)
-        prompt = arranged.build_prompt("", records, [], lambda n: records[n - 1], "en", loop=loop)
+        prompt = arranged.build_prompt("", stored, [], lambda n: stored[n - 1], "en", loop=loop)
         assert COUNTER.message(prompt.messages[-1]) < 300
 
     def test_it_is_not_whole(self) -> None:
-        records = records_of([HumanMessage(self.LONG), HumanMessage("short")])
-        shown = [m.content for m in lay_out(layout(cap=200), records, []).messages]
+        stored = records_of([HumanMessage(self.LONG), HumanMessage("short")])
+        shown = [m.content for m in lay_out(layout(cap=200), stored, []).messages]
         assert self.LONG not in shown
         assert "short" in shown
 
     def test_it_counts_as_what_is_shown(self) -> None:
-        (record,) = records_of([HumanMessage(self.LONG)])
-        assert layout(cap=200).count_tokens(record) == 200
+        (stored,) = records_of([HumanMessage(self.LONG)])
+        assert layout(cap=200).count_tokens(stored) == 200
 
 
 texts = st.text("abc 茶 雨", max_size=12) | st.just("long " * 300)
@@ -266,18 +266,18 @@ def test_the_ledger_only_grows_at_its_end(
     turns: list[tuple[HumanMessage, list[BaseMessage], bool]], cap: int
 ) -> None:
     arranged = layout(cap=cap)
-    records: list[StoredMessage] = []
+    stored: list[StoredMessage] = []
     notes: list[Note] = []
     before: list[tuple[object, ...]] = []
     for question, answers, recalls in turns:
-        records += records_of([question], start=len(records) + 1)
+        stored += records_of([question], start=len(stored) + 1)
         if recalls:
-            quotes = [r.id for r in records[:-1]][:2]
-            notes.append(note(len(records), recalled("t1", *quotes, summary="It rained.")))
-        now = sent(lay_out(arranged, records, notes).messages)
+            quotes = [r.id for r in stored[:-1]][:2]
+            notes.append(note(len(stored), recalled("t1", *quotes, summary="It rained.")))
+        now = sent(lay_out(arranged, stored, notes).messages)
         assert now[: len(before)] == before
         before = now
-        records += records_of(answers, start=len(records) + 1)
+        stored += records_of(answers, start=len(stored) + 1)
 
 
 @settings(

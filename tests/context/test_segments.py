@@ -34,7 +34,7 @@ class BudgetCounter(EstimatingCounter):
 COUNTER = BudgetCounter("o200k")
 
 
-def records(rounds: int, opens: Sequence[int] = ()) -> list[StoredMessage]:
+def stored(rounds: int, opens: Sequence[int] = ()) -> list[StoredMessage]:
     """Rounds of a user message and a reply; some rounds begin a topic."""
     found = []
     for number in range(1, rounds + 1):
@@ -53,9 +53,9 @@ class Summarizer:
     def __init__(self) -> None:
         self.given: list[list[StoredMessage]] = []
 
-    def __call__(self, records: Sequence[StoredMessage]) -> str:
-        self.given.append(list(records))
-        return f"{records[0].text} to {records[-1].text}"
+    def __call__(self, stored: Sequence[StoredMessage]) -> str:
+        self.given.append(list(stored))
+        return f"{stored[0].text} to {stored[-1].text}"
 
 
 def layout(
@@ -67,19 +67,19 @@ def layout(
 
 class TestPolicy:
     def test_the_first_round_and_the_newest_five(self) -> None:
-        first, between, last = ContextWindowPolicy().select(group_rounds(records(10)))
+        first, between, last = ContextWindowPolicy().select(group_rounds(stored(10)))
         assert [b.first for b in first] == [1]
         assert [b.first for b in last] == [11, 13, 15, 17, 19]
         assert len(between) == 4
 
     def test_a_smaller_window(self) -> None:
-        _, between, last = ContextWindowPolicy(last=3).select(group_rounds(records(10)))
+        _, between, last = ContextWindowPolicy(last=3).select(group_rounds(stored(10)))
         assert len(between) == 6
         assert [b.first for b in last] == [15, 17, 19]
 
     @given(st.integers(0, 20), st.integers(0, 4), st.integers(1, 8))
     def test_every_round_is_in_one_part(self, count: int, first: int, last: int) -> None:
-        rounds = group_rounds(records(count))
+        rounds = group_rounds(stored(count))
         parts = ContextWindowPolicy(first, last).select(rounds)
         assert [b.first for part in parts for b in part] == [b.first for b in rounds]
 
@@ -92,20 +92,20 @@ class TestPolicy:
 class TestSummaries:
     def test_segments_have_eight_rounds_where_no_topic_begins(self) -> None:
         summarize = Summarizer()
-        segments, rest = SummaryManager(summarize).build(group_rounds(records(20)))
+        segments, rest = SummaryManager(summarize).build(group_rounds(stored(20)))
         assert [(s.first, s.last) for s in segments] == [(1, 16), (17, 32)]
         assert [b.first for b in rest] == [33, 35, 37, 39]
         assert [len(given) for given in summarize.given] == [16, 16]
 
     def test_a_segment_ends_where_a_topic_begins(self) -> None:
-        rounds = group_rounds(records(14, opens=[3, 7, 13]))
+        rounds = group_rounds(stored(14, opens=[3, 7, 13]))
         segments, rest = SummaryManager(Summarizer()).build(rounds)
         # Round 3 comes too early to end a segment, round 7 ends one of six.
         assert [(s.first, s.last) for s in segments] == [(1, 12), (13, 24)]
         assert len(rest) == 2
 
     def test_a_topic_that_begins_behind_ends_a_segment(self) -> None:
-        rounds = group_rounds(records(6, opens=[6]))
+        rounds = group_rounds(stored(6, opens=[6]))
         build = SummaryManager(Summarizer()).build
         assert not build(rounds[:5])[0]
         assert [s.last for s in build(rounds[:5], rounds[5:])[0]] == [10]
@@ -119,15 +119,15 @@ class TestSummaries:
         """Each is made once, of originals, and says the same for ever."""
         summarize = Summarizer()
         manager = SummaryManager(summarize)
-        rounds = group_rounds(records(40, opens=sorted(opens)))
+        rounds = group_rounds(stored(40, opens=sorted(opens)))
         before, waiting = manager.build(rounds[:now], rounds[now : now + 1])
         after, rest = manager.build(rounds)
         assert after[: len(before)] == before
-        originals = {r.text for b in rounds for r in b.records}
+        originals = {r.text for b in rounds for r in b.messages}
         assert all(r.text in originals for given in summarize.given for r in given)
         assert len(summarize.given) == len(after)
         told = [r.seq for given in summarize.given for r in given]
-        assert told + [r.seq for b in rest for r in b.records] == list(range(1, 81))
+        assert told + [r.seq for b in rest for r in b.messages] == list(range(1, 81))
         assert len(waiting) <= 8
 
     @given(st.lists(st.integers(0, 60), max_size=8), st.integers(0, 120))
@@ -143,7 +143,7 @@ class TestSummaries:
 
 class TestLayout:
     def test_system_with_summaries_then_first_round_then_newest(self) -> None:
-        prompt = layout().build_prompt("Be kind.", records(30), 10_000, "en")
+        prompt = layout().build_prompt("Be kind.", stored(30), 10_000, "en")
         system, *said = map(get_text, prompt.messages)
         assert system.splitlines() == [
             "Be kind.",
@@ -158,16 +158,16 @@ class TestLayout:
         assert said[-1] == "heard 30"
 
     def test_what_makes_no_whole_segment_stays_in_view(self) -> None:
-        prompt = layout().build_prompt("", records(13), 10_000, "en")
+        prompt = layout().build_prompt("", stored(13), 10_000, "en")
         assert not prompt.segments
         assert [r.seq for r in prompt.shown] == list(range(1, 27))
 
     def test_a_short_conversation_is_all_there(self) -> None:
-        prompt = layout().build_prompt("", records(3), 10_000, "zh")
-        assert [get_text(m) for m in prompt.messages] == [r.text for r in records(3)]
+        prompt = layout().build_prompt("", stored(3), 10_000, "zh")
+        assert [get_text(m) for m in prompt.messages] == [r.text for r in stored(3)]
 
     def test_the_newest_round_stays_in_any_case(self) -> None:
-        prompt = layout().build_prompt("", records(30), 1, "en")
+        prompt = layout().build_prompt("", stored(30), 1, "en")
         assert [r.text for r in prompt.shown] == ["said 30", "heard 30"]
 
     def test_nothing_gives_nothing(self) -> None:
@@ -176,7 +176,7 @@ class TestLayout:
 
     @given(st.integers(1, 60), st.integers(20, 400))
     def test_it_keeps_to_the_budget(self, rounds: int, budget: int) -> None:
-        prompt = layout().build_prompt("Be kind.", records(rounds), budget, "en")
+        prompt = layout().build_prompt("Be kind.", stored(rounds), budget, "en")
         newest = {2 * rounds - 1, 2 * rounds}
         assert prompt.tokens <= budget or {r.seq for r in prompt.shown} == newest
         assert prompt.tokens == sum(map(COUNTER.message, prompt.messages))

@@ -32,14 +32,16 @@ COUNTER = EstimatingCounter("o200k")
 LIMIT = 4_000
 
 
-def record(seq: int, text: str = "word", role: MessageRole = "user", day: int = 1) -> StoredMessage:
+def message_at(
+    seq: int, text: str = "word", role: MessageRole = "user", day: int = 1
+) -> StoredMessage:
     return StoredMessage(seq=seq, role=role, text=text, time=f"2026-03-{day:02}T10:00:00+00:00")
 
 
 def turns(first: int, last: int, words: int = 5) -> list[StoredMessage]:
     """User messages with odd numbers, replies with even ones."""
     return [
-        record(n, f"word{n} " * words, "user" if n % 2 else "assistant")
+        message_at(n, f"word{n} " * words, "user" if n % 2 else "assistant")
         for n in range(first, last + 1)
     ]
 
@@ -50,20 +52,20 @@ def anew() -> ChooseStart:
 
 
 def reader_prompt(
-    records: list[StoredMessage],
+    stored: list[StoredMessage],
     tail: list[StoredMessage],
     language: Language,
     limit: int,
     begin: ChooseStart,
 ) -> list[BaseMessage]:
-    request = ReadRequest("s", Topic(id="t1", name=""), records, tail, "", language)
+    request = ReadRequest("s", Topic(id="t1", name=""), stored, tail, "", language)
     return build_reader_prompt(request, PromptWindow(COUNTER, limit), begin)
 
 
 def brief_prompt(
-    records: list[StoredMessage], name: str, brief: str, language: Language, limit: int
+    stored: list[StoredMessage], name: str, brief: str, language: Language, limit: int
 ) -> list[BaseMessage]:
-    request = BriefRequest("s", Topic(id="t1", name=name, brief=brief), records, language)
+    request = BriefRequest("s", Topic(id="t1", name=name, brief=brief), stored, language)
     return build_brief_prompt(request, PromptWindow(COUNTER, limit))
 
 
@@ -81,11 +83,15 @@ def shown_ids(messages: list[BaseMessage]) -> list[int]:
 
 def test_the_layout() -> None:
     topic = [
-        record(1, "I want a table."),
-        record(2, "Oak or pine?", "assistant"),
-        record(5, "Oak.", day=2),
+        message_at(1, "I want a table."),
+        message_at(2, "Oak or pine?", "assistant"),
+        message_at(5, "Oak.", day=2),
     ]
-    tail = [record(8, "Hello", day=3), record(9, "Hi", "assistant", day=3), record(10, "And?")]
+    tail = [
+        message_at(8, "Hello", day=3),
+        message_at(9, "Hi", "assistant", day=3),
+        message_at(10, "And?"),
+    ]
     system, *rest = texts(reader_prompt(topic, tail, "en", LIMIT, anew()))
     assert system == load_prompt("reader", "en")
     assert rest == [
@@ -123,8 +129,8 @@ RECORDS = st.lists(
 def test_adding_to_the_tail_only_adds_messages(
     said: list[Any], cut: int, more: int, language: Language
 ) -> None:
-    records = [record(n, text, role, day) for n, (role, text, day) in enumerate(said, 1)]
-    topic, tail = records[:cut], records[cut:]
+    stored = [message_at(n, text, role, day) for n, (role, text, day) in enumerate(said, 1)]
+    topic, tail = stored[:cut], stored[cut:]
     openings = anew()
     before = reader_prompt(topic, tail[:more], language, 100_000, openings)
     after = reader_prompt(topic, tail, language, 100_000, openings)
@@ -139,8 +145,8 @@ def test_adding_blocks_to_the_topic_keeps_what_stood_before() -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_huge_message_is_shown_in_part(language: Language) -> None:
-    huge = record(3, "alpha " + "noise " * 9_000 + "omega")
-    messages = reader_prompt([huge], [record(4)], language, LIMIT, anew())
+    huge = message_at(3, "alpha " + "noise " * 9_000 + "omega")
+    messages = reader_prompt([huge], [message_at(4)], language, LIMIT, anew())
     text = texts(messages)[1]
     assert "[m3] user: alpha" in text
     assert text.endswith("omega")
@@ -149,8 +155,8 @@ def test_a_huge_message_is_shown_in_part(language: Language) -> None:
 
 
 def test_a_huge_block_is_shown_in_part() -> None:
-    round_ = [record(1), *(record(n, "noise " * 400, "tool") for n in range(2, 12))]
-    messages = reader_prompt(round_, [record(20)], "en", LIMIT, anew())
+    round_ = [message_at(1), *(message_at(n, "noise " * 400, "tool") for n in range(2, 12))]
+    messages = reader_prompt(round_, [message_at(20)], "en", LIMIT, anew())
     assert shown_ids(messages) == [*range(1, 12), 20]
     assert tokens(messages) <= LIMIT
 
@@ -227,8 +233,8 @@ def test_when_the_language_changes_the_conversation_begins_anew() -> None:
 def test_long_replies_of_the_conversation_are_shown_in_part(language: Language) -> None:
     said = "alpha " + "noise " * 400 + "omega"
     roles: tuple[MessageRole, ...] = ("user", "assistant", "tool")
-    tail = [record(n, said, role) for n, role in enumerate(roles, 11)]
-    topic = [record(n, said, role) for n, role in enumerate(roles, 1)]
+    tail = [message_at(n, said, role) for n, role in enumerate(roles, 11)]
+    topic = [message_at(n, said, role) for n, role in enumerate(roles, 1)]
     messages = reader_prompt(topic, tail, language, 32_000, anew())
     shown, user, *rest = texts(messages)[1:]
     assert said in user
@@ -253,15 +259,15 @@ def test_the_end_of_the_topic_is_marked_as_lasting() -> None:
     limit=st.integers(2_500, 20_000),
 )
 def test_no_prompt_is_over_its_limit(sizes: list[int], cut: int, limit: int) -> None:
-    records = [
-        record(n, "字" * size if n % 3 else "word " * size, "user" if n % 2 else "assistant")
+    stored = [
+        message_at(n, "字" * size if n % 3 else "word " * size, "user" if n % 2 else "assistant")
         for n, size in enumerate(sizes, 1)
     ]
-    messages = reader_prompt(records[:cut], records[cut:], "en", limit, anew())
+    messages = reader_prompt(stored[:cut], stored[cut:], "en", limit, anew())
     assert tokens(messages) <= limit
-    if records[cut:]:
-        assert shown_ids(messages)[-1] == len(records)
-    assert tokens(brief_prompt(records, "Oak", "About oak.", "zh", limit)) <= limit
+    if stored[cut:]:
+        assert shown_ids(messages)[-1] == len(stored)
+    assert tokens(brief_prompt(stored, "Oak", "About oak.", "zh", limit)) <= limit
 
 
 def test_the_brief_prompt_ends_with_the_former_brief() -> None:

@@ -78,7 +78,7 @@ def held(folder: Path, roles: Roles, preset: str) -> tuple[Session, SessionStore
 
 def homes_of(session: Session, store: SessionStore) -> dict[str, str]:
     """The topic of each message that was split, by short ids."""
-    return {r.id: t.id for t in store.topic_table(session) for r in store.topic_records(t)}
+    return {r.id: t.id for t in store.topic_table(session) for r in store.topic_messages(t)}
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -150,9 +150,12 @@ class TestHandingOver:
         tea = world.id_of("茶")
         assert report.archived == (tea,)
         documents = {d.metadata["messages"]: d for d in held(world)}
-        records = world.store.topic_records(world.topic_table[tea])
-        first, last = records[0], records[-1]
-        pairs = {f"{a.id}-{b.id}": (a, b) for a, b in zip(records[::2], records[1::2], strict=True)}
+        stored_messages = world.store.topic_messages(world.topic_table[tea])
+        first, last = stored_messages[0], stored_messages[-1]
+        pairs = {
+            f"{a.id}-{b.id}": (a, b)
+            for a, b in zip(stored_messages[::2], stored_messages[1::2], strict=True)
+        }
         assert set(documents) == {*pairs, f"{first.id}-{last.id}"}
         assert documents[f"{first.id}-{last.id}"].page_content == "茶\n茶, 6 summed up"
         for messages, (asked, answered) in pairs.items():
@@ -203,7 +206,7 @@ class TestHandingOver:
         world.review()
         assert world.index is not None
         store, tea = world.store, world.topic_table[world.id_of("茶")]
-        gone = store.topic_records(tea)[:2]
+        gone = store.topic_messages(tea)[:2]
         store.purge(plan := store.plan_purge(world.session, [r.seq for r in gone]))
         forget_topics(world.index, store, "s", plan.topics)
         assert held(world) == []
@@ -215,7 +218,7 @@ class TestHandingOver:
     def test_a_purge_that_nobody_told_of_is_seen_by_the_next_review(self, world: World) -> None:
         world.review()
         store, tea = world.store, world.topic_table[world.id_of("茶")]
-        gone = store.topic_records(tea)[:2]
+        gone = store.topic_messages(tea)[:2]
         store.purge(store.plan_purge(world.session, [r.seq for r in gone]))
         world.review()
         left = [d.page_content for d in held(world)]

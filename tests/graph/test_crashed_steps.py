@@ -122,7 +122,7 @@ def story(
     store = kept(folder, session)
     transcript = check_kept(store, session)
     topics = [
-        (t.name, t.count, [r.id for r in store.topic_records(t)])
+        (t.name, t.count, [r.id for r in store.topic_messages(t)])
         for t in store.topic_table(session)
     ]
     assert [r.turn for r in store.receipts(session)] == list(range(1, 13))

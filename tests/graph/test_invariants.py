@@ -224,7 +224,7 @@ class TestNoLeak:
         for number, act in enumerate(script):
             play.act(number, act)
         session = get_session(play.graph, play.config)
-        outside = [r.model_dump_json() for r in kept(play.folder, session).records(session)]
+        outside = [r.model_dump_json() for r in kept(play.folder, session).messages(session)]
         outside += [
             m.model_dump_json() for m in play.graph.get_state(play.config).values["messages"]
         ]
@@ -311,7 +311,7 @@ def seen_again(folder: Path, session: Session, config: RunnableConfig) -> Moment
         config,
         session,
         check_kept(store, session),
-        {t.id: (t, store.topic_records(t)) for t in store.topic_table(session)},
+        {t.id: (t, store.topic_messages(t)) for t in store.topic_table(session)},
         store.notes(session),
         store.days(session),
     )
@@ -438,7 +438,7 @@ class TestTenantsApart:
             record(graph, thread(name), HumanMessage(f"secret {number}"))
         for number, name in enumerate(names):
             session = get_session(graph, thread(name))
-            texts = [r.text for r in kept(root, session).records(session)]
+            texts = [r.text for r in kept(root, session).messages(session)]
             assert texts == [f"secret {number}"]
 
 

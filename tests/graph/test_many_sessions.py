@@ -72,8 +72,8 @@ class TestStore:
             tell(graph, CONFIG, f"Hello {number}")
         for number, (graph, store) in enumerate(zip(graphs, stores, strict=True)):
             session = get_session(graph, CONFIG)
-            records = SessionStore(StoreStorage(store).open("s")).records(session)
-            assert [r.text for r in records] == [f"Hello {number}", "All right, noted."]
+            stored_messages = SessionStore(StoreStorage(store).open("s")).messages(session)
+            assert [r.text for r in stored_messages] == [f"Hello {number}", "All right, noted."]
 
 
 class TestManyAtOnce:
@@ -129,5 +129,5 @@ class TestManyAtOnce:
         for n in (0, 35, 69):
             tell(graph, thread(f"s{n}"), "Again")
             session = get_session(graph, thread(f"s{n}"))
-            texts = [r.text for r in kept(tmp_path, session).records(session)]
+            texts = [r.text for r in kept(tmp_path, session).messages(session)]
             assert texts == [f"Hello {n}", "Again", "All right, noted."]

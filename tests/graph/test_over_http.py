@@ -88,7 +88,7 @@ def fill(app: Any, turns: int = 12) -> dict[str, Any]:
 
 def kept(folder: Path, result: dict[str, Any]) -> list[str]:
     session = Session.model_validate(result["session"])
-    return [r.text for r in SessionStore(FileStorage(folder).open("http")).records(session)]
+    return [r.text for r in SessionStore(FileStorage(folder).open("http")).messages(session)]
 
 
 def receipt(folder: Path, result: dict[str, Any]) -> Any:

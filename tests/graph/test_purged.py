@@ -21,6 +21,6 @@ def test_a_purged_message_is_not_recorded_again(tmp_path: Path) -> None:
     later = open_graph(tmp_path, checkpointer=saver)
     tell(later, thread(), "新的问题")
     after = get_session(later, thread())
-    records = check_kept(kept(tmp_path, after), after)
+    messages = check_kept(kept(tmp_path, after), after)
     assert after.count == session.count + 2
-    assert [r.text for r in records if r.seq == session.count - 1] == [REMOVED]
+    assert [r.text for r in messages if r.seq == session.count - 1] == [REMOVED]

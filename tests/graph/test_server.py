@@ -186,7 +186,7 @@ async def test_a_conversation(server: Server, client: LangGraphClient) -> None:
     session = Session.model_validate(state["session"])
     assert session.id == thread
     store = SessionStore(FileStorage(server.folder).open(thread))
-    assert [r.text for r in store.records(session)] == [m["content"] for m in state["messages"]]
+    assert [r.text for r in store.messages(session)] == [m["content"] for m in state["messages"]]
     assert len(store.topic_table(session)) == 1
 
 

@@ -98,7 +98,7 @@ def opened(folder: Path, graph: Graph) -> tuple[Session, SessionStore, TopicTabl
 def check_sizes(store: SessionStore, table: TopicTable) -> None:
     """No open topic is too large, but for one of a single round."""
     for topic in table.open():
-        users = [r for r in store.topic_records(topic) if r.role == "user"]
+        users = [r for r in store.topic_messages(topic) if r.role == "user"]
         assert topic.tokens <= LIMIT or len(users) == 1
         if topic.parent is not None:
             assert table[topic.parent].status == "divided"
@@ -146,7 +146,7 @@ class TestDivision:
         assert {strip_number(t.name) for t in table} == {"万事"}
         assert len({t.name for t in table}) == len(table)
         check_sizes(store, table)
-        seen = [r.seq for t in table.open() for r in store.topic_records(t)]
+        seen = [r.seq for t in table.open() for r in store.topic_messages(t)]
         assert seen == sorted(seen), "each part is a part of the conversation"
 
     def test_without_a_splitter_that_works(self, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ class TestDivision:
         tell(graph, CONFIG, "Hello", keep=0)
         _, store, table = opened(tmp_path, graph)
         (large,) = [t for t in table.open() if t.tokens > LIMIT]
-        assert [r.text for r in store.topic_records(large)] == [huge]
+        assert [r.text for r in store.topic_messages(large)] == [huge]
         check_sizes(store, table)
 
 
@@ -255,7 +255,7 @@ class TestAfterwards:
         graph.invoke({"messages": [HumanMessage("And tea?")]}, before)
         _, store, table = opened(tmp_path, graph)
         assert [t.status for t in table] == ["open"]
-        assert len(store.topic_records(table["t1"])) == 4
+        assert len(store.topic_messages(table["t1"])) == 4
 
 
 class TestReferences:
@@ -274,7 +274,7 @@ class TestReferences:
         seen = {r.topic.name: [x.text[0] for x in r.messages] for r in reader.requests}
         assert seen["茶"] == ["茶"] * 4 + ["雨"] * 4
         assert seen["雨"] == ["雨"] * 4
-        assert [r.text[0] for r in store.topic_records(tea)] == ["茶"] * 4
+        assert [r.text[0] for r in store.topic_messages(tea)] == ["茶"] * 4
         assert (tea.borrowed is None, rain.borrowed) == (False, None)
         first = next(r.messages for r in reader.requests if r.topic.name == "茶")
         tell(graph, CONFIG, chatter("茶", 9), chatter("雨", 10))
@@ -292,7 +292,7 @@ class TestReferences:
         tell(graph, CONFIG, "Hello", keep=0)
         quoted = {t.name: t.quotes for t in last_receipt(tmp_path, graph, CONFIG).quoted}
         session, store, _ = opened(tmp_path, graph)
-        texts = [store.record(session, int(i[1:])).text[0] for i in quoted["茶"]]
+        texts = [store.message(session, int(i[1:])).text[0] for i in quoted["茶"]]
         assert "雨" in texts
 
 

@@ -77,7 +77,7 @@ class TestStreams:
                 if pending is not None:
                     await pending
             session = get_session(graph, CONFIG)
-            transcript = kept(folder, session).records(session)
+            transcript = kept(folder, session).messages(session)
             facts = session.model_dump(exclude={"turns", "transcript", "roster", "timeline"})
             said = [r.model_dump(exclude={"source", "time"}) for r in transcript]
             outcomes.append((facts, said))

@@ -87,7 +87,7 @@ class Life:
         topic = self.open(choice)
         if topic is None or topic.count < 4:
             return
-        rounds = group_rounds(self.store.topic_records(topic))
+        rounds = group_rounds(self.store.topic_messages(topic))
         parts = [rounds[::2], rounds[1::2]]
         heirs = [self.store.move(self.new(parent=topic.id), part) for part in parts]
         self.save(mark_divided(topic, ()), *heirs)
@@ -117,7 +117,7 @@ class Life:
     def check(self) -> None:
         made_anew = self.fresh()
         for index in (self.index, made_anew):
-            index.update(self.store.topic_table(self.session), self.store.topic_records)
+            index.update(self.store.topic_table(self.session), self.store.topic_messages)
         for query in QUERIES:
             kept, anew = self.index.search(query), made_anew.search(query)
             assert kept.weights == pytest.approx(anew.weights, abs=1e-4)
@@ -171,7 +171,7 @@ def test_affinity_is_the_best_three_of_a_topic_less_the_mean_of_all() -> None:
     rounds = group_rounds(life.messages(4))
     asked = embed_rounds(rounds, Rounded(16))
     said = {
-        t.id: Rounded(16).embed([r.line for r in life.store.topic_records(t)])
+        t.id: Rounded(16).embed([r.line for r in life.store.topic_messages(t)])
         for t in table
         if t.count
     }
@@ -224,7 +224,7 @@ def test_back_at_an_older_checkpoint_only_what_changed_since_is_taken_in_anew() 
 
     def reading(topic: Topic, start: int) -> list[StoredMessage]:
         read.append((topic.id, start))
-        return life.store.topic_records(topic, start)
+        return life.store.topic_messages(topic, start)
 
     life.index.update(life.store.topic_table(life.session), reading)
     assert sorted(read) == [("t1", 0), ("t4", 0)]

@@ -62,7 +62,7 @@ class Kept:
         """The index that such a process makes, and what it embeds for it."""
         store, embedder = self.store(), CountingEmbedder()
         index = SessionIndex(embedder, store.log, 500)
-        index.update(store.topic_table(self.session), store.topic_records)
+        index.update(store.topic_table(self.session), store.topic_messages)
         return index, embedder
 
     def brief(self, topic: Topic, brief: str) -> Topic:
@@ -93,9 +93,9 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
         return FileStorage(tmp_path, fsync=False) if files else StoreStorage(shared)
 
     store = SessionStore(reopen().open("s"))
-    records = said(1, 12)
-    session = store.append(Session(id="s"), records)
-    topic = store.move(Topic(id="t1", name="雨"), group_rounds(records))
+    messages = said(1, 12)
+    session = store.append(Session(id="s"), messages)
+    topic = store.move(Topic(id="t1", name="雨"), group_rounds(messages))
     session = store.save_topics(session, [topic])
     kept = Kept(reopen, session, topic)
     assert kept.embedded() == 12
@@ -106,7 +106,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
 def parts(kept: Kept) -> list[Topic]:
     """The topic divided into two."""
     store = kept.store()
-    rounds = group_rounds(store.topic_records(kept.topic))
+    rounds = group_rounds(store.topic_messages(kept.topic))
     first = store.move(Topic(id="t2", name="雨 (1)", parent="t1"), rounds[:2])
     second = store.move(Topic(id="t3", name="雨 (2)", parent="t1"), rounds[2:])
     kept.session = store.save_topics(kept.session, [mark_divided(kept.topic, ()), first, second])
@@ -127,9 +127,9 @@ def test_nor_does_a_merge(kept: Kept) -> None:
 def test_nor_in_the_same_process(kept: Kept) -> None:
     store, embedder = kept.store(), CountingEmbedder()
     index = SessionIndex(embedder, store.log, 500)
-    index.update(store.topic_table(kept.session), store.topic_records)
+    index.update(store.topic_table(kept.session), store.topic_messages)
     parts(kept)
-    index.update(store.topic_table(kept.session), store.topic_records)
+    index.update(store.topic_table(kept.session), store.topic_messages)
     assert embedder.made == 0
     assert set(index.search("雨第3次").topics) == {"t2", "t3"}
 
@@ -149,13 +149,13 @@ def test_a_review_reads_those_topics_alone_that_changed(kept: Kept) -> None:
     before = sums.compute(store, embedder, [one, other])
     grown = store.move(other, group_rounds(said(21, 2)))
     read: list[str] = []
-    records = store.topic_records
+    messages = store.topic_messages
 
     def counted(topic: Topic, start: int = 0) -> list[StoredMessage]:
         read.append(topic.id)
-        return records(topic, start)
+        return messages(topic, start)
 
-    store.topic_records = counted  # type: ignore[method-assign]
+    store.topic_messages = counted  # type: ignore[method-assign]
     after = sums.compute(store, embedder, [one, grown])
     assert read == ["t3"]
     assert after["t2"] is before["t2"]
@@ -163,9 +163,9 @@ def test_a_review_reads_those_topics_alone_that_changed(kept: Kept) -> None:
 
 
 def test_they_are_those_of_the_messages_in_their_order(kept: Kept) -> None:
-    records = kept.store().topic_records(kept.topic)[::-1]
-    made = HashingEmbedder(64).embed([r.line for r in records])
-    stored = StoredVectors(CountingEmbedder(), kept.store().log).of(records)
+    messages = kept.store().topic_messages(kept.topic)[::-1]
+    made = HashingEmbedder(64).embed([r.line for r in messages])
+    stored = StoredVectors(CountingEmbedder(), kept.store().log).of(messages)
     np.testing.assert_array_equal(stored, made.astype(np.float16).astype(np.float32))
 
 
@@ -186,7 +186,7 @@ def test_a_topic_that_grows_keeps_the_vector_of_its_brief(kept: Kept) -> None:
     store = kept.store()
     kept.session = store.save_topics(kept.session, [store.move(topic, group_rounds(said(13, 2)))])
     embedder.texts.clear()
-    index.update(store.topic_table(kept.session), store.topic_records)
+    index.update(store.topic_table(kept.session), store.topic_messages)
     assert embedder.made == len(embedder.texts) == 2
 
 
@@ -203,7 +203,7 @@ def test_one_that_is_put_away_is_found_by_its_summary(kept: Kept) -> None:
 
 def test_words_of_what_it_was_a_part_of_go_too(kept: Kept) -> None:
     store = kept.store()
-    rounds = group_rounds(store.topic_records(kept.topic))
+    rounds = group_rounds(store.topic_messages(kept.topic))
     names = ("诉讼", "花园")
     one, other = (
         store.move(Topic(id=f"t{n}", name=name, brief="b", parent="t1"), held)

@@ -9,16 +9,16 @@ from topicloom.reflection.reflect import find_flaw, ground_claims
 from topicloom.state.stored_message import MessageRole, StoredMessage
 
 
-def record(seq: int, role: MessageRole, text: str, speaker: str | None = None) -> StoredMessage:
+def message(seq: int, role: MessageRole, text: str, speaker: str | None = None) -> StoredMessage:
     time = f"2026-03-0{seq}T09:00:00+00:00"
     return StoredMessage(seq=seq, role=role, text=text, time=time, speaker=speaker)
 
 
 RECORDS = [
-    record(1, "user", "Since May I live in Leeds, at 14 Mill Lane, with my sister Mei."),
-    record(2, "assistant", "You are allergic to peanuts, aren't you?"),
-    record(3, "user", "我对花生过敏，住在利兹。", "Yue"),
-    record(4, "user", "OK"),
+    message(1, "user", "Since May I live in Leeds, at 14 Mill Lane, with my sister Mei."),
+    message(2, "assistant", "You are allergic to peanuts, aren't you?"),
+    message(3, "user", "我对花生过敏，住在利兹。", "Yue"),
+    message(4, "user", "OK"),
 ]
 BY_ID = {r.id: r for r in RECORDS}
 

@@ -117,19 +117,19 @@ def test_a_long_fact_is_cut(openai_server: OpenAIServer) -> None:
 
 
 def prompt_for(
-    records: list[StoredMessage], facts: list[Fact], language: Language, window: PromptWindow
+    stored: list[StoredMessage], facts: list[Fact], language: Language, window: PromptWindow
 ) -> list[BaseMessage]:
-    return build_reflector_prompt(ReflectRequest("s", records, facts, language), window)
+    return build_reflector_prompt(ReflectRequest("s", stored, facts, language), window)
 
 
 @pytest.mark.parametrize("limit", [3_000, 8_000])
 def test_every_message_is_shown_and_the_prompt_fits(limit: int) -> None:
     counter = choose_counter("gpt-4o")
-    records = said(*("oak and tea " * n for n in range(1, 41)))
+    stored = said(*("oak and tea " * n for n in range(1, 41)))
     facts = [replace(TEA, text=f"Fact number {n} about tea") for n in range(400)]
-    prompt = prompt_for(records, facts, "en", PromptWindow(counter, limit))
+    prompt = prompt_for(stored, facts, "en", PromptWindow(counter, limit))
     assert sum(map(counter.message, prompt)) <= limit * 1.1
-    assert all(f"[{r.id}]" in get_text(prompt[2]) for r in records)
+    assert all(f"[{r.id}]" in get_text(prompt[2]) for r in stored)
     assert "[f400] Fact number 399" in get_text(prompt[1])
     assert "[f1] " not in get_text(prompt[1])
 
@@ -142,8 +142,8 @@ def test_an_empty_prompt_says_so() -> None:
     ]
 
 
-def reflected(*records: StoredMessage, facts: tuple[Fact, ...] = ()) -> list[Claim]:
-    return list(EmbeddedReflector().call(ReflectRequest("s", records, facts, "en")).value)
+def reflected(*stored: StoredMessage, facts: tuple[Fact, ...] = ()) -> list[Claim]:
+    return list(EmbeddedReflector().call(ReflectRequest("s", stored, facts, "en")).value)
 
 
 @pytest.mark.parametrize(

@@ -116,14 +116,14 @@ class TestMerger:
 class TestEmbedded:
     reviewer = EmbeddedReviewer(HashingEmbedder(256))
 
-    def review(self, records: list[StoredMessage], uses: int = 0) -> Assessment:
-        return self.reviewer.call(ReviewRequest("s", TEA, records, "en", uses)).value
+    def review(self, messages: list[StoredMessage], uses: int = 0) -> Assessment:
+        return self.reviewer.call(ReviewRequest("s", TEA, messages, "en", uses)).value
 
     def test_it_quotes_in_order(self) -> None:
-        records = said("Green tea is best", "The pot leaks", "Green tea from Uji", "Buy a pot")
-        found = self.review(records)
+        messages = said("Green tea is best", "The pot leaks", "Green tea from Uji", "Buy a pot")
+        found = self.review(messages)
         lines = found.summary.splitlines()
-        assert lines == [f"2026-03-02: {r.text}" for r in records]
+        assert lines == [f"2026-03-02: {r.text}" for r in messages]
         assert found.name == "Tea"
         assert "Green tea" in found.brief
 
@@ -132,10 +132,10 @@ class TestEmbedded:
         assert len(found.summary) < 2_300
 
     def test_a_question_that_is_over(self) -> None:
-        records = [*said("What is Uji?"), *said("A town near Kyoto. " * 9, role="assistant")]
-        assert self.review(records).once
-        assert self.review(records).importance < 0.3
-        assert not self.review(records, uses=1).once
+        messages = [*said("What is Uji?"), *said("A town near Kyoto. " * 9, role="assistant")]
+        assert self.review(messages).once
+        assert self.review(messages).importance < 0.3
+        assert not self.review(messages, uses=1).once
 
     def test_what_the_user_tells_is_not_over(self) -> None:
         for text in (

@@ -16,13 +16,13 @@ from topicloom.state.topics import Topic
 
 def name_after(texts: Sequence[str], former: str, language: Language = "en") -> str:
     """Name of a topic in which these things were said."""
-    records = [
+    messages = [
         StoredMessage(seq=i, role="user", text=text, time="2026-03-02T09:00:00")
         for i, text in enumerate(texts, 1)
     ]
-    topic = Topic(id="t1", name=former, count=len(records))
+    topic = Topic(id="t1", name=former, count=len(messages))
     writer = EmbeddedBriefWriter(default_embedder())
-    return writer.call(BriefRequest("s", topic, records, language)).value.name
+    return writer.call(BriefRequest("s", topic, messages, language)).value.name
 
 
 VISA = [

@@ -49,7 +49,7 @@ OAK = Topic(id="t1", name="Oak table", brief="A table of oak.")
 KYOTO = Topic(id="t2", name="Kyoto", brief="A journey.")
 
 
-def records(first: int, last: int) -> list[StoredMessage]:
+def stored(first: int, last: int) -> list[StoredMessage]:
     return [
         StoredMessage(
             seq=n,
@@ -61,14 +61,14 @@ def records(first: int, last: int) -> list[StoredMessage]:
     ]
 
 
-READ = ReadRequest("s", OAK, records(1, 6), records(7, 9), "And the price?", "en")
+READ = ReadRequest("s", OAK, stored(1, 6), stored(7, 9), "And the price?", "en")
 ACTIVE = frozenset(["t1"])
 SPLIT = SplitRequest(
-    "s", group_rounds(records(1, 6)), [0, 0, 1], [OAK, KYOTO], {}, ACTIVE, None, "en"
+    "s", group_rounds(stored(1, 6)), [0, 0, 1], [OAK, KYOTO], {}, ACTIVE, None, "en"
 )
-ROUTE = RouteRequest("s", "oak", records(1, 3), [OAK, KYOTO], {}, None, "en")
-BRIEF = BriefRequest("s", OAK, records(1, 4), "en")
-REWRITE = RewriteRequest("s", "And there?", records(1, 4), "en")
+ROUTE = RouteRequest("s", "oak", stored(1, 3), [OAK, KYOTO], {}, None, "en")
+BRIEF = BriefRequest("s", OAK, stored(1, 4), "en")
+REWRITE = RewriteRequest("s", "And there?", stored(1, 4), "en")
 
 GOOD: dict[RoleName, str] = {
     "reader": "<topic_result><relevance_score>0.5</relevance_score><referenced_messages>m3\nm1"
@@ -251,7 +251,7 @@ def test_a_long_summary_is_cut(openai_server: OpenAIServer) -> None:
 
 
 def test_later_quotes_weigh_less_but_at_least_half(openai_server: OpenAIServer) -> None:
-    request = replace(READ, messages=records(1, 60))
+    request = replace(READ, messages=stored(1, 60))
     text = GOOD["reader"].replace("m3\nm1", "m1-m60")
     weights = [q.weight for q in read(openai_server, text, request).value.quotes]
     assert weights == sorted(weights, reverse=True)
@@ -262,7 +262,7 @@ def test_the_next_prompt_of_a_topic_repeats_the_last(openai_server: OpenAIServer
     openai_server.otherwise(Reply(GOOD["reader"]))
     reader = ChatReader(chat(openai_server))
     reader.call(READ)
-    usage = reader.call(replace(READ, tail=records(7, 11))).usage
+    usage = reader.call(replace(READ, tail=stored(7, 11))).usage
     assert usage is not None
     assert usage.repeated is not None
     assert usage.repeated > 0.9
@@ -367,7 +367,7 @@ def test_prompts_stay_within_a_small_window(openai_server: OpenAIServer) -> None
     openai_server.then(Reply(GOOD["reader"], Usage(1, 1)))
     role = Chat(chat(openai_server).model, chat(openai_server).counter, PrefixMeter(), 3_000)
     assert role.prompt_window.limit == int(2_250 / 1.15)
-    ChatReader(role).call(replace(READ, messages=records(1, 3_000)))
+    ChatReader(role).call(replace(READ, messages=stored(1, 3_000)))
     said = openai_server.requests[0]["messages"]
     assert sum(role.counter.text(m["content"]) + 4 for m in said) <= role.prompt_window.limit
 

@@ -113,10 +113,10 @@ class World:
         self.went_to |= dict.fromkeys((r.id for r in said), goal.id)
         self.keep(goal, [*self.contents[goal.id], *said])
 
-    def keep(self, topic: Topic, records: list[StoredMessage]) -> None:
-        self.contents[topic.id] = records
+    def keep(self, topic: Topic, messages: list[StoredMessage]) -> None:
+        self.contents[topic.id] = messages
         self.topics[topic.id] = topic.model_copy(
-            update={"count": len(records), "newest": records[-1].seq if records else 0}
+            update={"count": len(messages), "newest": messages[-1].seq if messages else 0}
         )
 
     def live(self, topic: Topic, kind: str) -> None:
@@ -154,7 +154,7 @@ class World:
         row = mark_divided(topic, self.active)
         children = [self.create(awake=False, parent=topic.id, name=p.name) for p in parts]
         for child, part in zip(children, parts, strict=True):
-            self.keep(child, [r for b in part.rounds for r in b.records])
+            self.keep(child, [r for b in part.rounds for r in b.messages])
         self.topics[topic.id], self.contents[topic.id] = row, []
         self.active = transfer_activation(
             self.active, topic.id, [t.id for t in find_successors(topic.id, self.topics)]
@@ -168,10 +168,10 @@ class World:
                 merge_topic_rows(survivor, other, self.active)
             return
         kept, gone = merge_topic_rows(survivor, other, self.active)
-        records = merge_in_order(self.contents[survivor.id], self.contents[other.id])
-        assert kept.count == len(records)
+        messages = merge_in_order(self.contents[survivor.id], self.contents[other.id])
+        assert kept.count == len(messages)
         self.topics |= {kept.id: kept, gone.id: gone}
-        self.contents |= {kept.id: records, gone.id: []}
+        self.contents |= {kept.id: messages, gone.id: []}
         self.active = transfer_activation(self.active, other.id, [survivor.id])
 
     def states(self) -> dict[str, TopicState]:
@@ -203,7 +203,7 @@ class World:
 
 
 def _size(round_: Round) -> int:
-    return sum(len(r.text) for r in round_.records)
+    return sum(len(r.text) for r in round_.messages)
 
 
 @settings(max_examples=300, deadline=None)

@@ -24,27 +24,27 @@ REPLY = AIMessage("Good day", id="a1")
 CALL = {"name": "look", "args": {"at": "it"}, "id": "c1"}
 
 
-def records(*messages: AnyMessage) -> list[StoredMessage]:
+def stored(*messages: AnyMessage) -> list[StoredMessage]:
     return [to_stored_message(m, seq=n, time="2026-03-02") for n, m in enumerate(messages, 1)]
 
 
 class TestNew:
     def test_what_is_not_in_the_transcript(self) -> None:
         more = HumanMessage("More", id="u2")
-        assert find_new_messages([HELLO, REPLY, more], records(HELLO, REPLY)) == [more]
+        assert find_new_messages([HELLO, REPLY, more], stored(HELLO, REPLY)) == [more]
 
     def test_an_id_that_is_used_again_for_something_else(self) -> None:
         other = HumanMessage("Something else", id="u1")
-        assert select_unstored([other], records(HELLO, REPLY)) == [other]
+        assert select_unstored([other], stored(HELLO, REPLY)) == [other]
 
     def test_what_was_removed_on_purpose_is_not(self) -> None:
-        gone = records(HELLO)[0].model_copy(update={"text": REMOVED, "whole": None})
+        gone = stored(HELLO)[0].model_copy(update={"text": REMOVED, "whole": None})
         assert select_unstored([HELLO], [gone]) == []
 
     def test_nothing_new(self) -> None:
         with pytest.raises(NoNewMessageError):
-            find_new_messages([HELLO, REPLY], records(HELLO, REPLY))
-        assert find_new_messages([HELLO, REPLY], records(HELLO, REPLY), silent=True) == []
+            find_new_messages([HELLO, REPLY], stored(HELLO, REPLY))
+        assert find_new_messages([HELLO, REPLY], stored(HELLO, REPLY), silent=True) == []
 
     def test_an_empty_message(self) -> None:
         with pytest.raises(InputError, match="empty"):
@@ -53,9 +53,9 @@ class TestNew:
     def test_one_that_still_waits_is_not_taken_in_again(self) -> None:
         tool = ToolMessage("seen", tool_call_id="c1", id="t1")
         called = AIMessage("", tool_calls=[CALL], id="a1")
-        assert find_new_messages([HELLO], records(HELLO)) == []
-        assert find_new_messages([HELLO, called, tool], records(HELLO)) == []
-        assert find_new_messages([HELLO, called, tool], records(HELLO), answer=False) == [
+        assert find_new_messages([HELLO], stored(HELLO)) == []
+        assert find_new_messages([HELLO, called, tool], stored(HELLO)) == []
+        assert find_new_messages([HELLO, called, tool], stored(HELLO), answer=False) == [
             called,
             tool,
         ]

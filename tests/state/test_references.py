@@ -19,12 +19,12 @@ from topicloom.state.splitting import Portion
 from topicloom.state.stored_message import StoredMessage
 
 
-def record(seq: int, text: str = "x") -> StoredMessage:
+def message(seq: int, text: str = "x") -> StoredMessage:
     return StoredMessage(seq=seq, role="user" if seq % 2 else "assistant", text=text, time="")
 
 
 def some_blocks(count: int) -> list[Round]:
-    return group_rounds(record(n) for n in range(1, 2 * count + 1))
+    return group_rounds(message(n) for n in range(1, 2 * count + 1))
 
 
 def reference(first: int, home: str = "t1") -> Reference:
@@ -73,7 +73,7 @@ def test_a_window_with_borrowed_messages_grows_at_its_end(splits: list[list[str]
     for kinds in splits:
         for kind in kinds:
             number += 1
-            (own if kind == "h" else borrowed).append(record(number))
+            (own if kind == "h" else borrowed).append(message(number))
         window = build_reader_window(own, borrowed)
         assert window[: len(before)] == before
         assert len(window) == number
@@ -81,7 +81,9 @@ def test_a_window_with_borrowed_messages_grows_at_its_end(splits: list[list[str]
 
 
 def test_a_message_that_came_home_is_shown_once() -> None:
-    assert [r.seq for r in build_reader_window([record(1), record(2)], [record(2), record(4)])] == [
+    assert [
+        r.seq for r in build_reader_window([message(1), message(2)], [message(2), message(4)])
+    ] == [
         1,
         2,
         4,

@@ -42,10 +42,10 @@ def test_a_block_knows_its_ends_and_its_text() -> None:
 
 @given(st.lists(st.sampled_from(ROLES)))
 def test_blocks_part_nothing_and_lose_nothing(roles: list[MessageRole]) -> None:
-    records = records_of(*roles)
-    rounds = group_rounds(records)
-    assert [r for b in rounds for r in b.records] == records
-    assert all(b.records for b in rounds)
+    messages = records_of(*roles)
+    rounds = group_rounds(messages)
+    assert [r for b in rounds for r in b.messages] == messages
+    assert all(b.messages for b in rounds)
     for round_ in rounds:
-        assert "user" not in [r.role for r in round_.records[1:]]
-    assert all(b.records[0].role == "user" for b in rounds[1:])
+        assert "user" not in [r.role for r in round_.messages[1:]]
+    assert all(b.messages[0].role == "user" for b in rounds[1:])

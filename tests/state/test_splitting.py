@@ -88,7 +88,7 @@ def test_a_plan_keeps_whole_blocks_within_their_shares(
     assert sum(sizes[view:]) <= POLICY.keep_share * room or view == len(rounds) - 1
     if tail > 0:
         assert sum(sizes[tail - 1 :]) > POLICY.target * room, "more moves than has to"
-    shown = sum(len(b.records) for b in rounds[view:])
+    shown = sum(len(b.messages) for b in rounds[view:])
     if shown < POLICY.keep_messages and view > 0:
         assert sum(sizes[view - 1 :]) > POLICY.keep_share * room, "less in view than fits"
 
@@ -100,7 +100,7 @@ class TestDecide:
         return decide_split(
             self.NOW,
             lambda: make_blocks(20),
-            lambda record: size,
+            lambda stored: size,
             expected=expected,
             room=room,
             window=2_000,
@@ -115,7 +115,7 @@ class TestDecide:
             decide_split(
                 self.NOW,
                 never,
-                lambda record: 1,
+                lambda stored: 1,
                 expected=1_400,
                 room=1_000,
                 window=2_000,
@@ -146,11 +146,11 @@ class TestDecide:
 class TestKeep:
     def test_whole_rounds_stay_in_view(self) -> None:
         rounds = make_blocks(10)
-        shown = [r for b in rounds for r in b.records if r.seq >= 21 - 4]
+        shown = [r for b in rounds for r in b.messages if r.seq >= 21 - 4]
         assert keep_newest(make_blocks(11), shown, 21) == SplitPlan(tail=21, view=17)
 
     def test_not_half_of_one(self) -> None:
-        shown = [r for b in make_blocks(11) for r in b.records if r.seq >= 21 - 3]
+        shown = [r for b in make_blocks(11) for r in b.messages if r.seq >= 21 - 3]
         assert keep_newest(make_blocks(11), shown, 21) == SplitPlan(tail=21, view=19)
 
     def test_a_late_reply_belongs_to_the_round_before(self) -> None:

@@ -87,9 +87,9 @@ MESSAGES: list[BaseMessage] = [
 ]
 
 
-def stored(record: StoredMessage) -> StoredMessage:
+def through_json(kept: StoredMessage) -> StoredMessage:
     """The record as it comes back from a line of JSON."""
-    line = json.dumps(record.model_dump(mode="json", exclude_defaults=True))
+    line = json.dumps(kept.model_dump(mode="json", exclude_defaults=True))
     return StoredMessage.model_validate(json.loads(line))
 
 
@@ -102,9 +102,9 @@ def said(message: AnyMessage | BaseMessage) -> dict[str, Any]:
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda m: f"{m.type}-{str(m.content)[:20]!r}")
 def test_every_kind_of_message_comes_back(message: BaseMessage) -> None:
-    record = to_stored_message(message, seq=7, time=TIME)
-    assert stored(record) == record
-    back = stored(record).message
+    kept = to_stored_message(message, seq=7, time=TIME)
+    assert through_json(kept) == kept
+    back = through_json(kept).message
     assert type(back) is type(message)
     assert said(back) == said(message)
     assert back.additional_kwargs == message.additional_kwargs
@@ -113,9 +113,9 @@ def test_every_kind_of_message_comes_back(message: BaseMessage) -> None:
 @given(text=st.text(st.characters(exclude_categories=())), name=st.none() | st.text(min_size=1))
 def test_any_text_comes_back(text: str, name: str | None) -> None:
     for message in (HumanMessage(text, name=name), AIMessage(text, name=name, id="x")):
-        record = to_stored_message(message, seq=1, time=TIME)
-        assert record.text == text
-        assert said(stored(record).message) == said(message)
+        kept = to_stored_message(message, seq=1, time=TIME)
+        assert kept.text == text
+        assert said(through_json(kept).message) == said(message)
 
 
 json_values = st.recursive(
@@ -130,19 +130,19 @@ json_values = st.recursive(
 @given(args=st.dictionaries(st.text(max_size=5), json_values, max_size=3), text=st.text(max_size=9))
 def test_any_tool_call_comes_back(args: dict[str, Any], text: str) -> None:
     message = AIMessage(text, tool_calls=[ToolCall(name="f", args=args, id="1", type="tool_call")])
-    assert said(stored(to_stored_message(message, seq=1, time=TIME)).message) == said(message)
+    assert said(through_json(to_stored_message(message, seq=1, time=TIME)).message) == said(message)
 
 
 @given(blocks=st.lists(st.dictionaries(st.text(max_size=5), json_values, max_size=3), max_size=3))
 def test_any_content_block_comes_back(blocks: list[dict[str, Any]]) -> None:
     message = HumanMessage(list(blocks))
-    assert said(stored(to_stored_message(message, seq=1, time=TIME)).message) == said(message)
+    assert said(through_json(to_stored_message(message, seq=1, time=TIME)).message) == said(message)
 
 
 @pytest.mark.parametrize("artifact", [b"\xff\xfe\x00", object(), {1, 2}, {"png": b"\x89PNG"}])
 def test_an_artifact_that_is_not_json_does_not_stop_the_message(artifact: object) -> None:
     message = ToolMessage("a chart", tool_call_id="c1", artifact=artifact)
-    back = stored(to_stored_message(message, seq=1, time=TIME)).message
+    back = through_json(to_stored_message(message, seq=1, time=TIME)).message
     assert back.content == "a chart"
     assert isinstance(back, ToolMessage)
     assert back.tool_call_id == "c1"
@@ -154,19 +154,19 @@ def test_what_a_reply_cost_is_not_part_of_what_was_said() -> None:
         response_metadata={"model_name": "m"},
         usage_metadata={"input_tokens": 3, "output_tokens": 1, "total_tokens": 4},
     )
-    record = to_stored_message(message, seq=1, time=TIME)
-    assert record.whole is None
-    assert said(record.message) == said(message)
+    kept = to_stored_message(message, seq=1, time=TIME)
+    assert kept.whole is None
+    assert said(kept.message) == said(message)
 
 
 def test_plain_messages_are_kept_plainly() -> None:
-    record = to_stored_message(
+    kept = to_stored_message(
         HumanMessage("Hello", name="Ann", id="a"), seq=42, time=TIME, opens=True
     )
-    assert record == StoredMessage(
+    assert kept == StoredMessage(
         seq=42, role="user", text="Hello", time=TIME, speaker="Ann", source="a", opens=True
     )
-    assert (record.id, record.day, record.label) == ("m42", "2026-03-02", "Ann")
+    assert (kept.id, kept.day, kept.label) == ("m42", "2026-03-02", "Ann")
     assert to_stored_message(AIMessage("Hi"), seq=1, time=TIME).label == "assistant"
 
 
@@ -210,8 +210,8 @@ def test_text_of_blocks() -> None:
 
 
 def test_a_transcript_names_ids_and_speakers() -> None:
-    records = [
+    stored_messages = [
         to_stored_message(HumanMessage("Hello", name="Ann"), seq=1, time=TIME),
         to_stored_message(AIMessage("Hi"), seq=2, time=TIME),
     ]
-    assert transcript_text(records) == "[m1] Ann: Hello\n[m2] assistant: Hi"
+    assert transcript_text(stored_messages) == "[m1] Ann: Hello\n[m2] assistant: Hi"

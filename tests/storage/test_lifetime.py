@@ -103,8 +103,8 @@ def test_an_archived_topic_reads_as_before(reopen: Reopen) -> None:
     at = talk(reopen())
     at.store.archive(at.topics[0], "2026-03")
     for store in (at.store, again(reopen)):
-        assert store.topic_records(at.topics[0]) == at.said[:6]
-        assert store.topic_records(at.topics[0], 4) == at.said[4:6]
+        assert store.topic_messages(at.topics[0]) == at.said[:6]
+        assert store.topic_messages(at.topics[0], 4) == at.said[4:6]
         card = store.archived(at.topics[0])
         assert card is not None
         assert card.summary["name"] == "secret 1"
@@ -112,10 +112,10 @@ def test_an_archived_topic_reads_as_before(reopen: Reopen) -> None:
         assert card.summary["days"] == [f"2026-03-0{n}" for n in range(1, 7)]
     store = again(reopen)
     grown = store.move(at.topics[0], group_rounds(at.said[10:]))
-    assert again(reopen).topic_records(grown) == at.said[:6] + at.said[10:]
+    assert again(reopen).topic_messages(grown) == at.said[:6] + at.said[10:]
     store.restore(grown)
     assert store.archived(grown) is None
-    assert again(reopen).topic_records(grown) == at.said[:6] + at.said[10:]
+    assert again(reopen).topic_messages(grown) == at.said[:6] + at.said[10:]
 
 
 @pytest.mark.parametrize("archived", [False, True])
@@ -126,13 +126,13 @@ def test_purged_messages(reopen: Reopen, archived: bool) -> None:
     plan = at.store.plan_purge(at.session, [3, 4, 5])
     assert plan.messages == ("m3", "m4", "m5")
     assert plan.topics == ("t1",)
-    assert at.store.records(at.session) == at.said
+    assert at.store.messages(at.session) == at.said
     assert at.store.purge(plan) > 0
     assert at.store.purge(plan) == 0
     for store in (at.store, again(reopen)):
-        everywhere = store.records(at.session)
-        assert store.topic_records(at.topics[0]) == everywhere[:6]
-        assert store.topic_records(at.topics[1]) == at.said[6:10]
+        everywhere = store.messages(at.session)
+        assert store.topic_messages(at.topics[0]) == everywhere[:6]
+        assert store.topic_messages(at.topics[1]) == at.said[6:10]
         assert everywhere[:2] + everywhere[5:] == at.said[:2] + at.said[5:]
         for old, new in zip(at.said[2:5], everywhere[2:5], strict=True):
             assert (new.seq, new.role, new.time, new.source) == (
@@ -171,7 +171,7 @@ def test_purged_messages(reopen: Reopen, archived: bool) -> None:
 def test_a_whole_topic(reopen: Reopen) -> None:
     at = talk(reopen())
     at.store.purge(at.store.plan_purge(at.session, at.topics[1]))
-    found = again(reopen).topic_records(at.topics[1])
+    found = again(reopen).topic_messages(at.topics[1])
     assert [r.text for r in found] == [REMOVED] * 4
     assert [type(r.message) for r in found] == [type(r.message) for r in at.said[6:10]]
 
@@ -192,10 +192,10 @@ def test_other_branches(reopen: Reopen) -> None:
     topic = at.store.move(Topic(id="t1", name="mixed"), group_rounds([*at.said[2:6], other]))
     fork = at.store.save_topics(fork, [topic])
     at.store.purge(at.store.plan_purge(at.session, [3, 7]))
-    found = again(reopen).topic_records(topic)
+    found = again(reopen).topic_messages(topic)
     assert [r.text for r in found] == [REMOVED, "", "secret 1 is right", "done", "coffee"]
-    assert again(reopen).records(fork, 7) == [other]
-    assert again(reopen).record(at.session, 7).text == REMOVED
+    assert again(reopen).messages(fork, 7) == [other]
+    assert again(reopen).message(at.session, 7).text == REMOVED
 
 
 @pytest.mark.parametrize("numbers", [[0], [13], [3, 99]])
@@ -242,7 +242,7 @@ def test_a_purge_that_was_killed_is_found_again(tmp_path: Path) -> None:
     plan = store.plan_purge(at.session, [3])
     assert plan.messages == ("m3",)
     assert store.purge(plan) == 1
-    assert store.record(at.session, 3).text == REMOVED
+    assert store.message(at.session, 3).text == REMOVED
 
 
 PACKED = "s/topics/archived/2026-03/topic-t1.jsonl.xz"
@@ -277,12 +277,12 @@ def test_a_topic_is_read_from_the_transcript(
     if purged:
         at.store.purge(at.store.plan_purge(at.session, purged))
     at.store.archive(topic, "2026-03")
-    whole = [at.store.topic_records(t) for t in (topic, branch)]
+    whole = [at.store.topic_messages(t) for t in (topic, branch)]
     harm(tmp_path / PACKED)
     store = SessionStore(FileStorage(tmp_path, fsync=False).open("s"))
-    assert store.topic_records(topic) == whole[0]
-    assert store.topic_records(topic, 3) == whole[0][3:]
-    assert store.topic_records(branch) == whole[1]
+    assert store.topic_messages(topic) == whole[0]
+    assert store.topic_messages(topic, 3) == whole[0][3:]
+    assert store.topic_messages(branch) == whole[1]
     if harm is not edit:
         [report] = store.new_reports()
         assert "topic-t1.jsonl.xz" in report
@@ -296,5 +296,5 @@ def test_what_the_transcript_does_not_give_either(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"hello", b"HELLO"))
     store: Any = SessionStore(FileStorage(tmp_path, fsync=False).open("s"))
     with pytest.raises(StorageError, match=r"topic-t1\.jsonl\.xz"):
-        store.topic_records(at.topics[0])
-    assert store.topic_records(at.topics[0], 1) == at.said[1:6]
+        store.topic_messages(at.topics[0])
+    assert store.topic_messages(at.topics[0], 1) == at.said[1:6]

@@ -22,7 +22,7 @@ from topicloom.storage.references import (
 from topicloom.storage.sessions import SessionStore
 
 
-def records(*numbers: int) -> list[StoredMessage]:
+def messages(*numbers: int) -> list[StoredMessage]:
     return [
         StoredMessage(
             seq=n,
@@ -42,11 +42,11 @@ def store(tmp_path: Path) -> SessionStore:
 @pytest.fixture
 def session(store: SessionStore) -> Session:
     """Ten messages; t1 has m1, m2, m7, m8 and t2 has m3 to m6."""
-    session = store.append(Session(id="s"), records(*range(1, 11)))
+    session = store.append(Session(id="s"), messages(*range(1, 11)))
     session = session.model_copy(update={"tail": 9, "topics": 2, "home": "t1"})
     topics = [
-        store.move(Topic(id="t1", name="Tea", tokens=40), group_rounds(records(1, 2, 7, 8))),
-        store.move(Topic(id="t2", name="Rain", tokens=50), group_rounds(records(3, 4, 5, 6))),
+        store.move(Topic(id="t1", name="Tea", tokens=40), group_rounds(messages(1, 2, 7, 8))),
+        store.move(Topic(id="t2", name="Rain", tokens=50), group_rounds(messages(3, 4, 5, 6))),
     ]
     return store.save_topics(session, topics)
 
@@ -59,7 +59,7 @@ def test_a_reader_sees_what_a_topic_refers_to(store: SessionStore, session: Sess
     assert read_references(store, lent) == held
     assert [r.seq for r in read_topic_window(store, session, lent)] == [1, 2, 3, 4, 7, 8, 9, 10]
     assert [r.seq for r in read_topic_window(store, session, tea)] == [1, 2, 7, 8]
-    assert store.topic_records(lent) == store.topic_records(tea)
+    assert store.topic_messages(lent) == store.topic_messages(tea)
     assert add_references(store, add_references(store, tea, held[:1]), held[1:]) == lent, (
         "run again, nothing new"
     )
@@ -71,7 +71,7 @@ def test_merging(store: SessionStore, session: Session) -> None:
     merged, kept = merge_topics(store, awake, before["t1"], before["t2"])
     table = store.topic_table(merged)
     assert table["t1"] == kept
-    assert [r.seq for r in store.topic_records(kept)] == list(range(1, 9))
+    assert [r.seq for r in store.topic_messages(kept)] == list(range(1, 9))
     assert (kept.count, kept.tokens, kept.status) == (8, 90, "open")
     assert (kept.first_at[:10], kept.last_at[:10]) == ("2026-03-01", "2026-03-08")
     gone = table["t2"]
@@ -84,8 +84,8 @@ def test_merging(store: SessionStore, session: Session) -> None:
 def test_what_was_before_a_merger_stays_as_it_was(store: SessionStore, session: Session) -> None:
     before = store.topic_table(session)
     merge_topics(store, session, before["t1"], before["t2"])
-    assert [r.seq for r in store.topic_records(before["t1"])] == [1, 2, 7, 8]
-    assert [r.seq for r in store.topic_records(before["t2"])] == [3, 4, 5, 6]
+    assert [r.seq for r in store.topic_messages(before["t1"])] == [1, 2, 7, 8]
+    assert [r.seq for r in store.topic_messages(before["t2"])] == [3, 4, 5, 6]
     assert store.topic_table(session)["t2"].status == "open"
 
 

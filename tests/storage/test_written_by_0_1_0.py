@@ -75,7 +75,7 @@ def rows(models: Any) -> list[Any]:
 
 def test_every_message_is_there(written: Written) -> None:
     store, session = written.store, written.session
-    assert rows(store.records(session)) == written.expected["transcript"]
+    assert rows(store.messages(session)) == written.expected["transcript"]
     assert list(store.transcript_refs(session)) == written.expected["refs"]
     assert len(check_kept(store, session)) == session.count == 36
     for chain, entries in written.expected["entries"].items():
@@ -89,7 +89,7 @@ def test_every_topic_is_there(written: Written) -> None:
     assert rows(table) == expected["topics"]
     assert [t.status for t in table] == ["archived", "open", "open", "merged"]
     for topic in table:
-        assert [r.id for r in store.topic_records(topic)] == expected["messages"][topic.id]
+        assert [r.id for r in store.topic_messages(topic)] == expected["messages"][topic.id]
         assert rows(read_references(store, topic)) == expected["references"][topic.id]
         card = store.archived(topic)
         found = {"month": card.month, "summary": card.summary} if card else None
@@ -119,13 +119,13 @@ def test_it_goes_on(written: Written) -> None:
     assert get_session(graph, thread()) == written.session
     tell(graph, thread(), "雨：and tomorrow?", "山：and there?", keep=0)
     session = get_session(graph, thread())
-    records = check_kept(written.store, session)
-    assert rows(records)[:36] == written.expected["transcript"]
-    assert [r.text for r in records[36:]][::2] == ["雨：and tomorrow?", "山：and there?"]
+    messages = check_kept(written.store, session)
+    assert rows(messages)[:36] == written.expected["transcript"]
+    assert [r.text for r in messages[36:]][::2] == ["雨：and tomorrow?", "山：and there?"]
     # Nothing that was there is another now, and what was archived can be moved back.
     for topic in written.store.topic_table(session):
         written.store.restore(topic)
-    assert check_kept(written.store, session) == records
+    assert check_kept(written.store, session) == messages
     assert written.store.log.reports() == []
 
 

@@ -105,8 +105,8 @@ def replay(folder: Path, plan: Plan, ready: Callable[[], None]) -> None:
 def heard(folder: Path, graph: Graph, plan: Plan) -> int:
     """Messages of the user that need not be said again."""
     session = get_session(graph, thread(plan.name))
-    records = kept(folder / "sessions", session).records(session)
-    return sum(r.role == "user" for r in records)
+    stored_messages = kept(folder / "sessions", session).messages(session)
+    return sum(r.role == "user" for r in stored_messages)
 
 
 def check(folder: Path, plan: Plan, *, done: bool) -> None:
@@ -114,15 +114,15 @@ def check(folder: Path, plan: Plan, *, done: bool) -> None:
     with opened(folder) as graph:
         session = get_session(graph, thread(plan.name))
         store = kept(folder / "sessions", session)
-        records = check_kept(store, session)
+        stored_messages = check_kept(store, session)
         assert [r.turn for r in store.receipts(session)] == list(range(1, session.turn + 1))
-        texts = [r.text for r in records]
+        texts = [r.text for r in stored_messages]
         if plan.patient:
             assert texts == expected()[: len(texts)], texts
             assert not done or texts == expected(), texts
             return
         # What was being said when the process died may be missing, and nothing else.
-        users = [r.text for r in records if r.role == "user"]
+        users = [r.text for r in stored_messages if r.role == "user"]
         assert users == [told(number) for number in range(len(users))], texts
         assert not done or len(users) == TURNS, texts
         order = iter(expected())

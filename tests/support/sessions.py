@@ -85,7 +85,7 @@ def kept(folder: Path, session: Session) -> SessionStore:
 def transcript_of(folder: Path, graph: Graph, config: RunnableConfig) -> list[StoredMessage]:
     """Every message of the conversation at a thread's or a checkpoint's state."""
     session = get_session(graph, config)
-    return kept(folder, session).records(session)
+    return kept(folder, session).messages(session)
 
 
 def last_receipt(folder: Path, graph: Graph, config: RunnableConfig) -> Receipt:
@@ -100,16 +100,16 @@ def check_kept(store: SessionStore, session: Session) -> list[StoredMessage]:
     Every message is in the transcript once and, before the tail, in exactly one topic, equal in
     every field; rounds are whole, and in conversation order inside a topic.
     """
-    transcript = store.records(session)
+    transcript = store.messages(session)
     assert [r.seq for r in transcript] == list(range(1, session.count + 1))
     assert 1 <= session.view <= session.tail <= max(session.count, 1) + 1
     homes: Counter[str] = Counter()
     where: dict[str, str] = {}
     for topic in store.topic_table(session):
-        records = store.topic_records(topic)
-        assert len(records) == topic.count
-        assert [r.seq for r in records] == sorted(r.seq for r in records)
-        for record in records:
+        messages = store.topic_messages(topic)
+        assert len(messages) == topic.count
+        assert [r.seq for r in messages] == sorted(r.seq for r in messages)
+        for record in messages:
             homes[record.id] += 1
             where[record.id] = topic.id
             assert record == transcript[record.seq - 1]

@@ -77,14 +77,14 @@ def tally(opens: Opens, cases: Sequence[Case]) -> Tally:
 
 def _case(row: dict[str, object]) -> Case:
     said = [*_messages(row["history"]), row["next"]]
-    records = [_record(number, message) for number, message in enumerate(said, start=1)]
+    messages = [_record(number, message) for number, message in enumerate(said, start=1)]
     language = row["lang"]
     assert language in ("en", "zh")
     return Case(
         id=str(row["id"]),
         language=language,
-        rounds=tuple(group_rounds(records[:-1])),
-        message=records[-1],
+        rounds=tuple(group_rounds(messages[:-1])),
+        message=messages[-1],
         continues=row["continues"] is True,
         why=str(row["why"]),
     )

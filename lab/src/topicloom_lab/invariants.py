@@ -26,25 +26,25 @@ def check_session(
         BrokenInvariantError: If something does not hold; it names the message.
         StorageError: If a message cannot be read.
     """
-    transcript = store.records(session)
+    transcript = store.messages(session)
     _check_numbers(transcript, session)
     if said is not None:
         _check_verbatim(transcript, said)
     homes = _homes(store, session, transcript)
-    for record in transcript[: session.tail - 1]:
-        if record.seq not in homes:
-            raise _broken(session, record, "is in no topic, and not in the tail either")
+    for stored in transcript[: session.tail - 1]:
+        if stored.seq not in homes:
+            raise _broken(session, stored, "is in no topic, and not in the tail either")
     for round_ in group_rounds(transcript[: session.tail - 1]):
-        parts = {homes[r.seq] for r in round_.records}
+        parts = {homes[r.seq] for r in round_.messages}
         if len(parts) > 1:
             where = " and ".join(sorted(parts))
-            raise _broken(session, round_.records[0], f"and its exchange are parted: {where}")
+            raise _broken(session, round_.messages[0], f"and its exchange are parted: {where}")
 
 
 def _check_numbers(transcript: Sequence[StoredMessage], session: Session) -> None:
-    for place, record in enumerate(transcript, start=1):
-        if record.seq != place:
-            raise _broken(session, record, f"stands in place {place}")
+    for place, stored in enumerate(transcript, start=1):
+        if stored.seq != place:
+            raise _broken(session, stored, f"stands in place {place}")
     if len(transcript) != session.count:
         raise BrokenInvariantError(
             f"session {session.id!r} has {len(transcript)} messages, not {session.count}"
@@ -52,10 +52,10 @@ def _check_numbers(transcript: Sequence[StoredMessage], session: Session) -> Non
 
 
 def _check_verbatim(transcript: Sequence[StoredMessage], said: Sequence[RecordedMessage]) -> None:
-    for record, message in zip(transcript, said, strict=False):
-        if (record.source, record.text) != (message.id, message.text):
+    for stored, message in zip(transcript, said, strict=False):
+        if (stored.source, stored.text) != (message.id, message.text):
             raise BrokenInvariantError(
-                f"message {record.id} is not what was said: {record.source!r} {record.text[:60]!r}"
+                f"message {stored.id} is not what was said: {stored.source!r} {stored.text[:60]!r}"
                 f" instead of {message.id!r} {message.text[:60]!r}"
             )
     if len(transcript) != len(said):
@@ -73,19 +73,19 @@ def _homes(
     homes: dict[int, str] = {}
     for topic in store.topic_table(session):
         last = 0
-        for record in store.topic_records(topic):
-            if record.seq >= session.tail:
-                raise _broken(session, record, f"is in the tail and in {topic.id}")
-            if record.seq in homes:
-                raise _broken(session, record, f"is in {homes[record.seq]} and in {topic.id}")
-            if record != transcript[record.seq - 1]:
-                raise _broken(session, record, f"reads otherwise in {topic.id}")
-            if record.seq <= last:
-                raise _broken(session, record, f"stands after m{last} in {topic.id}")
-            homes[record.seq] = topic.id
-            last = record.seq
+        for stored in store.topic_messages(topic):
+            if stored.seq >= session.tail:
+                raise _broken(session, stored, f"is in the tail and in {topic.id}")
+            if stored.seq in homes:
+                raise _broken(session, stored, f"is in {homes[stored.seq]} and in {topic.id}")
+            if stored != transcript[stored.seq - 1]:
+                raise _broken(session, stored, f"reads otherwise in {topic.id}")
+            if stored.seq <= last:
+                raise _broken(session, stored, f"stands after m{last} in {topic.id}")
+            homes[stored.seq] = topic.id
+            last = stored.seq
     return homes
 
 
-def _broken(session: Session, record: StoredMessage, what: str) -> BrokenInvariantError:
-    return BrokenInvariantError(f"message {record.id} of session {session.id!r} {what}")
+def _broken(session: Session, stored: StoredMessage, what: str) -> BrokenInvariantError:
+    return BrokenInvariantError(f"message {stored.id} of session {session.id!r} {what}")

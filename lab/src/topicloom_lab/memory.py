@@ -206,8 +206,8 @@ def questions_by_date(store: SessionStore, session: Session) -> list[Question]:
     """
     found = []
     for topic in store.topic_table(session).archived():
-        records = store.topic_records(topic)
-        said = [r for r in records if r.day == records[-1].day]
+        stored_messages = store.topic_messages(topic)
+        said = [r for r in stored_messages if r.day == stored_messages[-1].day]
         if (day := _date(said)) is not None:
             found.append(_question(topic, day, said, session.language))
     return found

@@ -131,7 +131,7 @@ class SimulatedReaders:
     def expect_topics(self, request: RouteRequest) -> None:
         """Learn which candidates of a search hold the evidence; their briefs need not say so."""
         store = SessionStore(self._storage.open(request.session))
-        held = {t.id: {r.id for r in store.topic_records(t)} for t in request.topics}
+        held = {t.id: {r.id for r in store.topic_messages(t)} for t in request.topics}
         self._gold |= {topic for topic, ids in held.items() if ids & self._gold}
 
     def play(self, roles: Roles, window: int) -> Roles:

@@ -239,13 +239,15 @@ def _record(
 
 def _label_moved(store: SessionStore, session: Session) -> dict[str | None, _Label]:
     """The labels of all messages that are in topics, by the ids that they came with."""
-    records, topics = store.records(session), store.topic_table(session).topics
-    numbers = accumulate(int(record.opens) for record in records)
-    segments = {record.seq: number for record, number in zip(records, numbers, strict=True)}
+    stored_messages, topics = store.messages(session), store.topic_table(session).topics
+    numbers = accumulate(int(message.opens) for message in stored_messages)
+    segments = {
+        message.seq: number for message, number in zip(stored_messages, numbers, strict=True)
+    }
     return {
-        record.source: _Label(segments[record.seq], find_path(topic, topics)[0].id)
+        message.source: _Label(segments[message.seq], find_path(topic, topics)[0].id)
         for topic in topics.values()
-        for record in store.topic_records(topic)
+        for message in store.topic_messages(topic)
     }
 
 

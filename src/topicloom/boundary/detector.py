@@ -53,17 +53,19 @@ class TrainedDetector:
         self._policy = policy
 
     def rate(self, before: Sequence[Round], round_: Round) -> Rating:
-        records = _spoken([*before, Round(round_.records[:1])])
-        heard, vectors = _utterances(records), vectors_of(records, self._embedder)
+        messages = _spoken([*before, Round(round_.messages[:1])])
+        heard, vectors = _utterances(messages), vectors_of(messages, self._embedder)
         threshold = self._model.weights.thresholds["online"].of(self._policy.granularity)
         odds = _odds(self._model.newest(heard, vectors), threshold)
         return _rating(odds * self._pause(before[-1], round_))
 
     def look_back(self, rounds: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
         # With its fillers: the model was trained on such talk.
-        records = _spoken(rounds)
-        found = self._model.retrospective(_utterances(records), vectors_of(records, self._embedder))
-        at = dict(zip((r.seq for r in records), map(float, found), strict=True))
+        messages = _spoken(rounds)
+        found = self._model.retrospective(
+            _utterances(messages), vectors_of(messages, self._embedder)
+        )
+        at = dict(zip((r.seq for r in messages), map(float, found), strict=True))
         threshold = self._model.weights.thresholds["retrospective"].of(self._policy.granularity)
         pauses = [1.0, *(self._pause(a, b) for a, b in pairwise(rounds))][: len(rounds)]
         return [
@@ -72,7 +74,7 @@ class TrainedDetector:
         ]
 
     def _pause(self, before: Round, round_: Round) -> float:
-        hours = measure_gap(before.records[-1], round_.records[0])
+        hours = measure_gap(before.messages[-1], round_.messages[0])
         return self._policy.pause_odds if hours >= self._policy.pause_hours else 1.0
 
 
@@ -121,12 +123,12 @@ def _centroid(vectors: Vectors) -> Vectors:
 def _spoken(rounds: Sequence[Round]) -> list[StoredMessage]:
     """The messages of people and models: tool results are no talk, and neither are empty calls."""
     return [
-        r for b in rounds for r in b.records if r.role in ("user", "assistant") and r.text.strip()
+        r for b in rounds for r in b.messages if r.role in ("user", "assistant") and r.text.strip()
     ]
 
 
-def _utterances(records: Sequence[StoredMessage]) -> list[Utterance]:
-    first = records[0] if records else None
+def _utterances(messages: Sequence[StoredMessage]) -> list[Utterance]:
+    first = messages[0] if messages else None
     return [
         Utterance(
             role=r.role,
@@ -134,7 +136,7 @@ def _utterances(records: Sequence[StoredMessage]) -> list[Utterance]:
             text=r.query or r.text,
             hours=measure_gap(first, r) if first else None,
         )
-        for r in records
+        for r in messages
     ]
 
 

@@ -83,7 +83,7 @@ def render_account(session: Session, store: SessionStore, width: int) -> Rendera
         Text(),
         render_topics(session, store, width, most=_TOPICS),
     ]
-    moments = MomentRenderer(session, store, width, TermRarity(store.records(session)))
+    moments = MomentRenderer(session, store, width, TermRarity(store.messages(session)))
     reactivations = moments.select_best(account.reactivations)
     if reactivations:
         parts.append(render_heading("Dormant topics that came back when they were needed"))
@@ -117,9 +117,9 @@ def render_next_steps(kept: str | None, *, composed: bool) -> RenderableType:
 def _render_figures(session: Session, store: SessionStore, account: SessionFigures) -> Text:
     if not session.count:
         return Text("Nothing was said.")
-    first, last = store.record(session, 1), store.record(session, session.count)
+    first, last = store.message(session, 1), store.message(session, session.count)
     counter = choose_counter("")
-    tokens = round(sum(counter.message(m.message) for m in store.records(session)), -3)
+    tokens = round(sum(counter.message(m.message) for m in store.messages(session)), -3)
     return Text.assemble(
         (f"{session.count:,} messages", "bold"),
         f", {format_day(first.day)} to {format_day(last.day)}, went into ",
@@ -160,7 +160,7 @@ class MomentRenderer:
         return max(self.rarity.score_shared(cause, self._find(i).text) for i in found.note.quotes)
 
     def _find(self, message_id: str) -> StoredMessage:
-        return self.store.record(self.session, parse_message_number(message_id))
+        return self.store.message(self.session, parse_message_number(message_id))
 
     def render_reactivation(self, found: Reactivation) -> tuple[str, Text]:
         """A reactivation, with the id of the message that caused it."""

@@ -72,7 +72,7 @@ class QuestionAsker:
         self._saver = saver
         self._store = store
         self._session = session
-        self._by_source = {r.source: r for r in store.records(session)}
+        self._by_source = {r.source: r for r in store.messages(session)}
 
     def ask(self, question: Question, position: int | None = None) -> AskedQuestion:
         """Ask a question after so many messages; None for the end."""

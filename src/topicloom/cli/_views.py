@@ -58,14 +58,14 @@ def render_topics(
     session: Session, store: SessionStore, width: int, most: int | None = None
 ) -> RenderableType:
     """The topics of a session over time, in order; with `most`, only the largest of them."""
-    messages = store.records(session)
+    messages = store.messages(session)
     if not messages:
         return Text("nothing has been said yet", style="dim")
     axis = choose_axis(messages, max(12, min(_WIDEST, width - _BESIDE)))
     topics = list(store.topic_table(session))
     chosen = sorted(topics, key=lambda t: -t.count)[:most]
-    parts = {t.id: store.topic_records(t) for t in topics if t in chosen}
-    view = store.records(session, session.tail)
+    parts = {t.id: store.topic_messages(t) for t in topics if t in chosen}
+    view = store.messages(session, session.tail)
     table = _make_table(axis)
     tallest = find_maximum([*parts.values(), view], axis)
     for topic in topics:

@@ -118,7 +118,7 @@ class TerminalChat:
         session, store = self._session()
         print_dim(self.console, describe_model(self.context.settings))
         if session.count:
-            day = format_day(store.record(session, session.count).day)
+            day = format_day(store.message(session, session.count).day)
             text = f"{session.count} messages in {session.topics} topics until {day}"
         else:
             text = "a new session"
@@ -177,7 +177,7 @@ class TerminalChat:
             case "/transcript":
                 number = rest.strip()
                 count = int(number) if number.isascii() and number.isdigit() else 10
-                print_messages(self.console, store.records(session, session.count - count + 1))
+                print_messages(self.console, store.messages(session, session.count - count + 1))
             case "/retry" if self.graph.get_state(self.config).next:
                 self._reply(None)
             case "/retry":

@@ -118,7 +118,7 @@ class _FolderUpdate:
         """Write a topic's file where it is missing or old; True if it is up to date now."""
         name = make_file_name(page.session, page.topic.id)
         try:
-            text = render_page(page, store.topic_records(page.topic))
+            text = render_page(page, store.topic_messages(page.topic))
         except StorageError as error:
             self.report.left[name] = str(error)
             return False

@@ -84,7 +84,7 @@ def _find_numbers(
     for topic in topics:
         if topic not in table:
             raise InputError(f"session {session.id!r} has no topic {topic!r}")
-        numbers |= {message.seq for message in store.topic_records(table[topic])}
+        numbers |= {message.seq for message in store.topic_messages(table[topic])}
     for text in messages:
         named = [parse_message_number(i) for i in parse_message_ids(text, _WIDEST)]
         if not named or max(named) > session.count:

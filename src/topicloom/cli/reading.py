@@ -34,7 +34,7 @@ def show_sessions(cli: CliOptions) -> None:
             )
             continue
         store = SessionStore(context.storage.open(name))
-        last = format_day(store.record(session, session.count).day) if session.count else ""
+        last = format_day(store.message(session, session.count).day) if session.count else ""
         table.add_row(to_one_line(name), f"{session.count:,}", f"{session.topics:,}", last)
     console.print(table)
 
@@ -52,13 +52,13 @@ def show_transcript(
     """Print messages of a session, or raise InputError if it has no such topic."""
     session, store = open_context(cli).read_session(name)
     if topic is None:
-        messages = store.records(session)
+        messages = store.messages(session)
     else:
         topic_table = store.topic_table(session)
         if topic not in topic_table:
             known = f"t1 to t{session.topics}" if session.topics else "none yet"
             raise InputError(f"session {session.id!r} has no topic {topic!r} (there: {known})")
-        messages = store.topic_records(topic_table[topic])
+        messages = store.topic_messages(topic_table[topic])
     messages = messages[-last if last else 0 :]
     if as_json:
         for message in messages:

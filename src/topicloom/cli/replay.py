@@ -136,7 +136,7 @@ def _check_same(session: Session | None, store: SessionStore, conversation: Conv
     """Raise InputError if the session began with something else than the recording."""
     if session is None or not session.count:
         return
-    first, begun = store.record(session, 1), cut_rounds(conversation)[0].said[0]
+    first, begun = store.message(session, 1), cut_rounds(conversation)[0].said[0]
     if (first.source, first.text) != (begun.id, begun.text):
         raise InputError(
             f"session {session.id!r} holds another conversation: give --session a new name"

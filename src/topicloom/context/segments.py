@@ -94,7 +94,7 @@ class SummaryManager:
         segments, begin = [], 0
         while length := self._measure_segment(rounds, following, begin):
             part = rounds[begin : begin + length]
-            text = self._summarize([m for round_ in part for m in round_.records])
+            text = self._summarize([m for round_ in part for m in round_.messages])
             segments.append(Segment(part[0].first, part[-1].last, text.strip()))
             begin += length
         return segments, rounds[begin:]
@@ -180,14 +180,14 @@ class SegmentLayout:
     ) -> list[StoredMessage]:
         """Messages of the rounds that fit: the newest, the first, and then backwards."""
         chosen = list(last[-1:])
-        room -= sum(self._count(round_.records) for round_ in chosen)
+        room -= sum(self._count(round_.messages) for round_ in chosen)
         for round_ in [*first, *reversed(last[:-1])]:
-            room -= self._count(round_.records)
+            room -= self._count(round_.messages)
             if room < 0:
                 break
             chosen.append(round_)
         chosen.sort(key=lambda round_: round_.first)
-        return [message for round_ in chosen for message in round_.records]
+        return [message for round_ in chosen for message in round_.messages]
 
     def _count(self, messages: Sequence[StoredMessage]) -> int:
         return sum(self.counter.message(m.message) for m in messages)

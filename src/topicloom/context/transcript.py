@@ -89,18 +89,18 @@ class TranscriptFormatter:
 
     def format_rounds(self, rounds: Sequence[Round]) -> list[str]:
         """One text a round, dated likewise."""
-        days = ["", *(b.records[-1].day for b in rounds)]
+        days = ["", *(b.messages[-1].day for b in rounds)]
         return [
-            _add_day(self._format_round(b), b.records[0], day)
+            _add_day(self._format_round(b), b.messages[0], day)
             for b, day in zip(rounds, days, strict=False)
         ]
 
     def _format_round(self, round_: Round) -> str:
-        text = "\n".join(self._format_message(r, self.cap) for r in round_.records)
-        if len(round_.records) == 1 or self.counter.text(text) <= self.cap:
+        text = "\n".join(self._format_message(r, self.cap) for r in round_.messages)
+        if len(round_.messages) == 1 or self.counter.text(text) <= self.cap:
             return text
-        share = self.cap // len(round_.records)
-        return "\n".join(self._format_message(r, share) for r in round_.records)
+        share = self.cap // len(round_.messages)
+        return "\n".join(self._format_message(r, share) for r in round_.messages)
 
     def _format_message(self, message: StoredMessage, cap: int) -> str:
         whole = describe_content(message)

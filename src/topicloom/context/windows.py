@@ -128,7 +128,7 @@ def topic_messages(
     rounds = group_rounds(messages)
     texts = formatter.format_rounds(rounds)
     cut = count_left_out(measure_each(texts, formatter.counter), room, step)
-    count = sum(len(round_.records) for round_ in rounds[:cut])
+    count = sum(len(round_.messages) for round_ in rounds[:cut])
     rest = drop_leading(texts, cut, get_wording(formatter.language).missing.format(count=count))
     return [*map(HumanMessage, rest[:-1]), *map(cache_point, rest[-1:])]
 

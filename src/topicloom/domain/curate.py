@@ -83,7 +83,7 @@ def _build_request(
     sources: dict[SourceKind, CandidateSource] = {
         "narrative": NarrativeSource([*dormant, *table.archived()]),
         "event": EventSource(list_events(document, events), plan.focus),
-        "topic": TopicSource(dormant, workspace.index.search, store.topic_records, shown),
+        "topic": TopicSource(dormant, workspace.index.search, store.topic_messages, shown),
     }
     if lore is not None:
         sources["lore"] = LoreSource(lore)
@@ -96,7 +96,7 @@ def _build_request(
         # A single CJK character says nothing: it stands in words of all kinds.
         interest=TurnInterest(plan.focus, frozenset(t for t in terms if len(t) > 1)),
         query=turn.query,
-        tail=store.records(session, turn.first - _TAIL, turn.first - 1),
+        tail=store.messages(session, turn.first - _TAIL, turn.first - 1),
         plan=plan,
         language=session.language,
         sources=sources,

@@ -30,7 +30,7 @@ def plan(deps: Deps, events: str, templates: Sequence[str]) -> Runnable[DomainSt
         request = PlanRequest(
             session=session.id,
             query=turn.query,
-            tail=workspace.store.records(session, turn.first - _TAIL, turn.first - 1),
+            tail=workspace.store.messages(session, turn.first - _TAIL, turn.first - 1),
             document=document,
             events=list_active_events(document, events),
             templates=templates,

@@ -13,7 +13,7 @@ from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.chain import link
 from topicloom.storage.log import SessionLog
-from topicloom.storage.records import to_row
+from topicloom.storage.message_rows import to_row
 from topicloom.storage.vectors import made_key
 
 _BEGINNING = 200
@@ -103,8 +103,8 @@ def vectors_of(messages: Sequence[StoredMessage], embedder: Embedder) -> Vectors
 
 def embed_rounds(rounds: Sequence[Round], embedder: Embedder) -> Vectors:
     """Mean vector of each round's messages, as unit rows [rounds, d]."""
-    flat = vectors_of([r for b in rounds for r in b.records], embedder)
-    owner = np.repeat(np.arange(len(rounds)), [len(b.records) for b in rounds])
+    flat = vectors_of([r for b in rounds for r in b.messages], embedder)
+    owner = np.repeat(np.arange(len(rounds)), [len(b.messages) for b in rounds])
     sums = np.zeros((len(rounds), embedder.dimension), dtype=np.float32)
     np.add.at(sums, owner, flat)
     return unit_rows(sums)

@@ -54,7 +54,7 @@ def enter_note(store: SessionStore, session: Session, note: Note, window: MainWi
 
     def cost(part: Note) -> int:
         text = window.layout.render_note(
-            part, lambda number: store.record(session, number), session.language
+            part, lambda number: store.message(session, number), session.language
         )
         return window.counter.text(text) if text else 0
 

@@ -43,7 +43,7 @@ class TopicDivider:
         events: list[str] = []
         draft = self.draft
         for topic in [t for t in draft.touched.values() if t.tokens > draft.limit]:
-            rounds = group_rounds(draft.store.topic_records(topic))
+            rounds = group_rounds(draft.store.topic_messages(topic))
             if len(rounds) > 1:
                 parts = yield from self._divide(topic, rounds)
                 names = ", ".join(f"{t.id} “{t.name}”" for t in parts)
@@ -78,7 +78,7 @@ class TopicDivider:
         labels = self.adsorber.segments(rounds)
         named: list[Topic] = []
         portions: list[Portion] = []
-        glances = [sum(min(_GLANCE, draft.size(m)) for m in b.records) for b in rounds]
+        glances = [sum(min(_GLANCE, draft.size(m)) for m in b.messages) for b in rounds]
         for start, stop in cut_runs(glances, self.chunk_tokens):
             request = SplitRequest(
                 session=draft.session.id,

@@ -34,7 +34,7 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
         if keep is None:
             plan = decide_split(
                 SplitPlan(tail=session.tail, view=session.view),
-                lambda: group_rounds(store.records(session, session.view)),
+                lambda: group_rounds(store.messages(session, session.view)),
                 window.layout.count_tokens,
                 expected=expected,
                 # A split drops all notes, and the skeleton enters whole again.
@@ -43,8 +43,8 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
                 policy=policy,
             )
         else:
-            unsplit = group_rounds(store.records(session, session.tail))
-            plan = keep_newest(unsplit, store.records(session, turn.first - keep), turn.first)
+            unsplit = group_rounds(store.messages(session, session.tail))
+            plan = keep_newest(unsplit, store.messages(session, turn.first - keep), turn.first)
         return dump(turn=turn.model_copy(update={"plan": plan, "estimated": expected}))
 
     return node(step, "estimate")

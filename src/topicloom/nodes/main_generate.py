@@ -69,13 +69,13 @@ class _MainWindow:
     def _prepare(self, state: SessionState) -> _Prepared:
         session, turn, workspace = open_turn(self.deps.workspaces, state)
         store, window, settings = workspace.store, self.deps.window, self.deps.settings
-        view = store.records(session, session.view)
+        view = store.messages(session, session.view)
         messages = state["messages"]
         prompt = window.build_prompt(
             session,
             view,
             store.notes(session),
-            lambda number: store.record(session, number),
+            lambda number: store.message(session, number),
             loop=select_unstored(messages, workspace.recent(session, messages)),
             view_tokens=workspace.sizes.between(session, session.view, session.count),
         )

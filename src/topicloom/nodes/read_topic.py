@@ -36,7 +36,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
             session=session.id,
             topic=topic,
             messages=read_topic_window(workspace.store, session, topic),
-            tail=workspace.store.records(session, session.view // _STEP * _STEP),
+            tail=workspace.store.messages(session, session.view // _STEP * _STEP),
             query=task["query"],
             language=session.language,
             weights=hits.weights,

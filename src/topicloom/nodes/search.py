@@ -107,7 +107,7 @@ class TopicSearch:
         question = RouteRequest(
             session=session.id,
             query=request.query,
-            tail=query.workspace.store.records(session, session.count - 5),
+            tail=query.workspace.store.messages(session, session.count - 5),
             topics=add_full_names(shown, query.table.topics),
             priors={t.id: priors.get(t.id, 0.0) for t in shown},
             when=str(days) if days else None,

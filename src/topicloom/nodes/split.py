@@ -49,13 +49,13 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         plan = turn.plan
         assert plan is not None  # the wiring comes here only with a plan
         store = workspace.store
-        rounds = group_rounds(store.records(session, session.tail, plan.tail - 1))
+        rounds = group_rounds(store.messages(session, session.tail, plan.tail - 1))
         emit("split", rounds=len(rounds), first=session.tail, last=plan.tail - 1)
         draft = SplitDraft(store, session, deps.count_tokens, deps.topic_tokens)
         arbiter = roles.get(ARBITER)
         if arbiter is not None:
             before = group_rounds(
-                store.records(session, session.tail - LOOK_BACK, session.tail - 1)
+                store.messages(session, session.tail - LOOK_BACK, session.tail - 1)
             )
             rounds = yield from _apply_rulings(before, rounds, adsorber, arbiter, draft.calls)
         labels = adsorber.segments(rounds)
@@ -175,7 +175,7 @@ def _add_related(draft: SplitDraft) -> None:
 def _write_briefs(draft: SplitDraft, roles: Roles) -> Step[None]:
     topics = list(draft.touched.values())
     requests = [
-        BriefRequest(draft.session.id, t, draft.store.topic_records(t), draft.session.language)
+        BriefRequest(draft.session.id, t, draft.store.topic_messages(t), draft.session.language)
         for t in topics
     ]
     answers: list[tuple[Brief | None, Call]] = []

@@ -54,7 +54,7 @@ class SplitDraft:
 
     def tokens(self, round_: Round) -> int:
         """Tokens of a round."""
-        return sum(map(self.size, round_.records))
+        return sum(map(self.size, round_.messages))
 
     def open(self, name: str, brief: str, parent: str | None = None) -> Topic:
         """A new topic; its id follows from the session, so a step run again gives it again."""

@@ -45,7 +45,7 @@ class TranscriptSizes:
         if known < self._first - 1:
             self._first, known = first, first - 1
         del self._sums[known - self._first + 2 :]
-        for message in self._store.records(session, known + 1, last):
+        for message in self._store.messages(session, known + 1, last):
             self._sums.append(self._sums[-1] + self._size(message))
         self._refs = refs
         return self._sums[last - self._first + 1] - self._sums[first - self._first]
@@ -69,11 +69,11 @@ class Workspace:
     def recent(self, session: Session, messages: Sequence[AnyMessage]) -> list[StoredMessage]:
         """The newest messages, as many as the `messages` channel holds and some more."""
         back = max(LOOK_BACK, len(messages))
-        return self.store.records(session, session.count - back + 1)
+        return self.store.messages(session, session.count - back + 1)
 
     def indexed(self, table: TopicTable) -> SessionIndex:
         """The index, with what the topics of a table hold."""
-        self.index.update(table, self.store.topic_records)
+        self.index.update(table, self.store.topic_messages)
         return self.index
 
 

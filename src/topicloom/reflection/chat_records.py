@@ -72,13 +72,13 @@ def select_native(
         nothing is to be read yet.
     """
     rounds = group_rounds(messages)
-    if rounds and _is_open(rounds[-1].records, now, policy):
+    if rounds and _is_open(rounds[-1].messages, now, policy):
         rounds.pop()
     taken: list[StoredMessage] = []
     for round_ in rounds:
-        if taken and len(taken) + len(round_.records) > policy.messages:
+        if taken and len(taken) + len(round_.messages) > policy.messages:
             break
-        taken += round_.records
+        taken += round_.messages
     said = [r for r in taken if r.role in _SPOKEN and r.text.strip()]
     return said, taken[-1] if taken else None
 

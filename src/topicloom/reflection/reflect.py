@@ -152,7 +152,7 @@ class ReflectionRunner:
         progress = kept.progress([thread]).get(thread, ReflectionProgress())
         refs = store.transcript_refs(session)
         before = progress.find_reached(refs)
-        unread = store.records(session, before + 1)
+        unread = store.messages(session, before + 1)
         native, last = select_native(unread, self.clock(), self.policy)
         if last is None:
             return Reflection(thread, before)
@@ -216,6 +216,6 @@ def _find_touched(
     if first >= session.tail:
         return []
     filled = [t for t in store.topic_table(session).open() if t.count]
-    late = [t for t in filled if store.topic_records(t, t.count - 1)[-1].seq >= first]
-    whole = [(t, store.topic_records(t)) for t in late]
+    late = [t for t in filled if store.topic_messages(t, t.count - 1)[-1].seq >= first]
+    whole = [(t, store.topic_messages(t)) for t in late]
     return [(t, ms) for t, ms in whole if any(first <= m.seq <= last for m in ms)]

@@ -55,9 +55,9 @@ def list_document_ids(store: SessionStore, session: str, topic: Topic) -> list[s
 
 
 def _build_documents(store: SessionStore, session: str, topic: Topic) -> list[Document]:
-    records = store.topic_records(topic)
-    refs = dict(zip((r.id for r in records), store.log.refs(topic.chain, topic.head), strict=True))
-    rounds = group_rounds(records)
+    messages = store.topic_messages(topic)
+    refs = dict(zip((r.id for r in messages), store.log.refs(topic.chain, topic.head), strict=True))
+    rounds = group_rounds(messages)
     parts = [(_SUMMARY, rounds, f"{topic.name}\n{topic.summary or topic.brief}")]
     parts += [(refs[b.ids[-1]], [b], _format_round(b)) for b in rounds]
     return [
@@ -75,7 +75,7 @@ def _build_metadata(
     session: str, topic: Topic, rounds: Sequence[Round], ref: str
 ) -> dict[str, str]:
     """The origin of a document, as plain text: not every store takes more."""
-    times = sorted(r.time for b in rounds for r in b.records)
+    times = sorted(r.time for b in rounds for r in b.messages)
     return {
         "session": session,
         "topic": topic.id,
@@ -87,7 +87,7 @@ def _build_metadata(
 
 
 def _format_round(round_: Round) -> str:
-    return "\n".join(r.line for r in round_.records if r.text.strip() and r.text != REMOVED)
+    return "\n".join(r.line for r in round_.messages if r.text.strip() and r.text != REMOVED)
 
 
 def _make_id(session: str, topic: Topic, ref: str) -> str:

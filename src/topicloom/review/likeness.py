@@ -62,7 +62,7 @@ class TopicVectorSums:
         said: dict[str, list[StoredMessage]] = {}
         for unknown in (t for t in topics if heads.get(t.id) not in known):
             with suppress(StorageError):
-                said[unknown.id] = store.topic_records(unknown)
+                said[unknown.id] = store.topic_messages(unknown)
         if said:
             vectors = StoredVectors(embedder, store.log).of([r for rs in said.values() for r in rs])
             begins = np.cumsum([len(messages) for messages in said.values()])[:-1]

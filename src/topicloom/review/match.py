@@ -54,7 +54,7 @@ def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
         held = {look.topic: table[look.topic] for look in looks if look.topic in sums}
         if not held:
             return {"pairs": [], "near": {}}
-        newest = store.records(session, session.count - _NEWEST + 1)
+        newest = store.messages(session, session.count - _NEWEST + 1)
         centroids = compute_centroids(sums, deps.embedder, newest)
         calls: list[Call] = []
         wanted = _propose_pairs(deps, held, centroids, set(state["due"]))
@@ -130,7 +130,7 @@ def _describe_pairs(
     for pair in pairs:
         topic = held[pair.kept]
         try:
-            both = merge_in_order(*(store.topic_records(held[i]) for i in (pair.kept, pair.other)))
+            both = merge_in_order(*(store.topic_messages(held[i]) for i in (pair.kept, pair.other)))
         except StorageError:
             continue  # damaged since it was assessed; the next review reports it
         used = uses[pair.kept] + uses[pair.other]

@@ -99,7 +99,7 @@ def assess(deps: ReviewDeps) -> Runnable[AssessTask, Update]:
         store = deps.open_store(session.id)
         topic = store.topic_table(session)[task["topic"]]
         try:
-            messages = store.topic_records(topic)
+            messages = store.topic_messages(topic)
         except StorageError as error:
             return {"troubles": [f"{topic.id} cannot be read: {error}"]}
         request = ReviewRequest(session.id, topic, messages, session.language, task["uses"])

@@ -99,7 +99,7 @@ def build_splitter_prompt(request: SplitRequest, window: PromptWindow) -> list[B
     room = window.room("splitter", language, asked)
     whole = _format_parts(request, TranscriptFormatter(counter, window.limit // 8, language))
     if counter.text(whole) > room * 2 // 3:
-        share = max(SMALLEST, room * 2 // 3 // sum(len(b.records) for b in rounds))
+        share = max(SMALLEST, room * 2 // 3 // sum(len(b.messages) for b in rounds))
         whole = _format_parts(request, TranscriptFormatter(counter, share, language))
     heads = [
         f"[{t.id}] ({words.active if t.id in request.active else words.dormant}) {one_line(t.name)}"
@@ -247,7 +247,9 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
                 scores = [_score(k, near, vectors[here], common[here]) for k in others]
                 home = _find_nearest(others, scores, rounds)
             if home is None:
-                texts = [b.records[0].text[:600] for b in rounds] + [b.text[:1_200] for b in rounds]
+                texts = [b.messages[0].text[:600] for b in rounds] + [
+                    b.text[:1_200] for b in rounds
+                ]
                 direction = vectors[first : last + 1].mean(axis=0)
                 title = make_title(texts, direction, self._embedder)
                 home = _JoinableTopic(None, _make_distinct(title, {k.name for k in known}), [])

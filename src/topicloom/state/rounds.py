@@ -22,7 +22,7 @@ class Round:
     Tool calls and their results are inside one round, so moving whole rounds never parts them.
     """
 
-    records: tuple[StoredMessage, ...]
+    messages: tuple[StoredMessage, ...]
     """The messages, in order; never empty."""
     context: str = ""
     """The beginning of the reply of the round before."""
@@ -32,27 +32,27 @@ class Round:
     @property
     def first(self) -> int:
         """Number of the first message."""
-        return self.records[0].seq
+        return self.messages[0].seq
 
     @property
     def last(self) -> int:
         """Number of the last message."""
-        return self.records[-1].seq
+        return self.messages[-1].seq
 
     @property
     def ids(self) -> tuple[str, ...]:
         """Short ids of the messages."""
-        return tuple(r.id for r in self.records)
+        return tuple(r.id for r in self.messages)
 
     @property
     def bridge(self) -> str:
         """The context that the round after this one has: how its last message begins."""
-        return self.records[-1].text[:_BRIDGE_CHARACTERS]
+        return self.messages[-1].text[:_BRIDGE_CHARACTERS]
 
     @property
     def rewritten_query(self) -> str:
         """What the user asks, with references resolved where a rewriter is set."""
-        return self.records[0].query or self.records[0].text
+        return self.messages[0].query or self.messages[0].text
 
     @property
     def anchor_text(self) -> str:
@@ -63,12 +63,12 @@ class Round:
     @property
     def opens(self) -> bool:
         """True if a topic begins here: by the arbiter, or by the adsorber as the message came."""
-        return self.records[0].opens if self.ruling is None else self.ruling == "opens"
+        return self.messages[0].opens if self.ruling is None else self.ruling == "opens"
 
     @property
     def text(self) -> str:
         """The texts, one a line."""
-        return "\n".join(r.text for r in self.records)
+        return "\n".join(r.text for r in self.messages)
 
 
 def group_rounds(messages: Iterable[StoredMessage]) -> list[Round]:

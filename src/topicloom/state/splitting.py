@@ -89,7 +89,7 @@ def decide_split(
         return None
     room = max(room, window // 10)
     shown = rounds()
-    sizes = [sum(map(size, round_.records)) for round_ in shown]
+    sizes = [sum(map(size, round_.messages)) for round_ in shown]
     if sum(sizes) <= policy.target * room:
         return now
     plan = plan_split(shown, sizes, room, policy)
@@ -121,7 +121,7 @@ def plan_split(
     messages = 0
     while wanted > 0 and messages < policy.keep_messages:
         wanted -= 1
-        messages += len(rounds[wanted].records)
+        messages += len(rounds[wanted].messages)
     view = min(tail, max(fitting, wanted))
     return SplitPlan(tail=rounds[tail].first, view=rounds[view].first)
 

@@ -15,7 +15,7 @@ from topicloom.state.topics import Topic
 from topicloom.storage.base import EDITS, LEDGER, ROSTER, TRANSCRIPT, TURNS
 from topicloom.storage.chain import PURGED, link
 from topicloom.storage.log import SessionLog
-from topicloom.storage.records import Row, from_row, to_shell
+from topicloom.storage.message_rows import Row, from_row, to_shell
 
 _CARD_STAYS = ("topic", "messages", "count", "days", "first_at", "last_at")
 """Keys that stay in the summary of an archived topic: numbers and dates."""

@@ -36,9 +36,9 @@ def read_topic_window(store: SessionStore, session: Session, topic: Topic) -> li
     borrowed = [
         message
         for reference in select_newest(read_references(store, topic))
-        for message in store.records(session, reference.first, reference.last)
+        for message in store.messages(session, reference.first, reference.last)
     ]
-    return build_reader_window(store.topic_records(topic), borrowed)
+    return build_reader_window(store.topic_messages(topic), borrowed)
 
 
 def merge_topics(
@@ -52,8 +52,8 @@ def merge_topics(
     Raises:
         TransitionError: If they may not be merged.
     """
-    moved = group_rounds(store.topic_records(other))
-    messages = merge_in_order(store.topic_records(survivor), store.topic_records(other))
+    moved = group_rounds(store.topic_messages(other))
+    messages = merge_in_order(store.topic_messages(survivor), store.topic_messages(other))
     kept, gone = merge_topic_rows(survivor, other, session.active)
     filled = store.move(survivor.emptied(), group_rounds(messages))
     kept = kept.model_copy(update={"head": filled.head, "count": filled.count})

@@ -17,9 +17,9 @@ from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.base import EDITS, LEDGER, ROSTER, TIMELINE, TRANSCRIPT, TURNS
 from topicloom.storage.caches import WeighedCache
 from topicloom.storage.log import SessionLog
+from topicloom.storage.message_rows import Row, from_row, recover_rows, to_row
 from topicloom.storage.packing import ArchiveCard
 from topicloom.storage.purging import PurgePlan, execute_purge, plan_purge
-from topicloom.storage.records import Row, from_row, recover_rows, to_row
 
 
 class SessionStore:
@@ -42,7 +42,7 @@ class SessionStore:
         session = self._append(session, TRANSCRIPT, map(to_row, messages))
         return session.model_copy(update={"count": session.count + len(messages)})
 
-    def records(
+    def messages(
         self, session: Session, first: int = 1, last: int | None = None
     ) -> list[StoredMessage]:
         """Messages `first` to `last` (the newest by default), in order."""
@@ -52,14 +52,14 @@ class SessionStore:
         """Refs of all messages, in order."""
         return self.log.refs(TRANSCRIPT, session.transcript)
 
-    def record(self, session: Session, number: int) -> StoredMessage:
+    def message(self, session: Session, number: int) -> StoredMessage:
         """The message of that number.
 
         Raises:
             IndexError: If the conversation has no such message.
         """
         self._check(session, number)
-        (message,) = self.records(session, number, number)
+        (message,) = self.messages(session, number, number)
         return message
 
     def pick(self, session: Session, numbers: Iterable[int]) -> dict[int, StoredMessage]:
@@ -90,7 +90,7 @@ class SessionStore:
 
     def move(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
         """Append rounds to a topic's chain; returns the topic with its new head."""
-        messages = [m for round_ in rounds for m in round_.records]
+        messages = [m for round_ in rounds for m in round_.messages]
         head = self.log.append(topic.chain, topic.head, list(map(to_row, messages)))
         known = [t for t in (topic.first_at, topic.last_at) if t]
         times = sorted([*known, *(m.time for m in messages)])
@@ -103,7 +103,7 @@ class SessionStore:
             }
         )
 
-    def topic_records(self, topic: Topic, start: int = 0) -> list[StoredMessage]:
+    def topic_messages(self, topic: Topic, start: int = 0) -> list[StoredMessage]:
         """A topic's messages in order, from its `start`th (counted from 0) on.
 
         Those that a damaged or missing archive does not give are taken from the transcript.
@@ -135,7 +135,7 @@ class SessionStore:
             "count": topic.count,
             "first_at": topic.first_at,
             "last_at": topic.last_at,
-            "days": sorted({message.day for message in self.topic_records(topic)}),
+            "days": sorted({message.day for message in self.topic_messages(topic)}),
         }
         self.log.archive(topic.chain, month, summary)
 
@@ -155,7 +155,7 @@ class SessionStore:
             StorageError: A message cannot be read.
         """
         if isinstance(messages, Topic):
-            messages = [r.seq for r in self.topic_records(messages)]
+            messages = [r.seq for r in self.topic_messages(messages)]
         numbers = sorted(set(messages))
         for number in numbers[:1] + numbers[-1:]:
             self._check(session, number)
@@ -192,7 +192,7 @@ class SessionStore:
     def add_days(self, session: Session, topic: Topic, rounds: Sequence[Round]) -> Session:
         """Enter in the time index on which days a topic had messages."""
         days: dict[str, list[StoredMessage]] = {}
-        for message in (m for round_ in rounds for m in round_.records):
+        for message in (m for round_ in rounds for m in round_.messages):
             days.setdefault(message.time[:10], []).append(message)
         rows = [
             {"day": day, "topic": topic.id, "first": ms[0].id, "last": ms[-1].id}

@@ -69,8 +69,8 @@ def run_memory(options: MemoryOptions, console: Console | None = None) -> list[M
         found = _one(conversation, options, console)
         rows += found
         if options.out is not None:
-            records = (row.as_json() | options.setup for row in found)
-            lines = (json.dumps(row, ensure_ascii=False) for row in records)
+            stored = (row.as_json() | options.setup for row in found)
+            lines = (json.dumps(row, ensure_ascii=False) for row in stored)
             write_lines(options.out, lines, add=True)
     console.print(summary(rows, options))
     console.print(by_readers(rows, options.readers), highlight=False)

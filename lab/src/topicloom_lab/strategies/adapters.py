@@ -100,8 +100,8 @@ class ExtractiveChatModel(BaseChatModel):
     def extract(self, messages: Sequence[BaseMessage]) -> str:
         """The most central lines of some messages, in their order."""
         lines = [line for m in messages for line in shown(m).split("\n") if line.strip()]
-        records = [_Line(seq=n, role="user", text=line, time="") for n, line in enumerate(lines)]
-        return self.summarize(records)
+        stored = [_Line(seq=n, role="user", text=line, time="") for n, line in enumerate(lines)]
+        return self.summarize(stored)
 
 
 class _Line(StoredMessage):

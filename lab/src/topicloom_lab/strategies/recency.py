@@ -49,7 +49,7 @@ class FirstAndLast(Listener):
         by_id = {m.id: m for m in self._messages}
         kept: list[RecordedMessage] = []
         for round_ in [*reversed(last[-1:]), *first, *reversed(last[:-1])]:
-            said = [by_id[r.source] for r in round_.records if r.source]
+            said = [by_id[r.source] for r in round_.messages if r.source]
             if size(kept) + size(said) > budget:
                 break
             kept += said
@@ -69,10 +69,10 @@ def newest(messages: Sequence[RecordedMessage], budget: int) -> Sequence[Recorde
 
 def rounds_of(messages: Sequence[RecordedMessage]) -> list[Round]:
     """Rounds of a recording; records are numbered from 1 and have its ids as sources."""
-    records = [
+    stored = [
         to_stored_message(as_message(m), seq=n, time="") for n, m in enumerate(messages, start=1)
     ]
-    return group_rounds(records)
+    return group_rounds(stored)
 
 
 def size(messages: Sequence[RecordedMessage]) -> int:

@@ -50,9 +50,9 @@ class SegmentSummaries(Listener):
             tuple(m.id for m in self._messages if m.id in whole),
         )
 
-    def _counted(self, records: Sequence[StoredMessage]) -> str:
+    def _counted(self, stored: Sequence[StoredMessage]) -> str:
         self._calls += 1
-        return self._summarize(records)
+        return self._summarize(stored)
 
     @staticmethod
     def _summarizer(options: StrategyOptions) -> Summarize:
