@@ -64,6 +64,7 @@ RUBBISH: Mapping[SimulatedRole, Mapping[str, str]] = {
         "truncated": "<topic_result>\n<relevance_score>0.",
         "strangers": _READING.format(score=0.9, ids="m900001\nm900002"),
         "huge": _READING.format(score=10**30, ids="m" + "9" * 40),
+        "everything": _READING.format(score=0.9, ids="m1-m9999"),
     },
     "router": {
         "empty": "",
@@ -71,6 +72,9 @@ RUBBISH: Mapping[SimulatedRole, Mapping[str, str]] = {
         "truncated": "<topic_routing>\n<matched_top",
         "strangers": _ROUTE.format(topics=_ROUTED.format(id="t900001", relevance="high")),
         "huge": _ROUTE.format(topics=_ROUTED.format(id="t" + "9" * 40, relevance=10**30)),
+        "everything": _ROUTE.format(
+            topics="\n".join(_ROUTED.format(id=f"t{n}", relevance="high") for n in range(1, 100))
+        ),
     },
 }
 """What readers and routers of the kind `garbage` answer, by what is wrong with it."""

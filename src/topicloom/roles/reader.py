@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
@@ -21,6 +21,7 @@ from topicloom.context.windows import (
     topic_messages,
 )
 from topicloom.effects import Step
+from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.chat import Chat
@@ -97,13 +98,14 @@ class ChatReader(ChatRole[ReadRequest, Reading]):
         self._starts = WindowStarts()
 
     def step(self, request: ReadRequest) -> Step[Answer[Reading]]:
-        """Read the topic; ids that are not in it are dropped."""
+        """Read the topic; ids that are not in it are dropped, if others are."""
         topic = request.topic.id
         begin = partial(self._starts, (request.session, topic))
         prompt = build_reader_prompt(request, self._chat.prompt_window, begin)
         window = f"reader:{topic}"
-        answer = yield from self.ask(request, window, prompt, parse_reading, "topic_result")
         known = {m.id for m in request.messages}
+        parse = partial(_parse_reading_of, known=known)
+        answer = yield from self.ask(request, window, prompt, parse, "topic_result")
         unknown = [i for i in answer.value.ids if i not in known]
         ids = [i for i in answer.value.ids if i in known]
         repairs = note_repairs(unknown, "id is not in the topic", "ids are not in the topic")
@@ -157,6 +159,14 @@ def parse_reading(text: str) -> ParsedReading:
         UnusableAnswerError: If there is no score.
     """
     return first_of(text, "relevance score", _reading_of_fields, _parse_labelled_score)
+
+
+def _parse_reading_of(text: str, known: Set[str]) -> ParsedReading:
+    """The reading of a topic; raises `UnusableAnswerError` too if it names strangers alone."""
+    reading = parse_reading(text)
+    if reading.ids and known.isdisjoint(reading.ids):
+        raise UnusableAnswerError(f"none of the ids is in the topic: {', '.join(reading.ids[:5])}")
+    return reading
 
 
 def _reading_of_fields(text: str) -> ParsedReading | None:

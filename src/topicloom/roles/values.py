@@ -11,7 +11,7 @@ from topicloom.roles.markup import extract_answers
 
 _NUMBER = re.compile(
     r"(?P<minus>(?<![a-z0-9])[-−])?"
-    r"(?P<value>[0-9]{1,12}(?:[.,][0-9]{1,20})?(?:e[-+]?[0-9]{1,2})?|\.[0-9]{1,20})"
+    r"(?P<value>[0-9]{1,12}+(?!\.\s*\Z)(?:[.,][0-9]{1,20})?(?:e[-+]?[0-9]{1,2})?|\.[0-9]{1,20})"
     r"\s{0,3}(?P<of>%|/\s{0,3}(?P<whole>[0-9]{1,4})(?![0-9]))?"
 )
 _MESSAGE = r"(?:msgs?|messages?|m|消息)[ \t_#.:-]{0,3}([0-9]{1,9})(?![0-9])"
@@ -34,7 +34,7 @@ def parse_score(text: str) -> float | None:
     """The first number in a text as a share, 0 to 1.
 
     `0.85`, `.85`, `0,85`, `85 %`, `８５％`, `8/10` are shares. A bare number over 1 is none: it
-    may be of ten or of a hundred.
+    may be of ten or of a hundred. Nor is `0.` at the end: an answer that was cut there.
     """
     match = _NUMBER.search(_fold(text[:400]))
     if match is None:

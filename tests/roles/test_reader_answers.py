@@ -1,4 +1,4 @@
-"""A summary is believed only over quotes, and only if what it names was said."""
+"""A reader is believed where its ids are of the topic and its summary says what was said."""
 
 from __future__ import annotations
 
@@ -77,3 +77,12 @@ def test_one_that_holds_is_kept(openai_server: OpenAIServer) -> None:
     answer = read(openai_server, "m1", "They agreed on 1200 red bricks.")
     assert answer.value.summary == "They agreed on 1200 red bricks."
     assert answer.remarks == ()
+
+
+def test_a_reader_that_names_strangers_alone_is_asked_again(openai_server: OpenAIServer) -> None:
+    openai_server.then(
+        Reply("<relevance_score>0.9</relevance_score><referenced_messages>m8</referenced_messages>")
+    )
+    answer = read(openai_server, "m1", "")
+    assert [q.id for q in answer.value.quotes] == ["m1"]
+    assert answer.remarks == ("asked again: none of the ids is in the topic: m8",)
