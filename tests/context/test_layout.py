@@ -28,13 +28,13 @@ def layout(order: LayoutName = "ledger", cap: int = 400) -> Layout:
     return Layout(COUNTER, cap=cap, part=cap // 2, order=order)
 
 
-def records_of(messages: Sequence[BaseMessage], start: int = 1) -> list[StoredMessage]:
+def messages_of(messages: Sequence[BaseMessage], start: int = 1) -> list[StoredMessage]:
     return [to_stored_message(m, seq=n, time=TIME) for n, m in enumerate(messages, start=start)]
 
 
 def chat(count: int) -> list[StoredMessage]:
     """Questions with odd numbers, answers with even ones."""
-    return records_of(
+    return messages_of(
         [
             HumanMessage(f"question {n}") if n % 2 else AIMessage(f"answer {n}")
             for n in range(1, count + 1)
@@ -100,7 +100,7 @@ class TestLedger:
         assert sent(prompt.messages) == sent([HumanMessage("question 1")])
 
     def test_a_note_goes_into_content_blocks_as_a_block(self) -> None:
-        stored = records_of([HumanMessage("Old"), HumanMessage([IMAGE])])
+        stored = messages_of([HumanMessage("Old"), HumanMessage([IMAGE])])
         prompt = lay_out(layout(), stored, [note(2, recalled("t1", "m1"))], view=2)
         content = prompt.messages[-1].content
         assert isinstance(content, list)
@@ -142,7 +142,7 @@ class TestToolCalls:
 
     def test_a_call_that_was_cut_off_has_a_result_in_the_prompt(self) -> None:
         calls = [CALL, ToolCall(name="listen", args={}, id="d", type="tool_call")]
-        stored = records_of(
+        stored = messages_of(
             [
                 HumanMessage("Go"),
                 AIMessage("", tool_calls=calls),
@@ -158,21 +158,21 @@ class TestToolCalls:
     def test_a_later_call_of_the_same_id_does_not_answer_it(self) -> None:
         """Some providers number the calls of each reply from 0."""
         call, result = AIMessage("", tool_calls=[CALL]), ToolMessage("fox", tool_call_id="c")
-        stored = records_of([HumanMessage("Go"), call, HumanMessage("Again"), call, result])
+        stored = messages_of([HumanMessage("Go"), call, HumanMessage("Again"), call, result])
         kinds = [m.type for m in lay_out(layout(), stored, []).messages[1:]]
         assert kinds == ["human", "ai", "tool", "human", "ai", "tool"]
 
     def test_a_result_that_nothing_called_for_is_shown_as_words(self) -> None:
         call, result = AIMessage("", tool_calls=[CALL]), ToolMessage("fox", tool_call_id="c")
         stray = ToolMessage([{"type": "text", "text": "an owl"}], tool_call_id="z")
-        stored = records_of([HumanMessage("Go"), stray, call, result, result])
+        stored = messages_of([HumanMessage("Go"), stray, call, result, result])
         shown = lay_out(layout(), stored, []).messages[1:]
         assert [m.type for m in shown] == ["human", "human", "ai", "tool", "human"]
         assert shown[1].content == "an owl"
 
     def test_nothing_is_added_to_calls_that_were_answered(self) -> None:
         call, result = AIMessage("", tool_calls=[CALL]), ToolMessage("fox", tool_call_id="c")
-        stored = records_of([HumanMessage("Go"), call, result, AIMessage("A fox.")])
+        stored = messages_of([HumanMessage("Go"), call, result, AIMessage("A fox.")])
         assert len(lay_out(layout(), stored, []).messages) == 5
 
 
@@ -203,7 +203,7 @@ class TestOversize:
 
     @pytest.mark.parametrize("kind", [HumanMessage, AIMessage])
     def test_it_is_shown_in_part_and_says_so(self, kind: type[HumanMessage | AIMessage]) -> None:
-        stored = records_of([kind(self.LONG, name="Ann")])
+        stored = messages_of([kind(self.LONG, name="Ann")])
         (shown,) = lay_out(layout(cap=200), stored, []).messages[1:]
         assert isinstance(shown.content, str)
         assert shown.content.startswith("start ")
@@ -214,14 +214,14 @@ class TestOversize:
         assert stored[0].message.content == self.LONG
 
     def test_images_stay(self) -> None:
-        stored = records_of([HumanMessage([{"type": "text", "text": self.LONG}, IMAGE])])
+        stored = messages_of([HumanMessage([{"type": "text", "text": self.LONG}, IMAGE])])
         (shown,) = lay_out(layout(cap=200), stored, []).messages[1:]
         assert isinstance(shown.content, list)
         assert IMAGE in shown.content
         assert len(str(shown.content)) < len(self.LONG)
 
     def test_tool_calls_stay(self) -> None:
-        stored = records_of([HumanMessage("Go"), AIMessage(self.LONG, tool_calls=[CALL])])
+        stored = messages_of([HumanMessage("Go"), AIMessage(self.LONG, tool_calls=[CALL])])
         shown = lay_out(layout(cap=200), stored, []).messages[2]
         assert isinstance(shown, AIMessage)
         assert shown.tool_calls == [CALL]
@@ -235,13 +235,13 @@ class TestOversize:
         assert COUNTER.message(prompt.messages[-1]) < 300
 
     def test_it_is_not_whole(self) -> None:
-        stored = records_of([HumanMessage(self.LONG), HumanMessage("short")])
+        stored = messages_of([HumanMessage(self.LONG), HumanMessage("short")])
         shown = [m.content for m in lay_out(layout(cap=200), stored, []).messages]
         assert self.LONG not in shown
         assert "short" in shown
 
     def test_it_counts_as_what_is_shown(self) -> None:
-        (stored,) = records_of([HumanMessage(self.LONG)])
+        (stored,) = messages_of([HumanMessage(self.LONG)])
         assert layout(cap=200).count_tokens(stored) == 200
 
 
@@ -270,14 +270,14 @@ def test_the_ledger_only_grows_at_its_end(
     notes: list[Note] = []
     before: list[tuple[object, ...]] = []
     for question, answers, recalls in turns:
-        stored += records_of([question], start=len(stored) + 1)
+        stored += messages_of([question], start=len(stored) + 1)
         if recalls:
             quotes = [r.id for r in stored[:-1]][:2]
             notes.append(note(len(stored), recalled("t1", *quotes, summary="It rained.")))
         now = sent(lay_out(arranged, stored, notes).messages)
         assert now[: len(before)] == before
         before = now
-        stored += records_of(answers, start=len(stored) + 1)
+        stored += messages_of(answers, start=len(stored) + 1)
 
 
 @settings(

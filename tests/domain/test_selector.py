@@ -69,6 +69,9 @@ def request(
     return SelectRequest("s", query, tail, TurnPlan(), found, limit, language)
 
 
+PLAN = TurnPlan(goal="Tell of the film.", search=SearchIntent(keywords=("film", "director")))
+
+
 def picks(request: SelectRequest) -> Selection:
     return EmbeddedSelector().call(request).value
 
@@ -155,7 +158,7 @@ class TestChatModel:
     @ways
     def test_picks(self, openai_server: OpenAIServer, how: str) -> None:
         openai_server.then(Reply(GOOD, Usage(70, 30, cached=20)))
-        answer = called(openai_server, how)
+        answer = called(openai_server, how, replace(request(), plan=PLAN))
         assert answer.value == Selection(("lore_2", "lore_1"), "She lives there.")
         assert answer.remarks == ()
         assert answer.usage is not None
@@ -165,6 +168,7 @@ class TestChatModel:
         assert system["content"] == load_prompt("selector", "en")
         assert "assistant: Hm." in recent["content"]
         assert last["content"].startswith(f"{get_wording('en').message}\n{ASKED}\n")
+        assert "\nTell of the film.\nfilm; director\n=== Candidates ===" in last["content"]
         assert "Pick at most 3.\n[lore_1] Big Stone Gap (film): A comedy" in last["content"]
         assert "[narrative_t1] Films (archived): They spoke" in last["content"]
 
@@ -177,7 +181,7 @@ class TestChatModel:
         assert answer.value.ids == ("lore_2",)
         assert [r.partition(":")[0] for r in answer.remarks] == ["asked again"]
         complaint = openai_server.requests[1]["messages"][-1]["content"]
-        assert complaint == get_wording("zh").complaint.format(tag="selection")
+        assert complaint == get_wording("zh").complaint.format(form="<selection>")
         assert openai_server.requests[0]["messages"][0]["content"] == load_prompt("selector", "zh")
         assert get_wording("zh").candidates in openai_server.requests[0]["messages"][2]["content"]
 

@@ -82,4 +82,4 @@ def test_a_reader_that_repeats_its_example_is_not_believed(language: Language) -
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_complaints_name_the_element(language: Language) -> None:
-    assert "<topic_split>" in get_wording(language).complaint.format(tag="topic_split")
+    assert "<topic_split>" in get_wording(language).complaint.format(form="<topic_split>")

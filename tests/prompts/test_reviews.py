@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import get_args
 
 import pytest
@@ -72,8 +73,8 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_prompts(language: Language) -> None:
-    example = parse_review(load_prompt("reviewer", language))
-    assert (bool(example.name), example.importance, example.once) == (True, 0.8, False)
+    example = parse_review(re.sub(r"‹[^‹›]+›", "1", load_prompt("reviewer", language)))
+    assert (example.name, example.importance) == ("1", 1.0)
     assert get_wording(language).former_brief in load_prompt("reviewer", language)
     assert get_wording(language).one_topic in load_prompt("merger", language)
     assert get_wording(language).other_topic in load_prompt("merger", language)

@@ -86,7 +86,7 @@ def test_an_unusable_answer_is_asked_for_once_more(openai_server: OpenAIServer, 
     assert answer.value == FOUND
     assert [r.partition(":")[0] for r in answer.remarks] == ["asked again"]
     complaint = openai_server.requests[1]["messages"][-1]["content"]
-    assert complaint == get_wording("en").complaint.format(tag="reflection")
+    assert complaint == get_wording("en").complaint.format(form="<reflection>")
 
 
 @ways

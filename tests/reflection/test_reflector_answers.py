@@ -82,7 +82,9 @@ def test_the_prompt_is_finished_and_true_to_its_form(language: Language) -> None
     text = load_prompt(NAME, language)
     assert text == text.strip()
     assert get_wording(language).known_facts in text
-    assert [(f.messages, f.supersedes) for f in parse_reflection(text)] == [
+    filled = iter(["m12", "-", "m14", "m18", "f2", "-"])
+    example = re.sub(r"‹\w[^‹›]+›", lambda _: next(filled), text)
+    assert [(f.messages, f.supersedes) for f in parse_reflection(example)] == [
         (("m12",), ()),
         (("m14", "m18"), (2,)),
     ]

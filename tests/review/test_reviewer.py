@@ -75,7 +75,7 @@ class TestReviewer:
         assert answer.value == FOUND
         assert [r.partition(":")[0] for r in answer.remarks] == ["asked again"]
         complaint = openai_server.requests[1]["messages"][-1]["content"]
-        assert complaint == get_wording("en").complaint.format(tag="topic_review")
+        assert complaint == get_wording("en").complaint.format(form="<topic_review>")
 
     @ways
     def test_failures_are_raised(self, openai_server: OpenAIServer, how: str) -> None:
@@ -111,6 +111,7 @@ class TestMerger:
         assert merger.call(PAIR).value == 0.0
         with pytest.raises(UnusableAnswerError):
             merger.call(PAIR)
+        assert "used: YES / NO is missing" in openai_server.requests[1]["messages"][-1]["content"]
 
 
 class TestEmbedded:

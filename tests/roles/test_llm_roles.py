@@ -162,7 +162,7 @@ def test_an_unusable_answer_is_asked_for_once_more(
     said, complaint = second[len(first) :]
     assert said == {"role": "assistant", "content": "I'd rather not."}
     assert complaint["content"] in [
-        get_wording("zh").complaint.format(tag=tag)
+        get_wording("zh").complaint.format(form=f"<{tag}>")
         for tag in ("topic_result", "topic_split", "topic_routing", "topic_brief", "query")
     ]
 

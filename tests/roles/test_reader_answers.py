@@ -86,3 +86,9 @@ def test_a_reader_that_names_strangers_alone_is_asked_again(openai_server: OpenA
     answer = read(openai_server, "m1", "")
     assert [q.id for q in answer.value.quotes] == ["m1"]
     assert answer.remarks == ("asked again: none of the ids is in the topic: m8",)
+
+
+def test_an_echo_of_the_example_is_asked_again(openai_server: OpenAIServer) -> None:
+    openai_server.then(Reply("<relevance_score>0.9</relevance_score><summary>‹summary›</summary>"))
+    answer = read(openai_server, "m1", "")
+    assert answer.remarks == ("asked again: the answer repeats ‹summary› of the prompt's example",)

@@ -46,7 +46,6 @@ def test_a_topic_survives_its_row() -> None:
         last_at="2026-03-04",
         status="divided",
         parent="t2",
-        related=("t1", "t3"),
     )
     assert TopicTable.fold([topic.model_dump(mode="json")])["t7"] == topic
     assert topic.chain == "topics/topic-t7"

@@ -45,7 +45,7 @@ class EditState(BaseModel):
     edits: list[list[Any]] = Field(
         description='Edits in order: ["SET", "anchor.field", value], ["INC", "anchor.field", '
         'number], ["PUSH", "anchor of a container, or anchor.field of a list", value], '
-        '["REMOVE", "anchor, or anchor.field"]. Example: [["SET", "item_sword_01.count", 0]]'
+        '["REMOVE", "anchor, or anchor.field"]'
     )
 
 

@@ -99,7 +99,7 @@ class ChatPlanner(ChatRole[PlanRequest, TurnPlan]):
     def step(self, request: PlanRequest) -> Step[Answer[TurnPlan]]:
         """Plan the turn; a focus or template that does not exist is dropped."""
         prompt = build_planner_prompt(request, self._chat.prompt_window)
-        asked = yield from self.ask(request, "planner", prompt, parse_plan, "turn_plan")
+        asked = yield from self.ask(request, "planner", prompt, parse_plan, "<turn_plan>")
         plan, repairs = sanitize_plan(asked.value, request)
         return Answer(plan, asked.usage, asked.remarks + repairs)
 

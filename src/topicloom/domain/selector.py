@@ -92,7 +92,7 @@ class ChatSelector(ChatRole[SelectRequest, Selection]):
         prompt = build_selector_prompt(request, self._chat.prompt_window)
         known = {c.id for c in request.candidates}
         asked = yield from self.ask(
-            request, "selector", prompt, lambda t: _parse_known(t, known), "selection"
+            request, "selector", prompt, lambda t: _parse_known(t, known), "<selection>"
         )
         unknown = [i for i in asked.value.ids if i not in known]
         ids = [i for i in asked.value.ids if i in known]
@@ -119,7 +119,9 @@ def build_selector_prompt(request: SelectRequest, window: PromptWindow) -> list[
     """
     counter, language = window.counter, request.language
     words = get_wording(language)
-    asked = f"{words.message}\n{request.query}\n{words.candidates}\n"
+    search = "; ".join(request.plan.search.keywords)
+    wanted = "\n".join(filter(None, [request.query, request.plan.goal, search]))
+    asked = f"{words.message}\n{wanted}\n{words.candidates}\n"
     asked += words.picks.format(limit=request.limit)
     room = window.room("selector", language, asked)
     listed = _take_fitting([_candidate_line(c) for c in request.candidates], counter, room * 3 // 4)

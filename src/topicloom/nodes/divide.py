@@ -68,7 +68,7 @@ class TopicDivider:
             draft.divide(whole)
             for part in parts:
                 child = draft.open(part.name, part.brief, parent=whole.id)
-                queue.append((child.model_copy(update={"related": topic.related}), part.rounds))
+                queue.append((child, part.rounds))
         _hand_down(draft, topic, done)
         return [draft.touched[i] for i in done]
 

@@ -35,9 +35,6 @@ from topicloom.state.session import Session, Turn
 from topicloom.state.splitting import SplitPlan, cut_runs
 from topicloom.state.topics import Topic, TopicTable, select_shown
 
-_RELATED = 8
-"""References to other topics that a topic keeps."""
-
 
 def split(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that assigns rounds to topics and writes the briefs of what it touched."""
@@ -66,7 +63,6 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
             )
             draft.move((yield from sort_rounds(request, roles, draft.calls)))
         divided = yield from TopicDivider(draft, roles, adsorber, chunk_tokens).divide_large()
-        _add_related(draft)
         yield from _write_briefs(draft, roles)
         draft.session = store.save_topics(draft.session, list(draft.rows.values()))
         if rounds:
@@ -159,17 +155,6 @@ def _conclude(
             "split": tuple(draft.touched),
         }
     )
-
-
-def _add_related(draft: SplitDraft) -> None:
-    """Note which topics were quoted for the messages that a topic got."""
-    notes = draft.store.notes(draft.session)
-    quoted = {n.after: [t.topic for t in n.topics if t.quotes] for n in notes}
-    for topic_id, rounds in draft.moved.items():
-        topic = draft.touched[topic_id]
-        ids = [i for b in rounds for i in quoted.get(b.first, ()) if i != topic_id]
-        related = tuple(dict.fromkeys((*topic.related, *ids)))[-_RELATED:]
-        draft.touched[topic_id] = topic.model_copy(update={"related": related})
 
 
 def _write_briefs(draft: SplitDraft, roles: Roles) -> Step[None]:

@@ -58,7 +58,7 @@ class Wording:
     nothing: str
     """In place of an empty list or brief."""
     complaint: str
-    """Asks for an answer again; `{tag}`."""
+    """Asks for an answer again; `{form}` is what it has to hold."""
     left_out: str
     """In place of the middle of a long text; `{count}`, `{id}`."""
     cut_off: str
@@ -98,7 +98,7 @@ _WORDINGS: Mapping[Language, Wording] = {
         dormant="dormant",
         nothing="(none)",
         complaint=(
-            "This could not be used: <{tag}> is missing, incomplete or not in the form asked for. "
+            "This could not be used: {form} is missing, incomplete or not in the form asked for. "
             "Give the whole answer again in exactly that form, and nothing else."
         ),
         left_out="[... {count:,} characters of {id} left out here; all of it is kept ...]",
@@ -132,7 +132,7 @@ _WORDINGS: Mapping[Language, Wording] = {
         dormant="休眠",
         nothing="（无）",
         complaint=(
-            "这个回答没法用：<{tag}> 缺失、不完整，或者不合要求的格式。"
+            "这个回答没法用：{form} 缺失、不完整，或者不合要求的格式。"
             "请严格按照那个格式重新写出完整的回答，此外什么都不要写。"
         ),
         left_out="[……此处省略 {id} 的 {count:,} 个字符，原文完整保存……]",

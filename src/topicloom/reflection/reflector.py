@@ -76,7 +76,7 @@ class ChatReflector(ChatRole[ReflectRequest, tuple[Claim, ...]]):
     def step(self, request: ReflectRequest) -> Step[Answer[tuple[Claim, ...]]]:
         """Find the facts; numbers that no known fact has are dropped."""
         prompt = build_reflector_prompt(request, self._chat.prompt_window)
-        asked = yield from self.ask(request, "reflector", prompt, parse_reflection, "reflection")
+        asked = yield from self.ask(request, "reflector", prompt, parse_reflection, "<reflection>")
         keys = {number: fact.key for number, fact in enumerate(request.facts, 1)}
         claims = tuple(
             Claim(

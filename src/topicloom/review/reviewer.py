@@ -84,7 +84,7 @@ class ChatReviewer(ChatRole[ReviewRequest, Assessment]):
             _brief_request(request), self._chat.prompt_window, role="reviewer"
         )
         window = f"reviewer:{topic.id}"
-        answer = yield from self.ask(request, window, prompt, parse_review, "topic_review")
+        answer = yield from self.ask(request, window, prompt, parse_review, "<topic_review>")
         said = answer.value
         brief = make_brief(topic, said.name, said.brief or topic.brief or said.summary)
         summary = clip(said.summary, _SUMMARY_LIMIT)

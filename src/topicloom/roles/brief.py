@@ -70,7 +70,7 @@ class ChatBriefWriter(ChatRole[BriefRequest, Brief]):
         """Write the brief."""
         prompt = build_brief_prompt(request, self._chat.prompt_window)
         window = f"brief:{request.topic.id}"
-        answer = yield from self.ask(request, window, prompt, parse_brief, "topic_brief")
+        answer = yield from self.ask(request, window, prompt, parse_brief, "<topic_brief>")
         brief = make_brief(request.topic, answer.value.name, answer.value.text)
         return replace(answer, value=brief)
 

@@ -5,7 +5,8 @@ Its calls carry LangGraph's tag `nostream`: no token of theirs gets into the use
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -19,10 +20,14 @@ from topicloom.roles.base import A, Answer, Q, RoleName, Usage
 from topicloom.roles.caches import with_cache_hints
 from topicloom.roles.calls import Stepwise
 from topicloom.roles.chat import Chat, sum_usage
+from topicloom.roles.markup import extract_answers
 from topicloom.state.session import Language
 from topicloom.state.stored_message import get_text
 
 T = TypeVar("T")
+
+_PLACEHOLDER = re.compile(r"‹\w[^‹›\n]{0,60}›")
+"""What a prompt's examples leave to be filled in: in an answer, it is an example said again."""
 
 
 def make_config(role: RoleName) -> RunnableConfig:
@@ -69,20 +74,30 @@ class ChatRole(Stepwise[Q, A]):
         window: str,
         prompt: list[BaseMessage],
         parse: Callable[[str], T],
-        tag: str,
+        form: str,
     ) -> Step[Answer[T]]:
-        """Within a step: ask, and ask once more for the element `tag` if the answer can't be read.
+        """Within a step: ask, and once more for the `form`, such as `<query>`, that was not found.
 
         Raises `UnusableAnswerError` if the second answer can't be read either.
         """
         answer, usage = yield from self.send(request.session, window, prompt)
         text = get_text(answer)
         try:
-            return Answer(parse(text), usage)
+            return Answer(_read(text, prompt, parse), usage)
         except UnusableAnswerError as error:
             repair = f"asked again: {error}"
         # Some providers refuse an assistant message without text.
         own: list[BaseMessage] = [AIMessage(text)] if text.strip() else []
-        complaint = HumanMessage(get_wording(request.language).complaint.format(tag=tag))
+        complaint = HumanMessage(get_wording(request.language).complaint.format(form=form))
         answer, again = yield from self.send(request.session, window, [*prompt, *own, complaint])
-        return Answer(parse(get_text(answer)), sum_usage(usage, again), (repair,))
+        value = _read(get_text(answer), prompt, parse)
+        return Answer(value, sum_usage(usage, again), (repair,))
+
+
+def _read(text: str, prompt: Sequence[BaseMessage], parse: Callable[[str], T]) -> T:
+    """The parsed answer; raises `UnusableAnswerError` too if it repeats the prompt's example."""
+    answer = next(extract_answers(text))
+    for placeholder in _PLACEHOLDER.findall(get_text(prompt[0])):
+        if placeholder in answer:
+            raise UnusableAnswerError(f"the answer repeats {placeholder} of the prompt's example")
+    return parse(text)

@@ -105,7 +105,7 @@ class ChatReader(ChatRole[ReadRequest, Reading]):
         window = f"reader:{topic}"
         known = {m.id for m in request.messages}
         parse = partial(_parse_reading_of, known=known)
-        answer = yield from self.ask(request, window, prompt, parse, "topic_result")
+        answer = yield from self.ask(request, window, prompt, parse, "<topic_result>")
         unknown = [i for i in answer.value.ids if i not in known]
         ids = [i for i in answer.value.ids if i in known]
         repairs = note_repairs(unknown, "id is not in the topic", "ids are not in the topic")

@@ -41,7 +41,7 @@ class ChatRewriter(ChatRole[RewriteRequest, str]):
     def step(self, request: RewriteRequest) -> Step[Answer[str]]:
         """Rewrite the message."""
         prompt = build_rewriter_prompt(request, self._chat.prompt_window)
-        return (yield from self.ask(request, "rewriter", prompt, parse_query, "query"))
+        return (yield from self.ask(request, "rewriter", prompt, parse_query, "<query>"))
 
 
 def build_rewriter_prompt(request: RewriteRequest, window: PromptWindow) -> list[BaseMessage]:

@@ -82,7 +82,7 @@ class ChatRouter(ChatRole[RouteRequest, Route]):
     def step(self, request: RouteRequest) -> Step[Answer[Route]]:
         """Find the topics; ids that are no candidates are dropped."""
         prompt = build_router_prompt(request, self._chat.prompt_window)
-        answer = yield from self.ask(request, "router", prompt, parse_routing, "topic_routing")
+        answer = yield from self.ask(request, "router", prompt, parse_routing, "<topic_routing>")
         candidates = {t.id for t in request.topics}
         relevance = {t: v for t, v in answer.value.relevance.items() if t in candidates}
         unknown = [t for t in answer.value.relevance if t not in candidates]

@@ -82,7 +82,7 @@ class ChatSplitter(ChatRole[SplitRequest, tuple[Assignment, ...]]):
     def step(self, request: SplitRequest) -> Step[Answer[tuple[Assignment, ...]]]:
         """Assign the messages; what names no message or topic of the request is dropped."""
         prompt = build_splitter_prompt(request, self._chat.prompt_window)
-        answer = yield from self.ask(request, "splitter", prompt, parse_split, "topic_split")
+        answer = yield from self.ask(request, "splitter", prompt, parse_split, "<topic_split>")
         usable, repairs = _repair(request, answer.value)
         return Answer(usable, answer.usage, answer.remarks + repairs)
 

@@ -22,7 +22,6 @@ def merge_topic_rows(survivor: Topic, other: Topic, active: Container[str]) -> t
             f"({get_state(survivor, active)})"
         )
     times = sorted(t for x in (survivor, other) for t in (x.first_at, x.last_at) if t)
-    related = dict.fromkeys((*survivor.related, *other.related))
     merged = survivor.model_copy(
         update={
             "count": survivor.count + other.count,
@@ -30,7 +29,6 @@ def merge_topic_rows(survivor: Topic, other: Topic, active: Container[str]) -> t
             "first_at": times[0] if times else "",
             "last_at": times[-1] if times else "",
             "newest": max(survivor.newest, other.newest),
-            "related": tuple(i for i in related if i not in (survivor.id, other.id)),
         }
     )
     gone = apply_event(other, "merge", active).emptied()

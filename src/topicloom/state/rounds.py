@@ -46,8 +46,9 @@ class Round:
 
     @property
     def bridge(self) -> str:
-        """The context that the round after this one has: how its last message begins."""
-        return self.messages[-1].text[:_BRIDGE_CHARACTERS]
+        """The context that the round after this one has: how its reply begins."""
+        said = (m.text for m in reversed(self.messages) if m.role != "tool" and m.text)
+        return next(said, "")[:_BRIDGE_CHARACTERS]
 
     @property
     def rewritten_query(self) -> str:

@@ -40,8 +40,6 @@ class Topic(BaseModel):
     """Its state, but for active and dormant."""
     parent: str | None = None
     """The topic that it is a part of."""
-    related: tuple[str, ...] = ()
-    """Topics that were quoted for messages of this one."""
     borrowed: str | None = None
     """Newest entry of the chain of its references: rounds of other topics that belong here too."""
     merged_into: str | None = None
