@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain, repeat
 from typing import get_args
 
 import pytest
@@ -61,15 +62,20 @@ def test_prompts_quote_the_lines_that_follow_them(language: Language) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_examples_in_the_prompts_are_in_the_form_that_is_read(language: Language) -> None:
-    score, message = {"en": ("SCORE", "ID"), "zh": ("分数", "编号")}[language]
-    example = load_prompt("reader", language).replace(f">{score}<", ">0.85<")
-    assert parse_reading(example.replace(f"\n{message}\n", "\nm42\n")).ids == ("m42",)
-    assignments = parse_split(load_prompt("splitter", language))
+    def fill(name: str, *values: str) -> str:
+        """A prompt with its placeholders filled in, the last value over and over."""
+        filled = chain(values, repeat(values[-1]))
+        return re.sub(r"‹\w[^‹›]*›", lambda _: next(filled), load_prompt(name, language))
+
+    reading = parse_reading(fill("reader", "0.85", "m42", "m42", "why"))
+    assert (reading.score, reading.ids, reading.summary) == (0.85, ("m42",), "why")
+    ids = ["m1", "m4", "t3", "m5", "m6", "t1", "m7", "m12", "Tea", "All of tea", "m13", "t3", "t1"]
+    assignments = parse_split(fill("splitter", *ids, "m14", "m16", "Tea"))
     assert len(assignments) == 16
     assert [a.message for a in assignments if a.also] == ["m13"]
-    assert parse_routing(load_prompt("router", language)).relevance == {"t3": 0.9}
-    assert parse_brief(load_prompt("brief", language)).name
-    assert parse_query(load_prompt("rewriter", language))
+    assert parse_routing(fill("router", "t3", "high", "why")).relevance == {"t3": 0.9}
+    assert parse_brief(fill("brief", "Tea", "All of tea")).name == "Tea"
+    assert parse_query(fill("rewriter", "How much is it?")) == "How much is it?"
     with pytest.raises(UnusableAnswerError):
         parse_reading(load_prompt("responder", language))
 
