@@ -65,8 +65,16 @@ def written(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Written]
             storage=files if request.param == "files" else StoreStorage(place),
             saver=saver,
             facts=ReflectionStore(place),
-            expected=json.loads((folder / "expected.json").read_text("utf-8")),
+            expected=_read_expected(folder / "expected.json"),
         )
+
+
+def _read_expected(file: Path) -> dict[str, Any]:
+    """What 0.1.0 wrote down, without `related`, which nothing ever read."""
+    expected: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    for row in expected["topics"]:
+        del row["related"]
+    return expected
 
 
 def rows(models: Any) -> list[Any]:
