@@ -55,6 +55,13 @@ class Settings(BaseSettings):
     """The same in tokens; goes before `recall_share`."""
     layout: Literal["ledger", "spec"] = "ledger"
     """Place of recall notes in the main prompt."""
+    beginning: Literal["whole", "segments"] | None = None
+    """What is shown until the first split: the whole conversation, or its first and newest rounds
+    with summaries of the segments between. None for segments if no model replies, else whole."""
+    first_rounds: int = Field(default=1, ge=0)
+    """Rounds at the beginning that stay word for word before the segments."""
+    newest_rounds: int = Field(default=5, ge=1)
+    """Rounds at the end that stay word for word behind the segments."""
     visible_messages: int = Field(default=4, ge=1)
     """Newest messages that stay in the `messages` channel after a turn, in whole rounds."""
 

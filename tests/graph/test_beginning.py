@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 from sessions import last_receipt, open_graph, prompt_of, tell, thread
 
 from topicloom.index.hashing import HashingEmbedder
+from topicloom.roles.base import Answer, LocalRole
+from topicloom.roles.brief import BRIEF, Brief, BriefRequest
+from topicloom.roles.registry import Roles
 from topicloom.roles.responder import RESPONDER, EmbeddedResponder, ReplyRequest, Responder
 from topicloom.testing import ScriptedResponder, fake_roles
 
@@ -29,10 +33,11 @@ class Listening(EmbeddedResponder):
 
 
 def talk(
-    folder: Path, responder: Responder, *, window: int, rounds: int = ROUNDS
+    folder: Path, players: Responder | Roles, *, rounds: int = ROUNDS, **settings: Any
 ) -> dict[str, int]:
     """A conversation; returns the sections of its last prompt."""
-    graph = open_graph(folder, fake_roles().replace(RESPONDER, responder), window=window)
+    roles = players if isinstance(players, Roles) else fake_roles().replace(RESPONDER, players)
+    graph = open_graph(folder, roles, **settings)
     for number in range(1, rounds + 1):
         tell(graph, CONFIG, f"第{number}件事：花园里的{'土' * 40}")
     return last_receipt(folder, graph, CONFIG).sections
@@ -63,6 +68,34 @@ def test_a_model_is_shown_all_of_it(tmp_path: Path) -> None:
     prompt = prompt_of(responder.requests[-1])
     assert all(f"第{n}件事" in prompt for n in range(1, ROUNDS + 1))
     assert "summaries" not in sections
+
+
+class Summarizing(LocalRole[BriefRequest, Brief]):
+    """Sums up each segment but one, and counts what it is asked."""
+
+    model = "summarizing"
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+
+    def call(self, request: BriefRequest) -> Answer[Brief]:
+        self.asked.append(tuple(m.id for m in request.messages))
+        if request.messages[0].id == "m3":
+            raise TimeoutError("busy")
+        return Answer(Brief("", f"summary of {request.messages[0].id}"))
+
+
+def test_a_model_is_shown_segments_that_a_model_sums_up_once_if_asked_to(tmp_path: Path) -> None:
+    responder, writer = ScriptedResponder(), Summarizing()
+    roles = fake_roles().replace(RESPONDER, responder).replace(BRIEF, writer)
+    options = {"window": 16_000, "beginning": "segments", "newest_rounds": 3}
+    sections = talk(tmp_path, roles, rounds=26, **options)
+    assert writer.asked == [tuple(f"m{n}" for n in range(at, at + 16)) for at in (3, 19)]
+    system, *said = responder.requests[-1].messages
+    assert "[m19–m34] summary of m19" in str(system.content)
+    assert "[m3–m18] user: " in str(system.content)  # an extract stands in
+    assert len(said) == 2 + (52 - 34) - 1
+    assert sections["summaries"] > 0
 
 
 def test_after_the_first_split_topics_take_their_place(tmp_path: Path) -> None:

@@ -81,8 +81,9 @@ class SummaryManager:
         self._shortest = shortest
         self._longest = longest
         # By what the messages say: one manager serves many conversations.
-        made: LRUCache[bytes, str] = LRUCache(_CACHE_SIZE)
-        self._summarize = cached(made, key=_digest_lines, lock=Lock())(summarize)
+        self._made: LRUCache[bytes, str] = LRUCache(_CACHE_SIZE)
+        self._lock = Lock()
+        self._summarize = cached(self._made, key=_digest_lines, lock=self._lock)(summarize)
 
     def build(
         self, rounds: Sequence[Round], following: Sequence[Round] = ()
@@ -91,13 +92,32 @@ class SummaryManager:
 
         They begin with the same round each time; a topic that begins in `following` ends a segment.
         """
-        segments, begin = [], 0
+        parts, waiting = self._cut(rounds, following)
+        return [Segment(p[0].seq, p[-1].seq, self._summarize(p).strip()) for p in parts], waiting
+
+    def list_unwritten(
+        self, rounds: Sequence[Round], following: Sequence[Round] = ()
+    ) -> list[list[StoredMessage]]:
+        """The messages of each segment that `build` would have to sum up."""
+        parts, _ = self._cut(rounds, following)
+        with self._lock:
+            return [part for part in parts if _digest_lines(part) not in self._made]
+
+    def keep(self, messages: Sequence[StoredMessage], text: str) -> None:
+        """Keep the summary of a segment that was written elsewhere."""
+        with self._lock:
+            self._made[_digest_lines(messages)] = text
+
+    def _cut(
+        self, rounds: Sequence[Round], following: Sequence[Round]
+    ) -> tuple[list[list[StoredMessage]], Sequence[Round]]:
+        """The messages of each whole segment, and the rounds behind the last one."""
+        parts, begin = [], 0
         while length := self._measure_segment(rounds, following, begin):
             part = rounds[begin : begin + length]
-            text = self._summarize([m for round_ in part for m in round_.messages])
-            segments.append(Segment(part[0].first, part[-1].last, text.strip()))
+            parts.append([m for round_ in part for m in round_.messages])
             begin += length
-        return segments, rounds[begin:]
+        return parts, rounds[begin:]
 
     def _measure_segment(
         self, rounds: Sequence[Round], following: Sequence[Round], begin: int
@@ -166,6 +186,11 @@ class SegmentLayout:
         sent: list[BaseMessage] = [SystemMessage(head)] if head else []
         sent += [m.message for m in shown]
         return SegmentPrompt(sent, shown, fitting, sum(map(self.counter.message, sent)))
+
+    def list_unwritten(self, messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
+        """The messages of each segment that has no summary yet."""
+        _, between, newest = self.policy.select(group_rounds(messages))
+        return self.summaries.list_unwritten(between, newest)
 
     def split_parts(
         self, messages: Sequence[StoredMessage]

@@ -55,6 +55,10 @@ class MainWindow:
         ]
         return "\n\n".join(filter(None, [self.instructions, *ours]))
 
+    def find_beginning(self, session: Session, notes: Sequence[Note]) -> SegmentLayout | None:
+        """The layout until the first split; None after it, or if all is shown until then."""
+        return None if session.topics or notes else self.beginning
+
     def build_prompt(
         self,
         session: Session,
@@ -67,11 +71,12 @@ class MainWindow:
     ) -> MainPrompt:
         """The prompt of a turn; see `Layout.build_prompt`."""
         system = self.build_system(session)
-        if self.beginning is None or session.topics or notes:
+        beginning = self.find_beginning(session, notes)
+        if beginning is None:
             return self.layout.build_prompt(
                 system, view, notes, fetch, session.language, loop, view_tokens
             )
-        laid = self.beginning.build_prompt(system, view, self.size, session.language)
+        laid = beginning.build_prompt(system, view, self.size, session.language)
         head = self.counter.message(SystemMessage(system)) if system else 0
         summaries = sum(self.counter.text(segment.line) for segment in laid.segments)
         tail = laid.tokens - head - summaries + sum(map(self.counter.message, loop))

@@ -19,7 +19,7 @@ from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.context.layout import Layout
 from topicloom.context.prefix import PrefixMeter
-from topicloom.context.segments import SegmentLayout, SummaryManager
+from topicloom.context.segments import ContextWindowPolicy, SegmentLayout, SummaryManager
 from topicloom.context.tokens import CachedTokenCounter, TokenCounter, choose_counter
 from topicloom.context.window import MainWindow
 from topicloom.domain.edit import EDIT_STATE, make_edit_tool
@@ -81,10 +81,6 @@ def make_deps(
             chat = ChatOptions(meter, size, settings.topic_window, settings.role_seconds, prompts)
             roles = choose_roles(models, roles, partial(_open_model, settings), chat, domain=domain)
     layout = Layout(counter, cap=size // 4, part=recall // 4, order=settings.layout)
-    beginning = None
-    if roles.by_index(RESPONDER):  # no model reads the conversation until the first split
-        extracts = summarize_by_extracts(embedder, counter.text, _EXTRACT)
-        beginning = SegmentLayout(counter, SummaryManager(extracts))
     window = MainWindow(
         size=size,
         recall=recall,
@@ -94,7 +90,7 @@ def make_deps(
         instructions=instructions,
         prompts=prompts,
         edit=make_edit_tool() if domain else None,
-        beginning=beginning,
+        beginning=_make_beginning(settings, roles, embedder, counter),
     )
     return Deps(
         settings=settings,
@@ -112,6 +108,18 @@ def make_deps(
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
         clock=clock or (lambda: datetime.now().astimezone()),
     )
+
+
+def _make_beginning(
+    settings: Settings, roles: Roles, embedder: Embedder, counter: TokenCounter
+) -> SegmentLayout | None:
+    # An embedded responder quotes what it sees: extracts give it something to quote.
+    default = "segments" if roles.by_index(RESPONDER) else "whole"
+    if (settings.beginning or default) == "whole":
+        return None
+    extracts = summarize_by_extracts(embedder, counter.text, _EXTRACT)
+    policy = ContextWindowPolicy(settings.first_rounds, settings.newest_rounds)
+    return SegmentLayout(counter, SummaryManager(extracts), policy)
 
 
 def open_adsorber(policy: AdsorberPolicy, embedder: Embedder) -> Adsorber:

@@ -16,6 +16,8 @@ from topicloom.errors import ReplyError
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, dumped, emit, node, open_turn
 from topicloom.nodes.stream_gate import Gate, Reply, Said, stream_reply
+from topicloom.roles.brief import BRIEF, make_segment_request
+from topicloom.roles.calls import ask_all
 from topicloom.roles.responder import RESPONDER, ReplyRequest
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import (
@@ -56,6 +58,7 @@ class _MainWindow:
 
     def reply(self, state: SessionState) -> Step[Update]:
         """Lay the prompt out, pass the reply on, account for it."""
+        written = yield from self._summarize_beginning(state)
         prepared = self._prepare(state)
         reply = Reply(self.deps.roles[RESPONDER], prepared.request, prepared.gate)
         try:
@@ -64,7 +67,24 @@ class _MainWindow:
             raise
         except Exception as error:  # however a provider fails, it ends in one clear error
             raise self._make_error(error) from error
-        return self._conclude(prepared, said)
+        update = self._conclude(prepared, said)
+        return update | {"calls": [*dumped(written), *update["calls"]]}
+
+    def _summarize_beginning(self, state: SessionState) -> Step[list[Call]]:
+        """Have a model sum up what the first layout shows in summaries; extracts stand in."""
+        roles = self.deps.roles
+        session, _, workspace = open_turn(self.deps.workspaces, state)
+        store = workspace.store
+        beginning = self.deps.window.find_beginning(session, store.notes(session))
+        if beginning is None or roles.get(BRIEF) is roles.stand_in(BRIEF):
+            return []
+        parts = beginning.list_unwritten(store.messages(session, session.view))
+        requests = [make_segment_request(session.id, part, session.language) for part in parts]
+        answers = yield from ask_all("brief", roles[BRIEF], requests)
+        for part, (brief, _) in zip(parts, answers, strict=True):
+            if brief is not None:
+                beginning.summaries.keep(part, brief.text)
+        return [call for _, call in answers]
 
     def _prepare(self, state: SessionState) -> _Prepared:
         session, turn, workspace = open_turn(self.deps.workspaces, state)

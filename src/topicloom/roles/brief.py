@@ -179,12 +179,19 @@ def summarize_by_extracts(embedder: Embedder, count: Callable[[str], int], limit
     return summarize
 
 
+def make_segment_request(
+    session: str, messages: Sequence[StoredMessage], language: Language
+) -> BriefRequest:
+    """The request for a summary of a segment: a brief of it, as if it were a topic."""
+    segment = Topic(id=f"segment-{messages[0].seq}", name="")
+    return BriefRequest(session, segment, messages, language)
+
+
 def summarize_by_briefs(writer: BriefWriter, language: Language) -> Summarize:
     """A summarizer by briefs, of about 1,000 characters; what the writer raises is passed on."""
 
     def summarize(messages: Sequence[StoredMessage]) -> str:
-        segment = Topic(id=f"segment-{messages[0].seq}", name="")
-        return writer.call(BriefRequest("segments", segment, messages, language)).value.text
+        return writer.call(make_segment_request("segments", messages, language)).value.text
 
     return summarize
 
