@@ -14,6 +14,7 @@ from topicloom.reflection.due import ReflectionPolicy
 from topicloom.review.decisions import ReviewPolicy
 from topicloom.roles.registry import check_names
 from topicloom.state.activation import ActivationPolicy
+from topicloom.state.session import LanguageChoice
 from topicloom.state.splitting import SplitPolicy
 
 
@@ -38,7 +39,7 @@ class Settings(BaseSettings):
     """Base URL of an OpenAI-compatible server."""
     api_key: str | None = Field(default=None, repr=False)
     """Key for `base_url`; OpenAI itself takes `OPENAI_API_KEY`."""
-    language: Literal["auto", "en", "zh"] = "auto"
+    language: LanguageChoice = "auto"
     """Language of the prompts; `auto` follows the conversation."""
     prompts: Path | None = None
     """A folder of your own prompts, such as `en/reader.md`; those that it has not are ours."""

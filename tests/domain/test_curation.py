@@ -39,31 +39,41 @@ def candidate(name: str, score: float = 0.5, kind: SourceKind = "lore", **more: 
     return Candidate(id=name, kind=kind, score=score, preview=more.pop("preview", name), **more)
 
 
+def weigh(**given: float) -> SearchIntent:
+    """A search by these weights, and by no other."""
+    return SearchIntent(
+        weights=DomainWeights(**dict.fromkeys(DomainWeights.model_fields, 0) | given)
+    )
+
+
 class TestWeights:
+    def test_no_kind_is_left_out(self) -> None:
+        assert set(scale_weights(SearchIntent())) == set(KINDS)
+
     def test_the_strongest_counts_one(self) -> None:
-        weights = scale_weights(
-            SearchIntent(weights=DomainWeights(narrative=0.2, lore=0.4, event=0))
-        )
-        assert weights == {"lore": 1.0, "narrative": 0.5, "topic": 0.5}
+        weights = scale_weights(weigh(narrative=0.2, lore=0.4))
+        assert "event" not in weights
+        assert weights["lore"] == 1.0
+        assert weights["narrative"] == weights["topic"] == 0.5
 
     def test_the_past_raises_what_was_told(self) -> None:
-        intent = SearchIntent(weights=DomainWeights(narrative=0.4, lore=0.4, event=0.4))
+        intent = weigh(narrative=0.4, lore=0.4, event=0.4)
         now, past = scale_weights(intent), scale_weights(intent.model_copy(update={"when": "past"}))
         assert now["narrative"] == now["lore"] == 1.0
         assert past["narrative"] == past["topic"] == 1.0
         assert past["lore"] == past["event"] == 0.5
 
     def test_nothing_wanted_is_nothing(self) -> None:
-        assert not scale_weights(SearchIntent(weights=DomainWeights(narrative=0, lore=0, event=0)))
+        assert not scale_weights(weigh())
 
     @given(narrative=shares, lore=shares, event=shares, factor=st.floats(0.25, 1))
     def test_only_relations_count(
         self, narrative: float, lore: float, event: float, factor: float
     ) -> None:
         given_ = {"narrative": narrative, "lore": lore, "event": event}
-        whole = scale_weights(SearchIntent(weights=DomainWeights(**given_)))
+        whole = scale_weights(weigh(**given_))
         less = {k: v * factor for k, v in given_.items()}
-        scaled = scale_weights(SearchIntent(weights=DomainWeights(**less)))
+        scaled = scale_weights(weigh(**less))
         assert all(scaled[k] == pytest.approx(whole[k]) for k in scaled)
 
 

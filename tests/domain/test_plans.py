@@ -32,7 +32,8 @@ def test_the_examples_in_the_prompt(language: Language) -> None:
     narrative, edit = map(parse_plan, parts_of(filled))
     assert (narrative.kind, narrative.focus, narrative.template) == ("narrative", "1", "default")
     assert (narrative.goal, narrative.search.keywords) == ("1", ("1",))
-    assert narrative.search.weights == DomainWeights(narrative=1, lore=1, event=1)
+    weights = dict.fromkeys(DomainWeights.model_fields, 1)
+    assert narrative.search.weights.model_dump(exclude_unset=True) == weights
     assert (edit.kind, edit.edits, edit.search.enabled) == (
         "state_edit",
         (("SET", "1.1", 1),),

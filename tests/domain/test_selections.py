@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from typing import get_args
 
 import pytest
 from hypothesis import given, strategies as st
@@ -12,6 +13,7 @@ from topicloom.domain.selector import parse_selection
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
+from topicloom.state.layers import SourceKind
 from topicloom.state.session import Language
 
 BOTH = ("lore_12", "narrative_t4")
@@ -84,3 +86,4 @@ def test_the_prompt_names_the_lines_as_they_are(language: Language) -> None:
     filled = iter(BOTH)
     example = re.sub(r'id="‹[^‹›]+›"', lambda _: f'id="{next(filled)}"', text)
     assert parse_selection(example[example.index("<selection>") :]).ids[:2] == BOTH
+    assert all(f"`{kind}`" in text for kind in get_args(SourceKind))

@@ -38,10 +38,10 @@ def test_without_a_folder_all_are_ours() -> None:
 
 
 def test_files_that_are_no_prompts_are_named(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path, en_reader="Read!", en_raeder="Read!", fr_reader="Lis !")
+    folder = folder_of(tmp_path, en_reader="Read!", en_raeder="Read!", xx_reader="?")
     (folder / "notes.txt").write_text("mine")
     (folder / ".DS_Store").write_text("nobody's")
-    with pytest.raises(ConfigurationError, match=r"en/raeder\.md, fr/reader\.md, notes\.txt; ther"):
+    with pytest.raises(ConfigurationError, match=r"en/raeder\.md, notes\.txt, xx/reader\.md; ther"):
         Prompts.of(folder)
 
 

@@ -14,8 +14,9 @@ from typing import Literal, Protocol
 from topicloom.boundary.detector import BoundaryDetector, Rating
 from topicloom.boundary.policy import AdsorberPolicy, BoundaryQuestion
 from topicloom.state.cues import Cues
+from topicloom.state.messages import detect_language
 from topicloom.state.rounds import Round
-from topicloom.state.script import CJK_RUN, measure_cjk_share
+from topicloom.state.script import CJK_RUN
 from topicloom.state.stored_message import StoredMessage
 
 LOOK_BACK = 24
@@ -122,7 +123,7 @@ class SemanticAdsorber:
             request=round_.rewritten_query,
             anchor=round_.anchor_text,
             prior=prior,
-            language="zh" if measure_cjk_share(round_.rewritten_query) > 1 / 3 else "en",
+            language=detect_language([round_.rewritten_query]),
         )
 
     def _is_filler(self, round_: Round) -> bool:

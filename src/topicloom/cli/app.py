@@ -15,12 +15,13 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from topicloom.cli.console import CliOptions
 from topicloom.errors import ConfigurationError, TopicLoomError
+from topicloom.state.session import LanguageChoice
 
 app = typer.Typer(
     name="topicloom",
@@ -102,7 +103,7 @@ def options(
         typer.Option(help="Where sessions live; TOPICLOOM_FOLDER or the data folder if not given."),
     ] = None,
     language: Annotated[
-        Literal["auto", "en", "zh"] | None,
+        LanguageChoice | None,
         typer.Option(help="Language of the prompts; auto follows the conversation."),
     ] = None,
     version: Annotated[

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
 from rich.text import Text
+
+from topicloom.state.session import LanguageChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class CliOptions:
     """Options of every command; None where nothing was given."""
 
     folder: Path | None = None
-    language: Literal["auto", "en", "zh"] | None = None
+    language: LanguageChoice | None = None
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -20,7 +20,7 @@ from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import with_cache_hints
 from topicloom.roles.dialogue import make_config
 from topicloom.roles.models import get_model_name
-from topicloom.state.script import measure_cjk_share
+from topicloom.state.messages import detect_language
 from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage
 
@@ -135,7 +135,7 @@ class EmbeddedResponder:
 
     def _compose(self, request: ReplyRequest) -> str:
         found = self._find_best(request.query, request.sources)
-        lead, nothing = _LEADS["zh" if measure_cjk_share(request.query) > 1 / 3 else "en"]
+        lead, nothing = _LEADS[detect_language([request.query])]
         if not found:
             return nothing
         return "\n".join([lead, *(f"– {m.day}, {m.label}: “{s}”" for m, s in found)])

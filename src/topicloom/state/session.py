@@ -10,6 +10,8 @@ from topicloom.state.calibration import TokenCalibration
 from topicloom.state.splitting import SplitPlan
 
 Language = Literal["en", "zh"]
+LanguageChoice = Literal["auto", Language]
+"""A language of the prompts; `auto` follows the conversation."""
 
 
 class Session(BaseModel):
