@@ -14,6 +14,7 @@ import pytest
 
 import topicloom
 import topicloom.testing
+from topicloom.roles.registry import ROLES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -80,6 +81,10 @@ def test_every_public_name_stands_once_in_a_group() -> None:
     lines = [line.split() for line in groups.splitlines() if line.startswith("    ")]
     named = [name for line in lines if set(line) <= PUBLIC["topicloom"] for name in line]
     assert sorted(named) == sorted(topicloom.__all__)
+
+
+def test_every_role_is_public() -> None:
+    assert {name.upper() for name in ROLES} <= PUBLIC["topicloom"]
 
 
 def test_every_public_name_is_documented_and_defined_where_it_is_taken_from() -> None:
