@@ -91,7 +91,7 @@ class TestDoubts:
         question = adsorber(Known(0.5, continues=0.4)).doubts([], talk)[last.seq]
         assert question.summary == "\n".join(TEA)
         assert question.request == "the big tea pot there"
-        assert question.anchor == f"Context: about {TEA[2]}\nQuery: the big tea pot there"
+        assert question.reply == f"about {TEA[2]}"
         assert (question.prior, question.language) == (1.0, "en")
 
     def test_of_the_first_block_by_what_stands_before_it(self) -> None:

@@ -34,7 +34,7 @@ def spec(low: float) -> Opens:
     embedder = default_embedder()
 
     def opens(rounds: Sequence[Round], message: StoredMessage) -> bool:
-        round_ = Round((message,), rounds[-1].bridge)
+        round_ = Round((message,), rounds[-1].reply)
         vectors = embedder.embed([b.anchor_text for b in (*rounds, round_)])
         centroid = unit_rows(vectors[:-1].sum(axis=0, keepdims=True))[0]
         return float(centroid @ vectors[-1]) < low

@@ -53,6 +53,7 @@ def test_prompts_quote_the_lines_that_follow_them(language: Language) -> None:
     assert words.former_brief in load_prompt("brief", language)
     assert words.message in load_prompt("rewriter", language)
     assert words.task in load_prompt("arbiter", language)
+    assert words.reply in load_prompt("arbiter", language)
     assert words.request in load_prompt("arbiter", language)
     assert words.part.format(number=2) in load_prompt("splitter", language)
     assert words.dividing in load_prompt("splitter", language)

@@ -18,9 +18,9 @@ from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
 
 QUESTION = BoundaryQuestion(
-    summary="Context: the game is finished\nQuery: write a snake game",
+    summary="write a snake game",
     request="put it on a server",
-    anchor="Context: the game is finished\nQuery: put it on a server",
+    reply="the game is finished",
     prior=0.4,
     language="en",
 )

@@ -33,9 +33,9 @@ from topicloom.state.receipt import Call
 from topicloom.state.session import Language
 
 QUESTION = BoundaryQuestion(
-    summary="Context: the game is finished\nQuery: write a snake game",
+    summary="write a snake game",
     request="Put it on a server",
-    anchor="Context: the game is finished\nQuery: Put it on a server",
+    reply="the game is finished",
     prior=0.42,
     language="en",
 )
@@ -122,10 +122,11 @@ def test_what_is_sent(openai_server: OpenAIServer, language: Language) -> None:
     chat(openai_server).call(replace(QUESTION, language=language))
     words = get_wording(language)
     messages = openai_server.requests[0]["messages"]
-    assert [m["role"] for m in messages] == ["system", "user", "user"]
+    assert [m["role"] for m in messages] == ["system", "user", "user", "user"]
     assert [m["content"] for m in messages] == [
         load_prompt("arbiter", language),
         f"{words.task}\n{QUESTION.summary}",
+        f"{words.reply}\n{QUESTION.reply}",
         f"{words.request}\n{QUESTION.request}",
     ]
 

@@ -73,7 +73,7 @@ class SemanticAdsorber:
     def judge(self, rounds: Sequence[Round], message: StoredMessage) -> Verdict:
         # Fillers leave the centroid of the open topic alone.
         telling = self._telling(rounds)
-        round_ = Round((message,), rounds[-1].bridge if rounds else "")
+        round_ = Round((message,), rounds[-1].reply if rounds else "")
         if self._is_filler(round_) or not telling:
             return Verdict("filler", 1.0)
         rating = self._detector.rate(telling, round_)
@@ -121,7 +121,7 @@ class SemanticAdsorber:
         return BoundaryQuestion(
             summary="\n".join(earlier[-self._policy.memory :]),
             request=round_.rewritten_query,
-            anchor=round_.anchor_text,
+            reply=round_.context,
             prior=prior,
             language=detect_language([round_.rewritten_query]),
         )

@@ -108,8 +108,8 @@ class BoundaryQuestion:
     """What went before: the newest queries of the open topic."""
     request: str
     """The new message, its references resolved."""
-    anchor: str
-    """The new message behind its context bridge, `Context: ...` and `Query: ...` on two lines."""
+    reply: str
+    """The reply before the new message, which may refer to it."""
     prior: float
     """Probability by the screening that the message continues the topic, 0 to 1."""
     language: Language

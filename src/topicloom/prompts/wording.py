@@ -27,6 +27,8 @@ class Wording:
     """Line before a message to rewrite."""
     task: str
     """Line before what an arbiter is told of the open topic."""
+    reply: str
+    """Line before the reply that the message after it may refer to."""
     request: str
     """Line before a message that may begin another topic."""
     dividing: str
@@ -81,6 +83,7 @@ _WORDINGS: Mapping[Language, Wording] = {
         former_brief="=== The brief so far ===",
         message="=== The message ===",
         task="=== The task so far ===",
+        reply="=== The newest reply ===",
         request="=== The new request ===",
         dividing="=== One topic, to be divided ===",
         data="=== The data ===",
@@ -115,6 +118,7 @@ _WORDINGS: Mapping[Language, Wording] = {
         former_brief="=== 原来的简介 ===",
         message="=== 这条消息 ===",
         task="=== 正在做的事 ===",
+        reply="=== 最近的答复 ===",
         request="=== 新请求 ===",
         dividing="=== 一个话题，需要拆分 ===",
         data="=== 数据 ===",

@@ -24,6 +24,8 @@ from topicloom.state.stored_message import get_text
 
 _SHOWN = 4_000
 """Characters shown of what went before, and of the request; a boundary shows in far fewer."""
+_REPLY = 1_000
+"""Characters shown of the reply between them."""
 _MAX_TOKENS = 512
 """Tokens read of the two texts together; rerankers are trained on pairs of about that length."""
 _CHARACTERS = 6
@@ -57,6 +59,7 @@ def build_arbiter_prompt(question: BoundaryQuestion, window: PromptWindow) -> li
         "arbiter",
         question.language,
         f"{words.task}\n{clip(question.summary, _SHOWN) or words.nothing}",
+        f"{words.reply}\n{clip(question.reply, _REPLY) or words.nothing}",
         f"{words.request}\n{clip(question.request, _SHOWN)}",
     )
 

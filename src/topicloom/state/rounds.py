@@ -11,8 +11,8 @@ from topicloom.state.stored_message import StoredMessage
 Ruling = Literal["continues", "opens"]
 """The verdict of an arbiter on a round that may or may not begin a topic."""
 
-_BRIDGE_CHARACTERS = 100
-"""Characters of the last reply that an anchor begins with ."""
+_ANCHORED = 100
+"""Characters of the last reply that an anchor begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Round:
     messages: tuple[StoredMessage, ...]
     """The messages, in order; never empty."""
     context: str = ""
-    """The beginning of the reply of the round before."""
+    """The reply of the round before."""
     ruling: Ruling | None = None
     """The arbiter's verdict on the round before it and this one; None if none was asked."""
 
@@ -45,10 +45,10 @@ class Round:
         return tuple(r.id for r in self.messages)
 
     @property
-    def bridge(self) -> str:
-        """The context that the round after this one has: how its reply begins."""
+    def reply(self) -> str:
+        """What was said last in it, not by a tool."""
         said = (m.text for m in reversed(self.messages) if m.role != "tool" and m.text)
-        return next(said, "")[:_BRIDGE_CHARACTERS]
+        return next(said, "")
 
     @property
     def rewritten_query(self) -> str:
@@ -57,9 +57,9 @@ class Round:
 
     @property
     def anchor_text(self) -> str:
-        """The query behind its context bridge."""
-        bridge = f"Context: {self.context}\n" if self.context else ""
-        return f"{bridge}Query: {self.rewritten_query}"
+        """The query behind the beginning of the reply before it."""
+        context = f"Context: {self.context[:_ANCHORED]}\n" if self.context else ""
+        return f"{context}Query: {self.rewritten_query}"
 
     @property
     def opens(self) -> bool:
@@ -81,5 +81,5 @@ def group_rounds(messages: Iterable[StoredMessage]) -> list[Round]:
         groups[-1].append(message)
     rounds: list[Round] = []
     for group in groups:
-        rounds.append(Round(tuple(group), rounds[-1].bridge if rounds else ""))
+        rounds.append(Round(tuple(group), rounds[-1].reply if rounds else ""))
     return rounds
