@@ -60,10 +60,14 @@ def roles_table() -> str:
     """A line for each role."""
     lines = ["| role | what it does | which model | if it fails |", "|---|---|---|---|"]
     for spec in map(spec_of, ROLES):
-        model = "only one named for it" if spec.played == "if named" else f"the {spec.model} one"
-        domain = ", with a domain" if spec.played == "with a domain" else ""
+        model = {
+            "always": f"the {spec.model} one",
+            "if named": "only one named for it",
+            "with a cheap model": "the cheap one, where it is set",
+            "with a domain": f"the {spec.model} one, with a domain",
+        }[spec.played]
         fails = spec.without or "its embedded form stands in"
-        lines.append(f"| `{spec.name}` | {spec.purpose} | {model}{domain} | {fails} |")
+        lines.append(f"| `{spec.name}` | {spec.purpose} | {model} | {fails} |")
     return "\n".join(lines) + "\n"
 
 

@@ -110,6 +110,7 @@ class TestChoice:
         models = RoleModels(strong="a", cheap="b")
         strong = {spec.name for spec in SPECS if models.of(spec.name) == "a"}
         assert strong == {"responder", "splitter"}
+        assert {spec.name for spec in SPECS if models.of(spec.name) is None} == {"arbiter"}
 
     def test_a_domain_needs_a_planner(self) -> None:
         chosen = self.chosen(RoleModels(cheap="b"), domain=True)

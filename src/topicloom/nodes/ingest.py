@@ -48,7 +48,7 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
         newest = fresh[-1] if fresh else recent[-1].message
         answer = isinstance(newest, HumanMessage) and options.answer
         query, calls = get_text(newest), list[Call]()
-        if answer and rewriter is not None and recent:
+        if answer and rewriter is not None and session.topics:
             request = RewriteRequest(session.id, query, recent, session.language)
             rewritten, call = yield from ask_role("rewriter", rewriter, request)
             query = rewritten or query

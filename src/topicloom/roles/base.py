@@ -100,9 +100,9 @@ class RoleSpec(Generic[P]):
     """Type of the items, if an answer is a tuple."""
     model: Literal["strong", "cheap"] = "cheap"
     """Which model plays it if none is named for it."""
-    played: Literal["always", "if named", "with a domain"] = "always"
-    """When a model plays it: where there is one, only where one is named for this role, or only
-    where the application has a domain."""
+    played: Literal["always", "if named", "with a cheap model", "with a domain"] = "always"
+    """When a model plays it: where there is one, only where one is named for this role, where a
+    cheap one is given, or only where the application has a domain."""
     chat: Callable[[Chat], P]
     """Makes the form that a chat model plays."""
     named: Mapping[str, Callable[[str, float], P]] = field(default_factory=dict)

@@ -28,14 +28,14 @@ class RoleModels:
     cheap: ModelSpec | None = None
     """Reads, routes, writes briefs and reviews; None for the strong one."""
     by_role: Mapping[RoleName, ModelSpec] = field(default_factory=dict)
-    """A model of its own for a role; `rewriter` and `arbiter` work only if given one."""
+    """A model of its own for a role; `arbiter` works only if given one."""
 
     def of(self, role: RoleName) -> ModelSpec | None:
         """The model of a role; None for the embedded one."""
         if role in self.by_role:
             return self.by_role[role]
         spec = spec_of(role)
-        if spec.played == "if named":
+        if spec.played == "if named" or (spec.played == "with a cheap model" and not self.cheap):
             return None
         return self.strong if spec.model == "strong" or self.cheap is None else self.cheap
 

@@ -67,7 +67,7 @@ REWRITER: RoleSpec[Rewriter] = RoleSpec(
     name="rewriter",
     purpose="rewrites a message so that it stands by itself, before topics are looked for",
     answers=str,
-    played="if named",
+    played="with a cheap model",
     chat=ChatRewriter,
     without="the message is taken as it is",
 )
