@@ -70,7 +70,7 @@ def main() -> None:
         tail=[],
         document=document,
         events=[e for e in list_events(document, "events") if is_active(e)],
-        templates=skeletons.names,
+        templates=skeletons.templates,
         previous=None,
         language="en",
     )

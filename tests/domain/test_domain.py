@@ -198,14 +198,16 @@ class TestTemplates:
     def test_one_of_the_application(self, tmp_path: Path) -> None:
         templates = tmp_path / "templates"
         templates.mkdir()
-        (templates / "combat.jinja").write_text("<fight>\n{{ document.health }}\n</fight>\n")
+        (templates / "combat.jinja").write_text(
+            "{#- for\nfights -#}\n<fight>\n{{ document.health }}\n</fight>\n"
+        )
         responder = ScriptedResponder()
         planner = ScriptedPlanner(otherwise=TurnPlan(template="combat"))
         domain = Domain(templates=templates)
         graph = open_domain(tmp_path, fake_roles(responder), planner=planner, domain=domain)
         say(graph, "Hello", the_document())
         assert said_by_user(responder).endswith(f"{OPENING}>\n<fight>\n85\n</fight>\n{CLOSING}")
-        assert set(planner.requests[0].templates) == {"combat", "default"}
+        assert planner.requests[0].templates == {"combat": "for fights", "default": "for any turn"}
 
     def test_one_that_fails_is_replaced(self, tmp_path: Path) -> None:
         templates = tmp_path / "templates"

@@ -39,7 +39,7 @@ REQUEST = PlanRequest(
     ],
     document=the_document(),
     events=the_document()["events"][:2],
-    templates=("combat", "default"),
+    templates={"combat": "for fights", "default": ""},
     previous=None,
     language="en",
 )
@@ -126,7 +126,7 @@ def test_what_is_sent(openai_server: OpenAIServer, language: Language) -> None:
     words = get_wording(language)
     system, data, tail, message = [m["content"] for m in openai_server.requests[0]["messages"]]
     assert system == load_prompt("planner", language)
-    assert data.startswith(f"{words.templates}\ncombat, default\n{words.data}\n")
+    assert data.startswith(f"{words.templates}\n- combat: for fights\n- default\n{words.data}\n")
     assert '{"id": "item_sword_01", "count": 1, "name": "Iron Sword"}' in data
     assert '_anchor: "inventory"' in data
     assert data.split(words.events)[1].count("q_00") == 2

@@ -28,7 +28,9 @@ def planned(
 ) -> TurnPlan:
     document = the_document() | MORE if document is None else document
     events = [e for e in list_events(document, "events") if is_active(e)]
-    request = PlanRequest("s", text, [], document, events, templates, previous, "en")
+    request = PlanRequest(
+        "s", text, [], document, events, dict.fromkeys(templates, ""), previous, "en"
+    )
     return EmbeddedPlanner().call(request).value
 
 

@@ -169,7 +169,7 @@ class TestOwnTemplates:
     def test_the_default_may_be_theirs(self, folder: Path) -> None:
         (folder / "default.jinja").write_text("<mine>\n1\n</mine>")
         skeletons = SkeletonRenderer(Domain(templates=folder))
-        assert skeletons.names == ("default",)
+        assert skeletons.templates == {"default": ""}
         assert skeletons.render({"a": 1}, TurnPlan()).text == "<mine>\n1\n</mine>"
 
     @pytest.mark.parametrize(

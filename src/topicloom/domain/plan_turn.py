@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from langchain_core.runnables import Runnable
 
@@ -20,7 +20,7 @@ _TAIL = 6
 """Messages before the new one that a planner sees."""
 
 
-def plan(deps: Deps, events: str, templates: Sequence[str]) -> Runnable[DomainState, Update]:
+def plan(deps: Deps, events: str, templates: Mapping[str, str]) -> Runnable[DomainState, Update]:
     """The node that has the turn planned; another planner stands in for one that fails."""
     planners = (*deps.roles.in_turn(PLANNER), EmbeddedPlanner())[:2]
 

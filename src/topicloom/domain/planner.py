@@ -82,7 +82,8 @@ class PlanRequest:
     document: Document
     events: Sequence[DocumentEvent]
     """The active events of the document; the focus has to be one of them."""
-    templates: Sequence[str]
+    templates: Mapping[str, str]
+    """What each template is for, by its name."""
     previous: TurnPlan | None
     language: Language
 
@@ -142,7 +143,7 @@ def build_planner_prompt(request: PlanRequest, window: PromptWindow) -> list[Bas
     events = format_yaml(list(request.events), {}) if request.events else words.nothing
     known = [
         words.templates,
-        ", ".join(request.templates),
+        *(f"- {name}: {purpose}".rstrip(": ") for name, purpose in request.templates.items()),
         words.data,
         excerpt(data, room // 2, count, "data", language),
         words.events,

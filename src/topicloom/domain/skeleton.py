@@ -39,6 +39,7 @@ DEFAULT = "default"
 _SUFFIX = ".jinja"
 _OURS = f"topicloom/{DEFAULT}{_SUFFIX}"
 """The template that ships, for templates that extend it."""
+_PURPOSE = re.compile(r"\s*\{#[-+]?(.*?)[-+]?#\}", re.DOTALL)
 _FAULTS = (
     jinja2.TemplateError,
     ArithmeticError,
@@ -82,16 +83,23 @@ class SkeletonRenderer:
             auto_reload=False,
         )
         self._environment.filters["yaml"] = _to_yaml
-        names = self._environment.list_templates(extensions=[_SUFFIX[1:]])
-        self.names = tuple(n.removesuffix(_SUFFIX) for n in names if n != _OURS)
-        """Names of the templates."""
-        for name in names:
+        self.templates: dict[str, str] = {}
+        """What each template is for, by its name: the comment that it begins with, or ""."""
+        for name in self._environment.list_templates(extensions=[_SUFFIX[1:]]):
             try:
                 self._environment.get_template(name)
             except jinja2.TemplateSyntaxError as error:
                 raise ConfigurationError(
                     f"domain.templates: {error.name}, line {error.lineno}: {error.message}"
                 ) from error
+            if name != _OURS:
+                self.templates[name.removesuffix(_SUFFIX)] = self._read_purpose(name)
+
+    def _read_purpose(self, name: str) -> str:
+        assert self._environment.loader is not None  # it was made with one
+        source, *_ = self._environment.loader.get_source(self._environment, name)
+        comment = _PURPOSE.match(source)
+        return " ".join(comment[1].split()) if comment else ""
 
     def render(self, document: Document, plan: TurnPlan) -> RenderedSkeleton:
         """The skeleton of a document; an empty text for an empty document without a goal.
@@ -110,7 +118,7 @@ class SkeletonRenderer:
             "plan": plan.model_dump(mode="json"),
             "anchors": find_derived_anchors(document),
         }
-        name = plan.template if plan.template in self.names else DEFAULT
+        name = plan.template if plan.template in self.templates else DEFAULT
         try:
             return RenderedSkeleton(self._fill(f"{name}{_SUFFIX}", values))
         except _FAULTS as error:

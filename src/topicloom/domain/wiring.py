@@ -62,7 +62,7 @@ class DomainRuntime:
         nodes = {
             "decline": decline(deps),
             "refuse": refuse(),
-            "plan": plan(deps, domain.events, skeletons.renderer.names),
+            "plan": plan(deps, domain.events, skeletons.renderer.templates),
             "skeleton": render_skeleton(skeletons),
             "edit": edit(deps, check),
             "curate": curate(deps, curator, lore, domain.events),

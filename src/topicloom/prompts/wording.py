@@ -38,7 +38,7 @@ class Wording:
     events: str
     """Line before its active events."""
     templates: str
-    """Line before the names of templates."""
+    """Line before the templates."""
     candidates: str
     """Line before the candidates of a selection."""
     picks: str
