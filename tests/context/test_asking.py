@@ -66,7 +66,7 @@ def test_the_splitter_sees_parts_then_topics() -> None:
     assert system == load_prompt("splitter", "en")
     assert said.splitlines() == [
         "-- part 1 --",
-        "-- 2026-03-01 --",
+        "-- 2026-03-01 (Sunday) --",
         "[m1] user: word1 ",
         "[m2] assistant: word2 ",
         "[m3] user: word3 ",
@@ -105,7 +105,7 @@ def test_the_router_sees_recent_messages_then_query_then_topics() -> None:
     messages = to_route(stored(1), TOPICS, "2026-03")
     system, recent, asked = texts(messages)
     assert system == load_prompt("router", "en")
-    assert recent == "-- 2026-03-01 --\n[m1] user: word1 "
+    assert recent == "-- 2026-03-01 (Sunday) --\n[m1] user: word1 "
     assert asked.splitlines() == [
         "=== Looking for ===",
         "oak",

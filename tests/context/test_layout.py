@@ -19,7 +19,7 @@ from topicloom.state.stored_message import StoredMessage, to_stored_message
 from topicloom.testing import ScriptedResponder, fake_roles
 
 COUNTER = EstimatingCounter("o200k")
-TIME = "2026-03-02T09:00:00+08:00"
+DAYS = [f"2026-03-{day:02d}T09:00:00+08:00" for day in range(1, 29)]
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
 CALL = ToolCall(name="look", args={"at": "it"}, id="c", type="tool_call")
 
@@ -28,8 +28,11 @@ def layout(order: LayoutName = "ledger", cap: int = 400) -> Layout:
     return Layout(COUNTER, cap=cap, part=cap // 2, order=order)
 
 
-def messages_of(messages: Sequence[BaseMessage], start: int = 1) -> list[StoredMessage]:
-    return [to_stored_message(m, seq=n, time=TIME) for n, m in enumerate(messages, start=start)]
+def messages_of(
+    messages: Sequence[BaseMessage], start: int = 1, time: str = ""
+) -> list[StoredMessage]:
+    """Messages of no known time, unless one is given."""
+    return [to_stored_message(m, seq=n, time=time) for n, m in enumerate(messages, start=start)]
 
 
 def chat(count: int) -> list[StoredMessage]:
@@ -245,6 +248,56 @@ class TestOversize:
         assert layout(cap=200).count_tokens(stored) == 200
 
 
+class TestDays:
+    """Each day has a line above the first user message of it, and no other message has one."""
+
+    SAID = (HumanMessage("Hi"), AIMessage("Hello"), HumanMessage("Well?"), AIMessage("Yes"))
+
+    def dated(self, *days: int) -> list[StoredMessage]:
+        said = [self.SAID[n % 4] for n in range(len(days))]
+        return [
+            messages_of([m], start=n, time=DAYS[day - 1])[0]
+            for n, (m, day) in enumerate(zip(said, days, strict=True), start=1)
+        ]
+
+    def test_where_the_day_changes(self) -> None:
+        stored = self.dated(1, 2, 2, 2, 2, 3, 3)
+        shown = [str(m.content) for m in lay_out(layout(), stored, []).messages[1:]]
+        assert shown[0] == "-- 2026-03-01 (Sunday) --\nHi"
+        assert shown[2] == "-- 2026-03-02 (Monday) --\nWell?"
+        assert shown[6] == "-- 2026-03-03 (Tuesday) --\nWell?"
+        assert [text.partition("\n")[0] for text in shown[1::2]] == ["Hello", "Yes", "Hello"]
+        assert shown[4] == "Hi"
+
+    def test_the_first_message_in_view_has_its_own(self) -> None:
+        stored = self.dated(1, 1, 1)
+        (_, shown) = lay_out(layout(), stored, [], view=3).messages
+        assert shown.content == "-- 2026-03-01 (Sunday) --\nWell?"
+
+    @pytest.mark.parametrize("order", ["ledger", "spec"])
+    def test_in_chinese_in_blocks_and_under_a_note(self, order: LayoutName) -> None:
+        stored = [*self.dated(1), *messages_of([HumanMessage([IMAGE])], start=2, time=DAYS[6])]
+        notes = [note(2, recalled("t1", "m1"))]
+        prompt = layout(order).build_prompt("", stored, notes, lambda n: stored[n - 1], "zh")
+        assert prompt.messages[-2].content == "-- 2026-03-01（星期日）--\nHi"
+        content = prompt.messages[-1].content
+        assert isinstance(content, list)
+        assert content[:2] == [{"type": "text", "text": "-- 2026-03-07（星期六）--"}, IMAGE]
+
+    def test_a_time_that_is_none_adds_nothing(self) -> None:
+        stored = messages_of([HumanMessage("Hi")], time="some day")
+        assert lay_out(layout(), stored, []).messages[-1].content == "Hi"
+
+    @given(st.lists(st.integers(0, 1), min_size=4, max_size=24), st.integers(1, 3))
+    def test_they_are_counted(self, steps: list[int], view: int) -> None:
+        days = [1 + sum(steps[: n + 1]) for n in range(len(steps))]
+        stored = self.dated(*days)
+        prompt = lay_out(layout(), stored, [], view=view)
+        assert sum(prompt.sections.values()) == pytest.approx(
+            sum(map(COUNTER.message, prompt.messages)), abs=len(days)
+        )
+
+
 texts = st.text("abc 茶 雨", max_size=12) | st.just("long " * 300)
 replies = st.lists(
     st.one_of(
@@ -270,7 +323,7 @@ def test_the_ledger_only_grows_at_its_end(
     notes: list[Note] = []
     before: list[tuple[object, ...]] = []
     for question, answers, recalls in turns:
-        stored += messages_of([question], start=len(stored) + 1)
+        stored += messages_of([question], len(stored) + 1, DAYS[len(notes)])
         if recalls:
             quotes = [r.id for r in stored[:-1]][:2]
             notes.append(note(len(stored), recalled("t1", *quotes, summary="It rained.")))

@@ -95,11 +95,11 @@ def test_the_layout() -> None:
     system, *rest = texts(reader_prompt(topic, tail, "en", LIMIT, anew()))
     assert system == load_prompt("reader", "en")
     assert rest == [
-        "-- 2026-03-01 --\n[m1] user: I want a table.\n[m2] assistant: Oak or pine?",
-        "-- 2026-03-02 --\n[m5] user: Oak.",
-        "=== The conversation now ===\n-- 2026-03-03 --\n[m8] user: Hello",
+        "-- 2026-03-01 (Sunday) --\n[m1] user: I want a table.\n[m2] assistant: Oak or pine?",
+        "-- 2026-03-02 (Monday) --\n[m5] user: Oak.",
+        "=== The conversation now ===\n-- 2026-03-03 (Tuesday) --\n[m8] user: Hello",
         "[m9] assistant: Hi",
-        "-- 2026-03-01 --\n[m10] user: And?",
+        "-- 2026-03-01 (Sunday) --\n[m10] user: And?",
     ]
 
 

@@ -66,7 +66,9 @@ class TestSkeleton:
         request = responder.requests[0]
         system, user = request.messages
         assert str(system.content).startswith("Be kind.\n\n# The application's data")
-        assert get_text(user).startswith(f"Hello\n\n{OPENING}>\n<status>\n")
+        assert get_text(user).startswith(
+            f"-- 2026-03-02 (Monday) --\nHello\n\n{OPENING}>\n<status>\n"
+        )
         assert get_text(user).endswith(f"</active_events>\n{CLOSING}")
         assert '{"id": "item_sword_01", "count": 1, "name": "Iron Sword"}' in get_text(user)
         assert "q_001" in get_text(user)
@@ -153,7 +155,8 @@ class TestSkeleton:
         say(graph, "Now?", the_document() | {"health": 3})
         system, *rest = responder.requests[-1].messages
         assert f"{OPENING}>\n<status>\nhealth: 3" in str(system.content)
-        assert [get_text(m) for m in rest] == ["Hello", "All right, noted.", "Now?"]
+        today = "-- 2026-03-02 (Monday) --\n"
+        assert [get_text(m) for m in rest] == [f"{today}Hello", "All right, noted.", "Now?"]
 
     def test_a_large_one_makes_room(self, tmp_path: Path) -> None:
         """The estimate knows of it before it is in the prompt, and the split leaves room."""
@@ -170,7 +173,7 @@ class TestSkeleton:
     def test_an_empty_document_says_nothing(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         state = say(open_domain(tmp_path, fake_roles(responder)), "Hello")
-        assert said_by_user(responder) == "Hello"
+        assert said_by_user(responder).endswith("--\nHello")
         assert state["document"] == {}
 
     async def test_on_the_event_loop(self, tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.files import FileStorage
 from topicloom.testing import ScriptedResponder, fake_roles
 
+DAY = "-- 2026-03-02 (Monday) --"
 CONFIG = thread()
 REPLY = "All right, noted."
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
@@ -127,7 +128,7 @@ class TestContentBlocks:
         send(graph, HumanMessage([IMAGE], id="a"))
         tell(graph, CONFIG, "What was it?")
         for request in responder.requests:
-            assert request.messages[0].content == [IMAGE]
+            assert request.messages[0].content == [{"type": "text", "text": DAY}, IMAGE]
         assert checked(tmp_path, graph)[0].message.content == [IMAGE]
 
     def test_images_survive_a_split(self, tmp_path: Path) -> None:
@@ -188,7 +189,8 @@ class TestIds:
         graph = open_graph(tmp_path, fake_roles(responder))
         send(graph, HumanMessage("First", id="a"))
         send(graph, HumanMessage("Second", id="a"))
-        assert [m.content for m in responder.requests[-1].messages] == ["First", REPLY, "Second"]
+        shown = [m.content for m in responder.requests[-1].messages]
+        assert shown == [f"{DAY}\nFirst", REPLY, "Second"]
 
     def test_the_same_id_with_another_picture_is_new(self, tmp_path: Path, graph: Graph) -> None:
         send(graph, HumanMessage([IMAGE], id="a"))

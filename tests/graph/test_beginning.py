@@ -49,7 +49,7 @@ def test_without_a_model_what_lies_between_is_shown_in_segments(tmp_path: Path) 
     system, *said = responder.requests[-1].messages
     assert "此前对话各段的摘要" in str(system.content)
     assert "[m3–m18]" in str(system.content)
-    texts = [str(m.content) for m in said]
+    texts = [str(m.content).removeprefix("-- 2026-03-02（星期一）--\n") for m in said]
     assert [t.partition("件")[0] for t in texts if t.startswith("第")] == [
         f"第{n}" for n in (1, 10, 11, 12, 13, 14, 15, 16)
     ]

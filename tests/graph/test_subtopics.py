@@ -22,6 +22,7 @@ from sessions import (
     thread,
 )
 
+from topicloom.context.layout import Layout
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow, WindowStarts
 from topicloom.graph.stored import Graph, get_session
@@ -353,7 +354,9 @@ def test_the_index_holds_what_the_parts_hold(tmp_path: Path) -> None:
     log = FileStorage(tmp_path, fsync=False).open("s")
     store = SessionStore(log)
     index = SessionIndex(HashingEmbedder(64), log, 500)
-    workspace = Workspace(store, index, TranscriptSizes(store, lambda r: len(r.text)))
+    workspace = Workspace(
+        store, index, TranscriptSizes(store, Layout(EstimatingCounter("o200k"), 4_000, 2_000))
+    )
     rounds = group_rounds(
         StoredMessage(seq=n, role="user", text=f"word{n}", time="2026-03-02") for n in range(1, 5)
     )

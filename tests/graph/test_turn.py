@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -21,12 +22,14 @@ from sessions import (
     transcript_of,
 )
 
+from topicloom.context.token_count import EstimatingCounter
 from topicloom.graph.stored import get_session
 from topicloom.prompts.loader import load_prompt
 from topicloom.state.channels import TurnOptions
 from topicloom.state.session import Session
 from topicloom.state.stored_message import get_text
 from topicloom.testing import (
+    Clock,
     ScriptedReply,
     ScriptedResponder,
     SteadyReader,
@@ -51,7 +54,9 @@ class TestColdStart:
             request = responder.requests[-1]
             system, *rest = request.messages
             assert system.content == "Be kind."
-            assert [(m.type, m.content) for m in rest] == [(m.type, m.content) for m in said]
+            dated = [*said]
+            dated[0] = HumanMessage(f"-- 2026-03-02 (Monday) --\n{said[0].content}")
+            assert [(m.type, m.content) for m in rest] == [(m.type, m.content) for m in dated]
             assert list(request.tools) == []
             said.append(AIMessage("All right, noted."))
             receipt = last_receipt(tmp_path, graph, CONFIG)
@@ -63,7 +68,8 @@ class TestColdStart:
     def test_without_instructions_there_is_only_the_conversation(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
         tell(open_graph(tmp_path, fake_roles(responder)), CONFIG, "Hello")
-        assert [m.content for m in responder.requests[0].messages] == ["Hello"]
+        shown = [m.content for m in responder.requests[0].messages]
+        assert shown == ["-- 2026-03-02 (Monday) --\nHello"]
 
     def test_a_history_may_come_with_the_first_message(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
@@ -108,8 +114,10 @@ class TestSplit:
         session = get_session(graph, CONFIG)
         assert session.view < session.tail
         view = transcript_of(tmp_path, graph, CONFIG)[session.view - 1 : -1]
-        assert [get_text(m) for m in responder.requests[-1].messages[1:-1]] == [
-            r.text for r in view[:-1]
+        shown = [get_text(m) for m in responder.requests[-1].messages[1:-1]]
+        assert shown == [
+            f"-- 2026-03-02（星期一）--\n{view[0].text}",
+            *(r.text for r in view[1:-1]),
         ]
 
     def test_later_messages_join_the_topics_there_are(self, tmp_path: Path) -> None:
@@ -406,3 +414,33 @@ class TestLanguage:
         record(graph, CONFIG, *past("茶"))
         tell(graph, CONFIG, "好", keep=0)
         assert prompt_of(responder.requests[-1]).startswith(load_prompt("responder", "en"))
+
+
+class TestTheDay:
+    """The main model knows what day it is, and on which day each message was written."""
+
+    def test_days_between_two_messages_can_be_counted(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder()
+        graph = open_graph(tmp_path, fake_roles(responder), clock=Clock(timedelta(days=3)))
+        tell(graph, CONFIG, "I planted the tulips today.", "How many days did it take?")
+        said = [m.content for m in responder.requests[-1].messages if m.type == "human"]
+        planted, asked = [r.day for r in transcript_of(tmp_path, graph, CONFIG) if r.role == "user"]
+        assert said == [
+            f"-- {date.fromisoformat(planted):%Y-%m-%d (%A)} --\nI planted the tulips today.",
+            f"-- {date.fromisoformat(asked):%Y-%m-%d (%A)} --\nHow many days did it take?",
+        ]
+
+    def test_through_splits_the_lines_are_in_what_is_counted(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder()
+        clock = Clock(timedelta(hours=2))
+        graph = open_graph(tmp_path, fake_roles(responder), clock=clock, layout="spec")
+        splits = 0
+        for number in range(24):
+            tell(graph, CONFIG, chatter("茶雨"[number % 2], number))
+            receipt = last_receipt(tmp_path, graph, CONFIG)
+            splits += bool(receipt.split)
+            shown = responder.requests[-1].messages
+            counted = sum(map(EstimatingCounter("o200k").message, shown))
+            assert sum(receipt.sections.values()) == pytest.approx(counted, abs=len(shown))
+            assert sum("-- 2026-03-" in get_text(m) for m in shown if m.type == "human") >= 1
+        assert splits

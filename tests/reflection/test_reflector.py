@@ -75,7 +75,7 @@ def test_success(openai_server: OpenAIServer, how: str) -> None:
         known["content"] == f"{get_wording('en').known_facts}\n[f1] Likes tea\n[f2] Lives in Leeds"
     )
     assert conversation["content"] == (
-        "-- 2026-03-02 --\n[m41] user: I moved to Oslo.\n[m42] user: Fine."
+        "-- 2026-03-02 (Monday) --\n[m41] user: I moved to Oslo.\n[m42] user: Fine."
     )
 
 

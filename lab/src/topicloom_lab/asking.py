@@ -114,7 +114,7 @@ class Questioner:
 def _without(prompt: Sequence[BaseMessage], question: str) -> tuple[BaseMessage, ...]:
     """A prompt without its system message and the question; the note behind that stays."""
     *view, last = [m for m in prompt if m.type != "system"]
-    note = get_text(last).removeprefix(question).strip("\n")
+    note = get_text(last).partition(question)[2].strip("\n")
     return (*view, *([SystemMessage(note)] if note else []))
 
 

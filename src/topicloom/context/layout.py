@@ -23,7 +23,7 @@ from langchain_core.messages import (
 
 from topicloom.context.notes import format_layer, render_note
 from topicloom.context.tokens import TokenCounter
-from topicloom.context.transcript import excerpt
+from topicloom.context.transcript import date_messages, excerpt, format_day, prepend_line
 from topicloom.prompts.wording import get_wording
 from topicloom.state.recall import Note, parse_message_number
 from topicloom.state.session import Language
@@ -72,8 +72,13 @@ class Layout:
         return excerpt(stored.text, self.cap, self.counter.text, stored.id, language)
 
     def count_tokens(self, stored: StoredMessage) -> int:
-        """Tokens of a message in the prompt."""
+        """Tokens of a message in the prompt, without the line of its day."""
         return min(self.counter.message(stored.message), self.cap)
+
+    def count_day(self, day: str, language: Language) -> int:
+        """Tokens of the line above the first message of a day."""
+        line = format_day(day, language)
+        return self.counter.text(f"{line}\n") if line else 0
 
     def build_prompt(
         self,
@@ -95,7 +100,8 @@ class Layout:
             notes = [n for n in notes if view and n.after == view[-1].seq]
         texts = self._render_notes(notes, fetch, language)
         loop = [self._shorten_result(m, language) for m in loop]
-        messages = [self._to_langchain(r, language) for r in view]
+        days = date_messages(view, language)
+        messages = [self._to_langchain(r, d, language) for r, d in zip(view, days, strict=True)]
         if self.order == "ledger":
             first = view[0].seq if view else 1
             for after, text in texts.items():
@@ -107,7 +113,8 @@ class Layout:
         newest_first = [t for n in reversed(notes) for t in n.topics]
         quoted = [fetch(parse_message_number(i)) for t in newest_first for i in t.quotes]
         if view_tokens is None:
-            view_tokens = sum(map(self.count_tokens, view))
+            lines = sum(self.counter.text(f"{d}\n") for d in days if d)
+            view_tokens = sum(map(self.count_tokens, view)) + lines
         said = _pair_tool_calls([*messages, *loop], language)
         layers = self._count_layers(notes)
         noted = sum(self.counter.text(t) for t in texts.values())
@@ -122,15 +129,16 @@ class Layout:
             sources=quoted,
         )
 
-    def _to_langchain(self, stored: StoredMessage, language: Language) -> AnyMessage:
+    def _to_langchain(self, stored: StoredMessage, day: str, language: Language) -> AnyMessage:
         message = _sanitize_name(stored.message)
         text = self.format_text(stored, language)
-        if text == stored.text:
-            return message
-        if isinstance(message.content, str):
-            return message.model_copy(update={"content": text})
-        rest = [b for b in message.content if isinstance(b, dict) and b.get("type") != "text"]
-        return message.model_copy(update={"content": [{"type": "text", "text": text}, *rest]})
+        if text != stored.text and isinstance(message.content, str):
+            message = message.model_copy(update={"content": text})
+        elif text != stored.text:
+            rest = [b for b in message.content if isinstance(b, dict) and b.get("type") != "text"]
+            content = [{"type": "text", "text": text}, *rest]
+            message = message.model_copy(update={"content": content})
+        return prepend_line(message, day)
 
     def _shorten_result(self, message: BaseMessage, language: Language) -> BaseMessage:
         """A message of the tool loop; a tool result that is too large is shown in part."""

@@ -17,6 +17,7 @@ from cachetools import LRUCache, cached
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from topicloom.context.tokens import TokenCounter
+from topicloom.context.transcript import date_messages, prepend_line
 from topicloom.prompts.wording import get_wording
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Language
@@ -177,14 +178,19 @@ class SegmentLayout:
         """
         first, segments, newest = self.split_parts(messages)
         room = budget - (self.counter.message(SystemMessage(system)) if system else 0)
-        shown = self._select_visible(first, newest, room)
+        shown = self._select_visible(first, newest, room, language)
         heading = get_wording(language).summaries
-        left = room - self._count(shown) - self.counter.message(SystemMessage(f"\n\n{heading}\n"))
+        left = (
+            room
+            - self._count(shown, language)
+            - self.counter.message(SystemMessage(f"\n\n{heading}\n"))
+        )
         fitting = take_newest_fitting(segments, self.counter, left)
         summaries = "\n".join([heading, *(s.line for s in fitting)]) if fitting else ""
         head = "\n\n".join(filter(None, [system, summaries]))
         sent: list[BaseMessage] = [SystemMessage(head)] if head else []
-        sent += [m.message for m in shown]
+        days = date_messages(shown, language)
+        sent += [prepend_line(m.message, d) for m, d in zip(shown, days, strict=True)]
         return SegmentPrompt(sent, shown, fitting, sum(map(self.counter.message, sent)))
 
     def list_unwritten(self, messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
@@ -201,18 +207,18 @@ class SegmentLayout:
         return first, segments, [*waiting, *newest]
 
     def _select_visible(
-        self, first: Sequence[Round], last: Sequence[Round], room: int
+        self, first: Sequence[Round], last: Sequence[Round], room: int, language: Language
     ) -> list[StoredMessage]:
         """Messages of the rounds that fit: the newest, the first, and then backwards."""
-        chosen = list(last[-1:])
-        room -= sum(self._count(round_.messages) for round_ in chosen)
-        for round_ in [*first, *reversed(last[:-1])]:
-            room -= self._count(round_.messages)
-            if room < 0:
+        chosen: list[StoredMessage] = []
+        for round_ in [*last[-1:], *first, *reversed(last[:-1])]:
+            more = sorted([*chosen, *round_.messages], key=lambda m: m.seq)
+            if chosen and self._count(more, language) > room:
                 break
-            chosen.append(round_)
-        chosen.sort(key=lambda round_: round_.first)
-        return [message for round_ in chosen for message in round_.messages]
+            chosen = more
+        return chosen
 
-    def _count(self, messages: Sequence[StoredMessage]) -> int:
-        return sum(self.counter.message(m.message) for m in messages)
+    def _count(self, messages: Sequence[StoredMessage], language: Language) -> int:
+        days = filter(None, date_messages(messages, language))
+        lines = sum(self.counter.text(f"{day}\n") for day in days)
+        return lines + sum(self.counter.message(m.message) for m in messages)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AnyMessage
 
 from topicloom.context.tokens import TokenCounter
 from topicloom.prompts.wording import get_wording
@@ -58,6 +59,40 @@ def _cut(text: str, keep: int, message_id: str, language: Language) -> str:
     return f"{head}{mark}{tail}"
 
 
+def format_day(day: str, language: Language) -> str:
+    """The line that dates what follows it, `-- 2026-03-02 (Monday) --`; "" for what is no date."""
+    try:
+        weekday = date.fromisoformat(day).weekday()
+    except ValueError:
+        return ""
+    words = get_wording(language)
+    return words.day.format(day=day, weekday=words.weekdays.split()[weekday])
+
+
+def date_messages(messages: Sequence[StoredMessage], language: Language) -> list[str]:
+    """For each message the line of its day, on a user's message of another day than the one before.
+
+    All others have "". What comes later changes nothing, and the last line is that of the newest
+    day: a prompt that is dated so still grows at its end, and says what day it is.
+    """
+    lines, last = [], ""
+    for message in messages:
+        begins = message.role == "user" and message.day != last
+        last = message.day if begins else last
+        lines.append(format_day(last, language) if begins else "")
+    return lines
+
+
+def prepend_line(message: AnyMessage, line: str) -> AnyMessage:
+    """The message with a line above its text; the same one for no line."""
+    if not line:
+        return message
+    content = message.content
+    if isinstance(content, str):
+        return message.model_copy(update={"content": f"{line}\n{content}"})
+    return message.model_copy(update={"content": [{"type": "text", "text": line}, *content]})
+
+
 _IMPLIED_BLOCK_TYPES = frozenset(
     {"text", "tool_use", "tool_call", "function_call", "reasoning", "thinking"}
 )
@@ -83,7 +118,7 @@ class TranscriptFormatter:
         days = ["", *(m.day for m in messages)]
         caps = {"assistant": self.replies, "tool": self.replies}
         return [
-            _add_day(self._format_message(m, caps.get(m.role) or self.cap), m, day)
+            self._add_day(self._format_message(m, caps.get(m.role) or self.cap), m, day)
             for m, day in zip(messages, days, strict=False)
         ]
 
@@ -91,7 +126,7 @@ class TranscriptFormatter:
         """One text a round, dated likewise."""
         days = ["", *(b.messages[-1].day for b in rounds)]
         return [
-            _add_day(self._format_round(b), b.messages[0], day)
+            self._add_day(self._format_round(b), b.messages[0], day)
             for b, day in zip(rounds, days, strict=False)
         ]
 
@@ -106,6 +141,10 @@ class TranscriptFormatter:
         whole = describe_content(message)
         text = excerpt(whole, cap, self.counter.text, message.id, self.language)
         return f"[{message.id}] {message.label}: {text}"
+
+    def _add_day(self, text: str, message: StoredMessage, day_before: str) -> str:
+        line = "" if message.day == day_before else format_day(message.day, self.language)
+        return f"{line}\n{text}" if line else text
 
 
 def describe_content(stored: StoredMessage) -> str:
@@ -123,7 +162,3 @@ def describe_content(stored: StoredMessage) -> str:
     kinds = [str(b.get("type", "content")) for b in blocks if isinstance(b, dict)]
     parts += [f"[{kind}]" for kind in kinds if kind not in _IMPLIED_BLOCK_TYPES]
     return "\n".join(parts)
-
-
-def _add_day(text: str, message: StoredMessage, day_before: str) -> str:
-    return text if message.day in ("", day_before) else f"-- {message.day} --\n{text}"

@@ -100,7 +100,7 @@ def make_deps(
         workspaces=Workspaces(
             _open_storage(storage, settings),
             lambda log: SessionIndex(embedder, log, recall),
-            layout.count_tokens,
+            layout,
         ),
         adsorber=open_adsorber(settings.adsorber, embedder),
         amnesia=load_cues("amnesia_en", "amnesia_zh", more=settings.amnesia_cues),

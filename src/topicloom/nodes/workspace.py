@@ -12,9 +12,10 @@ from langchain_core.messages import AnyMessage
 from langgraph.store.base import BaseStore
 
 from topicloom.boundary.adsorber import LOOK_BACK
+from topicloom.context.layout import Layout
 from topicloom.errors import StorageUnavailableError
 from topicloom.index.session_index import SessionIndex
-from topicloom.state.session import Session
+from topicloom.state.session import Language, Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import TopicTable
 from topicloom.storage.base import Storage
@@ -29,26 +30,39 @@ class TranscriptSizes:
     A turn counts what is new; the tail of a large window may be thousands of messages.
     """
 
-    def __init__(self, store: SessionStore, size: Callable[[StoredMessage], int]) -> None:
+    def __init__(self, store: SessionStore, layout: Layout) -> None:
         self._store = store
-        self._size = size
+        self._layout = layout
         self._first = 1
         self._refs: Sequence[str] = ()
         self._sums: list[int] = [0]
+        self._days: list[str] = [""]
 
     def between(self, session: Session, first: int, last: int) -> int:
-        """Tokens of the messages `first` to `last`, both included."""
+        """Tokens of the messages `first` to `last`, both included, with the lines of their days."""
         refs = self._store.transcript_refs(session)[:last]
         if first < self._first or not self._sums[1:]:
-            self._first, self._refs, self._sums = first, refs[: first - 1], [0]
+            self._first, self._refs, self._sums, self._days = first, refs[: first - 1], [0], [""]
         known = self._count_shared(refs)
         if known < self._first - 1:
             self._first, known = first, first - 1
-        del self._sums[known - self._first + 2 :]
+        del self._sums[known - self._first + 2 :], self._days[known - self._first + 2 :]
         for message in self._store.messages(session, known + 1, last):
-            self._sums.append(self._sums[-1] + self._size(message))
+            self._add(message, session.language)
         self._refs = refs
-        return self._sums[last - self._first + 1] - self._sums[first - self._first]
+        before = first - self._first
+        day, *begins = self._days[before : before + 2]
+        # Where a day goes on that began out of view, its line stands in view again.
+        line = self._layout.count_day(day, session.language) if begins == [day] else 0
+        return line + self._sums[last - self._first + 1] - self._sums[before]
+
+    def _add(self, message: StoredMessage, language: Language) -> None:
+        size, day = self._layout.count_tokens(message), self._days[-1]
+        if message.role == "user" and message.day != day:
+            day = message.day
+            size += self._layout.count_day(day, language)
+        self._sums.append(self._sums[-1] + size)
+        self._days.append(day)
 
     def _count_shared(self, refs: Sequence[str]) -> int:
         """Leading messages that the two branches share: a ref stands for all before it."""
@@ -84,13 +98,13 @@ class Workspaces:
         self,
         storage: Storage | None,
         index: Callable[[SessionLog], SessionIndex],
-        size: Callable[[StoredMessage], int],
+        layout: Layout,
         *,
         open_at_once: int = 64,
     ) -> None:
         self._storage = storage
         self._index = index
-        self._size = size
+        self._layout = layout
         self._open: LRUCache[tuple[int, str], Workspace] = LRUCache(open_at_once)
         self._lock = Lock()
 
@@ -106,7 +120,7 @@ class Workspaces:
             if workspace is None:
                 log = self._choose_storage(store).open(session)
                 stored = SessionStore(log)
-                sizes = TranscriptSizes(stored, self._size)
+                sizes = TranscriptSizes(stored, self._layout)
                 workspace = self._open[key] = Workspace(stored, self._index(log), sizes)
             return workspace
 

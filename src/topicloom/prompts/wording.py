@@ -51,6 +51,10 @@ class Wording:
     """Line before the second one."""
     part: str
     """Line before a segment; `{number}`."""
+    day: str
+    """Line above the first message of a day; `{day}`, `{weekday}`."""
+    weekdays: str
+    """Monday to Sunday."""
     days: str
     """Line with the days that a query is about; `{days}`."""
     missing: str
@@ -95,6 +99,8 @@ _WORDINGS: Mapping[Language, Wording] = {
         one_topic="=== One topic ===",
         other_topic="=== Another topic ===",
         part="-- part {number} --",
+        day="-- {day} ({weekday}) --",
+        weekdays="Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
         days="Days: {days}",
         missing="-- {count:,} earlier messages are not shown --",
         active="active",
@@ -130,6 +136,8 @@ _WORDINGS: Mapping[Language, Wording] = {
         one_topic="=== 一个话题 ===",
         other_topic="=== 另一个话题 ===",
         part="-- 第 {number} 段 --",
+        day="-- {day}（{weekday}）--",
+        weekdays="星期一 星期二 星期三 星期四 星期五 星期六 星期日",
         days="日子：{days}",
         missing="-- 更早的 {count:,} 条消息未列出 --",
         active="活跃",
