@@ -184,8 +184,8 @@ def test_a_reply_is_tried_again(openai_server: OpenAIServer, tmp_path: Path) -> 
 async def test_the_same_on_the_event_loop(openai_server: OpenAIServer, tmp_path: Path) -> None:
     openai_server.otherwise(router(ROLES, Reply("Noted.")))
     app = session_graph(openai_server, tmp_path)
-    for turn in range(12):
-        message = {"messages": [("user", f"Message {turn} about gardens and weeds. " * 9)]}
-        result = await app.ainvoke(message, CONFIG)
+    weeds = [f"Message {turn} about gardens and weeds. " * 9 for turn in range(12)]
+    for text in ["The code word is heron.", *weeds, "What was the code word?"]:
+        result = await app.ainvoke({"messages": [("user", text)]}, CONFIG)
     assert result["session"]["topics"]
-    assert re.search(r"m\d+\]", prompt_text(openai_server.requests[-1]))
+    assert "[m1] user: The code word is heron." in prompt_text(openai_server.requests[-1])
