@@ -17,6 +17,7 @@ WANTED: Mapping[str, Sequence[str]] = {
         "topicloom/prompts/en/*.md",
         "topicloom/prompts/zh/*.md",
         "topicloom/prompts/cues/*.txt",
+        "topicloom/prompts/cues/times_*.txt",
         "topicloom/samples/*.jsonl",
         "topicloom/templates/*.jinja",
         "topicloom-*.dist-info/licenses/LICENSE",

@@ -1,20 +1,20 @@
-"""Time expressions as ranges of days: "last month", "上个月", "3 March"."""
+"""Time expressions as ranges of days: "last month", "上个月", "between March and May"."""
 
 from __future__ import annotations
 
-import calendar
-import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cache
-from typing import Any
+from unicodedata import normalize
 
+from topicloom.index.time_grammar import FRAMES, UNITS, Steps, load_grammar
 from topicloom.prompts.loader import load_cues
 from topicloom.state.cues import Cues
 from topicloom.state.session import SearchRequest
 
-_WEEKS_BACK = {"this week": 0, "last week": 1, "这周": 0, "本周": 0, "这个星期": 0}
-_WEEKS_BACK |= {"上周": 1, "上个星期": 1, "上星期": 1, "上上周": 2}
+_ENDS = 1_000
+"""Characters that are read at both ends of a text; what is pasted stands between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,111 +43,13 @@ class Days:
 
 
 def parse_when(expression: str, now: datetime) -> Days | None:
-    """The days that a time expression, English or Chinese, means; None if it says no time.
+    """The days that the first time expression in a text means; None if it says no time.
 
-    `now` is the moment to count from, in the session's time zone.
+    What is past goes before what is to come. `now` is the moment to count from, in the session's
+    time zone. A day, month or season without a year is the latest that has begun.
     """
-    text = expression.strip()
-    if not text:
-        return None
-    if text.lower() in _WEEKS_BACK:
-        return _monday_to_sunday(now.date() - timedelta(weeks=_WEEKS_BACK[text.lower()]))
-    found = _parser(now.date()).get_date_data(_plain(text))
-    if found is None or found.date_obj is None:
-        return None
-    return _range(found.date_obj.date(), found.period)
-
-
-def _range(day: date, period: str) -> Days:
-    if period == "year":
-        return Days(date(day.year, 1, 1), date(day.year, 12, 31))
-    if period == "month":
-        last = calendar.monthrange(day.year, day.month)[1]
-        return Days(day.replace(day=1), day.replace(day=last))
-    if period == "week":
-        return _monday_to_sunday(day)
-    return Days(day, day)
-
-
-def _monday_to_sunday(day: date) -> Days:
-    monday = day - timedelta(days=day.weekday())
-    return Days(monday, monday + timedelta(days=6))
-
-
-_NUMERALS = {c: n for n, c in enumerate("〇一二三四五六七八九十")} | {"两": 2, "零": 0}
-_UNITS = {"天": "days", "日": "days", "月": "months", "年": "years"}
-_UNITS |= dict.fromkeys(("周", "星期", "礼拜"), "weeks")
-_NUMBER = r"(\d+|[〇零一二两三四五六七八九十]{1,3})"
-_AGO = re.compile(_NUMBER + r"\s*个?(天|日|周|星期|礼拜|月|年)(?:以?前)")
-_MONTH_DAY = re.compile(r"(?:(\d{4})年)?" + _NUMBER + "月" + _NUMBER + "[日号]")
-_SPOKEN = {
-    "上个月": "last month",
-    "上月": "last month",
-    "去年": "last year",
-    "前年": "2 years ago",
-    "前天": "2 days ago",
-}
-
-
-def _plain(text: str) -> str:
-    """Chinese expressions that dateparser does not read, in English."""
-    for spoken, plain in _SPOKEN.items():
-        text = text.replace(spoken, plain)
-    text = _AGO.sub(lambda m: f"{_number(m[1])} {_UNITS[m[2]]} ago", text)
-    return _MONTH_DAY.sub(_format_day, text)
-
-
-def _format_day(found: re.Match[str]) -> str:
-    month = calendar.month_name[min(max(_number(found[2]), 1), 12)]
-    return f"{_number(found[3])} {month} {found[1] or ''}".strip()
-
-
-def _number(text: str) -> int:
-    if text.isdigit():
-        return int(text)
-    tens, ten, ones = text.partition("十")
-    if not ten:
-        return _digits(text)
-    return 10 * (_digits(tens) if tens else 1) + (_digits(ones) if ones else 0)
-
-
-def _digits(text: str) -> int:
-    return int("".join(str(_NUMERALS[c] % 10) for c in text))
-
-
-@cache
-def _parser(today: date) -> Any:
-    # Imported here because it takes a third of a second.
-    from dateparser.date import DateDataParser
-
-    base = datetime(today.year, today.month, today.day, 12)
-    settings = {"RELATIVE_BASE": base, "PREFER_DATES_FROM": "past"}
-    return DateDataParser(languages=["en", "zh"], settings=settings)
-
-
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
-)
-_COUNT = r"(?:\d{1,3}|an?|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
-_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_TIMES = re.compile(
-    rf"""
-      \d{{4}}-\d{{1,2}}(?:-\d{{1,2}})?(?!\d)
-    | \b\d{{1,2}}(?:st|nd|rd|th)?\ (?:of\ )?{_MONTH}\b(?:,?\ \d{{4}}\b)?
-    | \b{_MONTH}\ \d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\ \d{{4}}\b)?
-    | (?<=\bin\ )(?:{_MONTH}\b(?:\ (?:of\ )?\d{{4}}\b)?|\d{{4}}\b)
-    | \b(?:last|this)\ (?:week|month|year)\b
-    | \b{_COUNT}\ (?:day|week|month|year)s?\ ago\b
-    | \byesterday\b
-    | (?<=\bon\ ){_WEEKDAY}\b | \blast\ {_WEEKDAY}\b
-    | (?:\d{{4}}年)?(?:\d{{1,2}}|[一二三四五六七八九十]{{1,2}})月
-      (?:(?:\d{{1,2}}|[一二三四五六七八九十]{{1,3}})[日号])?
-    | (?:\d{{1,3}}|[一二两三四五六七八九十]{{1,3}})\ ?个?(?:天|周|星期|礼拜|月|年)以?前
-    | 昨天|前天|上个月|上月|上上周|上周|上个星期|上星期|这周|本周|这个星期|去年|前年
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
+    times = (days for _, days in _read(expression, now.date()))
+    return min(times, key=lambda days: days.first > now.date(), default=None)
 
 
 def asked_for(text: str, now: datetime) -> SearchRequest | None:
@@ -158,12 +60,99 @@ def asked_for(text: str, now: datetime) -> SearchRequest | None:
 
 
 def time_in(text: str, now: datetime) -> str | None:
-    """The first time expression in a text that names past days; None if there is none."""
-    for match in _TIMES.finditer(text):
-        days = parse_when(match[0], now)
-        if days is not None and days.first <= now.date():
-            return match[0]
+    """The first time expression in a text that names past days; None if there is none.
+
+    Two that make a range are one ("March to May"). Today is none: it is in view as a rule.
+    """
+    today = now.date()
+    times = ((t, days) for t, days in _read(text, today) if days != Days(today, today))
+    return next((t for t, days in times if days.first <= today), None)
+
+
+def _read(text: str, today: date) -> Iterator[tuple[str, Days]]:
+    """The time expressions in a text that mean days, each with its days."""
+    if len(text) > 2 * _ENDS:
+        text = f"{text[:_ENDS]} … {text[-_ENDS:]}"
+    text = " ".join(normalize("NFKC", text).split())
+    grammar = load_grammar()
+    found = grammar.find(text)[::-1]
+    while found:
+        first = found.pop()
+        last = found.pop() if found and grammar.are_linked(first, found[-1], text) else first
+        both = first._replace(end=last.end, sure=first.sure or last.sure)
+        days = _resolve_range(first.readings[0], last.readings[0], today)
+        if days is None or not grammar.is_time(both, text):
+            continue
+        if first is last and (since := grammar.extend(both, text, "since")):
+            both, days = since, Days(days.first, max(days.last, today))
+        yield text[both.start : both.end], days
+
+
+def _resolve_range(first: Steps, last: Steps, today: date) -> Days | None:
+    """From the beginning of one time to the end of another; the same twice is that one.
+
+    What needs the coarser frame goes first; the other is the nearest to it (the 5th in "March 3
+    to 5", the March in "between March and May").
+    """
+    coarse = [UNITS.index(FRAMES.get(steps[0].kind, "")) for steps in (first, last)]
+    try:
+        if coarse[0] < coarse[1]:
+            start = _resolve(first, today, today)
+            end = start and _resolve(last, today, start.first, ahead=True)
+        else:
+            end = _resolve(last, today, today)
+            start = end if first is last else end and _resolve(first, today, end.last)
+    except (ValueError, OverflowError):  # years that no calendar has
+        return None
+    return start and end and Days(min(start.first, end.first), max(start.last, end.last))
+
+
+def _resolve(steps: Steps, today: date, near: date, *, ahead: bool = False) -> Days | None:
+    """The days that steps mean: the latest that have begun on a day, or the first after it."""
+    step, frame = steps[0], FRAMES.get(steps[0].kind)
+    if frame is None:
+        backs = (step.first, step.last) if step.kind == "back" else [today.year - step.first]
+        frames = [_find_frame(step.unit, today, back) for back in backs]
+        return _narrow(Days(frames[-1].first, frames[0].last), steps[1:])
+    over = any(step.over for step in steps)
+    latest = near - timedelta(over)
+    for back in range(9):  # years from one 29 February to the next, and one
+        days = _narrow(_find_frame(frame, near, -back if ahead else back), steps)
+        if days and (
+            days.first >= near if ahead else (days.last if over else days.first) <= latest
+        ):
+            return days
     return None
+
+
+def _find_frame(unit: str, day: date, back: int) -> Days:
+    """The calendar unit that lies so many before that of a day."""
+    if unit == "year":
+        return _find_months(day.year - back, 1, 12)
+    if unit == "month":
+        return _find_months(day.year, day.month - back, day.month - back)
+    size = 7 if unit == "week" else 1
+    first = day - timedelta(size * back + (day.weekday() if unit == "week" else 0))
+    return Days(first, first + timedelta(size - 1))
+
+
+def _find_months(year: int, first: int, last: int) -> Days:
+    """Whole months; the 13th of a year is the first of the next."""
+    start, end = (date(year + m // 12, m % 12 + 1, 1) for m in (first - 1, last))
+    return Days(start, end - timedelta(1))
+
+
+def _narrow(frame: Days, steps: Steps) -> Days | None:
+    """The part of a frame that steps lead to; None where a month has no such day."""
+    for step in steps:
+        if step.kind == "months":
+            frame = _find_months(frame.first.year, step.first, step.last)
+            continue
+        first, last = (frame.first + timedelta(n - 1) for n in (step.first, step.last))
+        if first > frame.last:
+            return None
+        frame = Days(first, min(last, frame.last))
+    return frame
 
 
 @cache

@@ -33,6 +33,7 @@ CueList = Literal[
     "explain",
 ]
 GroupList = Literal["fields", "statuses"]
+TimeList = Literal["times_en", "times_zh"]
 
 
 @cache
@@ -94,15 +95,16 @@ def load_cues(*names: CueList, more: Sequence[str] = ()) -> Cues:
         names: Which lists.
         more: Further phrases, in the form of the lists' lines.
     """
-    lines = [line for n in names for line in _cue_text(n).splitlines()]
-    return Cues.of([*lines, *more])
+    return Cues.of([*(line for name in names for line in load_rows(name)), *more])
 
 
 def load_word_groups(name: GroupList) -> tuple[frozenset[str], ...]:
     """Words that mean the same, in lower case, a group each."""
-    lines = (line for line in _cue_text(name).splitlines() if line and not line.startswith("#"))
-    return tuple(frozenset(word.strip().lower() for word in line.split(",")) for line in lines)
+    rows = load_rows(name)
+    return tuple(frozenset(word.strip().lower() for word in row.split(",")) for row in rows)
 
 
-def _cue_text(name: CueList | GroupList) -> str:
-    return (files("topicloom.prompts") / "cues" / f"{name}.txt").read_text("utf-8")
+def load_rows(name: CueList | GroupList | TimeList) -> list[str]:
+    """The lines of a list that are neither blank nor a comment."""
+    text = (files("topicloom.prompts") / "cues" / f"{name}.txt").read_text("utf-8")
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
