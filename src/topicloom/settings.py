@@ -48,9 +48,9 @@ class Settings(BaseSettings):
     window: int | None = Field(default=None, ge=1_000)
     """Main window in tokens; None for the model's own (`profile`), or 32,000."""
     topic_window: int = Field(default=64_000, ge=1_000)
-    """Window of a reader in tokens; a topic grows no larger than `topic_share` of it."""
-    topic_share: float = Field(default=0.7, gt=0, le=1)
-    """Share of a reader's window that a topic's messages may fill."""
+    """Window of a reader in tokens, if what its model takes is not smaller."""
+    topic_share: float = Field(default=1.0, gt=0, le=1)
+    """Share of the room for a topic in its reader's prompt past which it is divided."""
     recall_share: float = Field(default=0.08, gt=0, lt=1)
     """Share of the main window that one turn's recall may add."""
     recall_tokens: int | None = Field(default=None, ge=1)

@@ -29,6 +29,7 @@ from topicloom.graph.stored import Graph, get_session
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.workspace import TranscriptSizes, Workspace
+from topicloom.prompts.loader import Prompts
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.reader import ReadRequest, build_reader_prompt
@@ -54,9 +55,9 @@ from topicloom.testing import (
 
 CONFIG = thread()
 COUNTER = EstimatingCounter("o200k")
-WINDOW = 1_600
-SMALL: dict[str, Any] = {"topic_window": WINDOW, "topic_share": 0.3}
-LIMIT = 480
+READ_IN = PromptWindow.of(2_200, COUNTER, Prompts())
+SMALL: dict[str, Any] = {"topic_window": 2_200}
+LIMIT = READ_IN.topic_room()
 
 
 @dataclass
@@ -312,13 +313,12 @@ class Sharing(TaggedSplitter):
 class MeasuringReader(SteadyReader):
     """Lays out the prompt that a chat model would get, and checks it."""
 
-    window: int = WINDOW
     openings: WindowStarts = field(default_factory=WindowStarts)
 
     def call(self, request: ReadRequest) -> Answer[Any]:
         begin = partial(self.openings, (request.session, request.topic.id))
-        messages = build_reader_prompt(request, PromptWindow(COUNTER, self.window), begin)
-        assert sum(map(COUNTER.message, messages)) <= self.window
+        messages = build_reader_prompt(request, READ_IN, begin)
+        assert sum(map(COUNTER.message, messages)) <= READ_IN.limit
         return super().call(request)
 
 

@@ -24,6 +24,7 @@ HUGE, PART = 1_000_000, 3
 COSTS = PromptCosts(
     quote=lambda i: HUGE if parse_message_number(i) >= 900 else 5 + parse_message_number(i) % 7,
     part=PART,
+    passage=lambda i: 0,
     shorten=lambda text, limit: text[:limit],
     day=lambda i: f"2026-03-{1 + parse_message_number(i) // 8:02}",
     text=len,

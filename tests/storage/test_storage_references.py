@@ -8,7 +8,7 @@ import pytest
 
 from topicloom.errors import TransitionError
 from topicloom.state.references import Reference
-from topicloom.state.rounds import group_rounds
+from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
@@ -20,6 +20,10 @@ from topicloom.storage.references import (
     read_topic_window,
 )
 from topicloom.storage.sessions import SessionStore
+
+
+def count(round_: Round) -> int:
+    return 4 * len(round_.messages)
 
 
 def messages(*numbers: int) -> list[StoredMessage]:
@@ -57,8 +61,25 @@ def test_a_reader_sees_what_a_topic_refers_to(store: SessionStore, session: Sess
     held = [Reference(first=3, last=4, home="t2"), Reference(first=9, last=10, home="t2")]
     lent = add_references(store, add_references(store, tea, held[:1]), held[1:])
     assert read_references(store, lent) == held
-    assert [r.seq for r in read_topic_window(store, session, lent)] == [1, 2, 3, 4, 7, 8, 9, 10]
-    assert [r.seq for r in read_topic_window(store, session, tea)] == [1, 2, 7, 8]
+    assert [r.seq for r in read_topic_window(store, session, lent, count, 32)] == [
+        1,
+        2,
+        3,
+        4,
+        7,
+        8,
+        9,
+        10,
+    ]
+    assert [r.seq for r in read_topic_window(store, session, tea, count, 32)] == [1, 2, 7, 8]
+    assert [r.seq for r in read_topic_window(store, session, lent, count, 31)] == [
+        1,
+        2,
+        7,
+        8,
+        9,
+        10,
+    ]
     assert store.topic_messages(lent) == store.topic_messages(tea)
     assert add_references(store, add_references(store, tea, held[:1]), held[1:]) == lent, (
         "run again, nothing new"
@@ -95,7 +116,7 @@ def test_a_merged_topic_hands_its_references_on(store: SessionStore, session: Se
     rain = add_references(store, table["t2"], [Reference(first=9, last=10, home="t3")])
     _, kept = merge_topics(store, session, tea, rain)
     assert [r.first for r in read_references(store, kept)] == [3, 9]
-    assert [r.seq for r in read_topic_window(store, session, kept)] == list(range(1, 11))
+    assert [r.seq for r in read_topic_window(store, session, kept, count, 40)] == list(range(1, 11))
 
 
 def test_the_tail_goes_on_where_its_topic_went(store: SessionStore, session: Session) -> None:

@@ -162,10 +162,13 @@ class Layout:
     ) -> str:
         """A note as the prompt shows it."""
 
-        def show(original: StoredMessage, part: bool) -> str:
-            if not part:
+        def show(original: StoredMessage, at: int | None) -> str:
+            if at is None:
                 return original.text
-            return excerpt(original.text, self.part, self.counter.text, original.id, language)
+            mark = get_wording(language).left_out.format(count=at, id=original.id)
+            text = original.text[at:]
+            part = excerpt(text, self.part, self.counter.text, original.id, language)
+            return f"{mark}\n{part}" if at else part
 
         return render_note(note, fetch, show, language)
 

@@ -45,8 +45,8 @@ def _frame(attributes: str, parts: Iterable[str]) -> str:
     return "\n".join([f"<context_layer {attributes}>", *parts, "</context_layer>"])
 
 
-ShowMessage = Callable[[StoredMessage, bool], str]
-"""The text of a message to show; the flag says that only a part fits."""
+ShowMessage = Callable[[StoredMessage, int | None], str]
+"""The text of a message to show; if only a part fits, the number says where it begins."""
 
 
 def format_quote_line(message: StoredMessage, text: str) -> str:
@@ -89,7 +89,8 @@ def _render_topic(
         if original.day != day:
             day = original.day
             lines.append(f"{day}:")
-        lines.append(format_quote_line(original, show(original, message_id in note.partial)))
+        at = note.passages.get(message_id, 0) if message_id in note.partial else None
+        lines.append(format_quote_line(original, show(original, at)))
     if note.summary:
         lines.append(f"{summary_word}: {note.summary}")
     return "\n".join(lines)

@@ -17,7 +17,7 @@ from topicloom.state.stored_message import StoredMessage
 
 
 def excerpt(
-    text: str, limit: int, count: Callable[[str], int], message_id: str, language: Language
+    text: str, limit: float, count: Callable[[str], int], message_id: str, language: Language
 ) -> str:
     """Head and tail of a text, about two to one, and between them a mark of what is missing.
 
@@ -107,8 +107,8 @@ class TranscriptFormatter:
     """
 
     counter: TokenCounter
-    cap: int
-    """Tokens past which a message or a round is shown in part."""
+    cap: float
+    """Tokens past which a message is shown in part."""
     language: Language
     replies: int | None = None
     """The same for lines of the assistant and of tools; None for no other cap."""
@@ -131,13 +131,9 @@ class TranscriptFormatter:
         ]
 
     def _format_round(self, round_: Round) -> str:
-        text = "\n".join(self._format_message(r, self.cap) for r in round_.messages)
-        if len(round_.messages) == 1 or self.counter.text(text) <= self.cap:
-            return text
-        share = self.cap // len(round_.messages)
-        return "\n".join(self._format_message(r, share) for r in round_.messages)
+        return "\n".join(self._format_message(r, self.cap) for r in round_.messages)
 
-    def _format_message(self, message: StoredMessage, cap: int) -> str:
+    def _format_message(self, message: StoredMessage, cap: float) -> str:
         whole = describe_content(message)
         text = excerpt(whole, cap, self.counter.text, message.id, self.language)
         return f"[{message.id}] {message.label}: {text}"

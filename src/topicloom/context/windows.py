@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from threading import Lock
+from typing import Self
 
 from cachetools import LRUCache
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from topicloom.context.tokens import TokenCounter
 from topicloom.context.transcript import TranscriptFormatter
-from topicloom.prompts.loader import Prompts
+from topicloom.prompts.loader import LANGUAGES, Prompts
 from topicloom.prompts.wording import get_wording
-from topicloom.state.rounds import group_rounds
+from topicloom.state.calibration import SAFETY_MARGIN
+from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
@@ -99,6 +102,8 @@ RESERVE = 48
 """Tokens for the lines that say where the conversation begins and what is not shown."""
 SMALLEST = 24
 """Tokens that every message is shown with at least."""
+_ANSWER_ROOM = 4_000
+"""Tokens kept free for an answer; at most a quarter of a small window."""
 _CACHE_POINT = "topicloom_lasting"
 
 
@@ -112,6 +117,27 @@ class PromptWindow:
     prompts: Prompts = field(default_factory=Prompts)
     """Instructions by role and language."""
 
+    @classmethod
+    def of(cls, window: int, counter: TokenCounter, prompts: Prompts) -> Self:
+        """A model's window as tokens are counted, without room for an answer."""
+        room = window - min(_ANSWER_ROOM, window // 4)
+        return cls(counter, int(room / SAFETY_MARGIN), prompts)
+
+    def topic_room(self) -> int:
+        """Tokens that a topic may have which is read in this window, in whatever language.
+
+        It says when a topic is divided and what its reader is shown of it: so none is ever cut. The
+        conversation has a quarter. Where the instructions fill the window, the stand-in reads.
+        """
+        texts = [self.prompts("reader", language) for language in LANGUAGES]
+        left = self.limit - max(measure_each(texts, self.counter)) - RESERVE
+        return max(left, self.limit // 4) * 3 // 4
+
+    def measure(self, round_: Round) -> int:
+        """Tokens of a round as its reader is shown it, under a day of its own."""
+        (text,) = TranscriptFormatter(self.counter, inf, LANGUAGES[0]).format_rounds([round_])
+        return self.counter.message(HumanMessage(text))
+
     def messages(self, role: str, language: Language, *texts: str) -> list[BaseMessage]:
         """A prompt of the role's instructions and some texts, a message each."""
         return [SystemMessage(self.prompts(role, language)), *map(HumanMessage, texts)]
@@ -122,15 +148,22 @@ class PromptWindow:
 
 
 def topic_messages(
-    messages: Sequence[StoredMessage], formatter: TranscriptFormatter, room: int, step: int
+    messages: Sequence[StoredMessage], counter: TokenCounter, language: Language, room: int
 ) -> list[HumanMessage]:
-    """The rounds of a topic, the oldest left out if they don't fit."""
+    """The rounds of a topic, a message each: whole if they fit so many tokens.
+
+    Else long messages are shown in part: of a few, or of one round, all fit. And if that is not
+    enough the oldest are left out, much at a time.
+    """
     rounds = group_rounds(messages)
-    texts = formatter.format_rounds(rounds)
-    cut = count_left_out(measure_each(texts, formatter.counter), room, step)
-    count = sum(len(round_.messages) for round_ in rounds[:cut])
-    rest = drop_leading(texts, cut, get_wording(formatter.language).missing.format(count=count))
-    return [*map(HumanMessage, rest[:-1]), *map(cache_point, rest[-1:])]
+    texts = TranscriptFormatter(counter, inf, language).format_rounds(rounds)
+    if sum(measure_each(texts, counter)) > room:
+        share = room // max(min(5, len(messages)), *(len(b.messages) for b in rounds))
+        cap = max(SMALLEST, share - RESERVE)
+        texts = TranscriptFormatter(counter, cap, language).format_messages(messages)
+        cut = count_left_out(measure_each(texts, counter), room, max(1, room // 8))
+        texts = drop_leading(texts, cut, get_wording(language).missing.format(count=cut))
+    return [*map(HumanMessage, texts[:-1]), *map(cache_point, texts[-1:])]
 
 
 def cache_point(text: str) -> HumanMessage:

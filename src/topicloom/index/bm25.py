@@ -110,6 +110,14 @@ def passages_of(text: str, size: int = PASSAGE) -> list[str]:
     return [*found, current] if current else found or [""]
 
 
+def find_passage(text: str, query: str, size: int) -> int:
+    """Where those `size` characters of a text begin that say most of a query."""
+    index, step = LexicalIndex(), size // 2 + 1
+    for start in range(0, len(text), step):
+        index.add("", text[start : start + size])
+    return step * int(index.scores(query)[0].argmax())
+
+
 def _pieces(text: str, size: int) -> list[str]:
     """Sentences and lines; those over twice the size in equal parts."""
     pieces: list[str] = []

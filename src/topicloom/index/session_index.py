@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import RLock
 
 import numpy as np
@@ -164,9 +164,12 @@ class SessionIndex:
     def _search(self, query: str, days: Days | None, include_archived: bool) -> Hits:
         view = self._table.view
         vector = self._embedder.embed([query])[0]
+        # What is larger than the budget is quoted in part.
+        costs = np.minimum(view.messages.costs, self._budget)
         cosine = (self._table.matrix @ vector).astype(float)[view.order]
         lexical, cover = self._table.words.scores(query)
-        priority = rank(query, cosine, lexical[view.order], view.messages)
+        messages = replace(view.messages, costs=costs)
+        priority = rank(query, cosine, lexical[view.order], messages)
         sure = max(float(cosine.max()) / _SURE_COSINE, cover / _SURE_COVER)
         best = np.argsort(-priority, kind="stable")
         if days is not None:
@@ -175,7 +178,7 @@ class SessionIndex:
             sure = max(sure, float(asked.any()))
         hidden = [] if include_archived else self._archived
         best = best[~view.held_by(hidden)[best]]
-        worths = worth(view.messages.costs[best], self._budget) * min(1.0, max(0.0, sure))
+        worths = worth(costs[best], self._budget) * min(1.0, max(0.0, sure))
         found = worths > 0
         relevance = self._centroids.relevance(vector).items()
         topics = {topic: value for topic, value in relevance if topic not in hidden}

@@ -10,6 +10,7 @@ from langchain_core.runnables import Runnable
 from topicloom.context.notes import format_quote_line, format_topic_heading
 from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
+from topicloom.index.bm25 import find_passage
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, node, open_turn
@@ -103,7 +104,13 @@ def _compose(
         message = originals[message_id]
         return count(f"{format_quote_line(message, message.text)}\n")
 
+    def find(message_id: str) -> int:
+        text = originals[message_id].text if message_id in originals else "-"
+        size = len(text) * window.layout.part // count(text) // 2
+        return find_passage(text, " ".join([turn.query, *(s.query for s in turn.searches)]), size)
+
     names = {t.id: t.name for t in table}
+    whole = {i for i, m in originals.items() if count(m.text) <= window.layout.cap}
     costs = PromptCosts(
         quote=price,
         day=lambda i: originals[i].day,
@@ -111,6 +118,7 @@ def _compose(
         heading=lambda t: count(format_topic_heading(t, names.get(t, t))) + 1,
         part=window.layout.part,
         shorten=lambda text, limit: shorten(text, limit, count),
+        passage=find,
     )
     return compose_note(
         readings,
@@ -119,7 +127,7 @@ def _compose(
         window.recall,
         after=turn.user,
         notes=notes,
-        in_view={f"m{n}" for n in range(session.view, session.count + 1)},
+        in_view=whole & {f"m{n}" for n in range(session.view, session.count + 1)},
         search=turn.searches[-1] if turn.searches else None,
     )
 

@@ -11,14 +11,15 @@ from langgraph.store.base import BaseStore
 from topicloom.boundary.adsorber import Adsorber
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.window import MainWindow
+from topicloom.context.windows import PromptWindow
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.workspace import Workspaces
+from topicloom.roles.reader import READER
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.briefs import BriefUpdate
 from topicloom.state.cues import Cues
 from topicloom.state.session import Language
-from topicloom.state.stored_message import StoredMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,14 @@ class Deps:
         """The language of all sessions; None if each follows its conversation."""
         return None if self.settings.language == "auto" else self.settings.language
 
-    def count_tokens(self, message: StoredMessage) -> int:
-        """Tokens of a whole message."""
-        return self.window.counter.message(message.message)
+    @property
+    def reader_window(self) -> PromptWindow:
+        """What topics are read in and measured by, by the main model's counter if by no model."""
+        own = getattr(self.roles.get(READER), "prompt_window", None)
+        size, window = self.settings.topic_window, self.window
+        return own or PromptWindow.of(size, window.counter, window.prompts)
 
     @property
     def topic_tokens(self) -> int:
         """Tokens that a topic's messages may come to; past it it is divided into sub-topics."""
-        return round(self.settings.topic_share * self.settings.topic_window)
+        return round(self.settings.topic_share * self.reader_window.topic_room())

@@ -12,7 +12,7 @@ from topicloom.nodes.split_draft import SplitDraft, sort_rounds
 from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SplitRequest
 from topicloom.state.dividing import TopicPart, divide_rounds
-from topicloom.state.references import distribute_references
+from topicloom.state.references import distribute_references, own_room
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.splitting import Portion, cut_runs, merge_assignments
 from topicloom.state.topics import Topic
@@ -36,13 +36,13 @@ class TopicDivider:
     """Tokens that one call of the splitter is given."""
 
     def divide_large(self) -> Step[list[str]]:
-        """Divide every topic that the split made too large, until all fit; returns the divisions.
+        """Divide every topic that is too large, until all fit; returns the divisions.
 
         A round that is too large by itself is a topic of its own, and stays one.
         """
         events: list[str] = []
         draft = self.draft
-        for topic in [t for t in draft.touched.values() if t.tokens > draft.limit]:
+        for topic in draft.find_large():
             rounds = group_rounds(draft.store.topic_messages(topic))
             if len(rounds) > 1:
                 parts = yield from self._divide(topic, rounds)
@@ -52,19 +52,19 @@ class TopicDivider:
 
     def _divide(self, topic: Topic, rounds: Sequence[Round]) -> Step[list[Topic]]:
         """Divide one topic, and parts of it that are still too large; returns those that fit."""
-        draft = self.draft
+        draft, limit = self.draft, own_room(self.draft.limit, topic.borrowed)
         queue = deque([(topic, tuple(rounds))])
         done: dict[str, tuple[Round, ...]] = {}
         while queue:
             whole, held = queue.popleft()
-            fits = whole is not topic and sum(map(draft.tokens, held)) <= draft.limit
+            fits = whole is not topic and sum(map(draft.tokens, held)) <= limit
             if len(held) == 1 or fits:
                 draft.put(whole, held)
                 done[whole.id] = held
                 continue
             proposed = yield from self._propose_parts(whole, held)
             taken = {t.name for t in draft.topics.values()}
-            parts = divide_rounds(whole.name, held, proposed, draft.tokens, draft.limit, taken)
+            parts = divide_rounds(whole.name, held, proposed, draft.tokens, limit, taken)
             draft.divide(whole)
             for part in parts:
                 child = draft.open(part.name, part.brief, parent=whole.id)
@@ -78,7 +78,7 @@ class TopicDivider:
         labels = self.adsorber.segments(rounds)
         named: list[Topic] = []
         portions: list[Portion] = []
-        glances = [sum(min(_GLANCE, draft.size(m)) for m in b.messages) for b in rounds]
+        glances = [min(_GLANCE * len(b.messages), draft.tokens(b)) for b in rounds]
         for start, stop in cut_runs(glances, self.chunk_tokens):
             request = SplitRequest(
                 session=draft.session.id,

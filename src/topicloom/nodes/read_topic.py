@@ -35,7 +35,9 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         request = ReadRequest(
             session=session.id,
             topic=topic,
-            messages=read_topic_window(workspace.store, session, topic),
+            messages=read_topic_window(
+                workspace.store, session, topic, deps.reader_window.measure, deps.topic_tokens
+            ),
             tail=workspace.store.messages(session, session.view // _STEP * _STEP),
             query=task["query"],
             language=session.language,

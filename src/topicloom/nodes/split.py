@@ -48,7 +48,7 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         store = workspace.store
         rounds = group_rounds(store.messages(session, session.tail, plan.tail - 1))
         emit("split", rounds=len(rounds), first=session.tail, last=plan.tail - 1)
-        draft = SplitDraft(store, session, deps.count_tokens, deps.topic_tokens)
+        draft = SplitDraft(store, session, deps.reader_window.measure, deps.topic_tokens)
         arbiter = roles.get(ARBITER)
         if arbiter is not None:
             before = group_rounds(
@@ -56,7 +56,9 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
             )
             rounds = yield from _apply_rulings(before, rounds, adsorber, arbiter, draft.calls)
         labels = adsorber.segments(rounds)
-        for start, stop in cut_runs([draft.tokens(b) for b in rounds], chunk_tokens):
+        count = deps.window.counter.message
+        sizes = [sum(count(m.message) for m in b.messages) for b in rounds]
+        for start, stop in cut_runs(sizes, chunk_tokens):
             some = slice(start, stop)
             request = _make_request(
                 draft, workspace, rounds[some], labels[some], settings.index_topics
@@ -133,9 +135,7 @@ def _conclude(
     active = draft.session.active
     for topic_id in draft.divided:
         active = transfer_activation(active, topic_id, draft.heirs(topic_id))
-    result = activate_candidates(
-        active, dict.fromkeys(draft.touched, INITIAL_RELEVANCE), activation
-    )
+    result = activate_candidates(active, dict.fromkeys(draft.moved, INITIAL_RELEVANCE), activation)
     for topic_id in result.activated:
         mark_active(draft.touched[topic_id], active)
     session = draft.session.model_copy(

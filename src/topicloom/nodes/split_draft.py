@@ -12,11 +12,10 @@ from topicloom.roles.splitter import SPLITTER, SplitRequest
 from topicloom.state.hierarchy import find_continuation, find_successors, strip_number
 from topicloom.state.lifecycle import mark_divided
 from topicloom.state.receipt import Call
-from topicloom.state.references import SIZE_DIVISOR, collect_references
-from topicloom.state.rounds import Round
+from topicloom.state.references import SIZE_DIVISOR, collect_references, own_room
+from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Session
 from topicloom.state.splitting import Portion, group_assignments, merge_assignments
-from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.references import add_references
 from topicloom.storage.sessions import SessionStore
@@ -28,8 +27,8 @@ class SplitDraft:
 
     store: SessionStore
     session: Session
-    size: Callable[[StoredMessage], int]
-    """Tokens of a message."""
+    tokens: Callable[[Round], int]
+    """Tokens of a round as the reader of its topic is shown it."""
     limit: int
     """Tokens that a topic may have."""
     touched: dict[str, Topic] = field(default_factory=dict)
@@ -37,7 +36,7 @@ class SplitDraft:
     divided: dict[str, Topic] = field(default_factory=dict)
     """Topics that were divided, by id."""
     lent: dict[str, Topic] = field(default_factory=dict)
-    """Topics that were given references only, by id."""
+    """Topics that were given references only or counted anew, by id."""
     moved: dict[str, list[Round]] = field(default_factory=dict)
     """Rounds of the tail, by the topic that they went to."""
     calls: list[Call] = field(default_factory=list)
@@ -52,15 +51,11 @@ class SplitDraft:
         """Topics that are not as the roster has them."""
         return {**self.lent, **self.touched, **self.divided}
 
-    def tokens(self, round_: Round) -> int:
-        """Tokens of a round."""
-        return sum(map(self.size, round_.messages))
-
     def open(self, name: str, brief: str, parent: str | None = None) -> Topic:
         """A new topic; its id follows from the session, so a step run again gives it again."""
         number = self.session.topics + 1
         self.session = self.session.model_copy(update={"topics": number})
-        return Topic(id=f"t{number}", name=name, brief=brief, parent=parent)
+        return Topic(id=f"t{number}", name=name, brief=brief, parent=parent, room=self.limit)
 
     def put(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
         """Append rounds to a topic."""
@@ -81,10 +76,26 @@ class SplitDraft:
             self.moved.setdefault(topic.id, []).extend(portion.rounds)
             self._refer(portion, topic)
 
+    def find_large(self) -> list[Topic]:
+        """The open topics that have more than they may: of this split, or of another reader's.
+
+        What was counted for another reader is counted anew, where twice as much, and a label for
+        each message, would not fit.
+        """
+        for topic in [t for t in self.topics.values() if t.status == "open"]:
+            if topic.room != self.limit and 2 * (topic.tokens + 16 * topic.count) > self.limit:
+                held = group_rounds(self.store.topic_messages(topic))
+                counted = {"tokens": sum(map(self.tokens, held)), "room": self.limit}
+                rows = self.touched if topic.id in self.touched else self.lent
+                rows[topic.id] = topic.model_copy(update=counted)
+        changed = (*self.lent.values(), *self.touched.values())
+        return [t for t in changed if t.tokens > own_room(self.limit, t.borrowed)]
+
     def divide(self, topic: Topic) -> None:
         """Take a topic's messages from it; they are its parts' from now on."""
         self.divided[topic.id] = mark_divided(topic, {*self.session.active, *self.touched})
         self.touched.pop(topic.id, None)
+        self.lent.pop(topic.id, None)
 
     def before(self, first: int) -> str | None:
         """The open topic that goes on with what the round before a message went to."""

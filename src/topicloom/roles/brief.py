@@ -10,7 +10,6 @@ import numpy as np
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from topicloom.context.segments import Summarize
-from topicloom.context.transcript import TranscriptFormatter
 from topicloom.context.windows import RESERVE, PromptWindow, topic_messages
 from topicloom.effects import Step
 from topicloom.index.embedder import Embedder
@@ -95,8 +94,7 @@ def build_brief_prompt(
         f"{words.former_brief}\n{topic.name or words.nothing}\n{topic.brief or words.nothing}"
     )
     room = window.limit - counter.message(system) - counter.message(former) - RESERVE
-    shown = TranscriptFormatter(counter, window.limit // 4, request.language)
-    return [system, *topic_messages(request.messages, shown, room, window.limit // 8), former]
+    return [system, *topic_messages(request.messages, counter, request.language, room), former]
 
 
 def parse_brief(text: str) -> Brief:

@@ -15,13 +15,10 @@ from topicloom.context.windows import PromptWindow
 from topicloom.prompts.loader import Prompts
 from topicloom.roles.base import Usage
 from topicloom.roles.models import get_model_name, get_window_size
-from topicloom.state.calibration import SAFETY_MARGIN
 from topicloom.state.stored_message import get_text
 
 _WINDOW = 128_000
 """Tokens of the window of a model that nothing is known about."""
-_ANSWER_ROOM = 4_000
-"""Tokens kept free for an answer; at most a quarter of a small window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +58,7 @@ class Chat:
     @property
     def prompt_window(self) -> PromptWindow:
         """The window as tokens are counted, without room for an answer."""
-        room = self.window - min(_ANSWER_ROOM, self.window // 4)
-        return PromptWindow(self.counter, int(room / SAFETY_MARGIN), self.prompts)
+        return PromptWindow.of(self.window, self.counter, self.prompts)
 
     def usage(
         self, session: str, window: str, prompt: Sequence[BaseMessage], answer: AIMessage

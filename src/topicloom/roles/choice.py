@@ -48,7 +48,7 @@ class ChatOptions:
     window: int
     """Tokens of the strong model's window if its profile does not say."""
     reader_window: int
-    """Tokens of the cheap model's windows."""
+    """Tokens of the cheap model's windows at most."""
     deadline: float
     """Seconds that an inner call may take."""
     prompts: Prompts = field(default_factory=Prompts)
@@ -89,7 +89,7 @@ def _make_player(
         if isinstance(model, str) and model.startswith(prefix):
             return make(model.removeprefix(prefix), options.deadline)
     opened = open_model(model)
-    window = options.reader_window
+    window = min(options.reader_window, get_window_size(opened, options.reader_window))
     if spec.model == "strong":
         window = get_window_size(opened, options.window)
     chat = Chat.of(

@@ -97,11 +97,16 @@ class ChatReader(ChatRole[ReadRequest, Reading]):
         super().__init__(chat)
         self._starts = WindowStarts()
 
+    @property
+    def prompt_window(self) -> PromptWindow:
+        """What its prompt has to fit: it says how large a topic may be."""
+        return self._chat.prompt_window
+
     def step(self, request: ReadRequest) -> Step[Answer[Reading]]:
         """Read the topic; ids that are not in it are dropped, if others are."""
         topic = request.topic.id
         begin = partial(self._starts, (request.session, topic))
-        prompt = build_reader_prompt(request, self._chat.prompt_window, begin)
+        prompt = build_reader_prompt(request, self.prompt_window, begin)
         window = f"reader:{topic}"
         known = {m.id for m in request.messages}
         parse = partial(_parse_reading_of, known=known)
@@ -126,9 +131,10 @@ def build_reader_prompt(
 
     Adding messages to the tail adds messages to the prompt and changes none, until the
     conversation has filled its room: what the topic leaves, a quarter at least and half at most.
-    A message or round of more than a fifth of all room is shown in part, and so are long replies
-    of the conversation. Of a topic that is still too large, and of the conversation, the oldest is
-    left out, much at a time, so that the prefix breaks once in many turns and not in each.
+    A topic that fits `topic_room` is shown whole, and it is divided where it does not; of a round
+    that is larger by itself, a part is shown. Of the conversation, long replies are shown in part,
+    and so are messages of more than a fifth of all room; the oldest is left out, much at a time, so
+    that the prefix breaks once in many turns and not in each.
 
     Args:
         request: The topic, and the current conversation.
@@ -138,8 +144,7 @@ def build_reader_prompt(
     counter, language, tail = window.counter, request.language, request.tail
     system = SystemMessage(window.prompts("reader", language))
     room = window.limit - counter.message(system) - RESERVE
-    whole = TranscriptFormatter(counter, room // 5, language)
-    topic = topic_messages(request.messages, whole, room * 3 // 4, window.limit // 8)
+    topic = topic_messages(request.messages, counter, language, window.topic_room())
     left = min(room // 2, room - sum(map(counter.message, topic)))
     shown = TranscriptFormatter(counter, room // 5, language, min(_REPLY, room // 5))
     lines = shown.format_messages(tail)

@@ -89,8 +89,8 @@ def mark_active(topic: Topic, active: Container[str], *, asked: bool = False) ->
 def mark_divided(topic: Topic, active: Container[str]) -> Topic:
     """The row of an open topic whose messages belong to its parts from now on.
 
-    A dormant topic that outgrew its window was just given messages, which activates it first.
-    Raises `TransitionError` if it is not open.
+    A dormant topic goes through being active: it was just given messages, or its reader has a
+    smaller window now. Raises `TransitionError` if it is not open.
     """
     return apply_event(mark_active(topic, active), "divide", {topic.id}).emptied()
 

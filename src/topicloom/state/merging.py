@@ -26,6 +26,7 @@ def merge_topic_rows(survivor: Topic, other: Topic, active: Container[str]) -> t
         update={
             "count": survivor.count + other.count,
             "tokens": survivor.tokens + other.tokens,
+            "room": survivor.room if survivor.room == other.room else 0,
             "first_at": times[0] if times else "",
             "last_at": times[-1] if times else "",
             "newest": max(survivor.newest, other.newest),

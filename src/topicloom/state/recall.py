@@ -57,6 +57,8 @@ class TopicNote(BaseModel):
     """Short ids of the quoted originals, in conversation order."""
     partial: tuple[str, ...] = ()
     """Those of them that are quoted in part, being too large to be quoted whole."""
+    passages: Mapping[str, int] = {}
+    """Where that part begins in each of them, in characters."""
     summary: str = ""
     """The reader's summary."""
 
@@ -104,6 +106,8 @@ class PromptCosts:
     """An original that is quoted in part."""
     shorten: Callable[[str, int], str]
     """A text in that many tokens; "" if that is too few to say anything."""
+    passage: Callable[[str], int]
+    """Where in an original, in characters, the passage begins that is asked for."""
     day_line: int = 4
     """The line that names a day."""
     frame: int = 8
@@ -213,7 +217,13 @@ def compose_note(
         in_view: Short ids of the messages that it shows.
         search: The turn's last one, if it searched.
     """
-    quoted = {i for note in notes for t in note.topics for i in t.quotes}
+    quoted = {
+        i
+        for note in notes
+        for t in note.topics
+        for i in t.quotes
+        if i not in t.passages or t.passages[i] == costs.passage(i)
+    }
     known = {t.summary for note in notes for t in note.topics}
     new = [r.model_copy(update={"summary": ""}) if r.summary in known else r for r in readings]
     topics = select_quotes(new, names, costs, budget, quoted | in_view)
@@ -309,6 +319,7 @@ class _NoteDraft:
             score=round(reading.score, 3),
             quotes=tuple(quotes),
             partial=tuple(i for i in quotes if i in self._partial),
+            passages={i: self._costs.passage(i) for i in quotes if i in self._partial},
             summary=self._summaries.get(reading.topic, ""),
         )
 

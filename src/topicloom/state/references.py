@@ -18,6 +18,11 @@ SIZE_DIVISOR = 32
 references together take no more than a quarter of it."""
 
 
+def own_room(room: int, borrowed: object) -> int:
+    """Of the tokens that a topic may have, those for its own messages: references need theirs."""
+    return room - room * MAX_SHOWN // SIZE_DIVISOR if borrowed else room
+
+
 class Reference(BaseModel):
     """Some messages that belong to a topic and are kept in another."""
 

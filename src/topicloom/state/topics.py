@@ -28,7 +28,10 @@ class Topic(BaseModel):
     count: int = 0
     """Messages in it."""
     tokens: int = 0
-    """Estimated tokens of its messages."""
+    """Tokens of its messages, as its reader is shown them."""
+    room: int = 0
+    """The most that `tokens` could come to when they were counted; 0 if that was by a measure of
+    old. For another reader, whose room is another, they are counted anew."""
     first_at: str = ""
     """Time of its oldest message, ISO 8601."""
     last_at: str = ""

@@ -6,12 +6,12 @@ A topic's references have a chain of their own, `references/topic-<id>`, with ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from topicloom.state.activation import transfer_activation
 from topicloom.state.merging import merge_in_order, merge_topic_rows
 from topicloom.state.references import Reference, build_reader_window, select_newest
-from topicloom.state.rounds import group_rounds
+from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
@@ -31,14 +31,21 @@ def read_references(store: SessionStore, topic: Topic) -> list[Reference]:
     return [Reference.model_validate(row) for row in store.log.read(topic.references, refs)]
 
 
-def read_topic_window(store: SessionStore, session: Session, topic: Topic) -> list[StoredMessage]:
-    """The messages that a topic's reader is shown: its own, and the newest it refers to."""
-    borrowed = [
-        message
-        for reference in select_newest(read_references(store, topic))
-        for message in store.messages(session, reference.first, reference.last)
-    ]
-    return build_reader_window(store.topic_messages(topic), borrowed)
+def read_topic_window(
+    store: SessionStore, session: Session, topic: Topic, size: Callable[[Round], int], room: int
+) -> list[StoredMessage]:
+    """The messages that a topic's reader is shown: its own, and the newest it refers to.
+
+    Its own come first: of the others, those are shown that fit what is left of the room, in tokens.
+    """
+    own, borrowed = store.topic_messages(topic), list[StoredMessage]()
+    references = select_newest(read_references(store, topic))
+    left = room - sum(map(size, group_rounds(own if references else ())))
+    for reference in reversed(references):
+        said = store.messages(session, reference.first, reference.last)
+        left -= sum(map(size, group_rounds(said)))
+        borrowed += said if left >= 0 else ()
+    return build_reader_window(own, borrowed)
 
 
 def merge_topics(
