@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from sessions import chatter, open_graph, past, record, tell, thread
 
 from topicloom.errors import UnusableAnswerError
+from topicloom.graph.review import areview_session
 from topicloom.graph.stored import Graph, get_session
 from topicloom.reflection.beside import reflect_beside
 from topicloom.reflection.due import ReflectionPolicy, find_due_reason
@@ -23,6 +24,7 @@ from topicloom.reflection.reflect import ReflectionRunner
 from topicloom.reflection.reflector import REFLECTOR, EmbeddedReflector, ReflectRequest
 from topicloom.reflection.sessions import StoredSessionSource
 from topicloom.reflection.store import ReflectionStore
+from topicloom.review.channels import ReviewReport
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest
 from topicloom.state.briefs import apply_brief_updates
@@ -315,6 +317,35 @@ async def test_beside_a_graph(world: World) -> None:
             await scheduler.wait_idle()
     assert [r.failure for r in scheduler.reports] == [None]
     assert world.facts() == {"I live in Leeds.": ("m5",)}
+
+
+async def test_reviews_beside_a_graph(world: World) -> None:
+    """Topics that got messages are reviewed, and nothing more until something is said."""
+    graph, storage = world.graph(), FileStorage(world.folder, fsync=False)
+    record(graph, thread(), *past("茶", "雨"))
+    tell(graph, thread(), "Hello", keep=0)
+
+    def review(session: str) -> Awaitable[ReviewReport]:
+        return areview_session(
+            graph, thread(session), storage=storage, roles=fake_roles(), clock=world.clock
+        )
+
+    scheduler = reflect_beside(
+        checkpointer=world.checkpointer,
+        storage=storage,
+        store=world.store,
+        roles=fake_roles(),
+        review=review,
+        policy=ReflectionPolicy(idle_seconds=0.001),
+    )
+    async with scheduler:
+        await scheduler.tick()
+        await scheduler.wait_idle()
+        assert await scheduler.tick() == 0
+    assert [r.reason for r in scheduler.reports] == ["count", "review"]
+    report = scheduler.reports[-1].outcome
+    assert isinstance(report, ReviewReport)
+    assert report.reviewed
 
 
 def test_tool_results_and_calls_are_not_read(world: World) -> None:

@@ -134,6 +134,41 @@ async def test_a_tick_finds_who_is_due(clock: Clock) -> None:
     ]
 
 
+async def test_a_session_that_goes_on_is_reviewed_once_a_day(clock: Clock) -> None:
+    sessions, work, _ = beside(clock, a=6, quiet=0)
+    reviewed: list[str] = []
+
+    async def review(session: str) -> None:
+        assert not sessions.acquire_lease(session, "another", clock().timestamp())
+        reviewed.append(session)
+        if len(reviewed) == 3:
+            raise RuntimeError("out of order")
+
+    async with ReflectionScheduler(sessions, work, POLICY, clock, review=review) as scheduler:
+        await settled(scheduler)
+        assert (work.done, reviewed) == ({"a": 1}, []), "somebody may be writing"
+        clock.wait(POLICY.idle_seconds)
+        await settled(scheduler)
+        assert sorted(reviewed) == ["a", "quiet"]
+        clock.wait(POLICY.review_seconds)
+        assert await settled(scheduler) == 0, "nothing was said since"
+        sessions.say("a", 6)
+        await settled(scheduler)
+        clock.wait(POLICY.idle_seconds)
+        await settled(scheduler)
+        clock.wait(POLICY.tick_seconds)
+        await settled(scheduler)
+        assert await settled(scheduler) == 0
+    assert reviewed[2:] == ["a", "a"], "one that failed is tried again"
+    assert work.done == {"a": 2}
+    assert [r.failure for r in scheduler.reports if r.reason == "review"] == [
+        None,
+        None,
+        "RuntimeError: out of order",
+        None,
+    ]
+
+
 async def test_it_ticks_by_itself(clock: Clock) -> None:
     fast = POLICY.model_copy(update={"tick_seconds": 0.001})
     sessions, work, scheduler = beside(clock, fast, a=6)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from threading import Lock
 from typing import Any
 
 from langchain_core.messages import AIMessageChunk, HumanMessage
@@ -18,6 +21,7 @@ from topicloom.cli.console import CliOptions, open_console, print_dim, strip_con
 from topicloom.cli.context import CliContext, describe_model, make_thread_config, open_context
 from topicloom.cli.reflect import make_reflection_options
 from topicloom.errors import InputError, ReplyError
+from topicloom.graph.review import ReviewOptions, review_session
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
 from topicloom.reflection.beside import reflect_beside
@@ -76,11 +80,19 @@ def run_chat(cli: CliOptions, name: str) -> None:
         graph = builder.compile(checkpointer=saver, store=store)
         chat = TerminalChat(context, graph, make_thread_config(name), console)
         chat.greet()
-        scheduler = reflect_beside(only=[name], **make_reflection_options(context, saver, store))
+        turn = Lock()  # held by a turn, and by a review while it makes changes
+        kept: ReviewOptions = {"settings": context.settings, "storage": context.storage}
+        review = partial(review_session, graph, chat.config, checkpointer=saver, **kept)
+        scheduler = reflect_beside(
+            only=[name],
+            review=lambda _: asyncio.to_thread(review, hold=lambda _: turn),
+            **make_reflection_options(context, saver, store),
+        )
         with run_in_thread(scheduler):
             for line in read_lines(console):
-                if not chat.handle_line(line):
-                    break
+                with turn:
+                    if not chat.handle_line(line):
+                        break
                 scheduler.notify(name)
         for report in scheduler.reports:
             if report.failure:

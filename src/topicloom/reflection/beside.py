@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Required, TypedDict, Unpack
@@ -39,15 +39,19 @@ class ReflectionOptions(TypedDict, total=False):
 
 
 def reflect_beside(
-    *, only: Collection[str] | None = None, **options: Unpack[ReflectionOptions]
+    *,
+    only: Collection[str] | None = None,
+    review: Callable[[str], Awaitable[object]] | None = None,
+    **options: Unpack[ReflectionOptions],
 ) -> ReflectionScheduler:
     """A scheduler that reflects upon the sessions of a graph; it has still to be started.
 
     Args:
+        review: Reviews a session, once a day when it is silent; nobody does if not given.
         only: The sessions that it looks after; all of the storage if not given.
         options: See `ReflectionOptions`.
     """
-    return ReflectionScheduler(*_open_collaborators(options, only))
+    return ReflectionScheduler(*_open_collaborators(options, only), review=review)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-Reason = Literal["count", "silence"]
-"""What made a reflection due: enough rounds, or nothing new for long enough."""
+Reason = Literal["count", "silence", "review"]
+"""What made a session due: enough rounds, nothing new for long enough, or a review's time."""
 
 _MARKS = 16
 """Marks that are kept: so many branches of a forked session do not begin again."""
@@ -30,6 +30,9 @@ class ReflectionPolicy(BaseModel, frozen=True, allow_inf_nan=False):
     """Seconds of silence that trigger one if anything is pending."""
     tick_seconds: float = Field(600.0, gt=0)
     """Seconds between two looks at all sessions."""
+    review_seconds: float = Field(86_400.0, gt=0)
+    """Seconds from one review of a session to the next, where reviews are given to the scheduler
+    (spec 000: once a day)."""
     lease_seconds: float = Field(900.0, gt=0)
     """Seconds that a reflection may take; after that, its `processing` mark counts no more."""
     messages: int = Field(200, ge=1)
@@ -54,6 +57,8 @@ class ReflectionProgress(BaseModel, frozen=True):
     """Reflections that failed since the last that did not."""
     failed_at: float | None = None
     """When the last of them failed."""
+    reviewed_at: float | None = None
+    """When the last review ended."""
 
     def find_reached(self, refs: Sequence[str]) -> int:
         """The number of the last message reflected upon on the branch of these refs; 0 for none."""
@@ -88,12 +93,29 @@ def find_due_reason(state: DueState, now: float, policy: ReflectionPolicy) -> Re
     return None if _is_within(state.last_at, now, policy.idle_seconds) else "silence"
 
 
+def is_review_due(state: DueState, now: float, policy: ReflectionPolicy) -> bool:
+    """True if it is time for a review: a day after the last, in silence, if anything was said."""
+    said, last = state.last_at, state.progress.reviewed_at
+    if said is None or is_lease_valid(state.processing, now, policy):
+        return False
+    waits = _is_within(said, now, policy.idle_seconds) or _is_backing_off(state, now, policy)
+    again = last is None or (said > last and not _is_within(last, now, policy.review_seconds))
+    return again and not waits
+
+
 def mark_done(state: DueState, mark: ReflectionMark | None) -> DueState:
     """The session after a reflection that reached `mark`; None if there was nothing to read."""
     marks = state.progress.marks
     if mark is not None:
         marks = (*(m for m in marks if m != mark), mark)[-_MARKS:]
-    return replace(state, pending=0, processing=None, progress=ReflectionProgress(marks=marks))
+    done = ReflectionProgress(marks=marks, reviewed_at=state.progress.reviewed_at)
+    return replace(state, pending=0, processing=None, progress=done)
+
+
+def mark_reviewed(state: DueState, now: float) -> DueState:
+    """The session after a review."""
+    progress = state.progress.model_copy(update={"reviewed_at": now, "failures": 0})
+    return replace(state, processing=None, progress=progress)
 
 
 def mark_failed(state: DueState, now: float) -> DueState:

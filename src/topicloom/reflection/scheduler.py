@@ -25,7 +25,9 @@ from topicloom.reflection.due import (
     Reason,
     ReflectionPolicy,
     find_due_reason,
+    is_review_due,
     mark_failed,
+    mark_reviewed,
 )
 
 _log = logging.getLogger("topicloom.reflection")
@@ -82,6 +84,7 @@ class ReflectionScheduler:
         policy: ReflectionPolicy | None = None,
         clock: Callable[[], datetime] | None = None,
         *,
+        review: Callable[[str], Awaitable[object]] | None = None,
         owner: str | None = None,
     ) -> None:
         """A scheduler, not started.
@@ -91,12 +94,14 @@ class ReflectionScheduler:
             reflect: Reflects upon a session, without blocking the event loop.
             policy: When sessions are due; the defaults if not given.
             clock: Tells the time, with its zone; the system's if not given.
+            review: Reviews a session likewise, by `areview_session`; nobody does if not given.
             owner: Name of this scheduler in leases, unlike any other's; made up if not given.
         """
         self.reports: deque[ReflectionReport] = deque(maxlen=_REPORTS)
         """The newest reports, newest last; failures are logged too."""
         self._sessions = sessions
         self._reflect = reflect
+        self._review = review
         self._policy = policy or ReflectionPolicy()
         self._clock = clock or read_system_clock
         self._owner = owner or uuid4().hex
@@ -149,7 +154,7 @@ class ReflectionScheduler:
         names = [name for name, _ in found]
         states = [self._unwrap_outcome(n, o) for n, o in zip(names, outcomes, strict=True)]
         now = self._read_clock()
-        ready = [s.session for s in states if s and find_due_reason(s, now, self._policy)]
+        ready = [s.session for s in states if s and self._find_reason(s, now)]
         for name in ready:
             self._begin(name)
         return len(ready)
@@ -185,11 +190,11 @@ class ReflectionScheduler:
             del self._running[session]
 
     async def _reflect_if_due(self, session: str) -> bool:
-        """Reflect upon a session if it is due; True if that was done."""
+        """Reflect upon a session if it is due, or review it; True if it may be due again."""
         sessions, owner = self._sessions, self._owner
         state = await self._try_in_thread(session, lambda: sessions.get_state(session))
         since = self._read_clock()
-        if state is None or find_due_reason(state, since, self._policy) is None:
+        if state is None or self._find_reason(state, since) is None:
             return False
         try:
             if not await self._try_in_thread(
@@ -207,21 +212,32 @@ class ReflectionScheduler:
         state = await self._try_in_thread(
             session, lambda: replace(sessions.get_state(session), processing=None)
         )
-        reason = find_due_reason(state, self._read_clock(), self._policy) if state else None
+        reason = self._find_reason(state, self._read_clock()) if state else None
         if state is None or reason is None:
             return False
-        (outcome,) = await asyncio.gather(self._reflect_in_time(session), return_exceptions=True)
+        (outcome,) = await asyncio.gather(
+            self._work_in_time(session, reason), return_exceptions=True
+        )
         if isinstance(outcome, Exception):
             self._unwrap_outcome(session, outcome, reason)
             failed = mark_failed(state, self._read_clock())
             await self._try_in_thread(session, lambda: sessions.save_state(failed))
             return False
         self.reports.append(ReflectionReport(session, reason, outcome))
-        return True
+        if reason == "review":
+            done = mark_reviewed(state, self._read_clock())
+            await self._try_in_thread(session, lambda: sessions.save_state(done))
+        return reason != "review"
 
-    async def _reflect_in_time(self, session: str) -> object:
+    async def _work_in_time(self, session: str, reason: Reason) -> object:
+        work = self._review if reason == "review" and self._review else self._reflect
         async with asyncio.timeout(self._policy.lease_seconds):
-            return await self._reflect(session)
+            return await work(session)
+
+    def _find_reason(self, state: DueState, now: float) -> Reason | None:
+        """The reason why a session is due; reflection goes before a review."""
+        reviewed = self._review and is_review_due(state, now, self._policy)
+        return find_due_reason(state, now, self._policy) or ("review" if reviewed else None)
 
     async def _try_in_thread(self, session: str, work: Callable[[], T]) -> T | None:
         """The result of some work in a worker thread; None, with a report, if it fails."""
