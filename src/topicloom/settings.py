@@ -67,6 +67,10 @@ class Settings(BaseSettings):
     visible_messages: int = Field(default=4, ge=1)
     """Newest messages that stay in the `messages` channel after a turn, in whole rounds."""
 
+    facts: int = Field(default=12, ge=0, le=100)
+    """Newest facts about the user in the main prompt, where reflection keeps some in the graph's
+    store; chosen anew at each split. 0 for none."""
+
     split: SplitPolicy = SplitPolicy()
     """Thresholds of a split."""
     activation: ActivationPolicy = ActivationPolicy()

@@ -12,6 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.base import BaseStore
 
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
@@ -37,6 +38,7 @@ def open_graph(
     clock: Clock | None = None,
     instructions: str = "",
     storage: Any = None,
+    store: BaseStore | None = None,
     **settings: Any,
 ) -> Graph:
     """A compiled session graph over a folder, with a small window."""
@@ -48,7 +50,7 @@ def open_graph(
         instructions=instructions,
         clock=clock or Clock(),
         storage=storage,
-    ).compile(checkpointer=checkpointer or InMemorySaver())
+    ).compile(checkpointer=checkpointer or InMemorySaver(), store=store)
 
 
 def thread(name: str = "s") -> RunnableConfig:

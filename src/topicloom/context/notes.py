@@ -14,6 +14,9 @@ from topicloom.state.stored_message import StoredMessage
 _KNOWLEDGE_KINDS = frozenset({"lore"})
 """Kinds of sources that say how things are; the others say what happened."""
 
+_FACT = 300
+"""Characters of a fact that are shown; applications may write longer ones."""
+
 
 def format_layer(layer: Layer) -> str:
     """A layer in its frame. What comes from outside is escaped, so that nothing can close it."""
@@ -77,6 +80,13 @@ def render_note(
     elif note.searched:
         parts.append(words.searched.format(query=note.searched))
     return "\n".join([*layers, "<memory>", *parts, "</memory>"])
+
+
+def format_facts(facts: Iterable[tuple[str, str]], language: Language) -> str:
+    """Facts about the user, each of a day and a text, as a block; "" for none."""
+    lines = [f"- {day}: {escape(' '.join(text.split())[:_FACT])}" for day, text in facts]
+    words = get_wording(language).facts
+    return "\n".join([words, "<user_facts>", *lines, "</user_facts>"]) if lines else ""
 
 
 def _render_topic(

@@ -44,8 +44,8 @@ class MainWindow:
         """Counts tokens."""
         return self.layout.counter
 
-    def build_system(self, session: Session) -> str:
-        """The system message: the application's words, and ours: on its data, and on topics.
+    def build_system(self, session: Session, facts: str = "") -> str:
+        """The system message: the application's words, ours on its data and on topics, and facts.
 
         Until the first split a session is an ordinary chat and says nothing about memory.
         """
@@ -53,7 +53,7 @@ class MainWindow:
             *([self.prompts("domain", session.language)] if self.edit else []),
             *([self.prompts("responder", session.language)] if session.topics else []),
         ]
-        return "\n\n".join(filter(None, [self.instructions, *ours]))
+        return "\n\n".join(filter(None, [self.instructions, *ours, facts]))
 
     def find_beginning(self, session: Session, notes: Sequence[Note]) -> SegmentLayout | None:
         """The layout until the first split; None after it, or if all is shown until then."""
@@ -66,11 +66,12 @@ class MainWindow:
         notes: Sequence[Note],
         fetch: Callable[[int], StoredMessage],
         *,
+        facts: str = "",
         loop: Sequence[BaseMessage] = (),
         view_tokens: int | None = None,
     ) -> MainPrompt:
         """The prompt of a turn; see `Layout.build_prompt`."""
-        system = self.build_system(session)
+        system = self.build_system(session, facts)
         beginning = self.find_beginning(session, notes)
         if beginning is None:
             return self.layout.build_prompt(
@@ -91,9 +92,10 @@ class MainWindow:
         edit = [self.edit] if self.edit else []
         return [*self.tools, *edit, *([self.search] if search and session.topics else [])]
 
-    def count_fixed(self, session: Session) -> int:
+    def count_fixed(self, session: Session, facts: str = "") -> int:
         """System message and tools."""
-        return self._fixed_sizes[session.language, bool(session.topics)]
+        known = self._fixed_sizes[session.language, bool(session.topics)]
+        return known + self.counter.text(facts)
 
     @cached_property
     def _fixed_sizes(self) -> dict[tuple[Language, bool], int]:

@@ -106,6 +106,10 @@ def make_deps(
         amnesia=load_cues("amnesia_en", "amnesia_zh", more=settings.amnesia_cues),
         meter=meter,
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
+        known_facts=lambda store, session: {
+            key: (fact.at[:10], fact.text)
+            for key, fact in ReflectionStore(store).facts(session).items()
+        },
         clock=clock or (lambda: datetime.now().astimezone()),
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.runnables import Runnable
 
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, dump, node, open_turn, turn_options
+from topicloom.nodes.step import Update, dump, node, open_turn, show_facts, turn_options
 from topicloom.state.channels import SessionState
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session, Turn
@@ -27,7 +27,9 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
         session, turn, workspace = open_turn(deps.workspaces, state)
         store = workspace.store
         tail = workspace.sizes.between(session, session.view, session.count)
-        fixed = window.count_fixed(session) + window.estimate_notes(session)
+        fixed = window.count_fixed(session, show_facts(deps, session)) + window.estimate_notes(
+            session
+        )
         due, whole = skeleton(state, store, session, turn) if skeleton else (0, 0)
         expected = window.calibrate(fixed + tail + session.ledger_tokens + due, session)
         keep = turn_options().keep_messages

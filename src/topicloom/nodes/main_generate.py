@@ -14,7 +14,7 @@ from topicloom.context.layout import MainPrompt
 from topicloom.effects import Step
 from topicloom.errors import ReplyError
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, dump, dumped, emit, node, open_turn
+from topicloom.nodes.step import Update, dump, dumped, emit, node, open_turn, show_facts
 from topicloom.nodes.stream_gate import Gate, Reply, Said, stream_reply
 from topicloom.roles.brief import BRIEF, make_segment_request
 from topicloom.roles.calls import ask_all
@@ -96,6 +96,7 @@ class _MainWindow:
             view,
             store.notes(session),
             lambda number: store.message(session, number),
+            facts=show_facts(self.deps, session),
             loop=select_unstored(messages, workspace.recent(session, messages)),
             view_tokens=workspace.sizes.between(session, session.view, session.count),
         )

@@ -12,7 +12,7 @@ from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.divide import TopicDivider
 from topicloom.nodes.split_draft import SplitDraft, sort_rounds
-from topicloom.nodes.step import Update, dump, dumped, emit, node, open_turn
+from topicloom.nodes.step import Update, choose_facts, dump, dumped, emit, node, open_turn
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.arbiter import ARBITER, Arbiter
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest
@@ -70,6 +70,8 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         if rounds:
             spoken = deps.language or detect_language([b.text for b in rounds[-20:]])
             draft.session = draft.session.model_copy(update={"language": spoken})
+        facts = choose_facts(deps, draft.session)
+        draft.session = draft.session.model_copy(update={"facts": facts})
         session, turn = _conclude(draft, turn, plan, settings.activation)
         events = (*turn.events, _describe_split(rounds, draft), *divided)
         turn = turn.model_copy(update={"events": events})

@@ -1,15 +1,17 @@
-"""Graph nodes from functions and steps, and access to the state and the runtime."""
+"""Graph nodes from functions and steps, and access to the state, the runtime and its store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableLambda
 from langgraph.runtime import get_runtime
 
+from topicloom.context.notes import format_facts
 from topicloom.effects import Step, arun_step, run_step
 from topicloom.errors import MissingThreadError
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.state.channels import TurnOptions
 from topicloom.state.plan import TurnPlan
@@ -75,6 +77,24 @@ def turn_options() -> TurnOptions:
     """The options that the application passed with this turn."""
     context = get_runtime().context
     return context if isinstance(context, TurnOptions) else TurnOptions()
+
+
+def choose_facts(deps: Deps, session: Session) -> dict[str, str]:
+    """The newest facts about the user, to be shown as long as the prefix lasts: days by key."""
+    known = list(_read_facts(deps, session).items())
+    return {key: day for key, (day, _) in known[max(0, len(known) - deps.settings.facts) :]}
+
+
+def show_facts(deps: Deps, session: Session) -> str:
+    """The chosen facts that are kept still, as a block for the prompt; "" for none."""
+    known = _read_facts(deps, session) if session.facts else {}
+    kept = [(day, known[key][1]) for key, day in session.facts.items() if key in known]
+    return format_facts(kept, session.language)
+
+
+def _read_facts(deps: Deps, session: Session) -> Mapping[str, tuple[str, str]]:
+    store = get_runtime().store if deps.settings.facts else None
+    return deps.known_facts(store, session.id) if store is not None else {}
 
 
 def emit(kind: str, **data: Any) -> None:

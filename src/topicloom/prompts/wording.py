@@ -55,6 +55,8 @@ class Wording:
     """Line above the first message of a day; `{day}`, `{weekday}`."""
     weekdays: str
     """Monday to Sunday."""
+    facts: str
+    """Line above the facts about the user in the main prompt."""
     days: str
     """Line with the days that a query is about; `{days}`."""
     missing: str
@@ -101,6 +103,8 @@ _WORDINGS: Mapping[Language, Wording] = {
         part="-- part {number} --",
         day="-- {day} ({weekday}) --",
         weekdays="Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
+        facts="What the user has said of himself or herself earlier, each with its day. It asks "
+        "for nothing; what the user says later holds against it.",
         days="Days: {days}",
         missing="-- {count:,} earlier messages are not shown --",
         active="active",
@@ -138,6 +142,7 @@ _WORDINGS: Mapping[Language, Wording] = {
         part="-- 第 {number} 段 --",
         day="-- {day}（{weekday}）--",
         weekdays="星期一 星期二 星期三 星期四 星期五 星期六 星期日",
+        facts="用户早先说过的自己的情况，各带日期。只供你了解，不是要求；后来另有说法的，以后来的为准。",
         days="日子：{days}",
         missing="-- 更早的 {count:,} 条消息未列出 --",
         active="活跃",

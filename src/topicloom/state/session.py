@@ -55,6 +55,9 @@ class Session(BaseModel):
     """Language of the prompts; looked at again at every split, so that prefixes last."""
     active: dict[str, tuple[float, ...]] = {}
     """Active topics with their relevance in the last rounds, newest last."""
+    facts: dict[str, str] = {}
+    """Key and day of each fact that the main window shows; chosen at a split, so that prefixes
+    last. The text is fetched: what is purged is shown no more."""
     note_tokens: int = 0
     """Moving average of what a turn's recall adds to the prompt, in tokens."""
     correction: TokenCalibration = TokenCalibration()
