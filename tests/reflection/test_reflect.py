@@ -158,7 +158,7 @@ def test_a_newer_fact_takes_the_place_of_the_older_one(world: World) -> None:
 
 def test_what_does_not_rest_on_the_users_words_is_dropped(world: World) -> None:
     world.responder.script = ["You live in Rome, don't you?"]
-    tell(world.graph(), thread(), "Where is the best pasta?")
+    tell(world.graph(), thread(), "I want the best pasta. Where is it?")
     claims = [
         Claim("The user lives in Rome", ("m2",)),
         Claim("The user lives in Rome", ("m1",)),

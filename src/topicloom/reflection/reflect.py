@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 
 from topicloom.effects import Step, arun_step, run_step
 from topicloom.errors import UnusableAnswerError
-from topicloom.index.words import words_of
 from topicloom.reflection.chat_records import ChatRecords, choose_chat_records, select_native
 from topicloom.reflection.due import (
     DueState,
@@ -18,7 +15,8 @@ from topicloom.reflection.due import (
     ReflectionProgress,
     mark_done,
 )
-from topicloom.reflection.facts import Claim, Fact, merge_facts
+from topicloom.reflection.facts import Fact, merge_facts
+from topicloom.reflection.grounding import GroundedClaims, ground_claims
 from topicloom.reflection.reflector import REFLECTOR, ReflectRequest
 from topicloom.reflection.sessions import StoredSessionSource
 from topicloom.roles.brief import BRIEF, BriefRequest
@@ -27,69 +25,9 @@ from topicloom.roles.registry import Roles
 from topicloom.state.briefs import BriefUpdate, apply_brief_updates, make_brief_update
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
-
-_OWN_SHARE = 2 / 3
-"""Share of a fact's words that the user has to have said. The rest leaves room for turning "I
-live" into "the user is living"; what a fact could get wrong, figures and most names, is whole
-words of which none may be missing or few are there."""
-_REPORTING = re.compile(r"\b(?:the )?users?(?:'s)?\b|\bsays?\b|用户|对方|本人|自己", re.IGNORECASE)
-"""Words that tell of whom a fact is."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroundedClaims:
-    """The claims of a reflector that may be stored."""
-
-    facts: tuple[tuple[Fact, tuple[str, ...]], ...]
-    """Facts in order, each with the keys of those that it takes the place of."""
-    dropped: Mapping[str, int]
-
-
-def ground_claims(
-    claims: Sequence[Claim], messages: Sequence[StoredMessage], ids: Mapping[str, str]
-) -> GroundedClaims:
-    """Keep the claims that rest on the user's own messages: no model is believed on its word.
-
-    `ids` are the lasting ids of the messages that the reflector was shown, by short id.
-    """
-    by_id = {m.id: m for m in messages}
-    dropped: Counter[str] = Counter()
-    facts: list[tuple[Fact, tuple[str, ...]]] = []
-    for claim in claims:
-        if reason := find_flaw(claim, by_id):
-            dropped[reason] += 1
-            continue
-        newest = max((by_id[i] for i in claim.messages), key=_get_time_key)
-        lasting = tuple(dict.fromkeys(ids[i] for i in claim.messages))
-        facts.append((Fact(claim.text, lasting, newest.time), claim.supersedes))
-    return GroundedClaims(tuple(facts), dict(dropped))
-
-
-def find_flaw(claim: Claim, shown: Mapping[str, StoredMessage]) -> str:
-    """The reason why a claim may not be kept; "" if it may. `shown` is by short id."""
-    if not claim.messages:
-        return "rests on no message"
-    if any(i not in shown for i in claim.messages):
-        return "rests on a message that was not shown"
-    own = [shown[i] for i in claim.messages if shown[i].role == "user"]
-    if not own:
-        return "rests on no message of the user"
-    words = set(words_of(_REPORTING.sub(" ", claim.text)))
-    said = {word for message in own for word in words_of(message.line)}
-    if not words:
-        return "says nothing"
-    missing = words - said
-    figures = any(map(str.isdigit, "".join(missing)))
-    if figures or len(missing) > (1 - _OWN_SHARE) * len(words):
-        return "is not in the user's words"
-    return ""
-
-
-def _get_time_key(message: StoredMessage) -> tuple[float, int]:
-    return parse_iso_seconds(message.time) or 0.0, message.seq
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,14 @@ _FORMS = [
     *(re.compile(_START + form, re.IGNORECASE) for form in _ENGLISH_FORMS),
     *(re.compile(_ZH_START + form) for form in _CHINESE_FORMS),
 ]
+_RELATIVES = re.compile(rf"\b{_PEOPLE}\b|{_KIN}", re.IGNORECASE)
+_OTHERS = re.compile(
+    rf"(?:my {_PEOPLE}\b|he\b|she\b|they\b|(?-i:[A-Z][a-z]+) (?:is|was|has|had|can|can't|lives|"
+    r"works|likes|loves|hates)\b)(?!.*\b(?:i|i'm|i've|we|me|us|my|our)\b)|"
+    rf"(?:我(?:的)?{_KIN}|他|她)(?!.*我)",
+    re.IGNORECASE,
+)
+"""Beginnings of sentences that are of somebody else, and not of the user too."""
 _SUPPOSED = re.compile(
     r"\b(?:if|suppose|supposing|imagine|pretend|wish|unless|let's say|hypothetically|for instance|"
     r"for example|such as|in (?:the|my|a) (?:story|novel|game|dream))\b|"
@@ -157,15 +165,39 @@ def find_statements(text: str) -> list[str]:
 
     Questions, suppositions and clauses with anything quoted in them are none.
     """
-    bare = _QUOTED.sub(_MARK, text[:_READ])
-    sentences = (" ".join(s.split()) for s in _SENTENCE.findall(bare))
-    return [clause for s in sentences for clause in _split_clauses(s) if _is_statement(clause)]
+    return [c for s in _find_sentences(text) for c in _split_clauses(s) if _is_statement(c)]
+
+
+def find_assertions(text: str) -> list[str]:
+    """The clauses of a message that are neither asked nor supposed, and what several come to.
+
+    What is quoted is left out.
+    """
+    found: list[str] = []
+    for sentence in _find_sentences(text):
+        clauses = [c for c in _split_clauses(sentence) if c and not _ASKED.search(c)]
+        whole = [sentence] if len(clauses) > 1 and not _ASKED.search(sentence) else []
+        found += [c.replace(_MARK, " ") for c in (*clauses, *whole)]
+    return found
+
+
+def is_of_another(sentence: str, claim: str) -> bool:
+    """True if a sentence is of somebody else whom a claim in the first person does not name."""
+    subject = _OTHERS.match(sentence)
+    return subject is not None and not (
+        _RELATIVES.search(claim) or any(w in claim for w in subject[0].split()[:1])
+    )
 
 
 def find_frame(sentence: str) -> str:
     """The one thing that a statement is about, if people have only one: "name", "age", "home"."""
     bare = _strip_punctuation(sentence)
     return next((frame for frame, form in _FRAMES if form.search(bare)), "")
+
+
+def _find_sentences(text: str) -> list[str]:
+    bare = _QUOTED.sub(_MARK, text[:_READ])
+    return [" ".join(s.split()) for s in _SENTENCE.findall(bare)]
 
 
 def _split_clauses(sentence: str) -> list[str]:
