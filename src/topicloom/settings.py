@@ -90,7 +90,7 @@ class Settings(BaseSettings):
     search_rounds: int = Field(default=2, ge=0)
     """How often one turn may call `activate_topic`."""
     index_topics: int = Field(default=200, ge=1)
-    """Topics whose briefs the index window, and the role that splits, are shown at most."""
+    """Topics whose briefs the role that splits is shown at most."""
     hold_characters: int = Field(default=200, ge=0)
     """Characters of a reply held back until it is clear that it is not a call for more topics."""
 

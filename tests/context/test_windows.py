@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -23,6 +24,7 @@ from topicloom.context.windows import (
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import BriefRequest, build_brief_prompt
+from topicloom.roles.caches import find_breakpoints
 from topicloom.roles.reader import ReadRequest, build_reader_prompt
 from topicloom.state.session import Language
 from topicloom.state.stored_message import MessageRole, StoredMessage, to_stored_message
@@ -101,6 +103,30 @@ def test_the_layout() -> None:
         "[m9] assistant: Hi",
         "-- 2026-03-01 (Sunday) --\n[m10] user: And?",
     ]
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "sought"),
+    [
+        ("en", "=== The topic above ===\nTable: Of oak.\n", "=== Looking for ===\nits price\n"),
+        ("zh", "=== 以上话题 ===\nTable: Of oak.\n", "=== 要找什么 ===\nits price\n"),
+    ],
+)
+def test_name_brief_and_what_is_looked_for_come_late(
+    language: Language, name: str, sought: str
+) -> None:
+    """So a search costs its own line: all that stands before it is in the cache."""
+    topic = Topic(id="t1", name="Table", brief="Of oak.")
+    plain = ReadRequest("s", topic, turns(1, 4), turns(5, 7), "", language)
+    window = PromptWindow(COUNTER, LIMIT)
+    usual = build_reader_prompt(plain, window, anew())
+    assert texts(usual)[3].startswith(f"{name}{get_wording(language).now}\n")
+    looking = build_reader_prompt(replace(plain, sought="its price"), window, anew())
+    assert looking[:-1] == usual
+    assert texts(looking)[-1] == sought
+    assert find_breakpoints(looking) == find_breakpoints(usual)
+    label = sought.partition("\n")[0]
+    assert label in load_prompt("reader", language)
 
 
 def test_all_topics_begin_with_the_same_words() -> None:

@@ -11,6 +11,7 @@ from reviewed import CONFIG, World
 from sessions import last_receipt, tell
 
 from topicloom.index.hashing import HashingEmbedder
+from topicloom.prompts.wording import get_wording
 from topicloom.review.reviewer import REVIEWER
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.registry import Roles
@@ -72,6 +73,23 @@ def test_what_was_said_on_that_day_comes_first(world: World) -> None:
     days = [world.checked()[int(i[1:]) - 1].day for note in quoted for i in note.quotes]
     said = sum(r.day == "2026-03-02" for r in world.checked())
     assert days.count("2026-03-02") >= min(said, len(days)) - 1
+
+
+def test_all_of_a_day_is_listed(world: World) -> None:
+    words = get_wording("zh")
+    tell(world.graph, CONFIG, "What did we talk about on 2 March?")
+    _, _, listed = "\n".join(world.responder.prompts[-1]).rpartition(words.topics_found)
+    assert f"- 茶 ({world.id_of('茶')}, 2026-03-02): " in listed
+    assert f"- 雨 ({world.id_of('雨')}, 2026-03-02): " in listed
+    assert "问问" not in listed, "nothing is to be asked"
+
+
+def test_it_is_said_that_what_was_put_away_was_not_searched(world: World) -> None:
+    words = get_wording("zh")
+    tell(world.graph, CONFIG, "What did we talk about in November 2025?")
+    prompt = "\n".join(world.responder.prompts[-1])
+    assert words.other_days.format(missed="2025-11-01 to 2025-11-30") in prompt
+    assert words.not_looked_at.format(unsearched=1) in prompt
 
 
 def test_its_words_are_enough_too(world: World) -> None:

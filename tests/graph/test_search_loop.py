@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,17 @@ from sessions import (
 )
 
 from topicloom.graph.stored import Graph, get_session
+from topicloom.prompts.wording import get_wording
+from topicloom.roles.base import Answer
+from topicloom.roles.reader import ReadRequest
 from topicloom.roles.registry import Roles
+from topicloom.roles.router import Route, RouteRequest
 from topicloom.state.channels import TurnOptions
+from topicloom.state.recall import Quote, Reading
 from topicloom.state.stored_message import get_text
 from topicloom.testing import (
     FailingRole,
+    FixedRole,
     NameRouter,
     ScriptedReply,
     ScriptedResponder,
@@ -42,6 +49,26 @@ CONFIG = thread()
 ASLEEP = {"floor": 0, "base": 0.9, "step": 0.0}
 """Nothing wakes but for a router's 1.0, and what is split falls asleep."""
 ONE_AWAKE = {"floor": 0, "usual": 1, "ceiling": 1}
+ROOM_FOR_ONE = {"floor": 1, "usual": 1}
+
+
+@dataclass
+class ReaderOfQueries(SteadyReader):
+    """Quotes the second message for a search, and nothing for the turn's own message."""
+
+    def call(self, request: ReadRequest) -> Answer[Reading]:
+        answer = super().call(request)
+        quotes = (Quote(id=request.messages[2].id, weight=0.5),) if request.sought else ()
+        return Answer(answer.value.model_copy(update={"quotes": quotes}))
+
+
+@dataclass
+class PageRouter(NameRouter):
+    """Looks at one candidate at a time."""
+
+    def call(self, request: RouteRequest) -> Answer[Route]:
+        answer = super().call(replace(request, topics=request.topics[:1]))
+        return Answer(replace(answer.value, seen=1))
 
 
 def asleep(folder: Path, roles: Roles, *tags: str, **settings: Any) -> Graph:
@@ -96,22 +123,38 @@ class TestModelAsks:
         parts: Any = graph.astream(said, CONFIG, stream_mode="messages")
         assert "".join([get_text(m) async for m, _ in parts]) == "Tea it was."
 
-    def test_readers_that_ran_are_kept(self, tmp_path: Path) -> None:
-        responder = ScriptedResponder("Fine.", make_topic_search("the rain"), "It rained.")
-        reader = SteadyReader(quotes=1)
-        roles = fake_roles(responder, reader=reader, router=NameRouter({"雨": 0.9, "茶": 0.9}))
-        graph = open_graph(tmp_path, roles, activation={"floor": 0, "usual": 2})
-        record(graph, CONFIG, *past("山", "雨", "茶"))
+    @pytest.mark.parametrize("days", ["", "2026-03-02"])
+    def test_an_active_topic_is_read_anew_for_what_is_looked_for(
+        self, tmp_path: Path, days: str
+    ) -> None:
+        query = make_topic_search("the rain", when=days)
+        responder = ScriptedResponder("Fine.", query, "It rained.")
+        reader = ReaderOfQueries()
+        roles = fake_roles(responder, reader=reader, router=NameRouter({"雨": 0.9}))
+        graph = open_graph(tmp_path, roles)
+        record(graph, CONFIG, *past("雨", "茶"))
         tell(graph, CONFIG, "Hello", keep=0)
-        awake = {r.topic.name for r in reader.requests}
-        assert len(awake) == 2
         reader.requests.clear()
-        tell(graph, CONFIG, "And the rain?")
-        read = [r.topic.name for r in reader.requests]
-        assert len(read) == len(set(read)), "no topic is read twice in a turn"
-        assert awake <= set(read)
-        scores = last_receipt(tmp_path, graph, CONFIG).scores
-        assert len(scores) == len(read)
+        tell(graph, CONFIG, "And that?")
+        *before, again = [(r.topic.name, r.query, r.sought) for r in reader.requests]
+        assert sorted(before) == [("茶", "And that?", ""), ("雨", "And that?", "")]
+        assert again[:2] == ("雨", "the rain")
+        assert again[2].startswith("the rain")
+        assert days in again[2]
+        rain = transcript_of(tmp_path, graph, CONFIG)[2].text
+        assert [rain in prompt_of(r) for r in responder.requests[-2:]] == [False, True]
+        assert set(last_receipt(tmp_path, graph, CONFIG).scores) == {"t1", "t2"}
+
+    def test_what_the_turn_itself_split_is_read(self, tmp_path: Path) -> None:
+        """Out of view now, though there is no room to activate it."""
+        reader = SteadyReader()
+        graph = open_graph(tmp_path, fake_roles(reader=reader), activation=ROOM_FOR_ONE)
+        record(graph, CONFIG, *past("茶", "雨", "山"))
+        tell(graph, CONFIG, "Hello", keep=0)
+        assert sorted(r.topic.name for r in reader.requests) == sorted("茶雨山")
+        reader.requests.clear()
+        tell(graph, CONFIG, "Hello again")
+        assert len(reader.requests) == 1
 
     def test_at_most_two_rounds_and_then_it_has_to_answer(self, tmp_path: Path) -> None:
         script: list[ScriptedReply] = [
@@ -193,6 +236,37 @@ class TestModelAsks:
         assert "“茶”" in note
         assert "“雨”" in note
         assert "“山”" not in note
+
+    def test_two_that_are_both_meant_for_sure_may_be_asked_about(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder(make_topic_search("the trip"), "Do you mean 茶 or 雨?")
+        route = Route({"t1": 0.9, "t2": 0.9, "t3": 0.9}, alternatives=("t1", "t2"))
+        roles = fake_roles(responder, router=FixedRole(route))
+        graph = asleep(tmp_path, roles, "茶", "雨", "山")
+        tell(graph, CONFIG, "The trip")
+        note = prompt_of(responder.requests[-1]).rpartition("<memory>")[2]
+        assert get_wording("zh").ask_which.format(names="“茶”, “雨”") in note
+        (search,) = last_receipt(tmp_path, graph, CONFIG).searches
+        assert search.candidates == ("t1", "t2")
+
+    def test_all_candidates_are_looked_at_until_one_is_meant(self, tmp_path: Path) -> None:
+        router = PageRouter({"雨": 0.6, "山": 0.9})
+        responder = ScriptedResponder(make_topic_search("the hill"), "Here.", "Well.")
+        graph = asleep(tmp_path, fake_roles(responder, router=router), "茶", "雨", "山", "海")
+        tell(graph, CONFIG, "Well?")
+        (search,) = last_receipt(tmp_path, graph, CONFIG).searches
+        assert [r.topics[0].name for r in router.requests] == ["茶", "雨", "山"]
+        assert set(search.found) <= {"t2", "t3"}
+        assert search.scope.briefs == 3
+
+    def test_days_without_a_topic_give_way_to_others(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder(make_topic_search("tea", when="2025-06-01"), "No.")
+        router = NameRouter({"茶": 1.0})
+        graph = asleep(tmp_path, fake_roles(responder, router=router), "茶", "雨")
+        tell(graph, CONFIG, "The tea of June?")
+        (request,) = router.requests
+        assert (request.when, len(request.topics)) == (None, 2)
+        missed = get_wording("zh").other_days.format(missed="2025-06-01")
+        assert missed in prompt_of(responder.requests[-1])
 
     def test_when_is_a_range_of_days(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(make_topic_search("anything", when="last year"), "No.")
@@ -302,6 +376,10 @@ class TestAmnesia:
         graph = asleep(tmp_path / "b", fake_roles(router=router), "茶", "雨")
         tell(graph, CONFIG, "You forgot the tea?")
         assert "t1" in last_receipt(tmp_path / "b", graph, CONFIG).woken
+        responder = ScriptedResponder(make_topic_search("tea", forgotten=True), "No.")
+        graph = asleep(tmp_path / "c", fake_roles(responder, router=router), "茶", "雨")
+        tell(graph, CONFIG, "The tea?")
+        assert "t1" in last_receipt(tmp_path / "c", graph, CONFIG).woken
 
     def test_an_ordinary_message_starts_none(self, tmp_path: Path) -> None:
         router = NameRouter({"茶": 1.0})

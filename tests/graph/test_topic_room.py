@@ -67,7 +67,7 @@ class WatchedReader(ChatReader):
         assert sum(map(self.prompt_window.counter.message, prompt)) <= self.prompt_window.limit
         now = get_wording(request.language).now
         texts = [get_text(m) for m in prompt[1:]]
-        begins = next(n for n, text in enumerate(texts) if text.startswith(now))
+        begins = next(n for n, text in enumerate(texts) if now in text)
         self.read.append((request, "\n".join(texts[:begins])))
         return super().step(request)
 

@@ -90,3 +90,18 @@ def test_a_reader_that_repeats_its_example_is_not_believed(language: Language) -
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_complaints_name_the_element(language: Language) -> None:
     assert "<topic_split>" in get_wording(language).complaint.format(form="<topic_split>")
+
+
+@pytest.mark.parametrize(
+    ("language", "own", "others"),
+    [
+        ("en", "`activate_topic` and its searches", "Other tools"),
+        ("zh", "`activate_topic` 和它的搜索", "其他工具"),
+    ],
+)
+def test_the_main_model_keeps_silent_about_the_memory_alone(
+    language: Language, own: str, others: str
+) -> None:
+    prompt = load_prompt("responder", language)
+    assert prompt.index(own) < prompt.index(others)
+    assert "- `forgotten`" in prompt

@@ -343,6 +343,43 @@ def test_topics_that_are_no_candidates_are_dropped(openai_server: OpenAIServer) 
     assert answer.remarks == ("1 topic is no candidate: t7",)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<topic_routing><matched_topics><topic id="t7" relevance="high">why</topic>'
+        "</matched_topics></topic_routing>",
+        "<topic_routing>\n<matched_topics>\n",
+        '<topic_routing>\n<matched_topics>\n<topic id="t',
+    ],
+    ids=["strangers alone", "cut", "cut within a topic"],
+)
+def test_a_route_to_nothing_that_was_offered_is_none(
+    openai_server: OpenAIServer, text: str
+) -> None:
+    openai_server.then(Reply(text), Reply(text))
+    with pytest.raises(UnusableAnswerError):
+        ChatRouter(chat(openai_server)).call(ROUTE)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_router_sees_whole_briefs_page_by_page(
+    openai_server: OpenAIServer, language: Language
+) -> None:
+    topics = [Topic(id=f"t{n}", name=f"n{n}", brief=f"word{n} " * 100) for n in range(1, 201)]
+    openai_server.otherwise(Reply("<matched_topics></matched_topics>"))
+    small = replace(chat(openai_server), window=8_000)
+    seen, pages = 0, 0
+    while seen < len(topics):
+        left = topics[seen:]
+        route = ChatRouter(small).call(replace(ROUTE, topics=left, language=language)).value
+        sent = openai_server.requests[-1]["messages"][-1]["content"]
+        page = left[: route.seen]
+        assert all(f"[{t.id}] {t.name}: {t.brief.strip()}" in sent for t in page)
+        assert sent.count("[t") == len(page)
+        seen, pages = seen + len(page), pages + 1
+    assert pages > 2
+
+
 def test_a_reason_for_finding_nothing(openai_server: OpenAIServer) -> None:
     openai_server.then(Reply("<topic_routing><no_match_reason>nothing on it</no_match_reason>"))
     assert ChatRouter(chat(openai_server)).call(ROUTE).value == Route({}, "nothing on it")

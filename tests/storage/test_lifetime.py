@@ -77,7 +77,9 @@ def talk(storage: Storage) -> Talk:
         TopicNote(topic=t.id, name=t.name, score=0.5, quotes=(quote,), summary=f"so {t.name}")
         for t, quote in zip(topics, ("m3", "m7"), strict=True)
     )
-    note = Note(after=11, topics=parts, searched="bye", candidates=("secret 1", "secret 2"))
+    named = tuple(t.name for t in topics)
+    listed = {t.id: f"- {t.name}: {t.brief}" for t in topics}
+    note = Note(after=11, topics=parts, searched="bye", candidates=named, listed=listed)
     session = store.add_note(session, note)
     session = store.add_note(session, Note(after=3, searched="the secret 1"))
     for user, query in (("m11", "bye"), ("m3", "the secret 1")):
@@ -159,6 +161,7 @@ def test_purged_messages(reopen: Reopen, archived: bool) -> None:
             ("secret 2", "so secret 2", ("m7",)),
         ]
         assert (note.searched, note.candidates, asked.searched) == ("bye", ("secret 2",), "")
+        assert note.listed == {"t2": "- secret 2: of secret 2"}
         one, two = store.receipts(at.session)
         assert [part.summary for part in one.quoted] == ["", "so secret 2"]
         assert one.events == ("split m1-m6 into t1 “…”", "split m7-m10 into t2 “secret 2”")

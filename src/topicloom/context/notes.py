@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from topicloom.prompts.wording import get_wording
+from topicloom.prompts.wording import Wording, get_wording
 from topicloom.state.layers import CuratedEntry, Layer
 from topicloom.state.recall import Note, TopicNote, parse_message_number
 from topicloom.state.session import Language
@@ -74,12 +74,23 @@ def render_note(
         return "\n".join(layers)
     words = get_wording(language)
     parts = [_render_topic(t, fetch, show, words.in_short) for t in note.topics]
+    return "\n".join([*layers, "<memory>", *parts, *_describe_search(note, words), "</memory>"])
+
+
+def _describe_search(note: Note, words: Wording) -> Iterator[str]:
+    """Lines that tell what a search found, and what it looked at as far as that matters."""
+    facts = note.scope.model_dump() if note.scope else {}
+    if note.listed:
+        yield words.topics_found
+        yield from note.listed.values()
+    if note.searched and facts:
+        yield words.searched.format(query=note.searched, **facts)
+    if facts.get("missed"):
+        yield words.other_days.format(**facts)
+    if facts.get("unsearched"):
+        yield words.not_looked_at.format(**facts)
     if note.candidates:
-        names = ", ".join(f"“{name}”" for name in note.candidates)
-        parts.append(words.ask_which.format(names=names))
-    elif note.searched:
-        parts.append(words.searched.format(query=note.searched))
-    return "\n".join([*layers, "<memory>", *parts, "</memory>"])
+        yield words.ask_which.format(names=", ".join(f"“{name}”" for name in note.candidates))
 
 
 def format_facts(facts: Iterable[tuple[str, str]], language: Language) -> str:

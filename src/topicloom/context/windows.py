@@ -105,6 +105,8 @@ SMALLEST = 24
 _ANSWER_ROOM = 4_000
 """Tokens kept free for an answer; at most a quarter of a small window."""
 _CACHE_POINT = "topicloom_lasting"
+PASSING = "topicloom_passing"
+"""Marks a last message that no later prompt repeats; for `roles/caches.py` as well."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,6 +179,6 @@ def _readers(state: SessionState) -> list[Send]:
     turn = Turn.model_validate(state["turn"])
     session = Session.model_validate(state["session"]).for_readers()
     seen = session.model_dump(mode="json", exclude_defaults=True)
-    days = turn.searches[-1].days if turn.searches else None
-    tasks = [ReadTask(topic=t, session=seen, query=turn.query, days=days) for t in turn.unread]
-    return [Send("read_topic", task) for task in tasks]
+    days, search = turn.searches[-1].days if turn.searches else None, len(turn.searches)
+    task = ReadTask(topic="", session=seen, query=turn.sought, search=search, days=days)
+    return [Send("read_topic", {**task, "topic": topic}) for topic in turn.unread]

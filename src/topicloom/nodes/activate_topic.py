@@ -28,12 +28,15 @@ class ActivateTopic(BaseModel):
     include_archived: bool = Field(
         default=False, description="True only if the user asks for something long put away."
     )
+    forgotten: bool = Field(
+        default=False, description="True if the user holds that you forgot it, or was told before."
+    )
 
 
 def make_activate_tool() -> BaseTool:
     """The tool as the main model sees it. The graph itself does what it asks for."""
 
-    def never_called(query: str, when: str | None = None, include_archived: bool = False) -> str:
+    def never_called(**arguments: object) -> str:
         raise NotImplementedError("the session graph answers activate_topic itself")
 
     return StructuredTool.from_function(
@@ -46,25 +49,23 @@ def make_activate_tool() -> BaseTool:
 
 def activate_topic(search: TopicSearch) -> Runnable[SessionState, Update]:
     """The node that makes the search that the model asked for."""
-
-    def step(state: SessionState) -> Step[Update]:
-        session, turn, workspace = open_turn(search.deps.workspaces, state)
-        assert turn.request is not None  # the wiring comes here only with a request
-        emit("searching", query=turn.request.query, when=turn.request.when)
-        session, turn, calls = yield from search.search(workspace, session, turn, deep=turn.amnesia)
-        return {**dump(session, turn), "calls": calls}
-
-    return node(step, "activate_topic")
+    return _search_node(search, "activate_topic")
 
 
 def amnesia(search: TopicSearch) -> Runnable[SessionState, Update]:
     """The node that searches deeply where the user says that something was forgotten."""
+    return _search_node(search, "amnesia")
 
+
+def _search_node(search: TopicSearch, name: str) -> Runnable[SessionState, Update]:
     def step(state: SessionState) -> Step[Update]:
         session, turn, workspace = open_turn(search.deps.workspaces, state)
-        emit("remembering", query=turn.query)
-        session, turn, calls = yield from search.search(workspace, session, turn, deep=True)
-        turn = turn.model_copy(update={"unread": tuple(session.active)})
+        assert turn.request is not None  # the wiring comes here only with a request
+        if name == "amnesia":
+            emit("remembering", query=turn.query)
+        else:
+            emit("searching", query=turn.request.query, when=turn.request.when)
+        session, turn, calls = yield from search.search(workspace, session, turn)
         return {**dump(session, turn), "calls": calls}
 
-    return node(step, "amnesia")
+    return node(step, name)

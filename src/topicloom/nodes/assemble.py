@@ -36,7 +36,8 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
         session, turn, workspace = open_turn(deps.workspaces, state)
         store = workspace.store
         table = store.topic_table(session)
-        readings = load_readings(state)
+        # What was read before the newest search stands in the note before this one.
+        readings = [r for r in load_readings(state) if r.search == len(turn.searches)]
         if not turn.fast:
             read = {r.topic for r in readings if r.source == "index"}
             readings += read_by_index(workspace, table, turn, read)
@@ -111,6 +112,7 @@ def _compose(
 
     names = {t.id: t.name for t in table}
     whole = {i for i, m in originals.items() if count(m.text) <= window.layout.cap}
+    search = turn.searches[-1] if turn.searches else None
     costs = PromptCosts(
         quote=price,
         day=lambda i: originals[i].day,
@@ -128,7 +130,8 @@ def _compose(
         after=turn.user,
         notes=notes,
         in_view=whole & {f"m{n}" for n in range(session.view, session.count + 1)},
-        search=turn.searches[-1] if turn.searches else None,
+        search=search,
+        found=[table[topic] for topic in search.listed] if search else (),
     )
 
 
@@ -143,7 +146,7 @@ def read_by_index(
     """
     newest = turn.searches[-1] if turn.searches else Search(query=turn.query)
     hits = workspace.indexed(table).search(
-        turn.query, Days.of(newest.days), include_archived=newest.archived
+        turn.sought, Days.of(newest.days), include_archived=newest.archived
     )
     topics = table.open() + (table.archived() if newest.archived else [])
     unread = {topic.id for topic in topics} - set(read)

@@ -38,7 +38,8 @@ def finalize(deps: Deps) -> Runnable[SessionState, Update]:
                 for n, m in enumerate(replies, session.count + 1)
             ],
         )
-        scores = {r.topic: r.score for r in readings if not r.failed}
+        ranked = sorted(readings, key=lambda r: r.score)
+        scores = {r.topic: r.score for r in ranked if not r.failed}
         result = update_activation(session.active, scores, deps.settings.activation)
         session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
         session = _apply_new_briefs(deps, store, session)

@@ -31,7 +31,10 @@ def retrieve(deps: Deps) -> Runnable[SessionState, Update]:
             request = SearchRequest(query=turn.query)
         if not session.topics:
             request = None  # there is nothing to search
-        update = {"unread": tuple(session.active), "request": request}
+        request = request and request.model_copy(update={"forgotten": True})
+        # What a split has just taken out of view is read too, though it could not be activated.
+        fresh = [topic for topic in reversed(turn.split) if topic not in session.active]
+        update = {"unread": (*session.active, *fresh)[: policy.ceiling], "request": request}
         return dump(session, turn.model_copy(update=update))
 
     return node(step, "retrieve")

@@ -15,12 +15,12 @@ from topicloom.roles.archive_search import ArchiveQuery
 from topicloom.roles.base import Role
 from topicloom.roles.calls import ask_first, ask_role
 from topicloom.roles.router import ROUTER, Route, RouteRequest
-from topicloom.state.activation import ActivationPolicy, activate_candidates, find_ambiguous
+from topicloom.state.activation import CLEAR, ActivationPolicy, activate_candidates, find_ambiguous
 from topicloom.state.hierarchy import add_full_names
 from topicloom.state.lifecycle import mark_active
 from topicloom.state.receipt import Call
-from topicloom.state.session import Search, SearchRequest, Session, Turn
-from topicloom.state.topics import Topic, TopicTable, select_shown
+from topicloom.state.session import Search, SearchRequest, SearchScope, Session, Turn
+from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
 
 
@@ -55,69 +55,87 @@ class TopicSearch:
     """Asked for archived topics, last of all."""
 
     def search(
-        self, workspace: Workspace, session: Session, turn: Turn, *, deep: bool
+        self, workspace: Workspace, session: Session, turn: Turn
     ) -> Step[tuple[Session, Turn, list[dict[str, Any]]]]:
         """Make the search that the turn requests, activate what is found, and return the calls too.
 
-        A `deep` one relaxes the threshold: better one topic too many than amnesia.
+        Where something was forgotten the threshold is relaxed: better one topic too many.
         """
         request, settings = turn.request, self.deps.settings
         assert request is not None  # the wiring comes here only with a request
         policy = settings.activation
-        if deep:
+        if turn.amnesia or request.forgotten:
             policy = policy.scale_thresholds(settings.deep_share)
         days = parse_when(request.when, self.deps.clock()) if request.when else None
         query = _Query(workspace, session, request, days, workspace.store.topic_table(session))
         topics = query.select_topics(archived=request.include_archived)
-        route = yield from self._ask_router(query, topics)
+        missed = str(days) if days and not topics else ""
+        if missed:  # any other time will do then, but not what is put away
+            request = request.model_copy(update={"include_archived": False})
+            query = replace(query, request=request, days=None)
+            topics = query.select_topics(archived=False)
+        route, briefs = yield from self._ask_routers(query, topics)
         asked = {t.id for t in topics if request.include_archived}
-        if not _finds_active(session, route, policy):
+        if not (missed or _finds_active(session, route, policy)):
             archived = yield from self._ask_archive(query)
             asked |= archived.keys()
-            reason = "" if archived else route.reason
-            route = Route({**route.relevance, **archived}, reason)
-        relevance = route.relevance
+            route = replace(route, relevance={**route.relevance, **archived})
+        relevance, waiting = route.relevance, turn.unread
         session, turn = activate_topics(
             workspace.store, session, turn, relevance, policy, asked=asked
         )
+        put_away = (t for t in query.select_topics(archived=True) if t.status == "archived")
+        left_out = sum(t.id not in asked for t in put_away)
+        best = sorted(relevance, key=lambda t: -relevance[t])
+        found = tuple(t for t in best if t in session.active)
+        # What was read before in this turn was not read for this query.
+        unread = tuple(dict.fromkeys((*waiting, *found)))
+        alike = route.alternatives or (() if days else find_ambiguous(relevance, policy))
         search = Search(
             query=request.query,
             when=request.when,
-            days=days.ends if days else None,
+            days=query.days.ends if query.days else None,
             archived=request.include_archived,
-            found=tuple(
-                t for t in sorted(relevance, key=lambda t: -relevance[t]) if t in session.active
-            ),
-            candidates=find_ambiguous(relevance, policy),
-            reason=route.reason,
+            found=found,
+            listed=tuple(best[: policy.ceiling]) if days or alike else (),
+            candidates=alike,
+            reason="" if relevance else route.reason,
+            scope=SearchScope(briefs=briefs, read=len(unread), unsearched=left_out, missed=missed),
         )
-        update = {"searches": (*turn.searches, search), "request": None}
+        update = {"searches": (*turn.searches, search), "request": None, "unread": unread}
         return session, turn.model_copy(update=update), dumped(query.calls)
 
-    def _ask_router(self, query: _Query, topics: Sequence[Topic]) -> Step[Route]:
-        """The route that the router gives among some topics, or its stand-in."""
+    def _ask_routers(self, query: _Query, topics: Sequence[Topic]) -> Step[tuple[Route, int]]:
+        """The route among some topics, and how many the router looked at.
+
+        It is asked page by page, the likeliest topics first, until one is meant for sure; by date,
+        all may be meant. Its stand-in takes the page that it fails at, and all after it.
+        """
         session, request, days = query.session, query.request, query.days
         # Up to date already, but for a turn that another process began.
         index = query.workspace.indexed(query.table)
-        archived = request.include_archived
-        priors = index.search(request.query, days, include_archived=archived).topics
-        shown = select_shown(topics, priors, self.deps.settings.index_topics)
-        if not shown:
-            return Route({}, "there is no topic to search")
-        question = RouteRequest(
-            session=session.id,
-            query=request.query,
-            tail=query.workspace.store.messages(session, session.count - 5),
-            topics=add_full_names(shown, query.table.topics),
-            priors={t.id: priors.get(t.id, 0.0) for t in shown},
-            when=str(days) if days else None,
-            language=session.language,
-        )
-        routers = self.deps.roles.in_turn(ROUTER)
-        answer = yield from ask_first("router", routers, question, query.calls)
-        if answer is not None:
-            return _restrict_route(answer, {t.id for t in shown})
-        return Route({}, "no router answered")
+        priors = index.search(request.query, days, include_archived=request.include_archived).topics
+        left = sorted(topics, key=lambda t: t.last_at, reverse=True)
+        left.sort(key=lambda t: -priors.get(t.id, 0.0))
+        found = Route({}, "" if left else "there is no topic to search")
+        while left and (days or max(found.relevance.values(), default=0.0) < CLEAR):
+            question = RouteRequest(
+                session=session.id,
+                query=request.query,
+                tail=query.workspace.store.messages(session, session.count - 5),
+                topics=add_full_names(left, query.table.topics),
+                priors={t.id: priors.get(t.id, 0.0) for t in left},
+                when=str(days) if days else None,
+                language=session.language,
+            )
+            routers = self.deps.roles.in_turn(ROUTER)
+            route = yield from ask_first("router", routers, question, query.calls)
+            route = route or Route({}, "no router answered")
+            page, left = left[: route.seen], left[route.seen or len(left) :]
+            route = _restrict_route(route, {t.id for t in page})
+            alike = found.alternatives + route.alternatives
+            found = Route({**found.relevance, **route.relevance}, route.reason, alike)
+        return found, len(topics) - len(left)
 
     def _ask_archive(self, query: _Query) -> Step[Mapping[str, float]]:
         """Relevance of the archived topics that the archive's index leads to, if there is one."""
@@ -139,7 +157,8 @@ class TopicSearch:
 def _restrict_route(route: Route, offered: Collection[str]) -> Route:
     """A route to nothing but what was offered; relevance over 1 is 1."""
     found = {t: min(s, 1.0) for t, s in route.relevance.items() if t in offered and s > 0}
-    return replace(route, relevance=found)
+    alike = tuple(t for t in route.alternatives if t in found)
+    return replace(route, relevance=found, alternatives=alike if len(alike) > 1 else ())
 
 
 def _finds_active(session: Session, route: Route, policy: ActivationPolicy) -> bool:

@@ -17,6 +17,8 @@ class Wording:
 
     now: str
     """Line before the current conversation, in a topic window."""
+    this_topic: str
+    """Line before the name and the brief of the topic in a topic window."""
     topics: str
     """Line before a list of topics."""
     looking_for: str
@@ -76,14 +78,21 @@ class Wording:
     in_short: str
     """Before the summary of a recalled topic."""
     searched: str
-    """Line of a search that found no more; `{query}`."""
+    """Line of a search that found no more; `{query}`, and `{briefs}` and `{read}` topics."""
+    not_looked_at: str
+    """Line of a search that left `{unsearched}` archived topics out."""
+    other_days: str
+    """Line of a search for days on which nothing was found; `{missed}`."""
+    topics_found: str
+    """Line before a list of topics."""
     ask_which: str
-    """Line of a search that found several topics alike; `{names}`."""
+    """Line of a search that found several topics of which one is meant; `{names}`."""
 
 
 _WORDINGS: Mapping[Language, Wording] = {
     "en": Wording(
         now="=== The conversation now ===",
+        this_topic="=== The topic above ===",
         topics="=== Topics so far ===",
         looking_for="=== Looking for ===",
         former_brief="=== The brief so far ===",
@@ -118,11 +127,21 @@ _WORDINGS: Mapping[Language, Wording] = {
         cut_off="(cut off: there is no result)",
         summaries="Summaries of earlier parts of the conversation:",
         in_short="In short",
-        searched="Searched everything for “{query}”: nothing more than what stands here.",
-        ask_which="It is not clear which is meant; ask: {names}.",
+        searched=(
+            "Looked for “{query}” in the briefs of {briefs} topics, and read {read} topics for "
+            "it: nothing more than what stands here."
+        ),
+        not_looked_at=(
+            "Not searched: {unsearched} archived topics. If the user wants something long put "
+            "away, call activate_topic again with include_archived."
+        ),
+        other_days="Nothing was found on the days asked for ({missed}); searched other days.",
+        topics_found="The likeliest topics found:",
+        ask_which="If it is not clear from this which one is meant, ask about it by name: {names}.",
     ),
     "zh": Wording(
         now="=== 当前对话 ===",
+        this_topic="=== 以上话题 ===",
         topics="=== 已有话题 ===",
         looking_for="=== 要找什么 ===",
         former_brief="=== 原来的简介 ===",
@@ -156,8 +175,17 @@ _WORDINGS: Mapping[Language, Wording] = {
         cut_off="（已中断，没有结果）",
         summaries="此前对话各段的摘要：",
         in_short="概要",
-        searched="已查遍全部记录：“{query}”，除眼前这些外没有更多内容。",
-        ask_which="不确定指的是哪一个，请询问用户：{names}。",
+        searched=(
+            "为“{query}”查看了 {briefs} 个话题的简介，并通读了 {read} 个话题："
+            "除眼前这些外没有更多内容。"
+        ),
+        not_looked_at=(
+            "未查找 {unsearched} 个已归档的话题；如果用户要找早已收起的旧事，"
+            "请再次调用 activate_topic 并设 include_archived。"
+        ),
+        other_days="所问的日子（{missed}）没有找到内容，已改查其他日子。",
+        topics_found="找到的话题中最可能的：",
+        ask_which="如果由此还看不出指的是哪一个，可以点名问问用户：{names}。",
     ),
 }
 

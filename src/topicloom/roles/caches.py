@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.windows import is_cache_point
+from topicloom.context.windows import PASSING, is_cache_point
 from topicloom.roles.models import get_model_name
 from topicloom.state.stored_message import get_text
 
@@ -61,16 +61,19 @@ def with_cache_hints(
         return CachedPrompt(list(messages), options)
     chosen = getattr(model, "prompt_cache_options", None) or {}
     # Unless the application has said otherwise, OpenAI marks the newest message by itself.
-    own = places if chosen.get("mode") == "explicit" else places[:-1]
+    explicit = chosen.get("mode") == "explicit" or PASSING in messages[-1].additional_kwargs
+    own = places if explicit else places[:-1]
     return CachedPrompt(_mark_all(messages, own, _OPENAI), options)
 
 
 def find_breakpoints(messages: Sequence[BaseMessage]) -> list[int]:
     """After how many leading messages a prompt may be cached, ascending; at most three.
 
-    A mark on an empty text is an error, so a message without text has none.
+    A mark on an empty text is an error, so a message without text has none. Neither has a last
+    message that is not repeated.
     """
-    spoken = [n for n, m in enumerate(messages, start=1) if get_text(m).strip()]
+    kept = [m for m in messages if PASSING not in m.additional_kwargs]
+    spoken = [n for n, m in enumerate(kept, start=1) if get_text(m).strip()]
     system = [n for n in spoken if messages[n - 1].type == "system"]
     lasting = [n for n in spoken if is_cache_point(messages[n - 1])]
     return sorted({*system[:1], *lasting[-1:], *spoken[-1:]})

@@ -11,13 +11,16 @@ from typing import ClassVar, Protocol
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from topicloom.context.transcript import TranscriptFormatter
+from topicloom.context.tokens import TokenCounter
+from topicloom.context.transcript import TranscriptFormatter, shorten
 from topicloom.context.windows import (
+    PASSING,
     RESERVE,
     ChooseStart,
     PromptWindow,
     WindowStarts,
     measure_each,
+    one_line,
     topic_messages,
 )
 from topicloom.effects import Step
@@ -65,12 +68,14 @@ class ReadRequest:
     tail: Sequence[StoredMessage]
     """The messages in view of the main window and some before them, the newest last."""
     query: str
-    """What to answer, with references resolved."""
+    """What to look for: what to answer, with references resolved, or a search's query."""
     language: Language
     weights: Mapping[str, float] = field(default_factory=dict)
     """Worth of messages for the query by the local index, by short id, 0 to 1."""
     prior: float = 0.0
     """Relevance of the topic by the local index, 0 to 1."""
+    sought: str = ""
+    """The query and the days that it is about, where the newest message does not say them."""
 
 
 class Reader(Role[ReadRequest, Reading], Protocol):
@@ -124,7 +129,8 @@ def build_reader_prompt(
 ) -> list[BaseMessage]:
     """The prompt by which a topic is read: it changes only at its end from one turn to the next.
 
-        system | the topic, a message a round | the conversation now, a message a message
+        system | the topic, a message a round | its name and brief, and the conversation now, a
+        message a message | in some turns, what is looked for
 
     The topic's last message is marked as a cache breakpoint. A tail message gets a prompt message
     of its own because a round of the tail is not finished: the reply would change it.
@@ -142,19 +148,31 @@ def build_reader_prompt(
         begin: Decides how many leading messages of the tail are left out.
     """
     counter, language, tail = window.counter, request.language, request.tail
+    topic, words = request.topic, get_wording(language)
     system = SystemMessage(window.prompts("reader", language))
     room = window.limit - counter.message(system) - RESERVE
-    topic = topic_messages(request.messages, counter, language, window.topic_room())
-    left = min(room // 2, room - sum(map(counter.message, topic)))
+    read = topic_messages(request.messages, counter, language, window.topic_room())
+    left = min(room // 2, room - sum(map(counter.message, read)))
+    # A brief changes only where the topic does, or seldom; before the topic it would break both.
+    name = _label(words.this_topic, f"{topic.name}: {topic.brief}", counter, left // 4)
+    sought = _label(words.looking_for, request.sought, counter, left // 4)
+    left -= counter.text(name) + counter.text(sought)
     shown = TranscriptFormatter(counter, room // 5, language, min(_REPLY, room // 5))
     lines = shown.format_messages(tail)
-    before = hash(tuple(map(get_text, [system, *topic])))
+    before = hash((*map(get_text, [system, *read]), name))
     cut = begin(before, [r.seq for r in tail], measure_each(lines, counter), left)
     # The first is written again, so that it is dated. Without a notice: its count would change.
     current = [*shown.format_messages(tail[cut : cut + 1]), *lines[cut + 1 :]]
     if current:
-        current[0] = f"{get_wording(language).now}\n{current[0]}"
-    return [system, *topic, *map(HumanMessage, current)]
+        current[0] = f"{name}{words.now}\n{current[0]}"
+    last = [HumanMessage(sought, additional_kwargs={PASSING: True})] if sought else []
+    return [system, *read, *map(HumanMessage, current), *last]
+
+
+def _label(label: str, text: str, counter: TokenCounter, room: int) -> str:
+    """A line under its label, cut to some tokens; "" if there is nothing in it."""
+    said = shorten(one_line(text).strip(": "), room, counter.text)
+    return f"{label}\n{said}\n" if said else ""
 
 
 def parse_reading(text: str) -> ParsedReading:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate, takewhile
 from typing import Protocol
 
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.windows import PromptWindow, one_line, recent_text, topic_listing
+from topicloom.context.windows import RESERVE, PromptWindow, one_line, recent_text, topic_listing
 from topicloom.effects import Step
+from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
@@ -23,7 +25,7 @@ from topicloom.roles.markup import (
     json_entries,
     stringify_values,
 )
-from topicloom.roles.values import clip, note_repairs, parse_score, parse_topic_id
+from topicloom.roles.values import clip, note_repairs, parse_score, parse_topic_id, parse_topic_ids
 from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
@@ -32,6 +34,8 @@ _REASON = 300
 """Characters of a reason."""
 _FAINT = 0.2
 """Relevance by the index under which a topic is not what was meant."""
+_ENDS = (r"/\s{0,3}matched_topics", r"/\s{0,3}topic_routing", r"matched_topics\s{0,3}/")
+"""Ends of an answer."""
 _RELEVANCE: Mapping[str, float] = {
     "high": 0.9,
     "medium": 0.6,
@@ -52,7 +56,7 @@ class RouteRequest:
     tail: Sequence[StoredMessage]
     """The newest messages."""
     topics: Sequence[Topic]
-    """Candidates: recent ones first, then those that the index found."""
+    """Candidates, the likeliest by the local index first."""
     priors: dict[str, float]
     """Relevance of each by the local index, 0 to 1."""
     when: str | None
@@ -68,6 +72,10 @@ class Route:
     """Relevance by topic id, 0 to 1."""
     reason: str = ""
     """Why nothing was found."""
+    alternatives: tuple[str, ...] = ()
+    """Topics of which only one is meant, where it cannot tell which."""
+    seen: int | None = None
+    """How many of the candidates it looked at, the first ones; None for all."""
 
 
 class Router(Role[RouteRequest, Route], Protocol):
@@ -80,14 +88,32 @@ class ChatRouter(ChatRole[RouteRequest, Route]):
     role = "router"
 
     def step(self, request: RouteRequest) -> Step[Answer[Route]]:
-        """Find the topics; ids that are no candidates are dropped."""
-        prompt = build_router_prompt(request, self._chat.prompt_window)
-        answer = yield from self.ask(request, "router", prompt, parse_routing, "<topic_routing>")
-        candidates = {t.id for t in request.topics}
+        """Find the topics among those whose briefs fit; ids that are no candidates are dropped.
+
+        An answer of nothing else is none.
+        """
+        window = self._chat.prompt_window
+        # A third is for the conversation.
+        room = window.room(self.role, request.language, request.query) * 2 // 3 - RESERVE
+        sizes = (window.counter.text(f"{_head(t)}: {t.brief}\n") for t in request.topics)
+        fitting = list(takewhile(lambda total: total <= room, accumulate(sizes)))
+        page = request.topics[: len(fitting) or 1]
+        candidates = {t.id for t in page}
+
+        def parse(text: str) -> Route:
+            route = parse_routing(text)
+            if route.relevance and candidates.isdisjoint(route.relevance):
+                raise UnusableAnswerError("no topic that it names is a candidate")
+            return route
+
+        prompt = build_router_prompt(replace(request, topics=page), window)
+        answer = yield from self.ask(request, "router", prompt, parse, "<topic_routing>")
         relevance = {t: v for t, v in answer.value.relevance.items() if t in candidates}
         unknown = [t for t in answer.value.relevance if t not in candidates]
         repairs = note_repairs(unknown, "topic is no candidate", "topics are no candidates")
-        route = Route(relevance, clip(answer.value.reason, _REASON))
+        reason = clip(answer.value.reason, _REASON)
+        seen = len(page) if len(page) < len(request.topics) else None
+        route = Route(relevance, reason, answer.value.alternatives, seen)
         return Answer(route, answer.usage, answer.remarks + repairs)
 
 
@@ -99,18 +125,16 @@ def build_router_prompt(request: RouteRequest, window: PromptWindow) -> list[Bas
     recent = recent_text(request.tail, window, language, room // 3)
     days = [words.days.format(days=request.when)] if request.when else []
     wanted = [words.looking_for, request.query, *days]
-    heads = [f"[{t.id}] {one_line(t.name)}{_format_days(t)}" for t in request.topics]
+    heads = list(map(_head, request.topics))
     left = room - counter.text(recent) - counter.text("\n".join(wanted))
     listed = topic_listing(heads, request.topics, counter, left) or words.nothing
     last = "\n".join([*wanted, words.topics, listed])
     return window.messages("router", language, recent or words.nothing, last)
 
 
-def _format_days(topic: Topic) -> str:
-    first, last = topic.first_at[:10], topic.last_at[:10]
-    if not first:
-        return ""
-    return f" ({first})" if last in ("", first) else f" ({first} .. {last})"
+def _head(topic: Topic) -> str:
+    days = f" ({topic.days})" if topic.days else ""
+    return f"[{topic.id}] {one_line(topic.name)}{days}"
 
 
 def parse_routing(text: str) -> Route:
@@ -124,10 +148,11 @@ def parse_routing(text: str) -> Route:
 def _parse_route_tags(text: str) -> Route | None:
     relevance = _parse_relevances(find_elements(text, "topic", "matched_topics", "topic_routing"))
     reason = find_child_text(text, "no_match_reason", "topic_routing")
-    answered = has_tag(text, "matched_topics") or has_tag(text, "topic_routing")
-    if not (relevance or reason or answered):
+    # Without an end to it, an answer that names nothing was cut off.
+    if not (relevance or reason or any(has_tag(text, end) for end in _ENDS)):
         return None
-    return Route(relevance, "" if relevance else reason)
+    alike = parse_topic_ids(find_child_text(text, "alternatives", "topic_routing"), most=4)
+    return Route(relevance, "" if relevance else reason, alike)
 
 
 def _parse_route_json(text: str) -> Route | None:

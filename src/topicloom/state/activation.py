@@ -96,13 +96,13 @@ def activate_candidates(
 def find_ambiguous(relevance: Mapping[str, float], policy: ActivationPolicy) -> tuple[str, ...]:
     """Topics to ask the user about: several alike, none of them clear; best first."""
     best = sorted(relevance, key=lambda t: -relevance[t])
-    if not best or relevance[best[0]] >= _CLEAR:
+    if not best or relevance[best[0]] >= CLEAR:
         return ()
     alike = [t for t in best if relevance[t] >= max(policy.base, relevance[best[0]] - _ALIKE)]
     return tuple(alike[:4]) if len(alike) > 1 else ()
 
 
-_CLEAR = 0.7
+CLEAR = 0.7
 """Relevance from which a topic is meant for sure (the design's value)."""
 _ALIKE = 0.1
 """Difference of relevance within which topics can't be told apart."""

@@ -68,7 +68,9 @@ class ReadTask(TypedDict):
     session: dict[str, Any]
     """The part of the session that a reader needs, a dumped `Session`."""
     query: str
-    """What to answer, with references resolved."""
+    """What to look for: what to answer, with references resolved, or a search's query."""
+    search: int
+    """Number of the search that it is read for; 0 if there was none."""
     days: tuple[str, str] | None
     """First and last day of what the user asks for, if it was asked for by date."""
 

@@ -131,6 +131,7 @@ def find_search_request(message: AIMessage, tool: str) -> SearchRequest | None:
         query=query if isinstance(query, str) else get_text(message),
         when=when if isinstance(when, str) and when.strip() else None,
         include_archived=args.get("include_archived") is True,
+        forgotten=args.get("forgotten") is True,
     )
 
 

@@ -9,7 +9,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from topicloom.state.layers import Layer
-from topicloom.state.session import Search
+from topicloom.state.session import Search, SearchScope
+from topicloom.state.topics import Topic
 
 
 class Quote(BaseModel):
@@ -40,6 +41,8 @@ class Reading(BaseModel):
     """True if the reader failed; its topic keeps its average."""
     source: Literal["model", "index"] = "model"
     """Who found the quotes: a model that read the topic, or the local index."""
+    search: int = 0
+    """Number of the turn's search that it was read for; 0 if there was none."""
 
 
 class TopicNote(BaseModel):
@@ -73,16 +76,20 @@ class Note(BaseModel):
     topics: tuple[TopicNote, ...] = ()
     """Best topic first."""
     searched: str = ""
-    """What was looked for, when nothing or something ambiguous was found."""
+    """What was looked for, when nothing was found."""
+    scope: SearchScope | None = None
+    """What was looked at, if anything was looked for."""
+    listed: dict[str, str] = {}
+    """A line for each topic found, by id, best first."""
     candidates: tuple[str, ...] = ()
-    """Names of topics that may be meant, to ask the user about."""
+    """Names of topics of which one is meant, to ask the user about."""
     layers: tuple[Layer, ...] = ()
     """What the application's domain added."""
 
     @property
     def recalls(self) -> bool:
         """True if it says anything of the conversation itself."""
-        return bool(self.topics or self.searched or self.candidates)
+        return bool(self.topics or self.searched or self.listed or self.candidates)
 
     @property
     def empty(self) -> bool:
@@ -204,19 +211,23 @@ def compose_note(
     notes: Sequence[Note],
     in_view: Set[str],
     search: Search | None,
+    found: Iterable[Topic] = (),
 ) -> Note:
     """The note of a turn, without what the prompt shows already.
 
     Args:
-        readings: Of all readers that ran, in any order.
+        readings: Of the readers that ran since the last note, in any order.
         names: Topic names by id.
         costs: Token costs.
-        budget: Tokens for what this turn recalls.
+        budget: Tokens for what it recalls.
         after: Number of the message that calls for it.
         notes: Those that the prompt shows.
         in_view: Short ids of the messages that it shows.
         search: The turn's last one, if it searched.
+        found: The topics to list, best first.
     """
+    listed = _list_topics(found, costs, round(_LIST_SHARE * budget))
+    budget -= sum(map(costs.text, listed.values()))
     quoted = {
         i
         for note in notes
@@ -230,7 +241,22 @@ def compose_note(
     candidates = [names[t] for t in search.candidates if t in names] if search else []
     # A search that adds nothing has to say so, or the model would be asked the same once more.
     searched = search.query if search is not None and not topics else ""
-    return Note(after=after, topics=topics, searched=searched, candidates=tuple(candidates))
+    note = Note(after=after, topics=topics, listed=listed, candidates=tuple(candidates))
+    scope = search.scope if search else None
+    return note.model_copy(update={"searched": searched, "scope": scope})
+
+
+def _list_topics(found: Iterable[Topic], costs: PromptCosts, budget: int) -> dict[str, str]:
+    """Name, days and the beginning of the brief of the first topics, as many as fit, by id."""
+    listed: dict[str, str] = {}
+    for topic in found:
+        brief = " ".join((topic.brief or topic.summary).split())
+        line = f"- {topic.name} ({topic.id}, {topic.days}): {costs.shorten(brief, _LISTED_BRIEF)}"
+        budget -= costs.text(line)
+        if budget < 0:
+            break
+        listed[topic.id] = line
+    return listed
 
 
 _MIN_QUOTE_TOKENS = 5
@@ -240,6 +266,10 @@ _MUST_QUOTE = 5
 _DOUBTFUL_SHARE = 1 / 8
 """Share of the budget for quotes of models that the index does not agree with: what readers that
 answer nonsense can cost."""
+_LIST_SHARE = 1 / 4
+"""Share of the budget for the list of the topics found; quotes have the rest."""
+_LISTED_BRIEF = 32
+"""Tokens of a brief in that list: a line."""
 _MIN_SUMMARY_TOKENS = 24
 """Tokens under which no beginning of a summary is worth its heading."""
 

@@ -79,6 +79,23 @@ class SearchRequest(BaseModel):
     """A time expression in the user's words: "last month", "上个月", "2026-03-03"."""
     include_archived: bool = False
     """True if archived topics may be found: only when the user asks for them."""
+    forgotten: bool = False
+    """True if the model says that the user holds something was forgotten."""
+
+
+class SearchScope(BaseModel):
+    """What a search looked at, and what it did not."""
+
+    model_config = ConfigDict(frozen=True)
+
+    briefs: int = 0
+    """Topics that were looked for by their briefs."""
+    read: int = 0
+    """Topics that were read for it."""
+    unsearched: int = 0
+    """Archived topics that were not looked at."""
+    missed: str = ""
+    """The days asked for, if nothing was found on them and others were searched."""
 
 
 class Search(BaseModel):
@@ -95,8 +112,11 @@ class Search(BaseModel):
     """True if archived topics were searched too."""
     found: tuple[str, ...] = ()
     """Topics found that are active after it."""
+    listed: tuple[str, ...] = ()
+    """Topics found, active or not, best first, where several may be meant."""
     candidates: tuple[str, ...] = ()
-    """Topics that may be meant, to ask the user about; only when the result is ambiguous."""
+    """Topics of which one is meant, to ask the user about; only when the result is ambiguous."""
+    scope: SearchScope = SearchScope()
     reason: str = ""
     """Why nothing was found."""
 
@@ -154,3 +174,8 @@ class Turn(BaseModel):
     """What was wrong with edits that were not."""
     attempts: int = 0
     """How often the main model's edits were refused."""
+
+    @property
+    def sought(self) -> str:
+        """What originals are looked for by: the newest search's query, or else the turn's own."""
+        return (self.searches[-1].query if self.searches else "").strip() or self.query

@@ -68,6 +68,11 @@ class Topic(BaseModel):
         """Name of the chain of its references."""
         return f"references/topic-{self.id}"
 
+    @property
+    def days(self) -> str:
+        """The day of its messages, or the first and the last one; "" if it has none."""
+        return " .. ".join(dict.fromkeys(t[:10] for t in (self.first_at, self.last_at) if t))
+
     def emptied(self) -> Topic:
         """The topic without messages or references; what it had stays in storage."""
         times = {"first_at": "", "last_at": "", "newest": 0}

@@ -149,6 +149,8 @@ class DerivedTexts:
         searched = "" if asked else row.get("searched", "")
         layers = [self._without_in_layer(layer, asked) for layer in row.get("layers", ())]
         cleaned = {**row, "topics": topics, "candidates": names, "searched": searched}
+        if "listed" in row:
+            cleaned["listed"] = {t: s for t, s in row["listed"].items() if t not in self.topics}
         return cleaned | ({"layers": layers} if layers else {})
 
     def without_in_receipt(self, row: Row) -> Row:
