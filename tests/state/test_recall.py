@@ -194,7 +194,7 @@ def test_never_over_budget_and_nothing_twice(
     for note in notes:
         assert set(note.quotes) <= {q.id for q in by_topic[note.topic].quotes}
         assert list(note.quotes) == sorted(note.quotes, key=parse_message_number)
-        assert note.summary in ("", by_topic[note.topic].summary)
+        assert by_topic[note.topic].summary.startswith(note.summary), "whole, or cut by tokens"
 
 
 @given(readings, st.integers(0, 400))
