@@ -108,7 +108,7 @@ def _compose(
     def find(message_id: str) -> int:
         text = originals[message_id].text if message_id in originals else "-"
         size = len(text) * window.layout.part // count(text) // 2
-        return find_passage(text, " ".join([turn.query, *(s.query for s in turn.searches)]), size)
+        return find_passage(text, turn.sought, size)
 
     names = {t.id: t.name for t in table}
     whole = {i for i, m in originals.items() if count(m.text) <= window.layout.cap}
