@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Protocol
+from typing import Any, Protocol
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
@@ -38,6 +38,10 @@ class SentPrompt:
     """Explicit breakpoints, each by the number of leading parts before it, ascending."""
     reply: PromptPart | None = None
     """The model's answer, as it would be sent back; None if it never is."""
+    messages: tuple[BaseMessage, ...] = ()
+    """What was sent, to be sent again."""
+    tools: tuple[Any, ...] = ()
+    """The tools that were bound, likewise."""
 
     @property
     def tokens(self) -> int:

@@ -68,7 +68,8 @@ class Recorder:
         parts = (*bound, *parts_of(messages, self.counter.message))
         marks = tuple(len(bound) + n for n in find_breakpoints(messages))
         reply = parts_of([AIMessage(said)], self.counter.message)[0]
-        self.sent.append(SentPrompt(window, self.at, parts, marks, reply))
+        sent = tuple(messages), tuple(tools)
+        self.sent.append(SentPrompt(window, self.at, parts, marks, reply, *sent))
         return said
 
 

@@ -24,6 +24,18 @@ sniah:needle=uuid,haystack=prose,tokens=1000000.
 
 Out = Annotated[Path, typer.Argument(metavar="OUT", help="A folder of results.")]
 
+Recordings = Annotated[
+    list[str], typer.Argument(help="Files of conversations, or `sample`, which ships.")
+]
+First = Annotated[int, typer.Option(min=1, help="Of each file, the first ones.")]
+Model = Annotated[
+    str, typer.Option(help="As openai:NAME, for any server that speaks its protocol.")
+]
+BaseUrl = Annotated[str | None, typer.Option(help="The server, such as http://127.0.0.1:8080/v1.")]
+Rows = Annotated[
+    Path | None, typer.Option(help="Results, one JSON a case; goes on where it stopped.")
+]
+
 eval_app = typer.Typer(
     help="Measure on recorded conversations.",
     epilog=SOURCES,
@@ -197,24 +209,118 @@ def caching(
         int | None, typer.Option(min=1, help="Tokens that a turn may recall; else a share.")
     ] = None,
     layout: Annotated[
-        Literal["ledger", "spec"] | None, typer.Option(help="Only this layout; else both.")
+        Literal["ledger", "spec"] | None,
+        typer.Option(help="Only this layout; else both, and `ledger` for a server."),
     ] = None,
     seconds: Annotated[
         float, typer.Option(min=0, help="From one turn to the next: caches forget.")
     ] = 60.0,
     conversation: Annotated[int, typer.Option(min=1, help="Which of the file.")] = 1,
+    server: Annotated[
+        str | None,
+        typer.Option(help="Send the prompts there, too: a base URL; its cache must be empty."),
+    ] = None,
+    model: Annotated[str, typer.Option(help="The model to ask the server for.")] = "openai:any",
+    out: Rows = None,
 ) -> None:
     """Replay a conversation, and see what providers' caches would have served of its prompts.
 
     The embedded roles decide; the prompts are those of the chat-model roles. Topic windows and the
     main window are counted apart, as two models would be.
+
+    With a server, all prompts go to it in their order, each for one token of answer, and its own
+    counts are printed, main window and topic windows apart. Whoever goes on with a run that was
+    stopped leaves the server running: what it holds is part of the measurement.
     """
     from topicloom_lab.cli.caching import CachingOptions, run_caching
+    from topicloom_lab.opened import ModelOptions
 
-    layouts: tuple[Literal["ledger", "spec"], ...] = (layout,) if layout else ("ledger", "spec")
+    # A cache that has seen one layout's topic windows knows those of the other.
+    both: tuple[Literal["ledger", "spec"], ...] = ("ledger", "spec")
+    layouts = (layout,) if layout else both[:1] if server else both
+    real = ModelOptions(model, server, max_tokens=1) if server else None
     run_caching(
-        CachingOptions(file, turns, window, topic_window, recall, layouts, seconds, conversation)
+        CachingOptions(
+            file, turns, window, topic_window, recall, layouts, seconds, conversation, real, out
+        )
     )
+
+
+@eval_app.command()
+def roles(
+    files: Recordings,
+    model: Model,
+    base_url: BaseUrl = None,
+    prompts: Annotated[int, typer.Option(min=1, help="Prompts of each role.")] = 20,
+    window: Annotated[
+        int, typer.Option(min=1_000, help="Main window in tokens, and the splitter's.")
+    ] = 4_000,
+    topic_window: Annotated[
+        int, typer.Option(min=1_000, help="Window of the other roles in tokens.")
+    ] = 6_000,
+    conversations: First = 1,
+    questions: Annotated[int, typer.Option(min=0, help="Asked of each conversation.")] = 20,
+    out: Rows = None,
+) -> None:
+    """Put real prompts of the roles to a model, and see how many of its answers can be parsed.
+
+    The prompts are what the roles are asked while conversations are replayed and their questions
+    are asked; the embedded roles decide how that goes on. Prompts and raw answers are kept.
+    """
+    from topicloom.settings import Settings
+    from topicloom_lab.cli.roles import RolesOptions, run_roles
+    from topicloom_lab.opened import ModelOptions
+
+    opened, windows = (
+        ModelOptions(model, base_url),
+        Settings(window=window, topic_window=topic_window),
+    )
+    run_roles(RolesOptions(files, opened, questions, conversations, out, prompts, windows))
+
+
+@eval_app.command()
+def arbiter(
+    model: Annotated[
+        str | None,
+        typer.Option(help="openai:NAME, or rerank:NAME for a cross-encoder; else nobody is asked."),
+    ] = None,
+    base_url: BaseUrl = None,
+    out: Rows = None,
+) -> None:
+    """Ask an arbiter about 64 messages that go on with a task in new words, or do the opposite.
+
+    Prints its verdicts, and the splits that follow from them as a session would make them: where
+    the boundary model is in doubt the ruling decides, elsewhere nobody is asked.
+    """
+    from topicloom_lab.cli.arbiter import run_arbiter
+    from topicloom_lab.opened import ModelOptions
+
+    run_arbiter(ModelOptions(model, base_url, max_tokens=16) if model else None, out)
+
+
+@eval_app.command()
+def answers(
+    files: Recordings,
+    model: Model,
+    base_url: BaseUrl = None,
+    questions: Annotated[int, typer.Option(min=1, help="Of each conversation.")] = 20,
+    conversations: First = 1,
+    budget: Annotated[int, typer.Option(min=1, help="Tokens of a context.")] = 1_000,
+    skip: Annotated[
+        list[str] | None, typer.Option(help="Leave this category out; may be repeated.")
+    ] = None,
+    out: Rows = None,
+) -> None:
+    """Have a model answer questions from what topicloom, a search and a sliding window recall.
+
+    The budget is the same for all of them, and so is the prompt. Exact match and F1 are those of
+    SQuAD, Chinese by characters. The embedded roles recall; the model only answers.
+    """
+    from topicloom_lab.cli.answers import AnswersOptions, run_answers
+    from topicloom_lab.opened import ModelOptions
+
+    opened = ModelOptions(model, base_url, max_tokens=48)
+    run_answers(AnswersOptions(files, opened, questions, conversations, out, budget, skip or ()))
 
 
 train_app = typer.Typer(

@@ -1,12 +1,14 @@
-"""`topicloom eval caching`: what providers' caches would have served of a replay's prompts."""
+"""`topicloom eval caching`: what caches would have served of a replay's prompts, or do serve."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -20,6 +22,7 @@ from topicloom_lab.caching.measure import Prices, SentPrompt, Served, measure
 from topicloom_lab.caching.replay import MAIN, record_prompts
 from topicloom_lab.caching.rules import RULES
 from topicloom_lab.cli.output import counting
+from topicloom_lab.opened import ModelOptions, OpenedModel, Row, Rows
 
 _WINDOWS: Mapping[str, str] = {"main": "main window", "topics": "topic windows"}
 
@@ -37,6 +40,10 @@ class CachingOptions:
     seconds: float
     conversation: int
     """Its number in the file, from 1."""
+    server: ModelOptions | None = None
+    """A server that is sent the prompts, for an answer of one token."""
+    out: Path | None = None
+    """Where its counts go."""
 
 
 def run_caching(options: CachingOptions, console: Console | None = None) -> None:
@@ -52,11 +59,15 @@ def run_caching(options: CachingOptions, console: Console | None = None) -> None
         turns = _record(conversation, options, layout, console)
         if not turns:
             raise InputError(f"{options.file}: nobody answers in {conversation.id!r}")
-        console.print(_table(conversation, options, layout, turns))
+        table = _table(conversation, options, layout, turns)
+        if options.server is not None:
+            table.add_row("the server", *_send(conversation, options, layout, turns, console))
+        console.print(table)
     print_dim(
         console,
         "Cost is that of input tokens, as a share of what they cost without a cache: a read at"
-        " a tenth, a write at 1.25 where it is paid for.",
+        " a tenth, a write at 1.25 where it is paid for. Of a server: how many tokens of a prompt"
+        " it had to evaluate, in what time.",
     )
 
 
@@ -83,7 +94,11 @@ def _record(
         counting(console, f"turns, {layout}", options.turns) as progress,
     ):
         for prompts in record_prompts(
-            conversation, Path(folder), settings, turns=options.turns, seconds=options.seconds
+            conversation,
+            Path(folder),
+            settings,
+            turns=options.turns,
+            seconds=options.seconds,
         ):
             turns.append(prompts)
             progress(len(turns))
@@ -118,6 +133,44 @@ def _table(
         for name, s in served.items()
     )
     return table
+
+
+def _send(
+    conversation: Conversation,
+    options: CachingOptions,
+    layout: LayoutName,
+    turns: Sequence[Sequence[SentPrompt]],
+    console: Console,
+) -> Iterator[str]:
+    """Send the prompts in their order; a line of the table, and what was evaluated."""
+    assert options.server is not None
+    run = {"model": options.server.name, "layout": layout, "window": options.window}
+    rows = Rows(options.out, run | {"topic_window": options.topic_window})
+    opened = options.server.open()
+    sent = {
+        f"{conversation.id} {turn}.{number} {prompt.window}": partial(_sent, prompt, opened)
+        for turn, batch in enumerate(turns, start=1)
+        for number, prompt in enumerate(batch)
+    }
+    found = rows.complete(list(sent), sent.values(), console, f"prompts, {layout}")
+    for name in _WINDOWS:
+        calls = [row["calls"][0] for row in found if row["kind"] == name and not row["failure"]]
+        read, cached, seconds = (
+            sum(c[key] for c in calls) for key in ("read", "cached", "seconds")
+        )
+        yield f"{cached / read:.1%}" if calls else "-"
+        yield (
+            f"{(read - cached) / len(calls):,.0f} in {seconds / len(calls):.1f} s" if calls else "-"
+        )
+
+
+def _sent(prompt: SentPrompt, opened: OpenedModel) -> Row:
+    """Send a prompt; the server's counts, or why it refused."""
+    given: dict[str, Any] = {"tools": list(prompt.tools)} if prompt.tools else {}
+    _, row = opened.attempt(lambda model: model.invoke(prompt.messages, **given))
+    for call in row["calls"]:
+        del call["prompt"]
+    return {"kind": _kind(prompt)} | row
 
 
 def _kind(prompt: SentPrompt) -> str:

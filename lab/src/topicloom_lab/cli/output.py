@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from statistics import mean
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from topicloom.errors import StorageUnavailableError
 
@@ -21,6 +24,23 @@ def counting(console: Console, what: str, total: int) -> Iterator[Callable[[int]
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task(what, total=total)
         yield lambda done: progress.update(task, completed=done)
+
+
+def make_table(
+    title: str, heads: Sequence[str], lines: Iterable[Sequence[str]], caption: str = ""
+) -> Table:
+    """A table of figures, to the right, behind a name."""
+    table = Table(title=title, caption=caption or None)
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="right" if place else "left")
+    for line in lines:
+        table.add_row(*line)
+    return table
+
+
+def show_mean(rows: Sequence[Mapping[str, Any]], key: str) -> str:
+    """The mean of a figure, as a cell of a table; a dash if there is none."""
+    return f"{mean(row[key] for row in rows):,.0f}" if rows else "-"
 
 
 def write_lines(out: Path, lines: Iterable[str], *, add: bool = False) -> None:

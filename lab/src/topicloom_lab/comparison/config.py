@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Annotated, Self
@@ -130,6 +131,17 @@ def load_source(spec: str, folder: Path | None = None) -> Iterator[Conversation]
     if is_generated(spec):
         return generate(spec)
     return load_conversations(_path(spec, folder))
+
+
+def load_named(specs: Sequence[str], most: int) -> Iterator[Conversation]:
+    """The first conversations of each source, named after these: ids are those of a source.
+
+    Raises what `load_source` raises.
+    """
+    for spec in specs:
+        for conversation in islice(load_source(spec), most):
+            name = f"{name_of(spec)}/{conversation.id}"
+            yield conversation.model_copy(update={"id": name})
 
 
 def name_of(spec: str) -> str:

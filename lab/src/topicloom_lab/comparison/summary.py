@@ -107,13 +107,24 @@ class Lead:
         Args:
             ours: One.
             other: The other.
-            seed: Of the resampling (Efron 1979, the percentile interval).
+            seed: Of the resampling.
         """
         first, second = ours.recalls(), other.recalls()
-        gaps = np.array([first[key] - second[key] for key in first if key in second])
-        picks = np.random.default_rng(seed).integers(0, len(gaps), (_SAMPLES, len(gaps)))
-        low, high = np.quantile(gaps[picks].mean(axis=1), (0.025, 0.975))
-        return cls(other.strategy, float(gaps.mean()), float(low), float(high))
+        gaps = [first[key] - second[key] for key in first if key in second]
+        return cls(other.strategy, *mean_interval(gaps, seed))
+
+
+def mean_interval(values: Sequence[float], seed: int) -> tuple[float, float, float]:
+    """The mean of some values, and the ends of its interval of 95 %.
+
+    Args:
+        values: One at least.
+        seed: Of the resampling (Efron 1979, the percentile interval).
+    """
+    known = np.array(values)
+    picks = np.random.default_rng(seed).integers(0, len(known), (_SAMPLES, len(known)))
+    low, high = np.quantile(known[picks].mean(axis=1), (0.025, 0.975))
+    return float(known.mean()), float(low), float(high)
 
 
 def summaries(cells: Iterable[Cell]) -> list[Summary]:

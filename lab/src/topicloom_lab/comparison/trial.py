@@ -104,12 +104,12 @@ class Trial:
 
     def _measured(self, recipe: StrategyEntry, budgets: Sequence[int], folder: Path) -> list[Cell]:
         bench = self.bench
-        options = StrategyOptions(bench.embedder, folder, max(budgets), self._language, bench.chat)
+        options = StrategyOptions(bench.embedder, folder, max(budgets), self.language, bench.chat)
         strategy = recipe.make(options)
         listening, calls = Stopwatch(), Counter[str]()
         asked: dict[int, list[QuestionResult]] = {budget: [] for budget in budgets}
         try:
-            for chunk, due in self._chunks():
+            for chunk, due in self.stretches():
                 with listening:
                     calls += Counter(strategy.feed(chunk))
                 for budget, rows in asked.items():
@@ -129,7 +129,7 @@ class Trial:
                 "question": question.id,
                 "category": question.category,
                 "evidence": tuple(dict.fromkeys(question.evidence)),
-                "found": evidence_in(question.evidence, context.sources, self._texts, text),
+                "found": evidence_in(question.evidence, context.sources, self.texts, text),
                 "answer_in": answer_stands_in(text, question.answer),
                 "tokens": context.tokens,
                 "messages": len(context.messages),
@@ -145,15 +145,15 @@ class Trial:
         reader, judging = self.bench.reader, self.bench.judge
         if reader is None:
             return {}
-        reply = reply_to(reader, context, question.question, self._language)
+        reply = reply_to(reader, context, question.question, self.language)
         return {
             "reply": reply,
             "exact": exact_match(reply, question.answer),
             "f1": f1_score(reply, question.answer),
-            "judged": judge(judging, question, reply, self._language) if judging else None,
+            "judged": judge(judging, question, reply, self.language) if judging else None,
         }
 
-    def _chunks(self) -> Iterator[tuple[Sequence[RecordedMessage], Sequence[Question]]]:
+    def stretches(self) -> Iterator[tuple[Sequence[RecordedMessage], Sequence[Question]]]:
         """Stretches of the conversation, each with the questions that are asked after it."""
         said = self.conversation.messages
         due: dict[int, list[Question]] = {}
@@ -179,7 +179,8 @@ class Trial:
         )
 
     @cached_property
-    def _language(self) -> Language:
+    def language(self) -> Language:
+        """Of the conversation."""
         return "zh" if self.conversation.lang.startswith("zh") else "en"
 
     @cached_property
@@ -191,5 +192,6 @@ class Trial:
         return sum(count_budget_tokens(f"{line_of(m)}\n") for m in self._spoken)
 
     @cached_property
-    def _texts(self) -> Mapping[str, str]:
+    def texts(self) -> Mapping[str, str]:
+        """Texts of all messages by id."""
         return {m.id: m.text for m in self.conversation.messages}

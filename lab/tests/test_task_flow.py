@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from task_flow import Case, Opens, Tally, tally, task_flow_cases
 
 from topicloom.boundary.adsorber import Adsorber
 from topicloom.boundary.policy import AdsorberPolicy
@@ -16,6 +15,15 @@ from topicloom.index.encoders import default_embedder
 from topicloom.state.rounds import Round
 from topicloom.state.script import measure_cjk_share
 from topicloom.state.stored_message import StoredMessage
+from topicloom_lab.task_flow import (
+    ALWAYS,
+    Case,
+    Opens,
+    count_mistakes,
+    opens_with,
+    question_of,
+    task_flow_cases,
+)
 
 CASES = task_flow_cases()
 
@@ -42,14 +50,6 @@ def spec(low: float) -> Opens:
     return opens
 
 
-def measured(opens: Opens) -> dict[str, Tally]:
-    """The tally by language."""
-    return {
-        language: tally(opens, [c for c in CASES if c.language == language])
-        for language in ("en", "zh")
-    }
-
-
 class TestCases:
     def test_both_kinds_in_both_languages(self) -> None:
         kinds = Counter((c.language, c.continues) for c in CASES)
@@ -70,18 +70,15 @@ class TestCases:
         assert (measure_cjk_share(text) > 1 / 3) == (case.language == "zh")
 
 
-class TestTally:
-    def test_the_two_mistakes_are_told_apart(self) -> None:
-        never = tally(lambda rounds, message: False, CASES)
-        assert (len(never.false_splits), len(never.false_merges)) == (0, 32)
-        always = tally(lambda rounds, message: True, CASES)
-        assert (len(always.false_splits), len(always.false_merges)) == (32, 0)
-        assert str(always) == "32 of 32 that go on are split, 0 of 32 new ones are merged"
+class TestMistakes:
+    def test_the_two_kinds_are_told_apart(self) -> None:
+        assert count_mistakes(lambda rounds, message: False, CASES) == (0, 32)
+        assert count_mistakes(lambda rounds, message: True, CASES) == (32, 0)
 
     def test_a_rule_that_knows_makes_none(self) -> None:
         expected = {c.message.text: not c.continues for c in CASES}
-        knowing = tally(lambda rounds, message: expected[message.text], CASES)
-        assert knowing.false_splits == knowing.false_merges == ()
+        knowing = count_mistakes(lambda rounds, message: expected[message.text], CASES)
+        assert knowing == (0, 0)
 
 
 RULES: dict[str, Opens] = {
@@ -92,8 +89,27 @@ RULES: dict[str, Opens] = {
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_figures(name: str) -> None:
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_figures(name: str, language: str) -> None:
     """No bar to reach: shows what a rule does (`pytest -rP`)."""
-    for language, found in measured(RULES[name]).items():
-        print(f"{name}, {language}: {found}")  # noqa: T201
-        assert (found.going_on, found.new) == (16, 16)
+    cases = [case for case in CASES if case.language == language]
+    split, merged = count_mistakes(RULES[name], cases)
+    print(f"{name}, {language}: {split} of 16 split, {merged} of 16 merged")  # noqa: T201
+
+
+class TestRulings:
+    """The splits that follow from what an arbiter says."""
+
+    def test_one_that_knows_makes_no_mistake_where_it_is_always_asked(self) -> None:
+        asked = [question_of(case, ALWAYS) for case in CASES]
+        assert [q and q.request for q in asked] == [case.message.text for case in CASES]
+        rulings = {case.message.text: float(case.continues) for case in CASES}
+        assert count_mistakes(opens_with(ALWAYS, rulings), CASES) == (0, 0)
+
+    def test_it_decides_nothing_where_it_is_not_asked(self) -> None:
+        policy = AdsorberPolicy()
+        wrong = {case.message.text: float(not case.continues) for case in CASES}
+        untouched = [case for case in CASES if question_of(case, policy) is None]
+        assert 0 < len(untouched) < len(CASES)
+        without = count_mistakes(opens_with(policy, {}), untouched)
+        assert count_mistakes(opens_with(policy, wrong), untouched) == without

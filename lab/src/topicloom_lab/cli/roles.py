@@ -1,0 +1,207 @@
+"""`topicloom eval roles`: how many real prompts of each role a model answers so that they parse.
+
+A conversation is replayed, and its questions are asked, with the embedded roles; what they are
+asked is kept, and put to the chat-model form of each role afterwards.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from rich.console import Console
+from rich.table import Table
+
+from topicloom.cli.console import open_console, print_dim
+from topicloom.context.prefix import PrefixMeter
+from topicloom.graph.session import build_session_graph
+from topicloom.index.encoders import default_embedder
+from topicloom.recordings.conversations import Conversation
+from topicloom.recordings.replay import cut_rounds, feed_round
+from topicloom.roles.base import Answer, LocalRole, Role, RoleName
+from topicloom.roles.chat import Chat
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.registry import spec_of
+from topicloom.roles.responder import RESPONDER, RecordedResponder, ReplyRequest
+from topicloom.settings import Settings
+from topicloom.storage.files import FileStorage
+from topicloom.testing import make_topic_search
+from topicloom_lab.asking import Oracle, Questioner
+from topicloom_lab.cli.output import counting, make_table, show_mean
+from topicloom_lab.comparison.config import load_named
+from topicloom_lab.opened import OpenedModel, RecordedRun, Row, Rows
+from topicloom_lab.recorded_time import RecordedClock
+
+T = TypeVar("T")
+
+ASKED: tuple[RoleName, ...] = ("router", "brief", "reader", "splitter")
+"""The roles that every session asks, cheapest prompts first."""
+
+
+@dataclass(frozen=True, slots=True)
+class RolesOptions(RecordedRun):
+    """The options of the command."""
+
+    prompts: int
+    """Of each role."""
+    settings: Settings
+    """The windows."""
+
+
+def run_roles(options: RolesOptions) -> list[Row]:
+    """Collect prompts, put them to the model, and print what became of them by role.
+
+    Raises:
+        ConfigurationError: If no such model can be opened, or the results are something else's.
+        NotAConversationError: If a file holds something else.
+        StorageUnavailableError: If a result cannot be written.
+    """
+    console = open_console()
+    windows = options.settings.model_dump(include={"window", "topic_window"})
+    rows = Rows(options.out, {"model": options.model.name} | windows)
+    opened = options.model.open()
+    requests, asked = _collect(options, console), list[Row]()
+    for role in ASKED:
+        chosen = dict(spread(requests[role], options.prompts))
+        makers = [partial(ask_role, role, r, opened, options.settings) for r in chosen.values()]
+        asked += rows.complete(list(chosen), makers, console, role)
+        # A table a role: a run may take hours.
+        console.print(table(asked, options))
+    if options.out is not None:
+        print_dim(console, f"Prompts, answers and failures: {options.out}")
+    return asked
+
+
+def _collect(options: RolesOptions, console: Console) -> dict[RoleName, list[tuple[str, Any]]]:
+    """What the roles are asked, by the conversation and which of its requests it is."""
+    found: dict[RoleName, list[tuple[str, Any]]] = {role: [] for role in ASKED}
+    conversations = list(load_named(options.files, options.conversations))
+    with counting(console, "conversations", len(conversations)) as progress:
+        for done, recording in enumerate(conversations, start=1):
+            with tempfile.TemporaryDirectory() as folder:
+                given = Path(folder), options.settings, options.questions
+                for role, requests in collect_requests(recording, *given).items():
+                    named = ((f"{recording.id} {role} {n}", r) for n, r in enumerate(requests))
+                    found[role] += named
+            progress(done)
+    return found
+
+
+def table(rows: Sequence[Row], options: RolesOptions) -> Table:
+    """What became of the prompts, by role."""
+    lines = []
+    for role in dict.fromkeys(row["role"] for row in rows):
+        group = [row for row in rows if row["role"] == role]
+        first = [row["calls"][0] for row in group if row["calls"]]
+        counts = (
+            len(group),
+            sum(row["parsed"] for row in group),
+            sum(len(row["calls"]) > 1 for row in group),
+            sum(bool(row["failure"]) for row in group),
+            sum(bool(row["remarks"]) for row in group),
+            sum(call["finish"] == "length" for call in first),
+        )
+        means = (show_mean(first, key) for key in ("read", "cached", "written", "seconds"))
+        lines.append((role, *map(str, counts), *means))
+    heads = ("prompts", "parsed at once", "asked again", "failed", "remarks", "cut off")
+    return make_table(
+        f"{options.model.name}, windows {options.settings.window:,}"
+        f"/{options.settings.topic_window:,}",
+        ("role", *heads, "tokens read", "cached", "written", "seconds"),
+        lines,
+        "Tokens and seconds are means of the first request of each prompt.",
+    )
+
+
+@dataclass(slots=True)
+class _Noted(LocalRole[Any, Any]):
+    """A role whose requests are kept."""
+
+    plays: Role[Any, Any]
+    requests: list[Any] = field(default_factory=list)
+
+    def call(self, request: Any) -> Answer[Any]:
+        """The answer of the role that plays."""
+        self.requests.append(request)
+        return self.plays.call(request)
+
+
+class _Searching(Oracle):
+    """A main model that looks for a topic before it answers, as it does with `activate_topic`."""
+
+    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
+        """Search first, then say a word."""
+        again = bool(self.prompts)
+        said = list(super().stream(request))
+        yield from said if again or not request.tools else make_topic_search(request.query)
+
+
+def collect_requests(
+    conversation: Conversation, folder: Path, settings: Settings, questions: int
+) -> dict[RoleName, list[Any]]:
+    """Everything that the roles are asked while a conversation is fed, and then asked about.
+
+    Args:
+        conversation: The recording; its clock is the graph's.
+        folder: The storage of the session.
+        settings: The windows.
+        questions: Questions of the recording that are asked, evenly spread, each with a search.
+    """
+    oracle, notes = _Searching(), dict[RoleName, _Noted]()
+    recorded = RecordedResponder(oracle)
+    roles = embedded_roles(default_embedder()).replace(RESPONDER, recorded)
+    for spec in map(spec_of, ASKED):
+        notes[spec.name] = _Noted(roles[spec])
+        roles = roles.replace(spec, notes[spec.name])
+    storage = FileStorage(folder, fsync=False)
+    clock = RecordedClock.of(conversation.messages, lambda: datetime.now().astimezone())
+    graph = build_session_graph(
+        settings=settings, roles=roles, storage=storage, clock=clock
+    ).compile(checkpointer=InMemorySaver())
+    config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
+    for round_ in cut_rounds(conversation):
+        clock.now = clock.after(round_.said)
+        feed_round(graph, recorded, round_, config)
+    questioner = Questioner(graph, config, storage, oracle)
+    for question in spread(conversation.questions, questions):
+        questioner.ask(question.question)
+    return {role: noted.requests for role, noted in notes.items()}
+
+
+def spread(items: Sequence[T], count: int) -> list[T]:
+    """At most so many of some items, evenly spread, in order."""
+    if len(items) <= count:
+        return list(items)
+    return [items[(2 * n + 1) * len(items) // (2 * count)] for n in range(count)]
+
+
+def ask_role(role: RoleName, request: Any, opened: OpenedModel, settings: Settings) -> Row:
+    """Put a request to a model, by the role's own prompt and parser; what happened, as a row.
+
+    `parsed` is true for an answer that was taken as it came: nothing failed or was asked again.
+    """
+    spec = spec_of(role)
+    window = settings.window if spec.model == "strong" else settings.topic_window
+
+    def ask(model: BaseChatModel) -> Answer[Any]:
+        # A player of its own: what a reader remembers of former prompts does not matter here.
+        player: Role[Any, Any] = spec.chat(Chat.of(model, PrefixMeter(), window=window))
+        return player.call(request)
+
+    answer, row = opened.attempt(ask)
+    return {
+        "role": role,
+        "parsed": len(row["calls"]) == 1 and not row["failure"],
+        "remarks": answer.remarks if answer else (),
+        "value": repr(answer.value) if answer else "",
+        **row,
+    }

@@ -1,0 +1,157 @@
+"""A chat model to be measured, and results of long runs, which go on where they stopped."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
+from rich.console import Console
+
+from topicloom.errors import ConfigurationError
+from topicloom.roles.models import open_model
+from topicloom.state.stored_message import get_text
+from topicloom_lab.cli.output import counting, write_lines
+
+Row = dict[str, Any]
+T = TypeVar("T")
+
+_PATIENCE = 3_600.0
+"""Seconds that an answer may take, on the slowest machine."""
+
+
+@dataclass
+class CallLog(BaseCallbackHandler):
+    """Keeps the requests to a model, one after another, as rows of results."""
+
+    calls: list[Row] = field(default_factory=list)
+    began: float = 0.0
+
+    def on_chat_model_start(
+        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any
+    ) -> None:
+        """A request goes out."""
+        self.began = time.monotonic()
+        prompt = [[m.type, get_text(m)] for m in messages[0]]
+        self.calls.append({"prompt": prompt, "answer": "", "finish": ""})
+        self._count(0, 0, 0)
+
+    def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
+        """Its answer is there; tokens as the server counts them."""
+        (generation,) = response.generations[0]
+        assert isinstance(generation, ChatGeneration)
+        message = generation.message
+        # `length` says that an answer was cut off.
+        finish = str(message.response_metadata.get("finish_reason") or "")
+        self.calls[-1] |= {"answer": get_text(message), "finish": finish}
+        usage = message.usage_metadata if isinstance(message, AIMessage) else None
+        if usage:
+            cached = usage.get("input_token_details", {}).get("cache_read") or 0
+            self._count(usage["input_tokens"], cached, usage["output_tokens"])
+
+    def _count(self, read: int, cached: int, written: int) -> None:
+        seconds = round(time.monotonic() - self.began, 3)
+        self.calls[-1] |= {"read": read, "cached": cached, "written": written, "seconds": seconds}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedModel:
+    """A model with the log of its requests."""
+
+    model: BaseChatModel
+    log: CallLog
+
+    def attempt(self, work: Callable[[BaseChatModel], T]) -> tuple[T | None, Row]:
+        """What work with the model gives, None if it fails; why, and its requests, as a row."""
+        self.log.calls.clear()
+        value, failure = None, ""
+        try:
+            value = work(self.model)
+        except Exception as error:  # noqa: BLE001 - a failure costs its case, not the run
+            failure = f"{type(error).__name__}: {error}"
+        return value, {"failure": failure, "calls": list(self.log.calls)}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """The model to measure."""
+
+    name: str
+    """As `openai:qwen`; servers of one's own mostly take any name."""
+    base_url: str | None = None
+    """Of an OpenAI-compatible server, with its `/v1`."""
+    max_tokens: int = 600
+    """Tokens of an answer; small models may never end by themselves."""
+
+    def open(self) -> OpenedModel:
+        """The model, at temperature 0. Raises what `open_model` raises."""
+        model = open_model(self.name, base_url=self.base_url, timeout=_PATIENCE, max_retries=0)
+        log = CallLog()
+        given = {"temperature": 0.0, "max_tokens": self.max_tokens, "callbacks": [log]}
+        return OpenedModel(model.model_copy(update=given), log)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A model and the conversations that it is measured on."""
+
+    files: Sequence[str]
+    model: ModelOptions
+    questions: int
+    """Of each conversation at most."""
+    conversations: int
+    """Of each file at most."""
+    out: Path | None
+    """Where rows go, to go on from."""
+
+
+class Rows:
+    """Rows of one run by case, in a file if there is one, which may hold other runs as well."""
+
+    def __init__(self, out: Path | None, run: Mapping[str, object]) -> None:
+        """Read what is there of the run; `run` tells it from others: model, windows and so on.
+
+        Raises `ConfigurationError` if the file holds something else.
+        """
+        self._out, self._run = out, dict(run)
+        self._rows: dict[str, Row] = {}
+        lines = out.read_text("utf-8").splitlines() if out and out.exists() else []
+        for number, line in enumerate(lines, start=1):
+            try:
+                row: Row = json.loads(line)
+                if self._run.items() <= row.items():
+                    self._rows[row["case"]] = row
+            except (ValueError, KeyError, AttributeError) as error:
+                raise ConfigurationError(f"{out}:{number} is no row of results: {error}") from error
+
+    def complete(
+        self,
+        cases: Sequence[str],
+        makers: Iterable[Callable[[], Row]],
+        console: Console,
+        what: str,
+    ) -> list[Row]:
+        """The rows of some cases in their order, those that are missing made and written.
+
+        The makers are as many as the cases, and not looked at if no row is missing. Raises
+        `StorageUnavailableError` if one cannot be written.
+        """
+        if all(case in self._rows for case in cases):
+            return [self._rows[case] for case in cases]
+        found = list[Row]()
+        with counting(console, what, len(cases)) as progress:
+            for case, make in zip(cases, makers, strict=True):
+                if case not in self._rows:
+                    self._rows[case] = row = {"case": case} | self._run | make()
+                    if self._out is not None:
+                        write_lines(self._out, [json.dumps(row, ensure_ascii=False)], add=True)
+                found.append(self._rows[case])
+                progress(len(found))
+        return found

@@ -1,0 +1,132 @@
+"""The commands that put real prompts to a model: `eval answers`, `roles`, `arbiter`, `caching`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Run, assert_one_line
+from openai_server import OpenAIServer, Reply, Request, Status, Usage
+
+
+def rows_of(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+
+
+def given(server: OpenAIServer, out: Path, *command: str) -> Sequence[str]:
+    return (
+        "eval",
+        *command,
+        "--model",
+        "openai:x",
+        "--base-url",
+        server.base_url,
+        "--out",
+        str(out),
+    )
+
+
+def test_answers_are_counted_and_not_asked_for_again(
+    run: Run, openai_server: OpenAIServer, recording: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "rows.jsonl"
+    openai_server.otherwise(Reply("7 km", Usage(100, 3, 40)))
+    command = given(openai_server, out, "answers", str(recording), "--budget", "200")
+    first = run(*command)
+    assert (first.code, first.err) == (0, "")
+    rows = rows_of(out)
+    assert {row["way"] for row in rows} == {"topicloom", "hybrid", "last"}
+    assert len(rows) == len(openai_server.requests) == 3 * len({row["question"] for row in rows})
+    assert {row["reply"] for row in rows} == {"7 km"}
+    assert rows[0]["calls"][0] | {"seconds": 0} == {
+        "prompt": rows[0]["calls"][0]["prompt"],
+        "answer": "7 km",
+        "finish": "stop",
+        "read": 100,
+        "cached": 40,
+        "written": 3,
+        "seconds": 0,
+    }
+    assert {r["temperature"] for r in openai_server.requests} == {0.0}
+    assert run(*command).out in first.out
+    assert len(openai_server.requests) == len(rows)
+
+
+def test_a_request_that_fails_costs_its_row(
+    run: Run, openai_server: OpenAIServer, recording: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "rows.jsonl"
+    openai_server.then(Status(400, message="too long"))
+    openai_server.otherwise(Reply("7 km"))
+    shown = run(*given(openai_server, out, "answers", str(recording), "--budget", "200"))
+    assert shown.code == 0
+    first, *others = rows_of(out)
+    assert "too long" in first["failure"]
+    assert not any(row["failure"] for row in others)
+
+
+def test_what_a_role_cannot_read_is_not_parsed(
+    run: Run, openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    out = tmp_path / "rows.jsonl"
+    openai_server.otherwise(Reply("Happy to help!"))
+    command = ("roles", "sample", "--prompts", "2", "--questions", "1")
+    windows = ("--window", "2000", "--topic-window", "2000")
+    shown = run(*given(openai_server, out, *command, *windows))
+    assert (shown.code, shown.err) == (0, "")
+    rows = rows_of(out)
+    assert {row["role"] for row in rows} == {"router", "brief", "reader", "splitter"}
+    assert not any(row["parsed"] for row in rows)
+    assert all("UnusableAnswerError" in row["failure"] for row in rows)
+
+
+def test_an_arbiter_that_says_yes_merges_all_that_is_new(
+    run: Run, openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    out = tmp_path / "rows.jsonl"
+    openai_server.then(Reply("Perhaps."))
+    openai_server.otherwise(Reply("YES"))
+    shown = run(*given(openai_server, out, "arbiter"))
+    assert shown.code == 0
+    first, *others = rows_of(out)
+    assert len(others) == 63
+    assert first["continues"] is None
+    assert {row["continues"] for row in others} == {1.0}
+    always = next(line for line in shown.out.splitlines() if "always asked" in line)
+    # Of the one that it did not judge, the boundary model says what it says.
+    assert [int(cell) for cell in always.split("│")[2:5]] == [64, 1, 32]
+    assert "nobody is asked" in run("eval", "arbiter").out
+
+
+def test_a_server_counts_its_cache_beside_the_rules(
+    run: Run, openai_server: OpenAIServer, recording: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "rows.jsonl"
+    openai_server.otherwise(Reply("-", Usage(400, 1, 100)))
+    windows = ("--window", "1000", "--topic-window", "1000", "--turns", "5")
+    server = ("--server", openai_server.base_url, "--out", str(out))
+    shown = run("eval", "caching", str(recording), *windows, *server)
+    assert (shown.code, shown.err) == (0, "")
+    (line,) = [line for line in shown.out.splitlines() if "the server" in line]
+    assert "25.0%" in line
+    assert "300 in" in line
+    assert len(rows_of(out)) == len(openai_server.requests)
+    assert {request["max_tokens"] for request in map(_sized, openai_server.requests)} == {1}
+
+
+def _sized(request: Request) -> dict[str, Any]:
+    body = dict(request)
+    return body | {"max_tokens": body.get("max_tokens", body.get("max_completion_tokens"))}
+
+
+@pytest.mark.parametrize("line", ["no row", '{"model": "openai:x", "budget": 200}'])
+def test_a_file_of_something_else_is_named(
+    run: Run, openai_server: OpenAIServer, recording: Path, tmp_path: Path, line: str
+) -> None:
+    out = tmp_path / "rows.jsonl"
+    out.write_text(f"{line}\n")
+    shown = run(*given(openai_server, out, "answers", str(recording), "--budget", "200"))
+    assert_one_line(shown, "no row of results")
