@@ -34,7 +34,11 @@ MAIN = {
     ("finalize", "__end__"),
 }
 """The steps of a turn of a long conversation; other edges are drawn lightly."""
-BACK = {("tools", "main_generate"), ("main_generate", "activate_topic")}
+BACK = {
+    ("tools", "main_generate"),
+    ("main_generate", "activate_topic"),
+    ("main_generate", "estimate"),
+}
 """Edges that lead back."""
 COLOURS = {"take in": "#e8f1fb", "remember": "#fdf3dc", "answer": "#e6f5e9"}
 STYLE = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from topicloom.boundary.policy import AdsorberPolicy
@@ -37,9 +37,13 @@ class Settings(BaseSettings):
     `rewriter` if it is or `cheap_model` is set. The arbiter may be a cross-encoder:
     `rerank:BAAI/bge-reranker-v2-m3`, or `rerank:` and a folder."""
     base_url: str | None = None
-    """Base URL of an OpenAI-compatible server."""
+    """Base URL of an OpenAI-compatible server, for all models `openai:...`."""
     api_key: str | None = Field(default=None, repr=False)
     """Key for `base_url`; OpenAI itself takes `OPENAI_API_KEY`."""
+    role_base_urls: dict[str, str] = {}
+    """Base URL of a role's own, by role; `cheap` is for all that the cheap model plays."""
+    role_api_keys: dict[str, str] = Field(default={}, repr=False)
+    """Keys for these, likewise: `api_key` is not sent there."""
     language: LanguageChoice = "auto"
     """Language of the prompts; `auto` follows the conversation."""
     prompts: Path | None = None
@@ -100,6 +104,8 @@ class Settings(BaseSettings):
     """Time-out of the main model's requests."""
     max_retries: int = Field(default=2, ge=0)
     """Retries of a model's client on 429 and 5xx."""
+    reply_tokens: int | None = Field(default=None, ge=1)
+    """Tokens of a reply at most; None for what the model's server has set."""
     reply_attempts: int = Field(default=2, ge=1)
     """Attempts at the reply, each with the client's retries."""
 
@@ -110,10 +116,10 @@ class Settings(BaseSettings):
     amnesia_cues: tuple[str, ...] = ()
     """Further phrases by which the user says that something was forgotten."""
 
-    @field_validator("role_models")
+    @field_validator("role_models", "role_base_urls", "role_api_keys")
     @classmethod
-    def _check_role_models(cls, named: dict[str, str]) -> dict[str, str]:
-        check_names(named)
+    def _check_roles(cls, named: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        check_names([n for n in named if n != "cheap" or info.field_name == "role_models"])
         return named
 
     @field_validator("prompts")

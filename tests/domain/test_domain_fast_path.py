@@ -96,7 +96,7 @@ class Fast:
         workspaces = Workspaces(
             FileStorage(folder, fsync=False),
             lambda log: CountingIndex(log, self.touched),
-            deps.window.layout,
+            lambda: deps.window.layout,
         )
         deps = replace(deps, workspaces=workspaces)
         self.graph: Graph = wire_graph(deps, DomainRuntime.prepare(Domain(), deps)).compile(

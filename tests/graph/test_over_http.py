@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,27 @@ from typing import Any
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from openai_behaviours import Call, CutStream, Empty, Garbage, Reply, Request, Status, router
+from openai_behaviours import (
+    Behaviour,
+    Call,
+    CutStream,
+    Empty,
+    Garbage,
+    Reply,
+    Request,
+    Status,
+    router,
+    system_text,
+)
 from openai_server import OpenAIServer
 
 from topicloom.errors import ReplyError
+from topicloom.graph.deps import make_deps
 from topicloom.graph.session import build_session_graph
+from topicloom.prompts.loader import load_prompt
+from topicloom.roles.choice import RoleModels
+from topicloom.roles.models import get_model_name
+from topicloom.roles.registry import spec_of
 from topicloom.settings import Settings
 from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
@@ -189,3 +206,119 @@ async def test_the_same_on_the_event_loop(openai_server: OpenAIServer, tmp_path:
         result = await app.ainvoke({"messages": [("user", text)]}, CONFIG)
     assert result["session"]["topics"]
     assert "[m1] user: The code word is heron." in prompt_text(openai_server.requests[-1])
+
+
+ways = pytest.mark.parametrize("how", ["sync", "async"])
+
+
+def own_graph(server: OpenAIServer, folder: Path, name: str, **changes: Any) -> Any:
+    given: dict[str, Any] = {"window": 1_500, "base_url": server.base_url, "api_key": "k"}
+    settings = Settings(folder=folder, fsync=False, max_retries=0, **(given | changes))
+    built = build_session_graph(model=f"openai:{name}", settings=settings)
+    return built.compile(checkpointer=InMemorySaver())
+
+
+def read_stream(app: Any, text: str, how: str) -> str:
+    said = {"messages": [("user", text)]}
+
+    async def astream() -> list[Any]:
+        return [part async for part in app.astream(said, CONFIG, stream_mode="messages")]
+
+    if how == "sync":
+        parts = list(app.stream(said, CONFIG, stream_mode="messages"))
+    else:
+        parts = asyncio.run(astream())
+    return "".join(chunk.content for chunk, _ in parts)
+
+
+@ways
+def test_a_model_without_tools_searches_by_a_line(
+    openai_server: OpenAIServer, tmp_path: Path, how: str
+) -> None:
+    refused: list[Request] = []
+    asked: list[Request] = []
+
+    def answer(request: Request) -> Behaviour:
+        if request.get("tools"):
+            refused.append(request)
+            return Status(400, message="gemma3 does not support tools")
+        told = load_prompt("search_line", "en") in system_text(request)
+        if told and "Say it." in prompt_text(request) and not asked:
+            asked.append(request)
+            return Reply("Let me see.\n**SEARCH: code word | last week**\n")
+        return Reply("It was heron.")
+
+    openai_server.otherwise(router(ROLES, answer))
+    app = own_graph(openai_server, tmp_path, f"no-tools-{how}")
+    fill(app)
+    assert len(refused) == 1
+    assert read_stream(app, "Say it.", how) == "It was heron."
+    last = receipt(tmp_path, app.get_state(CONFIG).values)
+    assert [(s.query, s.when) for s in last.searches] == [("code word", "last week")]
+    (remark,) = {r for c in last.calls if c.role == "responder" for r in c.remarks}
+    assert remark.startswith("no tools: ")
+    assert len(refused) == 1
+
+
+@ways
+def test_a_window_that_turns_out_smaller_splits_at_once(
+    openai_server: OpenAIServer, tmp_path: Path, how: str
+) -> None:
+    limit = 6_000
+
+    def answer(request: Request) -> Behaviour:
+        if len(prompt_text(request)) > limit:
+            words = "request (3031 tokens) exceeds the available context size (1500 tokens)"
+            return Status(400, message=words)
+        return Reply("Noted.")
+
+    openai_server.otherwise(router(ROLES, answer))
+    app = own_graph(openai_server, tmp_path, f"smaller-{how}", window=None)
+    for turn in range(30):
+        message = {"messages": [("user", f"Message {turn} on gardens and their weeds. " * 5)]}
+        if how == "sync":
+            app.invoke(message, CONFIG)
+        else:
+            asyncio.run(app.ainvoke(message, CONFIG))
+    result = app.get_state(CONFIG).values
+    assert result["session"]["topics"]
+    assert sum("Message" in text for text in kept(tmp_path, result)) == 30
+    assert receipt(tmp_path, result).window == 1_500
+
+
+def test_the_context_of_the_server_is_the_window(
+    openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    openai_server.models = [{"id": "listed", "meta": {"n_ctx": 2_048}}]
+    openai_server.otherwise(router(ROLES, Reply("Noted.")))
+    app = own_graph(openai_server, tmp_path, "listed", window=None)
+    assert openai_server.listed == 0, "nobody is asked before the first turn"
+    assert receipt(tmp_path, say(app, "Hello")).window == 2_048
+
+
+def test_endpoints_by_role(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A base URL goes to the models of its protocol alone, and a key to its own server."""
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "azure")
+    monkeypatch.setenv("OPENAI_API_VERSION", "2025-01-01")
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com")
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    settings = Settings(
+        folder=tmp_path,
+        base_url="http://strong/v1",
+        api_key="strong",
+        role_base_urls={"cheap": "http://cheap/v1", "router": "http://router/v1"},
+        role_api_keys={"router": "routing"},
+    )
+    azure = "azure_openai:gpt-4o"
+    models = RoleModels("openai:strong", "openai:cheap", {"router": "openai:r", "brief": azure})
+    roles = make_deps(settings, models).roles
+
+    def endpoint(name: str) -> tuple[str, str]:
+        client = roles[spec_of(name)]._chat.model.root_client
+        return client.base_url.host, client.api_key
+
+    assert endpoint("splitter") == ("strong", "strong")
+    assert endpoint("reader") == ("cheap", "not-needed")
+    assert endpoint("router") == ("router", "routing")
+    assert endpoint("brief") == ("mine.openai.azure.com", "azure")
+    assert get_model_name(roles[spec_of("reader")]._chat.model) == "cheap"

@@ -355,7 +355,9 @@ def test_the_index_holds_what_the_parts_hold(tmp_path: Path) -> None:
     store = SessionStore(log)
     index = SessionIndex(HashingEmbedder(64), log, 500)
     workspace = Workspace(
-        store, index, TranscriptSizes(store, Layout(EstimatingCounter("o200k"), 4_000, 2_000))
+        store,
+        index,
+        TranscriptSizes(store, lambda: Layout(EstimatingCounter("o200k"), 4_000, 2_000)),
     )
     rounds = group_rounds(
         StoredMessage(seq=n, role="user", text=f"word{n}", time="2026-03-02") for n in range(1, 5)

@@ -91,7 +91,7 @@ class TestUnknownRoles:
 
 class TestChoice:
     def chosen(self, models: RoleModels, *, domain: bool = False) -> dict[str, str]:
-        def open_model(model: str | BaseChatModel) -> BaseChatModel:
+        def open_model(role: str, model: str | BaseChatModel) -> BaseChatModel:
             assert isinstance(model, str)
             return MODEL.model_copy(update={"name": model})
 
@@ -120,7 +120,7 @@ class TestChoice:
     def test_a_name_can_stand_for_something_else(self) -> None:
         options = ChatOptions(PrefixMeter(), 8_000, 8_000, 7.0)
         models = RoleModels(by_role={"arbiter": "rerank:some/model"})
-        arbiter = choose_roles(models, EMBEDDED, lambda model: MODEL, options)[ARBITER]
+        arbiter = choose_roles(models, EMBEDDED, lambda role, model: MODEL, options)[ARBITER]
         assert isinstance(arbiter, CrossEncoderArbiter)
         assert (arbiter.model, arbiter.deadline) == ("some/model", 7.0)
 

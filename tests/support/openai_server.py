@@ -57,6 +57,10 @@ class OpenAIServer:
     def __init__(self, *script: Behaviour) -> None:
         """Listen on a free port of 127.0.0.1; requests are answered inside `with`."""
         self.requests: list[Request] = []
+        self.models: list[dict[str, Any]] | None = None
+        """What it lists as its models; None for a server that knows no such list."""
+        self.listed = 0
+        """How often it was asked for them."""
         self._script = deque[Behaviour](script)
         self._otherwise: Answer = Status(400, message="the script has no more behaviours")
         self._lock = Lock()
@@ -126,6 +130,15 @@ class _Handler(BaseHTTPRequestHandler):
             return self._perform(owner.choose(request), request, owner.closing)
         except ConnectionError:
             return None  # a client that timed out or left a stream is no fault of the server
+
+    def do_GET(self) -> None:
+        """List the models."""
+        owner = cast("_Listener", self.server).owner
+        owner.listed += 1
+        if self.path != "/v1/models" or owner.models is None:
+            return self._send_status(Status(404, message=f"no such path: {self.path}"))
+        body = json.dumps({"object": "list", "data": owner.models}).encode()
+        return self._send_body(200, body, {"Content-Type": "application/json"})
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keep quiet."""

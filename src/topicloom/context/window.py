@@ -9,7 +9,7 @@ from functools import cached_property
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.tools import BaseTool
 
-from topicloom.context.layout import Layout, MainPrompt
+from topicloom.context.layout import Layout, LayoutName, MainPrompt
 from topicloom.context.segments import SegmentLayout
 from topicloom.context.tokens import TokenCounter
 from topicloom.prompts.loader import LANGUAGES, Prompts
@@ -23,11 +23,14 @@ from topicloom.state.stored_message import StoredMessage
 class MainWindow:
     """What the main model's prompt is made of, and how large it may get. Sizes are in tokens."""
 
-    size: int
-    """The whole window."""
-    recall: int
-    """What one turn's recall may add."""
-    layout: Layout
+    largest: int
+    """The whole window, as set."""
+    most_recall: int
+    """What one turn's recall may add to it."""
+    counter: TokenCounter
+    """Counts tokens."""
+    order: LayoutName
+    """The layout of prompts."""
     tools: tuple[BaseTool, ...]
     search: BaseTool
     """`activate_topic`; bound once there are topics."""
@@ -38,11 +41,23 @@ class MainWindow:
     """`edit_state`; None where the application has no domain."""
     beginning: SegmentLayout | None = None
     """What is shown until the first split; None for the whole conversation so far."""
+    context: Callable[[], int | None] = lambda: None
+    """Tokens that the main model's server is known to take by now; None if that is not known."""
 
     @property
-    def counter(self) -> TokenCounter:
-        """Counts tokens."""
-        return self.layout.counter
+    def size(self) -> int:
+        """The window, no larger than the main model's server takes."""
+        return min(self.largest, self.context() or self.largest)
+
+    @property
+    def recall(self) -> int:
+        """What one turn's recall may add: the same share of a window that is smaller than set."""
+        return self.most_recall * self.size // self.largest
+
+    @property
+    def layout(self) -> Layout:
+        """Lays prompts out that fit the window."""
+        return Layout(self.counter, self.size // 4, self.recall // 4, self.order)
 
     def build_system(self, session: Session, facts: str = "") -> str:
         """The system message: the application's words, ours on its data and on topics, and facts.

@@ -302,6 +302,7 @@ def _load_planner_cues() -> Mapping[str, Cues]:
 PLANNER: RoleSpec[Planner] = RoleSpec(
     name="planner",
     purpose="says what kind of turn it is, what it is about and what to look for",
+    answer_tokens=2_000,
     answers=TurnPlan,
     played="with a domain",
     chat=ChatPlanner,

@@ -252,6 +252,7 @@ def _explain_picks(
 SELECTOR: RoleSpec[Selector] = RoleSpec(
     name="selector",
     purpose="picks what else is worth knowing from what a curation found",
+    answer_tokens=1_000,
     answers=Selection,
     played="with a domain",
     chat=ChatSelector,

@@ -17,7 +17,6 @@ from topicloom.boundary.adsorber import Adsorber, SemanticAdsorber
 from topicloom.boundary.detector import BoundaryDetector, CosineDetector, TrainedDetector
 from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import AdsorberPolicy
-from topicloom.context.layout import Layout
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.segments import ContextWindowPolicy, SegmentLayout, SummaryManager
 from topicloom.context.tokens import CachedTokenCounter, TokenCounter, choose_counter
@@ -35,9 +34,10 @@ from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.base import RoleName
 from topicloom.roles.brief import summarize_by_extracts
 from topicloom.roles.choice import ChatOptions, ModelSpec, RoleModels, choose_roles, embedded_roles
-from topicloom.roles.models import get_model_name, get_window_size, open_model
+from topicloom.roles.models import NO_KEY, get_model_name, get_window_size, open_model
 from topicloom.roles.registry import Roles, check_names
 from topicloom.roles.responder import RESPONDER
+from topicloom.roles.servers import Server
 from topicloom.settings import Settings
 from topicloom.storage.base import Storage
 from topicloom.storage.files import FileStorage
@@ -69,7 +69,8 @@ def make_deps(
     main = models.of("responder")
     counter = CachedTokenCounter(counter or choose_counter(_get_name(main)))
     meter = PrefixMeter()
-    opened = _open_model(settings, main) if main is not None and roles is None else None
+    open_for = partial(_open_model, settings, models)
+    opened = open_for("responder", main) if main is not None and roles is None else None
     size = settings.window or (
         get_window_size(opened, _DEFAULT_WINDOW) if opened else _DEFAULT_WINDOW
     )
@@ -78,19 +79,28 @@ def make_deps(
     if roles is None:
         roles = embedded_roles(embedder)
         if models.strong or models.cheap or models.by_role:
-            chat = ChatOptions(meter, size, settings.topic_window, settings.role_seconds, prompts)
-            roles = choose_roles(models, roles, partial(_open_model, settings), chat, domain=domain)
-    layout = Layout(counter, cap=size // 4, part=recall // 4, order=settings.layout)
+            chat = ChatOptions(
+                meter,
+                size,
+                settings.topic_window,
+                settings.role_seconds,
+                prompts,
+                settings.reply_tokens,
+            )
+            roles = choose_roles(models, roles, open_for, chat, domain=domain)
+    server: Server | None = getattr(roles.get(RESPONDER), "server", None)
     window = MainWindow(
-        size=size,
-        recall=recall,
-        layout=layout,
+        largest=size,
+        most_recall=recall,
+        counter=counter,
+        order=settings.layout,
         tools=_check_tools(tools, {ACTIVATE_TOPIC, *([EDIT_STATE] if domain else [])}),
         search=make_activate_tool(),
         instructions=instructions,
         prompts=prompts,
         edit=make_edit_tool() if domain else None,
         beginning=_make_beginning(settings, roles, embedder, counter),
+        context=lambda: server.context if server else None,
     )
     return Deps(
         settings=settings,
@@ -100,7 +110,7 @@ def make_deps(
         workspaces=Workspaces(
             _open_storage(storage, settings),
             lambda log: SessionIndex(embedder, log, recall),
-            layout,
+            lambda: window.layout,
         ),
         adsorber=open_adsorber(settings.adsorber, embedder),
         amnesia=load_cues("amnesia_en", "amnesia_zh", more=settings.amnesia_cues),
@@ -168,14 +178,24 @@ def default_folder() -> Path:
     return user_data_path("topicloom") / "sessions"
 
 
-def _open_model(settings: Settings, model: ModelSpec) -> BaseChatModel:
-    return open_model(
-        model,
-        base_url=settings.base_url,
-        api_key=settings.api_key,
-        timeout=settings.reply_seconds,
-        max_retries=settings.max_retries,
-    )
+def _open_model(
+    settings: Settings, models: RoleModels, role: RoleName, model: ModelSpec
+) -> BaseChatModel:
+    """The model of a role, at the server of the role, of the cheap model, or of all.
+
+    That of all speaks OpenAI's protocol, and no other provider is sent there. No server is sent
+    the key of another.
+    """
+    url, key = settings.base_url, settings.api_key
+    if isinstance(model, str) and not model.strip().startswith("openai:"):
+        url, key = None, None
+    for name in (role, "cheap" if model == models.cheap else role):
+        if own := settings.role_base_urls.get(name):
+            url, key = own, settings.role_api_keys.get(name, NO_KEY)
+            break
+    seconds = settings.reply_seconds if role == "responder" else settings.role_seconds
+    retries = settings.max_retries
+    return open_model(model, base_url=url, api_key=key, timeout=seconds, max_retries=retries)
 
 
 def _check_tools(

@@ -40,6 +40,7 @@ NONE = "nothing to read"
 SEARCH = "a topic is missing"
 TOOLS = "a tool"
 REPLY = "the reply"
+AGAIN = "the model takes less"
 UNUSABLE = "an unusable document"
 EDITS = "edits"
 MADE = "made"
@@ -88,7 +89,7 @@ class Routes:
             ),
             "main_generate": Branch(
                 self.after_generate,
-                {SEARCH: "activate_topic", REPLY: "finalize", **called, **edits},
+                {SEARCH: "activate_topic", AGAIN: "estimate", REPLY: "finalize", **called, **edits},
             ),
         }
         if streams:
@@ -151,6 +152,8 @@ class Routes:
         if state["turn"].get("request"):
             return SEARCH
         last = state["messages"][-1]
+        if not isinstance(last, AIMessage):
+            return AGAIN
         if self.streams and find_edit_calls(last, EDIT_STATE):
             return EDITS
         return TOOLS if getattr(last, "tool_calls", None) else REPLY

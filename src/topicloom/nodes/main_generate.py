@@ -19,6 +19,7 @@ from topicloom.nodes.stream_gate import Gate, Reply, Said, stream_reply
 from topicloom.roles.brief import BRIEF, make_segment_request
 from topicloom.roles.calls import ask_all
 from topicloom.roles.responder import RESPONDER, ReplyRequest
+from topicloom.roles.servers import Server
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import (
     find_edit_calls,
@@ -40,12 +41,15 @@ class _Prepared:
     prompt: MainPrompt
     gate: Gate
     began: float
+    window: int
+    """Tokens of the window that the prompt was made for."""
 
 
 def main_generate(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that has the main model reply, in the user's stream.
 
-    Raises `ReplyError` if it fails or says nothing. The user's message is kept all the same.
+    Raises `ReplyError` if it fails or says nothing; if its server turns out to take less, writes
+    nothing, and the turn goes back to the estimate. The user's message is kept all the same.
     """
     return node(_MainWindow(deps).reply, "main_generate")
 
@@ -66,6 +70,9 @@ class _MainWindow:
         except GraphBubbleUp:
             raise
         except Exception as error:  # however a provider fails, it ends in one clear error
+            server = self._server
+            if server and not prepared.gate.held and server.learn(error, prepared.window):
+                return {}
             raise self._make_error(error) from error
         update = self._conclude(prepared, said)
         return update | {"calls": [*dumped(written), *update["calls"]]}
@@ -109,12 +116,13 @@ class _MainWindow:
             query=turn.query,
             sources=[*prompt.sources, *reversed(view[:-1])],
             language=session.language,
+            search=window.search.name if may_search else "",
         )
         gate = Gate(settings.hold_characters if may_search else -1, window.search.name)
         info = get_runtime().execution_info
         if info is not None and info.node_attempt > 1:
             emit("reply_restarted")
-        return _Prepared(session, turn, request, prompt, gate, time.monotonic())
+        return _Prepared(session, turn, request, prompt, gate, time.monotonic(), window.size)
 
     def _conclude(self, prepared: _Prepared, said: Said) -> Update:
         turn, message = prepared.turn, said.message
@@ -164,7 +172,12 @@ class _MainWindow:
             repeated=self.deps.meter.measure(
                 prepared.session.id, "main", prepared.request.messages, counter.message
             ),
+            remarks=self._server.remarks if self._server else (),
         )
+
+    @property
+    def _server(self) -> Server | None:
+        return getattr(self.deps.roles[RESPONDER], "server", None)
 
     @property
     def _model(self) -> str:

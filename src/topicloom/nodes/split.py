@@ -39,9 +39,9 @@ from topicloom.state.topics import Topic, TopicTable, select_shown
 def split(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that assigns rounds to topics and writes the briefs of what it touched."""
     roles, adsorber, settings = deps.roles, deps.adsorber, deps.settings
-    chunk_tokens = deps.window.size // 2
 
     def step(state: SessionState) -> Step[Update]:
+        chunk_tokens = deps.window.size // 2
         session, turn, workspace = open_turn(deps.workspaces, state)
         plan = turn.plan
         assert plan is not None  # the wiring comes here only with a plan

@@ -30,7 +30,7 @@ class TranscriptSizes:
     A turn counts what is new; the tail of a large window may be thousands of messages.
     """
 
-    def __init__(self, store: SessionStore, layout: Layout) -> None:
+    def __init__(self, store: SessionStore, layout: Callable[[], Layout]) -> None:
         self._store = store
         self._layout = layout
         self._first = 1
@@ -53,14 +53,14 @@ class TranscriptSizes:
         before = first - self._first
         day, *begins = self._days[before : before + 2]
         # Where a day goes on that began out of view, its line stands in view again.
-        line = self._layout.count_day(day, session.language) if begins == [day] else 0
+        line = self._layout().count_day(day, session.language) if begins == [day] else 0
         return line + self._sums[last - self._first + 1] - self._sums[before]
 
     def _add(self, message: StoredMessage, language: Language) -> None:
-        size, day = self._layout.count_tokens(message), self._days[-1]
+        size, day = self._layout().count_tokens(message), self._days[-1]
         if message.role == "user" and message.day != day:
             day = message.day
-            size += self._layout.count_day(day, language)
+            size += self._layout().count_day(day, language)
         self._sums.append(self._sums[-1] + size)
         self._days.append(day)
 
@@ -98,7 +98,7 @@ class Workspaces:
         self,
         storage: Storage | None,
         index: Callable[[SessionLog], SessionIndex],
-        layout: Layout,
+        layout: Callable[[], Layout],
         *,
         open_at_once: int = 64,
     ) -> None:

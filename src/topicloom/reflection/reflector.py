@@ -199,6 +199,7 @@ def _merge_repeated(claims: Sequence[Claim]) -> list[Claim]:
 REFLECTOR: RoleSpec[Reflector] = RoleSpec(
     name="reflector",
     purpose="finds what is worth knowing about the user for good, in a reflection",
+    answer_tokens=4_000,
     answers=tuple,
     items=Claim,
     chat=ChatReflector,

@@ -75,6 +75,7 @@ class EmbeddedMerger(LocalRole[MergeRequest, float]):
 MERGER: RoleSpec[Merger] = RoleSpec(
     name="merger",
     purpose="says whether two topics are about the same thing, in a review",
+    answer_tokens=300,
     answers=float,
     chat=ChatMerger,
     embedded=lambda embedder: EmbeddedMerger(),

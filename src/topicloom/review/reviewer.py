@@ -191,6 +191,7 @@ def rate_importance(messages: Sequence[StoredMessage], uses: int) -> float:
 REVIEWER: RoleSpec[Reviewer] = RoleSpec(
     name="reviewer",
     purpose="sums a topic up and rates it, in a review",
+    answer_tokens=3_000,
     answers=Assessment,
     chat=ChatReviewer,
     embedded=EmbeddedReviewer,

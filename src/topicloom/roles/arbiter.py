@@ -156,6 +156,7 @@ def _sigmoid(score: float) -> float:
 ARBITER: RoleSpec[Arbiter] = RoleSpec(
     name="arbiter",
     purpose="decides whether a message continues the open topic where the boundary model is unsure",
+    answer_tokens=300,
     answers=float,
     played="if named",
     chat=ChatArbiter,

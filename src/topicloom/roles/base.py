@@ -100,6 +100,8 @@ class RoleSpec(Generic[P]):
     """Type of the items, if an answer is a tuple."""
     model: Literal["strong", "cheap"] = "cheap"
     """Which model plays it if none is named for it."""
+    answer_tokens: int | None = None
+    """Tokens of an answer at most, well above what its parser keeps; None for no limit."""
     played: Literal["always", "if named", "with a cheap model", "with a domain"] = "always"
     """When a model plays it: where there is one, only where one is named for this role, where a
     cheap one is given, or only where the application has a domain."""

@@ -197,6 +197,7 @@ def summarize_by_briefs(writer: BriefWriter, language: Language) -> Summarize:
 BRIEF: RoleSpec[BriefWriter] = RoleSpec(
     name="brief",
     purpose="names a topic and writes the brief by which it is recognised",
+    answer_tokens=1_500,
     answers=Brief,
     chat=ChatBriefWriter,
     embedded=EmbeddedBriefWriter,

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
-from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
 from topicloom.context.windows import PASSING, is_cache_point
 from topicloom.roles.models import get_model_name
+from topicloom.roles.servers import get_host
 from topicloom.state.stored_message import get_text
 
 _ANTHROPIC = {"cache_control": {"type": "ephemeral"}}
@@ -51,7 +51,7 @@ def with_cache_hints(
     places = find_breakpoints(messages)
     if _comes_from("langchain_anthropic", model):
         return CachedPrompt(_mark_all(messages, places, _ANTHROPIC))
-    if not (_comes_from("langchain_openai", model) and _is_openai(model)):
+    if not (_comes_from("langchain_openai", model) and get_host(model).endswith(".api.openai.com")):
         return CachedPrompt(list(messages))
     options: dict[str, Any] = {}
     if "prompt_cache_key" not in getattr(model, "model_kwargs", {}):
@@ -82,13 +82,6 @@ def find_breakpoints(messages: Sequence[BaseMessage]) -> list[int]:
 def _comes_from(package: str, model: BaseChatModel) -> bool:
     """True if a model's class, or a base of it, comes from a package."""
     return any(kind.__module__.partition(".")[0] == package for kind in type(model).__mro__)
-
-
-def _is_openai(model: BaseChatModel) -> bool:
-    """True if OpenAI itself answers: other servers of its protocol may refuse its own options."""
-    client = getattr(model, "root_client", None)
-    host = urlsplit(str(getattr(client, "base_url", ""))).hostname or ""
-    return f".{host}".endswith(".api.openai.com")
 
 
 def _parse_version(model: BaseChatModel) -> tuple[int, int]:

@@ -24,13 +24,17 @@ class Stepwise(Generic[Q, A]):
         """Come to an answer."""
         raise NotImplementedError
 
+    def begin(self, request: Q) -> Step[Answer[A]]:
+        """The step of one call."""
+        return self.step(request)
+
     def call(self, request: Q) -> Answer[A]:
         """Answer the request; raises what `step` raises."""
-        return run_step(self.step(request))
+        return run_step(self.begin(request))
 
     async def acall(self, request: Q) -> Answer[A]:
         """Answer the request without blocking the event loop; raises what `step` raises."""
-        return await arun_step(self.step(request))
+        return await arun_step(self.begin(request))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -15,6 +15,7 @@ from topicloom.context.windows import PromptWindow
 from topicloom.prompts.loader import Prompts
 from topicloom.roles.base import Usage
 from topicloom.roles.models import get_model_name, get_window_size
+from topicloom.roles.servers import Server, find_server
 from topicloom.state.stored_message import get_text
 
 _WINDOW = 128_000
@@ -30,10 +31,13 @@ class Chat:
     meter: PrefixMeter
     """Compares prompts; one for all roles of a process."""
     window: int
-    """Tokens of the model's window."""
+    """Tokens of the model's window, as set."""
     deadline: float | None = None
     """Seconds after which a turn goes on without an answer; None for no limit."""
     prompts: Prompts = field(default_factory=Prompts)
+    answer: int | None = None
+    """Tokens of an answer at most; None for what the model's client has set."""
+    server: Server = field(default_factory=Server)
 
     @classmethod
     def of(
@@ -44,11 +48,12 @@ class Chat:
         window: int | None = None,
         deadline: float | None = None,
         prompts: Prompts | None = None,
+        answer: int | None = None,
     ) -> Self:
         """A model with a counter for its tokenizer; its window by its profile if not given."""
         counter = CachedTokenCounter(choose_counter(get_model_name(model)))
-        size = window or get_window_size(model, _WINDOW)
-        return cls(model, counter, meter, size, deadline, prompts or Prompts())
+        size, prompts = window or get_window_size(model, _WINDOW), prompts or Prompts()
+        return cls(model, counter, meter, size, deadline, prompts, answer, find_server(model))
 
     @property
     def name(self) -> str:
@@ -56,9 +61,14 @@ class Chat:
         return get_model_name(self.model)
 
     @property
+    def size(self) -> int:
+        """Tokens of the window, as far as its server takes them."""
+        return min(self.window, self.server.context or self.window)
+
+    @property
     def prompt_window(self) -> PromptWindow:
         """The window as tokens are counted, without room for an answer."""
-        return PromptWindow.of(self.window, self.counter, self.prompts)
+        return PromptWindow.of(self.size, self.counter, self.prompts)
 
     def usage(
         self, session: str, window: str, prompt: Sequence[BaseMessage], answer: AIMessage
@@ -74,6 +84,20 @@ class Chat:
         return Usage(
             self.name, reported["input_tokens"], reported["output_tokens"], cached, repeated
         )
+
+
+def take_retries(model: BaseChatModel) -> tuple[BaseChatModel, int]:
+    """The model with a client that makes one request a call, and how often it would have retried:
+    that is for those who know the deadline."""
+    client: Any = getattr(model, "root_client", None)
+    retries = getattr(client or model, "max_retries", None) or 0
+    if not client:
+        return (model.model_copy(update={"max_retries": 0}) if retries else model), retries
+    once = client.with_options(max_retries=0)
+    async_once = cast("Any", model).root_async_client.with_options(max_retries=0)
+    clients = {"root_client": once, "root_async_client": async_once}
+    calls = {"client": once.chat.completions, "async_client": async_once.chat.completions}
+    return model.model_copy(update=clients | calls), retries
 
 
 def sum_usage(first: Usage, second: Usage) -> Usage:

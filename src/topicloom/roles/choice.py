@@ -52,6 +52,8 @@ class ChatOptions:
     deadline: float
     """Seconds that an inner call may take."""
     prompts: Prompts = field(default_factory=Prompts)
+    reply_tokens: int | None = None
+    """Tokens of a reply at most; None for what the model's client has set."""
 
 
 def embedded_roles(embedder: Embedder) -> Roles:
@@ -65,7 +67,7 @@ def embedded_roles(embedder: Embedder) -> Roles:
 def choose_roles(
     models: RoleModels,
     embedded: Roles,
-    open_model: Callable[[ModelSpec], BaseChatModel],
+    open_model: Callable[[RoleName, ModelSpec], BaseChatModel],
     options: ChatOptions,
     *,
     domain: bool = False,
@@ -82,17 +84,22 @@ def choose_roles(
 def _make_player(
     spec: RoleSpec[Any],
     model: ModelSpec,
-    open_model: Callable[[ModelSpec], BaseChatModel],
+    open_model: Callable[[RoleName, ModelSpec], BaseChatModel],
     options: ChatOptions,
 ) -> Any:
     for prefix, make in spec.named.items():
         if isinstance(model, str) and model.startswith(prefix):
             return make(model.removeprefix(prefix), options.deadline)
-    opened = open_model(model)
+    opened = open_model(spec.name, model)
     window = min(options.reader_window, get_window_size(opened, options.reader_window))
     if spec.model == "strong":
         window = get_window_size(opened, options.window)
     chat = Chat.of(
-        opened, options.meter, window=window, deadline=options.deadline, prompts=options.prompts
+        opened,
+        options.meter,
+        window=window,
+        deadline=options.deadline,
+        prompts=options.prompts,
+        answer=spec.answer_tokens or options.reply_tokens,
     )
     return spec.chat(chat)

@@ -5,9 +5,14 @@ Its calls carry LangGraph's tag `nostream`: no token of theirs gets into the use
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
-from typing import ClassVar, Protocol, TypeVar
+import time
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from functools import partial
+from itertools import count
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -19,12 +24,14 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import A, Answer, Q, RoleName, Usage
 from topicloom.roles.caches import with_cache_hints
 from topicloom.roles.calls import Stepwise
-from topicloom.roles.chat import Chat, sum_usage
+from topicloom.roles.chat import Chat, sum_usage, take_retries
 from topicloom.roles.markup import extract_answers
 from topicloom.state.session import Language
 from topicloom.state.stored_message import get_text
 
 T = TypeVar("T")
+_BACKOFF = 0.5
+"""Seconds before a first retry, and the factor by which each further one waits longer is 2."""
 
 _PLACEHOLDER = re.compile(r"‹\w[^‹›\n]{0,60}›")
 """What a prompt's examples leave to be filled in: in an answer, it is an example said again."""
@@ -54,19 +61,65 @@ class ChatRole(Stepwise[Q, A]):
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
         self.model, self.deadline = chat.name, chat.deadline
+        self._once, self._retries = take_retries(chat.model)
+        self._end = math.inf
+
+    def begin(self, request: Q) -> Step[Answer[A]]:
+        """Come to an answer, by another prompt if the server turns out not to take this one."""
+        timed = copy(self)
+        timed._end = time.monotonic() + (self.deadline or math.inf)
+        while True:
+            size = self._chat.size
+            try:
+                return (yield from timed.step(request))
+            except Exception as error:
+                if not self._chat.server.learn(error, size):
+                    raise
 
     def send(
-        self, session: str, window: str, prompt: list[BaseMessage]
+        self,
+        session: str,
+        window: str,
+        prompt: list[BaseMessage],
+        schema: Mapping[str, Any] | None = None,
     ) -> Step[tuple[AIMessage, Usage]]:
-        """Within a step: the model's answer to a prompt, and its cost; passes on what the client
-        raises."""
-        model, config = self._chat.model, make_config(self.role)
-        ready = with_cache_hints(prompt, model, session, window)
-        answer = yield from either(
-            lambda: model.invoke(ready.messages, config, **ready.options),
-            lambda: model.ainvoke(ready.messages, config, **ready.options),
-        )
+        """Within a step: the model's answer to a prompt, and its cost.
+
+        Asks again if the server is overloaded. Raises `TimeoutError` at the deadline, and passes on
+        what the client raises.
+        """
+        server, model, config = self._chat.server, self._once, make_config(self.role)
+        tokens = self._chat.answer and min(self._chat.answer, self._chat.size // 4)
+        for retry in count():
+            ready = with_cache_hints(server.shape(prompt), model, session, window)
+            options = ready.options | server.limit(tokens, self._find_rest(), schema)
+            try:
+                answer = yield from either(
+                    partial(model.invoke, ready.messages, config, **options),
+                    partial(model.ainvoke, ready.messages, config, **options),
+                )
+                break
+            except Exception as error:  # noqa: BLE001 - raised again by `_find_wait`
+                time.sleep(self._find_wait(error, retry))
+        server.notice_thoughts(answer)
         return answer, self._chat.usage(session, window, prompt, answer)
+
+    def _find_rest(self) -> float | None:
+        """Seconds until the deadline, None without one; raises `TimeoutError` past it."""
+        rest = self._end - time.monotonic()
+        if rest <= 0:
+            raise TimeoutError
+        return rest if rest < math.inf else None
+
+    def _find_wait(self, error: Exception, retry: int) -> float:
+        """Seconds to wait before another try; raises the error if there is none, or no time."""
+        headers = getattr(getattr(error, "response", None), "headers", {})
+        asked = headers.get("retry-after", "")
+        wait = float(asked) if asked.isdecimal() else _BACKOFF * 2**retry
+        retryable = retry < self._retries and getattr(error, "is_retryable", False)
+        if not retryable or wait >= (self._find_rest() or math.inf):
+            raise error
+        return wait
 
     def ask(
         self,
@@ -75,12 +128,14 @@ class ChatRole(Stepwise[Q, A]):
         prompt: list[BaseMessage],
         parse: Callable[[str], T],
         form: str,
+        schema: Mapping[str, Any] | None = None,
     ) -> Step[Answer[T]]:
         """Within a step: ask, and once more for the `form`, such as `<query>`, that was not found.
 
+        Some servers take a JSON `schema` of the answer as well, which its parser has to know.
         Raises `UnusableAnswerError` if the second answer can't be read either.
         """
-        answer, usage = yield from self.send(request.session, window, prompt)
+        answer, usage = yield from self.send(request.session, window, prompt, schema)
         text = get_text(answer)
         try:
             return Answer(_read(text, prompt, parse), usage)
@@ -89,7 +144,8 @@ class ChatRole(Stepwise[Q, A]):
         # Some providers refuse an assistant message without text.
         own: list[BaseMessage] = [AIMessage(text)] if text.strip() else []
         complaint = HumanMessage(get_wording(request.language).complaint.format(form=form))
-        answer, again = yield from self.send(request.session, window, [*prompt, *own, complaint])
+        longer = [*prompt, *own, complaint]
+        answer, again = yield from self.send(request.session, window, longer, schema)
         value = _read(get_text(answer), prompt, parse)
         return Answer(value, sum_usage(usage, again), (repair,))
 

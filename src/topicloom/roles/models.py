@@ -10,7 +10,7 @@ from langchain_core.language_models import BaseChatModel
 
 from topicloom.errors import ConfigurationError, UnknownModelError
 
-_NO_KEY = "not-needed"
+NO_KEY = "not-needed"
 """Sent to servers of one's own, which ask for no key but whose clients insist on one."""
 
 
@@ -65,7 +65,7 @@ def _open_openai(
     from pydantic import SecretStr
 
     elsewhere = base_url or os.getenv("OPENAI_API_BASE") or os.getenv("OPENAI_BASE_URL")
-    key = api_key or os.getenv("OPENAI_API_KEY") or (_NO_KEY if elsewhere else None)
+    key = api_key or os.getenv("OPENAI_API_KEY") or (NO_KEY if elsewhere else None)
     if key is None:
         raise ConfigurationError(
             f"no key for 'openai:{name}': set the environment variable OPENAI_API_KEY, "

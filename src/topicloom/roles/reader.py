@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
@@ -45,6 +45,8 @@ _SUMMARY_LIMIT = 2_000
 """Characters of a summary."""
 _DECAY = 0.02
 """By how much each further quote weighs less; the last ones half as much as the first."""
+_MOST_QUOTES = 24
+"""Ids that a schema admits."""
 _WIDEST_QUOTE = 64
 """Messages that one range of quoted ids may span."""
 _TAGS = ("relevance_score", "referenced_messages", "summary", "topic_result")
@@ -115,7 +117,8 @@ class ChatReader(ChatRole[ReadRequest, Reading]):
         window = f"reader:{topic}"
         known = {m.id for m in request.messages}
         parse = partial(_parse_reading_of, known=known)
-        answer = yield from self.ask(request, window, prompt, parse, "<topic_result>")
+        schema = make_reading_schema(known)
+        answer = yield from self.ask(request, window, prompt, parse, "<topic_result>", schema)
         unknown = [i for i in answer.value.ids if i not in known]
         ids = [i for i in answer.value.ids if i in known]
         repairs = note_repairs(unknown, "id is not in the topic", "ids are not in the topic")
@@ -173,6 +176,18 @@ def _label(label: str, text: str, counter: TokenCounter, room: int) -> str:
     """A line under its label, cut to some tokens; "" if there is nothing in it."""
     said = shorten(one_line(text).strip(": "), room, counter.text)
     return f"{label}\n{said}\n" if said else ""
+
+
+def make_reading_schema(known: Set[str]) -> dict[str, Any]:
+    """A JSON schema of a reading, which can name no ids but those that are known."""
+    named = {"type": "string", "enum": sorted(known)}
+    fields = {
+        "relevance_score": {"type": "number"},
+        "referenced_messages": {"type": "array", "items": named, "maxItems": _MOST_QUOTES},
+        "summary": {"type": "string", "maxLength": _SUMMARY_LIMIT},
+    }
+    closed = {"required": list(fields), "additionalProperties": False}
+    return {"type": "object", "properties": fields, **closed}
 
 
 def parse_reading(text: str) -> ParsedReading:
@@ -291,6 +306,7 @@ def read_by_worth(topic: str, prior: float, worth: Mapping[str, float], best: fl
 READER: RoleSpec[Reader] = RoleSpec(
     name="reader",
     purpose="reads an active topic before a reply: a score, messages worth quoting, a summary",
+    answer_tokens=1_500,
     answers=Reading,
     chat=ChatReader,
     embedded=lambda embedder: EmbeddedReader(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
@@ -10,19 +11,27 @@ from typing import ClassVar, Protocol, cast
 
 import numpy as np
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    SystemMessage,
+)
+from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
 from topicloom.index.embedder import Embedder
 from topicloom.index.words import words_of
+from topicloom.prompts.loader import Prompts
 from topicloom.roles.base import RoleSpec
-from topicloom.roles.caches import with_cache_hints
+from topicloom.roles.caches import CachedPrompt, with_cache_hints
 from topicloom.roles.dialogue import make_config
 from topicloom.roles.models import get_model_name
+from topicloom.roles.servers import find_server
 from topicloom.state.messages import detect_language
 from topicloom.state.session import Language
-from topicloom.state.stored_message import StoredMessage
+from topicloom.state.stored_message import StoredMessage, get_text
 
 _CONFIG = make_config("responder")
 _LEADS = {
@@ -34,6 +43,9 @@ _LEADS = {
 }
 _SENTENCE = re.compile(r"(?<=[.!?。！？\n])\s*")
 _READ, _COMPARED, _QUOTED, _LONGEST = 80, 24, 3, 300
+_SEARCH = re.compile(r"^\W*(?:SEARCH|搜索)\W{0,3}[:：]([^|｜\n]*)(?:[|｜](.*))?", re.M)
+"""A search that a model without tools asks for, such as `SEARCH: oak table | in May`."""
+_MARKUP = " *`_"
 _RELEVANT = 0.2
 """Similarity from which a sentence has to do with the question."""
 
@@ -52,6 +64,8 @@ class ReplyRequest:
     sources: Sequence[StoredMessage]
     """Originals that the prompt quotes or shows, those recalled last first."""
     language: Language
+    search: str = ""
+    """Name of the tool among them that searches topics; empty if none does."""
 
 
 class Responder(Protocol):
@@ -68,32 +82,65 @@ class Responder(Protocol):
 
 
 class ChatResponder:
-    """Streams the reply of the main model, which has to support tools, outside the user's stream.
+    """Streams the reply of the main model outside the user's stream.
 
-    The graph emits the tokens once it is clear that they are a reply and not a search.
+    The graph emits the tokens once it is clear that they are a reply and not a search. A model
+    that takes no tools is told to ask for a search by a line of text.
     """
 
-    def __init__(self, model: BaseChatModel) -> None:
-        self._model = model
+    def __init__(
+        self, model: BaseChatModel, prompts: Prompts | None = None, tokens: int | None = None
+    ) -> None:
+        self._model, self._prompts, self._tokens = model, prompts or Prompts(), tokens
         self.model = get_model_name(model)
+        self.server = find_server(model)
+        """What the main window has to fit."""
 
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
         """The chunks of the reply; raises whatever the model's client raises."""
-        ready = with_cache_hints(request.messages, self._model, request.session, "main")
-        for chunk in self._bind_tools(request).stream(ready.messages, _CONFIG, **ready.options):
+        model, ready, said = *self._prepare(request), list[AIMessage]()
+        for chunk in model.stream(ready.messages, _CONFIG, **ready.options):
+            said.append(chunk)
             yield _to_chunk(chunk)
+        yield from self._find_call(request, said)
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
         """The chunks of the reply; raises whatever the model's client raises."""
-        ready = with_cache_hints(request.messages, self._model, request.session, "main")
-        chunks = self._bind_tools(request).astream(ready.messages, _CONFIG, **ready.options)
+        model, ready, said = *self._prepare(request), list[AIMessage]()
+        chunks = model.astream(ready.messages, _CONFIG, **ready.options)
         # Closed with this generator, not by the garbage collector: a reply may be abandoned.
         async with aclosing(cast("AsyncGenerator[AIMessage, None]", chunks)) as open_chunks:
             async for chunk in open_chunks:
+                said.append(chunk)
                 yield _to_chunk(chunk)
+        for call in self._find_call(request, said):
+            yield call
 
-    def _bind_tools(self, request: ReplyRequest) -> Runnable[LanguageModelInput, AIMessage]:
-        return self._model.bind_tools(request.tools) if request.tools else self._model
+    def _prepare(
+        self, request: ReplyRequest
+    ) -> tuple[Runnable[LanguageModelInput, AIMessage], CachedPrompt]:
+        """The model with the tools that it takes, and the prompt as it is sent."""
+        messages, tools = list(request.messages), request.tools
+        if "tools" in self.server.refused:
+            tools = ()
+            if request.search:
+                asked = self._prompts("search_line", request.language)
+                messages[0] = SystemMessage(f"{get_text(messages[0])}\n\n{asked}")
+        shaped = self.server.shape(messages)
+        ready = with_cache_hints(shaped, self._model, request.session, "main")
+        ready.options.update(self.server.limit(self._tokens))
+        return (self._model.bind_tools(tools) if tools else self._model), ready
+
+    def _find_call(
+        self, request: ReplyRequest, said: Sequence[AIMessage]
+    ) -> Iterator[AIMessageChunk]:
+        """The search that a model without tools asked for by a line, as the call of the tool."""
+        line = _SEARCH.search("".join(map(get_text, said)))
+        if line and request.search and "tools" in self.server.refused:
+            args = {"query": line[1].strip(_MARKUP), "when": line[2] and line[2].strip(_MARKUP)}
+            name = request.search
+            call = tool_call_chunk(name=name, args=json.dumps(args), id=name, index=0)
+            yield AIMessageChunk(content="", tool_call_chunks=[call])
 
 
 def _to_chunk(message: AIMessage) -> AIMessageChunk:
@@ -216,7 +263,7 @@ RESPONDER: RoleSpec[Responder] = RoleSpec(
     purpose="writes the reply, and calls tools",
     answers=AIMessageChunk,
     model="strong",
-    chat=lambda chat: ChatResponder(chat.model),
+    chat=lambda chat: ChatResponder(chat.model, chat.prompts, chat.answer),
     embedded=EmbeddedResponder,
     without="it is asked again, then the turn ends with `ReplyError`",
 )

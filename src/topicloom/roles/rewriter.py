@@ -66,6 +66,7 @@ def _query_of_fields(text: str) -> str | None:
 REWRITER: RoleSpec[Rewriter] = RoleSpec(
     name="rewriter",
     purpose="rewrites a message so that it stands by itself, before topics are looked for",
+    answer_tokens=1_000,
     answers=str,
     played="with a cheap model",
     chat=ChatRewriter,

@@ -203,6 +203,7 @@ class EmbeddedRouter(LocalRole[RouteRequest, Route]):
 ROUTER: RoleSpec[Router] = RoleSpec(
     name="router",
     purpose="finds the topics that a query means, from their briefs",
+    answer_tokens=1_000,
     answers=Route,
     chat=ChatRouter,
     embedded=lambda embedder: EmbeddedRouter(),

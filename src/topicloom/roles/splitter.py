@@ -303,6 +303,7 @@ def _make_distinct(name: str, taken: set[str]) -> str:
 SPLITTER: RoleSpec[Splitter] = RoleSpec(
     name="splitter",
     purpose="assigns older messages to topics once the main window has filled",
+    answer_tokens=4_000,
     answers=tuple,
     items=Assignment,
     model="strong",

@@ -1,0 +1,203 @@
+"""What the server of a model has shown of itself: its context, and what it refuses.
+
+It is found out once and kept for the process, by address and model: from the server's list of
+models, and from the errors that it answers with.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    merge_message_runs,
+)
+
+from topicloom.state.stored_message import get_text
+
+Need = Literal["tools", "json_schema", "roles in a row", "system", "max_tokens"]
+"""What a request may need: tools, an answer by a schema, several messages of one role in a row, a
+system message, a limited answer."""
+
+_REFUSALS: Mapping[Need, str] = {
+    "tools": r"\btools?\b.{0,80}(support|require|enable)|support.{0,40}\b(tool|function)"
+    r"|^NotImplementedError",
+    "json_schema": r"response_format|json_schema|structured output|grammar",
+    "roles in a row": r"\balternat(e|ing)\b",
+    "system": r"\bsystem\b.{0,20}\brole|\brole.{0,20}\bsystem",
+    "max_tokens": r"max_(completion_)?tokens",
+}
+"""Words by which servers refuse it."""
+_CONTEXT = re.compile(
+    r"(?:context (?:size|length|window)|n_ctx|tokens allowed)\W{0,4}(?:is |of )?(?:only )?"
+    r"(\d[\d,]*)|> (\d[\d,]*) maximum"
+)
+"""The context in the words of llama.cpp, vLLM, OpenAI, LM Studio, Gemini and Anthropic."""
+_SHRINK = 0.75
+"""Share of a context that is used where a prompt made for it was too long: tokenizers of small
+models count up to 1.4 times what was estimated."""
+_SMALLEST = 1_000
+"""Tokens of the smallest window."""
+_PATIENCE = 2.0
+"""Seconds that a server may take to list its models."""
+_LONGEST_CHECK = 30.0
+"""Seconds that each request of a check may take."""
+_TOOL: Mapping[str, Any] = {
+    "name": "look",
+    "description": "Looks.",
+    "parameters": {"type": "object", "properties": {}},
+}
+_HOSTED = (".openai.com", ".azure.com")
+
+
+class Server:
+    """The server of one model. Safe to use from several threads."""
+
+    def __init__(self, model: BaseChatModel | None = None) -> None:
+        """Ask nothing yet; without a model there is nobody to ask."""
+        self._model, self._client = model, getattr(model, "root_client", None)
+        self._name = getattr(model, "model_name", "")
+        self._extra = getattr(model, "extra_body", None) or {}
+        self.own = self._client is not None and not get_host(model).endswith(_HOSTED)
+        """True for a server of OpenAI's protocol that is not OpenAI's."""
+        self.refused: dict[Need, str] = {}
+        """What it refuses, and in which words."""
+        profile = (model and model.profile) or {}
+        self._thinks = profile.get("reasoning_output") is True
+        """True if thoughts are counted among the tokens of an answer."""
+        self._asked = not self.own
+        self._context: int | None = None
+        self._lock = Lock()
+
+    @property
+    def context(self) -> int | None:
+        """Tokens of its context as it says; None if it does not. Asks it, the first time."""
+        with self._lock:
+            if not self._asked:
+                self._asked, self._context = True, _list_context(self._client, self._name)
+            return self._context
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What it refuses, for receipts."""
+        return tuple(f"no {need}: {why}" for need, why in self.refused.items())
+
+    def learn(self, error: Exception, built_for: int) -> bool:
+        """True if an error says something new, so that the next request will be another one.
+
+        Either a prompt made for a window of `built_for` tokens is too long, or a need is refused.
+        """
+        text = f"{type(error).__name__}: {error}"
+        if found := _CONTEXT.search(text):
+            named = int((found[1] or found[2]).replace(",", ""))
+            smaller = max(_SMALLEST, named if named < built_for else int(built_for * _SHRINK))
+            with self._lock:
+                self._context = min(smaller, self._context or smaller)
+                return self._context < built_for
+        needs = (need for need, words in _REFUSALS.items() if re.search(words, text, re.I))
+        new = next((need for need in needs if need not in self.refused), None)
+        if new:
+            self.refused[new] = text[:200]
+        return new is not None
+
+    def notice_thoughts(self, answer: AIMessage) -> None:
+        """Limit answers no more if one ended in its thoughts for want of tokens."""
+        text, cut = get_text(answer), answer.response_metadata.get("finish_reason") == "length"
+        self._thinks = self._thinks or (cut and (not text or "<think" in text))
+
+    def describe(self) -> str:
+        """A line on what one's own server takes, after a request with a tool and one by a schema.
+
+        It says nothing of how well the model uses that. Empty for a model that is served elsewhere.
+        """
+        if self._model is None or not self.own:
+            return ""
+        schemas: list[dict[str, str] | None] = [{"type": "object"}, None]
+        while schemas:
+            try:
+                asked = self.shape([SystemMessage("Say yes."), *map(HumanMessage, ("A.", "B."))])
+                bare = schemas[-1] or "tools" in self.refused
+                model = self._model if bare else self._model.bind_tools([dict(_TOOL)])
+                model.invoke(asked, **self.limit(1, _LONGEST_CHECK, schemas[-1]))
+                schemas.pop()
+            except Exception as error:  # noqa: BLE001 - it is what the line is about
+                if not self.learn(error, sys.maxsize):
+                    return f"no answer: {error}"
+        size = f"{self.context:,} tokens" if self.context else "of a size that it does not say"
+        takes = ", ".join(need for need in _REFUSALS if need not in self.refused)
+        return "; ".join([f"context {size}", f"takes {takes}", *self.remarks])
+
+    def shape(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """Messages as a chat template wants them that insists on user and assistant in turns.
+
+        Its server's cache goes by tokens, so that messages made one are the same prefix. Without a
+        system role, the user says it.
+        """
+        if "system" in self.refused:
+            messages = [HumanMessage(m.content) if m.type == "system" else m for m in messages]
+        elif "roles in a row" not in self.refused:
+            return list(messages)
+        return merge_message_runs(messages, chunk_separator="\n\n")
+
+    def limit(
+        self,
+        tokens: int | None,
+        seconds: float | None = None,
+        schema: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Options of a request that takes some seconds, and its answer some tokens at most.
+
+        A schema is for one's own servers: OpenAI has it in front of the cached prefix.
+        """
+        if self._client is None:
+            return {}
+        options: dict[str, Any] = {} if seconds is None else {"timeout": seconds}
+        body: dict[str, Any] = {}
+        if tokens is not None and not self._thinks and "max_tokens" not in self.refused:
+            body["max_tokens"] = tokens
+        if not self.own:
+            return options | body
+        if schema is not None and "json_schema" not in self.refused:
+            named = {"name": "answer", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        # As it is: the client writes OpenAI's newer name of a limit, and parses by a schema.
+        return options | ({"extra_body": self._extra | body} if body else {})
+
+
+_SERVERS: dict[tuple[str, str], Server] = {}
+
+
+def find_server(model: BaseChatModel) -> Server:
+    """The server of a model: one for all models of a name at an address, where that is known."""
+    client, server = getattr(model, "root_client", None), Server(model)
+    if client is None:
+        return server
+    return _SERVERS.setdefault((str(client.base_url), getattr(model, "model_name", "")), server)
+
+
+def get_host(model: BaseChatModel | None) -> str:
+    """The host that a client of OpenAI's protocol asks, behind a dot; "." for others."""
+    client = getattr(model, "root_client", None)
+    return f".{urlsplit(str(getattr(client, 'base_url', ''))).hostname or ''}"
+
+
+def _list_context(client: Any, name: str) -> int | None:
+    """The context in a server's list of models: `meta.n_ctx` of llama.cpp, or others' keys."""
+    try:
+        listed = client.with_options(timeout=_PATIENCE, max_retries=0).models.list().data
+        rows = [row.model_dump() for row in listed]
+    except Exception:  # noqa: BLE001 - however it fails, the server has not said
+        return None
+    named = [row for row in rows if row.get("id") == name] or rows
+    said = named[0] | (named[0].get("meta") or {}) if len(named) == 1 else {}
+    sizes = [said.get(key) for key in ("n_ctx", "max_model_len", "context_length")]
+    return min((max(s, _SMALLEST) for s in sizes if isinstance(s, int) and s > 0), default=None)

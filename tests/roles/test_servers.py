@@ -1,0 +1,202 @@
+"""Servers of one's own: their context, what they refuse, and an end to what nobody waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from openai_behaviours import Hang, Reply, Request, Status, Usage
+from openai_server import OpenAIServer
+
+from topicloom.context.prefix import PrefixMeter
+from topicloom.context.windows import cache_point
+from topicloom.effects import arun_step, run_step
+from topicloom.roles.calls import ask_role
+from topicloom.roles.chat import Chat
+from topicloom.roles.models import open_model
+from topicloom.roles.reader import READER, ChatReader, ReadRequest
+from topicloom.roles.servers import Server, find_server
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic
+
+READ = "<topic_result><relevance_score>0.2</relevance_score></topic_result>"
+SAID = [
+    StoredMessage(seq=n, role="user", text=f"word{n} " * 40, time="2026-03-01T10:00:00+00:00")
+    for n in range(1, 200)
+]
+ASKED = ReadRequest("s", Topic(id="t1", name="Oak"), SAID[:150], SAID[150:], "How deep?", "en")
+ways = pytest.mark.parametrize("how", ["sync", "async"])
+
+
+def chat(server: OpenAIServer, name: str, **options: Any) -> Chat:
+    given: dict[str, Any] = {"timeout": 6, "max_retries": 2, **options}
+    deadline = given.pop("deadline", None)
+    model = open_model(f"openai:{name}", base_url=server.base_url, api_key="k", **given)
+    return Chat.of(model, PrefixMeter(), window=64_000, deadline=deadline)
+
+
+def length(request: Request) -> int:
+    return sum(len(m["content"]) for m in request["messages"])
+
+
+@pytest.mark.parametrize("how", ["sync", "async"])
+def test_no_request_begins_after_the_turn_has_gone_on(
+    openai_server: OpenAIServer, how: str
+) -> None:
+    openai_server.otherwise(Hang(30))
+    reader = ChatReader(chat(openai_server, f"hangs-{how}", deadline=0.5))
+    drive: Any = run_step if how == "sync" else lambda step: asyncio.run(arun_step(step))
+    value, call = drive(ask_role("reader", reader, ASKED, "t1"))
+    assert (value, call.failure) == (None, "no answer within 0.5 s")
+    time.sleep(2)  # its client would have asked again by now, and once more
+    assert len(openai_server.requests) == 1
+
+
+def test_an_overloaded_server_is_not_waited_for_past_the_deadline(
+    openai_server: OpenAIServer,
+) -> None:
+    openai_server.otherwise(Status(429, retry_after=60))
+    reader = ChatReader(chat(openai_server, "busy", deadline=5))
+    _, call = run_step(ask_role("reader", reader, ASKED, "t1"))
+    assert "429" in (call.failure or "")
+    assert len(openai_server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "listed", [{"meta": {"n_ctx": 4_096, "n_ctx_train": 131_072}}, {"max_model_len": 4_096}]
+)
+def test_the_context_is_asked_for_once(openai_server: OpenAIServer, listed: dict[str, Any]) -> None:
+    name = f"lists-{min(listed)}"
+    openai_server.models = [{"id": "other", "max_model_len": 1}, {"id": name, **listed}]
+    one, other = chat(openai_server, name), chat(openai_server, name)
+    assert (one.size, other.size) == (4_096, 4_096)
+    assert openai_server.listed == 1
+
+
+@pytest.mark.parametrize("models", [None, [], [{"id": "a"}, {"id": "b"}], [{"id": "a"}]])
+def test_a_server_may_say_nothing(openai_server: OpenAIServer, models: Any) -> None:
+    openai_server.models = models
+    assert chat(openai_server, f"mute-{models}").size == 64_000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "request (12031 tokens) exceeds the available context size (8192 tokens), try increasing",
+        "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens",
+        "the model is loaded with context length of only 8192 tokens, which is not enough",
+        "'max_tokens' is too large: 500. This model's maximum context length is 8,192 tokens",
+        "prompt is too long: 12031 tokens > 8192 maximum",
+    ],
+)
+def test_an_error_names_the_context(words: str) -> None:
+    server, error = Server(), ValueError(words)
+    assert server.learn(error, 32_000)
+    assert server.context == 8_192
+    assert server.learn(error, 32_000), "another call had a prompt of the same size"
+    assert server.context == 8_192
+    assert server.learn(error, 8_192), "it was counted too short"
+    assert server.context == 6_144
+    assert not server.learn(ValueError("out of paper"), 6_144)
+
+
+@pytest.mark.parametrize("takes", [True, False])
+def test_a_reader_can_name_no_strangers(openai_server: OpenAIServer, takes: bool) -> None:
+    """One's own server is sent a schema with the topic's ids; one that refuses gets tags alone."""
+    if not takes:
+        openai_server.then(Status(400, message="'response_format' is not supported"))
+    said = {"relevance_score": 0.7, "referenced_messages": ["m3", "m1"], "summary": ""}
+    openai_server.otherwise(Reply(json.dumps(said)) if takes else Reply(READ))
+    reader = ChatReader(chat(openai_server, f"schema-{takes}"))
+    value = reader.call(replace(ASKED, messages=SAID[:3])).value
+    reader.call(ASKED)
+    assert [q.id for q in value.quotes] == (["m3", "m1"] if takes else [])
+    form = openai_server.requests[0]["response_format"]["json_schema"]["schema"]["properties"]
+    assert form["referenced_messages"]["items"]["enum"] == ["m1", "m2", "m3"]
+    later = ["response_format" in r for r in openai_server.requests[1:]]
+    assert later == ([True] if takes else [False, False])
+
+
+@ways
+def test_a_prompt_that_is_too_long_is_made_smaller(openai_server: OpenAIServer, how: str) -> None:
+    refusal = "request (12031 tokens) exceeds the available context size (4096 tokens)"
+    openai_server.then(Status(400, message=refusal))
+    openai_server.otherwise(Reply(READ))
+    reader = ChatReader(chat(openai_server, f"small-{how}"))
+    for _ in range(2):
+        answer = reader.call(ASKED) if how == "sync" else asyncio.run(reader.acall(ASKED))
+        assert answer.value.score == 0.2
+    first, *rest = map(length, openai_server.requests)
+    assert len(rest) == 2
+    assert all(size < first / 2 for size in rest)
+
+
+def test_answers_are_limited_by_role(openai_server: OpenAIServer) -> None:
+    openai_server.otherwise(Reply(READ))
+    small = replace(chat(openai_server, "limited"), answer=READER.answer_tokens)
+    ChatReader(small).call(ASKED)
+    ChatReader(replace(small, window=2_000)).call(ASKED)
+    assert [r["max_tokens"] for r in openai_server.requests] == [1_500, 500]
+
+
+def test_a_limit_that_is_refused_is_not_sent_again(openai_server: OpenAIServer) -> None:
+    openai_server.then(Status(400, message="Unsupported parameter: 'max_tokens'"))
+    openai_server.otherwise(Reply(READ))
+    ChatReader(replace(chat(openai_server, "refuses"), answer=500)).call(ASKED)
+    assert ["max_tokens" in r for r in openai_server.requests] == [True, False]
+
+
+def test_a_model_that_thinks_first_is_not_limited(openai_server: OpenAIServer) -> None:
+    openai_server.then(Reply("<think>Is it the oak table, or", finish_reason="length"))
+    openai_server.otherwise(Reply(READ, Usage(9, 9)))
+    reader = ChatReader(replace(chat(openai_server, "thinks"), answer=500))
+    assert reader.call(ASKED).remarks == (
+        "asked again: no relevance score in an answer of 30 characters",
+    )
+    reader.call(ASKED)
+    assert ["max_tokens" in r for r in openai_server.requests] == [True, False, False]
+
+
+PROMPT: Sequence[BaseMessage] = [
+    SystemMessage("Read."),
+    cache_point("one"),
+    HumanMessage("two"),
+    AIMessage("three"),
+    HumanMessage("four"),
+]
+
+
+def test_strict_chat_templates_get_one_message_in_turn(openai_server: OpenAIServer) -> None:
+    openai_server.then(Status(400, message="Conversation roles must alternate user/assistant/..."))
+    openai_server.otherwise(Reply(READ))
+    ChatReader(chat(openai_server, "strict")).call(ASKED)
+    first, second = ([m["role"] for m in r["messages"]] for r in openai_server.requests)
+    assert first.count("user") > 1
+    assert second == ["system", "user"]
+    server = find_server(chat(openai_server, "strict").model)
+    shaped = server.shape(PROMPT)
+    assert [(m.type, m.text) for m in shaped] == [
+        ("system", "Read."),
+        ("human", "one\n\ntwo"),
+        ("ai", "three"),
+        ("human", "four"),
+    ]
+    longer = server.shape([*PROMPT, HumanMessage("five")])
+    assert longer[-1].text.startswith(shaped[-1].text), "what a cache knows is a prefix still"
+
+
+def test_a_template_without_a_system_role_is_told_by_the_user(openai_server: OpenAIServer) -> None:
+    openai_server.then(Status(400, message="System role not supported"))
+    openai_server.otherwise(Reply(READ))
+    reader = ChatReader(chat(openai_server, "roleless"))
+    reader.call(ASKED)
+    reader.call(ASKED)
+    roles = [[m["role"] for m in r["messages"]] for r in openai_server.requests]
+    assert [set(r) for r in roles] == [{"system", "user"}, {"user"}, {"user"}]
+    assert len(roles[1]) == 1
