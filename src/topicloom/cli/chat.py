@@ -18,7 +18,13 @@ from rich.text import Text
 from topicloom.cli._excerpts import count_quotes, shorten
 from topicloom.cli._views import format_day, print_messages, render_receipt, render_topics
 from topicloom.cli.console import CliOptions, open_console, print_dim, strip_control, to_one_line
-from topicloom.cli.context import CliContext, describe_model, make_thread_config, open_context
+from topicloom.cli.context import (
+    CliContext,
+    describe_model,
+    make_thread_config,
+    open_context,
+    open_roles,
+)
 from topicloom.cli.reflect import make_reflection_options
 from topicloom.errors import InputError, ReplyError
 from topicloom.graph.review import ReviewOptions, review_session
@@ -26,6 +32,7 @@ from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
 from topicloom.reflection.beside import reflect_beside
 from topicloom.reflection.scheduler import run_in_thread
+from topicloom.roles.responder import RESPONDER
 from topicloom.state.channels import SessionInput
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
@@ -129,6 +136,9 @@ class TerminalChat:
         """Print the session and the model."""
         session, store = self._session()
         print_dim(self.console, describe_model(self.context.settings))
+        server = getattr(open_roles(self.context)[RESPONDER], "server", None)
+        if line := server and server.describe():
+            print_dim(self.console, to_one_line(line))
         if session.count:
             day = format_day(store.message(session, session.count).day)
             text = f"{session.count} messages in {session.topics} topics until {day}"
