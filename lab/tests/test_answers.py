@@ -12,7 +12,7 @@ from openai_server import OpenAIServer, Reply
 from topicloom.prompts.loader import load_prompt
 from topicloom.recordings.conversations import Question
 from topicloom.roles.models import open_model
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 from topicloom_lab.comparison.measures import ANSWER_WORDS, judge, reply_to
 from topicloom_lab.strategies import Context
 

@@ -14,7 +14,7 @@ from topicloom.reflection.due import ReflectionPolicy
 from topicloom.review.decisions import ReviewPolicy
 from topicloom.roles.registry import check_names
 from topicloom.state.activation import ActivationPolicy
-from topicloom.state.session import LanguageChoice
+from topicloom.state.language import LanguageChoice
 from topicloom.state.splitting import SplitPolicy
 
 

@@ -11,8 +11,8 @@ from topicloom.prompts.loader import load_prompt
 from topicloom.roles.rewriter import RewriteRequest, build_rewriter_prompt
 from topicloom.roles.router import RouteRequest, build_router_prompt
 from topicloom.roles.splitter import SplitRequest, build_splitter_prompt
+from topicloom.state.language import Language
 from topicloom.state.rounds import group_rounds
-from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 

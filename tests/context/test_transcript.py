@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.transcript import excerpt
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 
 COUNT = EstimatingCounter("o200k").text
 LONG = "".join(f"{n:05} " for n in range(3_000))

@@ -26,7 +26,7 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.brief import BriefRequest, build_brief_prompt
 from topicloom.roles.caches import find_breakpoints
 from topicloom.roles.reader import ReadRequest, build_reader_prompt
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 from topicloom.state.stored_message import MessageRole, StoredMessage, to_stored_message
 from topicloom.state.topics import Topic
 

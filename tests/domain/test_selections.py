@@ -13,8 +13,8 @@ from topicloom.domain.selector import parse_selection
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
+from topicloom.state.language import Language
 from topicloom.state.layers import SourceKind
-from topicloom.state.session import Language
 
 BOTH = ("lore_12", "narrative_t4")
 

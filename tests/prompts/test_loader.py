@@ -16,7 +16,7 @@ from topicloom.roles.reader import parse_reading
 from topicloom.roles.rewriter import parse_query
 from topicloom.roles.router import parse_routing
 from topicloom.roles.splitter import parse_split
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 
 NAMES = prompt_names()
 LANGUAGES: tuple[Language, ...] = get_args(Language)

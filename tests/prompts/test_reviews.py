@@ -13,7 +13,7 @@ from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
 from topicloom.review.decisions import Assessment
 from topicloom.review.reviewer import parse_review
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 OAK = Assessment(

@@ -26,7 +26,7 @@ from topicloom.reflection.statements import find_frame, find_statements
 from topicloom.roles.base import Answer
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 from topicloom.state.stored_message import MessageRole, StoredMessage, get_text
 
 TEA = Fact("Likes tea", ("m1",), "2026-03-01T09:00:00+00:00")

@@ -12,7 +12,7 @@ from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
 from topicloom.reflection.reflector import ParsedFact, parse_fact_numbers, parse_reflection
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 
 NAME = "reflector"
 LANGUAGES: tuple[Language, ...] = get_args(Language)

@@ -9,7 +9,7 @@ import pytest
 from topicloom.index.encoders import default_embedder
 from topicloom.index.phrases import extract_phrases
 from topicloom.roles.brief import BriefRequest, EmbeddedBriefWriter
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 

@@ -29,8 +29,8 @@ from topicloom.roles.arbiter import ChatArbiter
 from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
+from topicloom.state.language import Language
 from topicloom.state.receipt import Call
-from topicloom.state.session import Language
 
 QUESTION = BoundaryQuestion(
     summary="write a snake game",

@@ -38,9 +38,9 @@ from topicloom.roles.reader import ChatReader, Reader, ReadRequest
 from topicloom.roles.rewriter import ChatRewriter, Rewriter, RewriteRequest
 from topicloom.roles.router import ChatRouter, Route, Router, RouteRequest
 from topicloom.roles.splitter import ChatSplitter, SplitRequest, Splitter
+from topicloom.state.language import Language
 from topicloom.state.recall import Quote, Reading
 from topicloom.state.rounds import group_rounds
-from topicloom.state.session import Language
 from topicloom.state.splitting import Assignment
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic

@@ -27,7 +27,7 @@ from topicloom.roles.responder import RESPONDER
 from topicloom.roles.rewriter import REWRITER
 from topicloom.roles.splitter import SPLITTER
 from topicloom.settings import Settings
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 from topicloom.state.splitting import Assignment
 from topicloom.testing import FailingRole
 

@@ -23,7 +23,8 @@ from topicloom.review.channels import ReviewReport
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
-from topicloom.state.session import Language, Session
+from topicloom.state.language import Language
+from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage

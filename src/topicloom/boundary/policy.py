@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 
 _SPEC: dict[str, Any] = {
     "screening": "cosine",

@@ -21,7 +21,7 @@ import typer
 
 from topicloom.cli.console import CliOptions
 from topicloom.errors import ConfigurationError, TopicLoomError
-from topicloom.state.session import LanguageChoice
+from topicloom.state.language import LanguageChoice
 
 app = typer.Typer(
     name="topicloom",

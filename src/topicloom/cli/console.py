@@ -10,7 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
-from topicloom.state.session import LanguageChoice
+from topicloom.state.language import LanguageChoice
 
 
 @dataclass(frozen=True, slots=True)

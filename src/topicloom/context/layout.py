@@ -25,8 +25,8 @@ from topicloom.context.notes import format_layer, render_note
 from topicloom.context.tokens import TokenCounter
 from topicloom.context.transcript import date_messages, excerpt, format_day, prepend_line
 from topicloom.prompts.wording import get_wording
+from topicloom.state.language import Language
 from topicloom.state.recall import Note, parse_message_number
-from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage, get_text
 
 _MAX_TOKENS_PER_CHARACTER = 2

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from topicloom.prompts.wording import Wording, get_wording
+from topicloom.state.language import Language
 from topicloom.state.layers import CuratedEntry, Layer
 from topicloom.state.recall import Note, TopicNote, parse_message_number
-from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage
 
 _KNOWLEDGE_KINDS = frozenset({"lore"})

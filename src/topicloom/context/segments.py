@@ -19,8 +19,8 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from topicloom.context.tokens import TokenCounter
 from topicloom.context.transcript import date_messages, prepend_line
 from topicloom.prompts.wording import get_wording
+from topicloom.state.language import Language
 from topicloom.state.rounds import Round, group_rounds
-from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage
 
 _CACHE_SIZE = 10_000

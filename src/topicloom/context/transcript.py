@@ -11,8 +11,8 @@ from langchain_core.messages import AIMessage, AnyMessage
 
 from topicloom.context.tokens import TokenCounter
 from topicloom.prompts.wording import get_wording
+from topicloom.state.language import Language
 from topicloom.state.rounds import Round
-from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage
 
 

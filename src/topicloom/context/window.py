@@ -14,8 +14,9 @@ from topicloom.context.segments import SegmentLayout
 from topicloom.context.tokens import TokenCounter
 from topicloom.prompts.loader import LANGUAGES, Prompts
 from topicloom.state.calibration import SAFETY_MARGIN
+from topicloom.state.language import Language
 from topicloom.state.recall import Note
-from topicloom.state.session import Language, Session
+from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 
 

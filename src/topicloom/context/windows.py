@@ -16,8 +16,8 @@ from topicloom.context.transcript import TranscriptFormatter
 from topicloom.prompts.loader import LANGUAGES, Prompts
 from topicloom.prompts.wording import get_wording
 from topicloom.state.calibration import SAFETY_MARGIN
+from topicloom.state.language import Language
 from topicloom.state.rounds import Round, group_rounds
-from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 

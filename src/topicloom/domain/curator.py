@@ -32,10 +32,10 @@ from topicloom.domain.selector import Selector, SelectRequest
 from topicloom.domain.sources import CandidateSource, truncate
 from topicloom.effects import Step, run_step
 from topicloom.roles.calls import ask_role
+from topicloom.state.language import Language
 from topicloom.state.layers import CuratedEntry, SourceKind
 from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import Call
-from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage
 
 _ENTRY_TOKENS = 500

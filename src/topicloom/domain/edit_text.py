@@ -9,7 +9,7 @@ from typing import Any
 
 from topicloom.domain.edits import AppliedEdit
 from topicloom.roles.markup import find_json_values
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 
 _OPERATIONS = frozenset({"SET", "INC", "PUSH", "REMOVE"})
 _ALIASES = {"ADD": "PUSH", "APPEND": "PUSH", "DELETE": "REMOVE", "INCREMENT": "INC"}

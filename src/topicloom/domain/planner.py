@@ -41,8 +41,8 @@ from topicloom.roles.markup import (
 )
 from topicloom.roles.values import note_repairs, parse_score
 from topicloom.state.cues import Cues
+from topicloom.state.language import Language
 from topicloom.state.plan import DomainWeights, SearchIntent, TurnKind, TurnPlan
-from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage
 
 TimeFocus = Literal["now", "past", "future"]

@@ -29,9 +29,9 @@ from topicloom.roles.markup import (
     stringify_values,
 )
 from topicloom.roles.values import clip, note_repairs
+from topicloom.state.language import Language
 from topicloom.state.layers import SourceKind
 from topicloom.state.plan import TurnPlan
-from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage
 
 _RATIONALE = 300

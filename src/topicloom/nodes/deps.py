@@ -19,7 +19,7 @@ from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.briefs import BriefUpdate
 from topicloom.state.cues import Cues
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.context.layout import Layout
 from topicloom.errors import StorageUnavailableError
 from topicloom.index.session_index import SessionIndex
-from topicloom.state.session import Language, Session
+from topicloom.state.language import Language
+from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import TopicTable
 from topicloom.storage.base import Storage

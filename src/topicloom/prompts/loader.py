@@ -16,7 +16,7 @@ from typing import Literal, Self, get_args
 
 from topicloom.errors import ConfigurationError
 from topicloom.state.cues import Cues
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 

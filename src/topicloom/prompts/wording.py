@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 
 
 @dataclass(frozen=True, slots=True)

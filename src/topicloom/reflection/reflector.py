@@ -29,7 +29,7 @@ from topicloom.roles.markup import (
     unescape,
 )
 from topicloom.roles.values import clip, note_repairs, parse_message_ids
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 from topicloom.state.stored_message import StoredMessage
 
 _FACT_LIMIT = 300

@@ -13,7 +13,7 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.values import clip, parse_verdict
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 from topicloom.state.topics import Topic
 
 _SHOWN = 4_000

@@ -21,7 +21,7 @@ from topicloom.roles.brief import (
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.roles.values import clip, parse_score
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 

@@ -26,7 +26,7 @@ from topicloom.roles.caches import with_cache_hints
 from topicloom.roles.calls import Stepwise
 from topicloom.roles.chat import Chat, sum_usage, take_retries
 from topicloom.roles.markup import extract_answers
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 from topicloom.state.stored_message import get_text
 
 T = TypeVar("T")

@@ -31,8 +31,8 @@ from topicloom.roles.chat import Chat
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import find_elements, first_of, lookups
 from topicloom.roles.values import clip, note_repairs, parse_message_ids, parse_score
+from topicloom.state.language import Language
 from topicloom.state.recall import Quote, Reading
-from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.state.topics import Topic
 

@@ -29,8 +29,8 @@ from topicloom.roles.caches import CachedPrompt, with_cache_hints
 from topicloom.roles.dialogue import make_config
 from topicloom.roles.models import get_model_name
 from topicloom.roles.servers import find_server
+from topicloom.state.language import Language
 from topicloom.state.messages import detect_language
-from topicloom.state.session import Language
 from topicloom.state.stored_message import StoredMessage, get_text
 
 _CONFIG = make_config("responder")

@@ -14,7 +14,7 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import first_of, lookups
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 from topicloom.state.stored_message import StoredMessage
 
 

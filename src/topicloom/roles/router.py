@@ -26,7 +26,7 @@ from topicloom.roles.markup import (
     stringify_values,
 )
 from topicloom.roles.values import clip, note_repairs, parse_score, parse_topic_id, parse_topic_ids
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 

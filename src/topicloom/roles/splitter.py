@@ -31,9 +31,9 @@ from topicloom.roles.values import (
     parse_topic_ids,
 )
 from topicloom.state.hierarchy import PATH_SEPARATOR
+from topicloom.state.language import Language
 from topicloom.state.rounds import Round
 from topicloom.state.script import measure_cjk_share
-from topicloom.state.session import Language
 from topicloom.state.splitting import Assignment
 from topicloom.state.topics import Topic
 

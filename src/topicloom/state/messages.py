@@ -15,8 +15,9 @@ from langchain_core.messages import (
 )
 
 from topicloom.errors import InputError, NoNewMessageError
+from topicloom.state.language import Language
 from topicloom.state.script import measure_cjk_share
-from topicloom.state.session import Language, SearchRequest
+from topicloom.state.session import SearchRequest
 from topicloom.state.stored_message import (
     REMOVED,
     StoredMessage,

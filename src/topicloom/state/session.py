@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from topicloom.state.calibration import TokenCalibration
+from topicloom.state.language import Language
 from topicloom.state.splitting import SplitPlan
-
-Language = Literal["en", "zh"]
-LanguageChoice = Literal["auto", Language]
-"""A language of the prompts; `auto` follows the conversation."""
 
 
 class Session(BaseModel):

@@ -17,8 +17,8 @@ from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
 from topicloom.recordings.conversations import Question
 from topicloom.roles.values import parse_verdict
+from topicloom.state.language import Language
 from topicloom.state.script import CJK_RUN
-from topicloom.state.session import Language
 from topicloom.state.stored_message import get_text
 from topicloom_lab.strategies.base import Context
 

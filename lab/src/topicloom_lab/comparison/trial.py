@@ -15,7 +15,7 @@ from langchain_core.language_models import BaseChatModel
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.embedder import Embedder
 from topicloom.recordings.conversations import Conversation, Question, RecordedMessage
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 from topicloom_lab.comparison.config import place_of
 from topicloom_lab.comparison.measures import (
     QuestionResult,

@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.embedder import Embedder
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.state.session import Language
+from topicloom.state.language import Language
 from topicloom.state.stored_message import get_text
 from topicloom_lab.asking import BudgetCounter
 
