@@ -18,7 +18,8 @@ from topicloom.nodes.workspace import Workspace
 from topicloom.roles.reader import read_by_worth
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
-from topicloom.state.recall import Note, PromptCosts, Reading, compose_note, parse_message_number
+from topicloom.state.quoting import PromptCosts, compose_note
+from topicloom.state.recall import Note, Reading, parse_message_number
 from topicloom.state.session import Search, Session, Turn
 from topicloom.state.topics import TopicTable
 from topicloom.storage.sessions import SessionStore

@@ -7,16 +7,8 @@ from typing import ClassVar
 import pytest
 from hypothesis import given, strategies as st
 
-from topicloom.state.recall import (
-    Note,
-    PromptCosts,
-    Quote,
-    Reading,
-    TopicNote,
-    compose_note,
-    parse_message_number,
-    select_quotes,
-)
+from topicloom.state.quoting import PromptCosts, compose_note, select_quotes
+from topicloom.state.recall import Note, Quote, Reading, TopicNote, parse_message_number
 from topicloom.state.session import Search
 
 HEADING = 10

@@ -1,0 +1,266 @@
+"""The choice of what a turn quotes, within a budget of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from topicloom.state.recall import Note, Quote, Reading, TopicNote, parse_message_number
+from topicloom.state.session import Search
+from topicloom.state.topics import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCosts:
+    """Prices of things in the prompt, in tokens of whichever counter the budget is in."""
+
+    quote: Callable[[str], int]
+    """A whole original, with its label, by short id."""
+    day: Callable[[str], str]
+    """The day of an original; each day of a topic has a line of its own."""
+    text: Callable[[str], int]
+    """A text."""
+    heading: Callable[[str], int]
+    """The heading of a topic, by topic id."""
+    part: int
+    """An original that is quoted in part."""
+    shorten: Callable[[str, int], str]
+    """A text in that many tokens; "" if that is too few to say anything."""
+    passage: Callable[[str], int]
+    """Where in an original, in characters, the passage begins that is asked for."""
+    day_line: int = 4
+    """The line that names a day."""
+    frame: int = 8
+    """The note around it all."""
+
+
+def select_quotes(
+    readings: Sequence[Reading],
+    names: Mapping[str, str],
+    costs: PromptCosts,
+    budget: int,
+    seen: Collection[str],
+) -> tuple[TopicNote, ...]:
+    """Choose quotes and summaries for the prompt.
+
+    Quotes are chosen by weight across all topics, so that a strong original of a weaker topic goes
+    before a weak one of the best topic. Those of a model go first where the index agrees with it,
+    then a few of those where it does not, then what the index found: so a model adds what no index
+    sees, and no model can hide what the index finds. An original that does not fit what is left of
+    the budget is passed over for the next that does. What stands in the prompt already is not
+    quoted again but counts: a turn that goes on about the same things adds little. Summaries get
+    what is left, of topics that are quoted.
+
+    Args:
+        readings: Of all readers that ran, in any order.
+        names: Topic names by id.
+        costs: Token costs.
+        budget: Tokens for what this turn recalls, what of it is seen already included.
+        seen: Short ids already quoted or in view; never quoted again.
+
+    Returns:
+        The topics with something to say, by score, best first; quotes in conversation order.
+    """
+    ranked = sorted(readings, key=lambda r: (r.source != "model", -r.score, r.topic))
+    found = _rank_quotes(r for r in ranked if r.source == "index")
+    alone, draft = _NoteDraft(costs, budget, seen), _NoteDraft(costs, budget, seen)
+    models = [r for r in ranked if r.source == "model" and r.quotes]
+    alone.add_quotes(found if models else [])
+    agreed, doubtful = _split_by_agreement(models, alone.taken)
+    draft.add_quotes(agreed)
+    draft.add_quotes(doubtful, limit=_limit_doubtful(doubtful, costs, budget))
+    draft.add_quotes([*found, *doubtful])
+    for reading in ranked:
+        draft.add_summary(reading)
+    first = {r.topic: r for r in reversed(ranked)}
+    quoted = [r for r in first.values() if draft.mentions(r.topic)]
+    return tuple(
+        draft.build_topic_note(r, names) for r in sorted(quoted, key=lambda r: (-r.score, r.topic))
+    )
+
+
+def _limit_doubtful(quotes: _Ranked, costs: PromptCosts, budget: int) -> int:
+    """The tokens that doubtful quotes may take: their share, or what one of them costs.
+
+    Where the budget holds a few originals only, that one may have half of it.
+    """
+    if not quotes:
+        return 0
+    topic, best = quotes[0]
+    one = costs.heading(topic) + costs.day_line + costs.quote(best.id)
+    share = round(_DOUBTFUL_SHARE * budget)
+    return max(share, one) if one <= budget // 2 else share
+
+
+_Ranked = list[tuple[str, Quote]]
+"""Quotes with the ids of their topics, best first."""
+
+
+def _rank_quotes(readings: Iterable[Reading]) -> _Ranked:
+    quotes = [(r.topic, q) for r in readings for q in r.quotes]
+    return sorted(quotes, key=lambda pair: -pair[1].weight)
+
+
+def _split_by_agreement(models: Sequence[Reading], found: Set[str]) -> tuple[_Ranked, _Ranked]:
+    """The quotes of models that name mostly what the index found too, and those of the others.
+
+    A reader that is right names some of what the index finds; one that names what it is not asked
+    for, or everything, does not.
+    """
+    agrees = {r.topic for r in models if 2 * sum(q.id in found for q in r.quotes) >= len(r.quotes)}
+    return (
+        _rank_quotes(r for r in models if r.topic in agrees),
+        _rank_quotes(r for r in models if r.topic not in agrees),
+    )
+
+
+def compose_note(
+    readings: Sequence[Reading],
+    names: Mapping[str, str],
+    costs: PromptCosts,
+    budget: int,
+    *,
+    after: int,
+    notes: Sequence[Note],
+    in_view: Set[str],
+    search: Search | None,
+    found: Iterable[Topic] = (),
+) -> Note:
+    """The note of a turn, without what the prompt shows already.
+
+    Args:
+        readings: Of the readers that ran since the last note, in any order.
+        names: Topic names by id.
+        costs: Token costs.
+        budget: Tokens for what it recalls.
+        after: Number of the message that calls for it.
+        notes: Those that the prompt shows.
+        in_view: Short ids of the messages that it shows.
+        search: The turn's last one, if it searched.
+        found: The topics to list, best first.
+    """
+    listed = _list_topics(found, costs, round(_LIST_SHARE * budget))
+    budget -= sum(map(costs.text, listed.values()))
+    shown = [topic for note in notes for topic in note.topics]
+    parts = {i: at for t in shown for i, at in t.passages.items()}
+    quoted = {i for t in shown for i in t.quotes if i not in parts or parts[i] == costs.passage(i)}
+    known = {t.summary for t in shown}
+    new = [r.model_copy(update={"summary": ""}) if r.summary in known else r for r in readings]
+    topics = select_quotes(new, names, costs, budget, quoted | in_view)
+    return Note(
+        after=after,
+        topics=topics,
+        # A search that adds nothing has to say so, or the model would ask the same once more.
+        searched=search.query if search and not topics else "",
+        scope=search.scope if search else None,
+        listed=listed,
+        candidates=tuple(names[t] for t in search.candidates if t in names) if search else (),
+    )
+
+
+def _list_topics(found: Iterable[Topic], costs: PromptCosts, budget: int) -> dict[str, str]:
+    """Name, days and the beginning of the brief of the first topics, as many as fit, by id."""
+    listed: dict[str, str] = {}
+    for topic in found:
+        brief = " ".join((topic.brief or topic.summary).split())
+        line = f"- {topic.name} ({topic.id}, {topic.days}): {costs.shorten(brief, _LISTED_BRIEF)}"
+        budget -= costs.text(line)
+        if budget < 0:
+            break
+        listed[topic.id] = line
+    return listed
+
+
+_MIN_QUOTE_TOKENS = 5
+"""Tokens of the shortest original, its label included."""
+_MUST_QUOTE = 5
+"""Quotes by weight, of which even one that no budget could hold is quoted, in part."""
+_DOUBTFUL_SHARE = 1 / 8
+"""Share of the budget for quotes of models that the index does not agree with: what readers that
+answer nonsense can cost."""
+_LIST_SHARE = 1 / 4
+"""Share of the budget for the list of the topics found; quotes have the rest."""
+_LISTED_BRIEF = 32
+"""Tokens of a brief in that list: a line."""
+_MIN_SUMMARY_TOKENS = 24
+"""Tokens under which no beginning of a summary is worth its heading."""
+
+
+class _NoteDraft:
+    """A note being written, and what is left of its budget."""
+
+    def __init__(self, costs: PromptCosts, budget: int, seen: Collection[str]) -> None:
+        self._costs, self._budget, self._seen = costs, budget, seen
+        self._left = budget - costs.frame
+        self.taken: set[str] = set()
+        """Short ids that are quoted, or stand in the prompt already."""
+        self._quotes: dict[str, list[str]] = {}
+        self._partial: set[str] = set()
+        self._summaries: dict[str, str] = {}
+        self._days: set[tuple[str, str]] = set()
+
+    def add_summary(self, reading: Reading) -> None:
+        """Enter a reader's summary, or its beginning, if one of its quotes stands under it."""
+        if not reading.summary or not any(q.id in self.taken for q in reading.quotes):
+            return
+        room = self._left
+        room -= 0 if self.mentions(reading.topic) else self._costs.heading(reading.topic)
+        if room < _MIN_SUMMARY_TOKENS:
+            return
+        text = self._costs.shorten(reading.summary, room)
+        if text:
+            self._summaries[reading.topic] = text
+            self._left = room - self._costs.text(text)
+
+    def add_quotes(self, quotes: _Ranked, limit: int | None = None) -> None:
+        """Enter originals, best first, as long as anything fits.
+
+        Args:
+            quotes: The originals.
+            limit: Tokens that they may take together; None for all that are left.
+        """
+        floor = 0 if limit is None else self._left - limit
+        for place, (topic, quote) in enumerate(quotes):
+            if self._left - floor < _MIN_QUOTE_TOKENS:
+                return
+            self._add_quote(topic, quote.id, floor, best=place < _MUST_QUOTE)
+
+    def _add_quote(self, topic: str, message_id: str, floor: int, *, best: bool) -> None:
+        """Enter an original, whole if it fits; in part if it is among the best and never could."""
+        if message_id in self.taken:
+            return
+        if message_id in self._seen:
+            self._left -= self._costs.quote(message_id)
+            self.taken.add(message_id)
+            return
+        day = (topic, self._costs.day(message_id))
+        frame = 0 if self.mentions(topic) else self._costs.heading(topic)
+        frame += 0 if day in self._days else self._costs.day_line
+        whole = self._costs.quote(message_id)
+        in_part = best and whole > self._budget
+        price = frame + (self._costs.part if in_part else whole)
+        if price > self._left - floor:
+            return
+        if in_part:
+            self._partial.add(message_id)
+        self._quotes.setdefault(topic, []).append(message_id)
+        self.taken.add(message_id)
+        self._days.add(day)
+        self._left -= price
+
+    def mentions(self, topic: str) -> bool:
+        """True if the note says anything of a topic."""
+        return topic in self._quotes or topic in self._summaries
+
+    def build_topic_note(self, reading: Reading, names: Mapping[str, str]) -> TopicNote:
+        """A topic's part of the note; quotes in conversation order."""
+        quotes = sorted(self._quotes.get(reading.topic, ()), key=parse_message_number)
+        return TopicNote(
+            topic=reading.topic,
+            name=names.get(reading.topic, reading.topic),
+            score=round(reading.score, 3),
+            quotes=tuple(quotes),
+            partial=tuple(i for i in quotes if i in self._partial),
+            passages={i: self._costs.passage(i) for i in quotes if i in self._partial},
+            summary=self._summaries.get(reading.topic, ""),
+        )
