@@ -71,23 +71,20 @@ def make_deps(
     meter = PrefixMeter()
     open_for = partial(_open_model, settings, models)
     opened = open_for("responder", main) if main is not None and roles is None else None
-    size = settings.window or (
-        get_window_size(opened, _DEFAULT_WINDOW) if opened else _DEFAULT_WINDOW
-    )
+    known = get_window_size(opened, _DEFAULT_WINDOW) if opened else _DEFAULT_WINDOW
+    size = settings.window or known
     prompts = Prompts.of(settings.prompts)
     recall = settings.recall_tokens or round(settings.recall_share * size)
     if roles is None:
-        roles = embedded_roles(embedder)
-        if models.strong or models.cheap or models.by_role:
-            chat = ChatOptions(
-                meter,
-                size,
-                settings.topic_window,
-                settings.role_seconds,
-                prompts,
-                settings.reply_tokens,
-            )
-            roles = choose_roles(models, roles, open_for, chat, domain=domain)
+        chat = ChatOptions(
+            meter=meter,
+            window=size,
+            reader_window=settings.topic_window,
+            deadline=settings.role_seconds,
+            prompts=prompts,
+            reply_tokens=settings.reply_tokens,
+        )
+        roles = choose_roles(models, embedded_roles(embedder), open_for, chat, domain=domain)
     server: Server | None = getattr(roles.get(RESPONDER), "server", None)
     window = MainWindow(
         largest=size,
