@@ -7,7 +7,7 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from topicloom.state.language import Language
 
@@ -22,14 +22,12 @@ _SPEC: dict[str, Any] = {
 that ships, they fail on every set that they were measured on."""
 
 
-class AdsorberPolicy(BaseModel):
+class AdsorberPolicy(BaseModel, frozen=True):
     """The settings of the funnel.
 
     The preset `trained` screens by a model that was trained on conversations with marked topics;
     its score is a probability. `spec` screens by the cosine of an anchor to the topic's centroid.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     preset: Literal["trained", "spec"] = "trained"
     """Source of the settings below that are not given."""

@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from topicloom.boundary.features import ONLINE_NAMES, VERSION, Features
 from topicloom.boundary.lookahead import RETROSPECTIVE_NAMES
@@ -87,10 +87,8 @@ NAMES = {"online": ONLINE_NAMES, "retrospective": RETROSPECTIVE_NAMES}
 """Features that the net of each mode reads, in order."""
 
 
-class BoundaryDescription(BaseModel):
+class BoundaryDescription(BaseModel, frozen=True):
     """The description beside the numbers."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     features: int
     """Version of the features that the weights are made for."""

@@ -9,15 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from topicloom.errors import NotAConversationError
 
 
-class RecordedMessage(BaseModel):
+class RecordedMessage(BaseModel, frozen=True):
     """One message of a recording."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     """Its id in the recording."""
@@ -41,10 +39,8 @@ class RecordedMessage(BaseModel):
         return value
 
 
-class Question(BaseModel):
+class Question(BaseModel, frozen=True):
     """A question about a recording."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     category: str = ""
@@ -62,10 +58,8 @@ class Question(BaseModel):
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-class Conversation(BaseModel):
+class Conversation(BaseModel, frozen=True):
     """A recorded conversation with questions about it."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     lang: str = "en"

@@ -9,15 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from topicloom.state.topics import Topic, TopicTable
 
 
-class BriefUpdate(BaseModel):
+class BriefUpdate(BaseModel, frozen=True):
     """A topic's new name and brief."""
-
-    model_config = ConfigDict(frozen=True)
 
     topic: str
     """Id of the topic."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from topicloom.state.lifecycle import get_state, mark_archived
 from topicloom.state.topics import Topic, TopicTable
@@ -20,10 +20,8 @@ _FINGERPRINT_FIELDS = set(
 )
 
 
-class TopicChange(BaseModel):
+class TopicChange(BaseModel, frozen=True):
     """The change that a review makes to a topic."""
-
-    model_config = ConfigDict(frozen=True)
 
     topic: str
     """Id of the topic."""

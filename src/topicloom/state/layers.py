@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 SourceKind = Literal["lore", "narrative", "event", "topic"]
 
 
-class CuratedEntry(BaseModel):
+class CuratedEntry(BaseModel, frozen=True):
     """Something picked, with its full text."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     """Id of the candidate."""
@@ -27,10 +25,8 @@ class CuratedEntry(BaseModel):
     """All of it."""
 
 
-class Layer(BaseModel):
+class Layer(BaseModel, frozen=True):
     """One layer, as a note of the ledger keeps it."""
-
-    model_config = ConfigDict(frozen=True)
 
     kind: Literal["deterministic", "probabilistic"]
     """Exact, or picked by relevance."""

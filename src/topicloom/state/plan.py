@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 TurnKind = Literal["state_edit", "narrative"]
 
 
-class DomainWeights(BaseModel):
+class DomainWeights(BaseModel, frozen=True):
     """Weights of the kinds of sources in the search, 0 to 1."""
-
-    model_config = ConfigDict(frozen=True)
 
     narrative: float = Field(default=0.5, ge=0, le=1)
     """The conversation: briefs, the archive, summaries."""
@@ -22,10 +20,8 @@ class DomainWeights(BaseModel):
     """Neighbours of the event in focus."""
 
 
-class SearchIntent(BaseModel):
+class SearchIntent(BaseModel, frozen=True):
     """The search for what stands outside the conversation."""
-
-    model_config = ConfigDict(frozen=True)
 
     enabled: bool = True
     """False for no search, as for a state edit."""
@@ -36,10 +32,8 @@ class SearchIntent(BaseModel):
     weights: DomainWeights = DomainWeights()
 
 
-class TurnPlan(BaseModel):
+class TurnPlan(BaseModel, frozen=True):
     """The plan of a turn."""
-
-    model_config = ConfigDict(frozen=True)
 
     kind: TurnKind = "narrative"
     """`state_edit` if the message only wants the document changed."""

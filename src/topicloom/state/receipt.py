@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from topicloom.state.plan import TurnPlan
 from topicloom.state.recall import TopicNote
 from topicloom.state.session import Search
 
 
-class Call(BaseModel):
+class Call(BaseModel, frozen=True):
     """One call of a role."""
-
-    model_config = ConfigDict(frozen=True)
 
     role: str
     model: str = "embedded"
@@ -36,10 +34,8 @@ class Call(BaseModel):
     """What had to be repaired, such as ids that are not in the topic."""
 
 
-class Receipt(BaseModel):
+class Receipt(BaseModel, frozen=True):
     """The account of a turn. Streamed in `custom` mode and kept in the turn log."""
-
-    model_config = ConfigDict(frozen=True)
 
     turn: int
     """Number of the turn, from 1."""
@@ -86,10 +82,8 @@ class Receipt(BaseModel):
         return tuple(c for c in self.calls if c.failure)
 
 
-class JournalEntry(BaseModel):
+class JournalEntry(BaseModel, frozen=True):
     """Edits that were made together."""
-
-    model_config = ConfigDict(frozen=True)
 
     turn: int
     """Number of the turn, from 1."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from topicloom.state.dividing import find_preceding
 from topicloom.state.rounds import Round
@@ -23,10 +23,8 @@ def own_room(room: int, borrowed: object) -> int:
     return room - room * MAX_SHOWN // SIZE_DIVISOR if borrowed else room
 
 
-class Reference(BaseModel):
+class Reference(BaseModel, frozen=True):
     """Some messages that belong to a topic and are kept in another."""
-
-    model_config = ConfigDict(frozen=True)
 
     first: int
     """Number of the first message."""

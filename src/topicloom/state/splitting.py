@@ -6,16 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
 
 
-class SplitPolicy(BaseModel):
+class SplitPolicy(BaseModel, frozen=True):
     """Thresholds of a split; the defaults are the design's values."""
-
-    model_config = ConfigDict(frozen=True)
 
     trigger: float = Field(0.7, gt=0, le=1)
     """Share of the main window past which something has to move."""
@@ -27,10 +25,8 @@ class SplitPolicy(BaseModel):
     """Share of the room for the tail up to which `keep_messages` is honoured."""
 
 
-class SplitPlan(BaseModel):
+class SplitPlan(BaseModel, frozen=True):
     """The cut that brings the estimate back under the target."""
-
-    model_config = ConfigDict(frozen=True)
 
     tail: int
     """Number of the first message that stays unsplit."""

@@ -18,7 +18,7 @@ from langchain_core.messages import (
     ToolMessage,
     messages_from_dict,
 )
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 
 def parse_iso_seconds(time: str) -> float | None:
@@ -45,14 +45,12 @@ REMOVED = "(removed on request)"
 """The text of a purged message."""
 
 
-class StoredMessage(BaseModel):
+class StoredMessage(BaseModel, frozen=True):
     """One message of the conversation, exactly as it was said.
 
     The short id is the place in the conversation: the 42nd message is `m42`. Models copy
     short numbers faithfully where they garble UUIDs.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     seq: int
     """Place in the conversation, from 1."""

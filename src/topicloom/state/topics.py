@@ -6,16 +6,14 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 TopicStatus = Literal["open", "archived", "divided", "merged"]
 """`open` topics are active or dormant: which of the two is the session's to say."""
 
 
-class Topic(BaseModel):
+class Topic(BaseModel, frozen=True):
     """One topic of the conversation. Its messages stand in the chain `topics/topic-<id>`."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     """Short id, `t7`."""
