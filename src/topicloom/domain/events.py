@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from topicloom.domain.curation import Candidate
 from topicloom.domain.document import Document, get_anchor, get_label
 from topicloom.domain.sources import (
     SURE_COVER,
+    Passage,
     add_keywords,
     build_word_index,
-    make_preview,
+    list_best,
     scale_scores,
+    select_texts,
 )
 from topicloom.state.plan import SearchIntent
 
@@ -97,39 +101,28 @@ class EventSource:
     """
 
     def __init__(self, events: Sequence[DocumentEvent], focus: str | None) -> None:
-        self._all = events
-        self._focus = focus
-        over = [(get_anchor(e), e) for e in events if not is_active(e)]
-        self._events = {anchor: e for anchor, e in over if anchor and anchor != focus}
+        near = find_related_events(events, focus, _DEPTH) if focus else {}
+        over = {get_anchor(e): e for e in events if not is_active(e)}
+        passages = {
+            anchor: Passage(
+                f"event_{anchor}", get_label(e), _format_event(e), near.get(anchor, ())[1:]
+            )
+            for anchor, e in over.items()
+            if anchor and anchor != focus
+        }
+        self._passages = list(passages.values())
+        self._near = [_NEAR[near[i][0] - 1] if i in near else 0.0 for i in passages]
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
-        if not self._events:
+        if not self._passages:
             return []
-        near = find_related_events(self._all, self._focus, _DEPTH) if self._focus else {}
-        index = build_word_index(
-            tuple((get_label(e), _format_event(e)) for e in self._events.values())
-        )
+        index = build_word_index(tuple(self._passages))
         words, cover = index.scores(add_keywords(query, intent))
-        scores = dict(zip(self._events, scale_scores(words, cover / SURE_COVER), strict=True))
-        for anchor, (steps, _) in near.items():
-            if anchor in scores:
-                scores[anchor] = max(scores[anchor], _NEAR[steps - 1])
-        best = sorted((a for a in scores if scores[a] > 0), key=lambda a: -scores[a])[:limit]
-        return [
-            Candidate(
-                id=f"event_{anchor}",
-                kind="event",
-                title=get_label(self._events[anchor]),
-                preview=make_preview(_format_event(self._events[anchor])),
-                score=float(scores[anchor]),
-                tags=near.get(anchor, ())[1:],
-            )
-            for anchor in best
-        ]
+        scores = np.maximum(scale_scores(words, cover / SURE_COVER), self._near)
+        return list_best("event", self._passages, scores, limit)
 
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        texts = {f"event_{a}": _format_event(e) for a, e in self._events.items()}
-        return {i: texts[i] for i in ids if i in texts}
+        return select_texts(self._passages, ids)
 
 
 def _format_event(event: DocumentEvent) -> str:

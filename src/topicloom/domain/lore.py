@@ -20,16 +20,18 @@ from topicloom.background import defer_exit
 from topicloom.domain.curation import Candidate
 from topicloom.domain.sources import (
     SURE_COVER,
+    Passage,
     add_keywords,
     build_word_index,
-    make_preview,
+    list_candidates,
     scale_scores,
+    select_texts,
 )
 from topicloom.errors import ConfigurationError
 from topicloom.index.bm25 import passages_of
 from topicloom.index.embedder import Embedder, Vectors
 from topicloom.index.encoders import LangChainEmbeddings
-from topicloom.index.ranking import Floats
+from topicloom.index.ranking import Floats, standardize
 from topicloom.index.words import NameFinder
 from topicloom.state.plan import SearchIntent
 from topicloom.storage.vectors import VectorLog
@@ -58,21 +60,6 @@ among what it gives."""
 _BATCH = 8
 _NOT_IN_ID = re.compile(r"[^\w.-]+")
 _SUNSET = "`langchain-community` is being sunset"
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A document, or a part of a long one."""
-
-    id: str
-    title: str
-    text: str
-    tags: tuple[str, ...] = ()
-
-    @property
-    def headed(self) -> str:
-        """The text under its title, as it is searched."""
-        return f"{self.title}: {self.text}" if self.title else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,30 +108,20 @@ class LoreSource:
 
     def __init__(self, index: LoreIndex) -> None:
         self._index = index
-        self._found: dict[str, Passage] = {}
+        self._found: list[Passage] = []
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
         found = self._index.find(add_keywords(query, intent), limit)
         if not len(found.passages):
             return []
-        scores = scale_scores(_standardize(found.dense) + _standardize(found.words), found.sureness)
+        scores = scale_scores(standardize(found.dense) + standardize(found.words), found.sureness)
         order = np.argsort(-scores, kind="stable").tolist()
         passages = {row: found.passages[row] for row in _add_named(order, found, limit)}
-        self._found = {p.id: p for p in passages.values()}
-        return [
-            Candidate(
-                id=p.id,
-                kind="lore",
-                title=p.title,
-                preview=make_preview(p.text),
-                score=float(scores[row]),
-                tags=p.tags,
-            )
-            for row, p in passages.items()
-        ]
+        self._found = list(passages.values())
+        return list_candidates("lore", ((p, scores[row]) for row, p in passages.items()))
 
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        return {i: self._found[i].text for i in ids if i in self._found}
+        return select_texts(self._found, ids)
 
 
 def _add_named(order: list[int], found: LoreMatches, limit: int) -> list[int]:
@@ -155,12 +132,6 @@ def _add_named(order: list[int], found: LoreMatches, limit: int) -> list[int]:
     further = sorted((row for row in named if rank[row] >= limit), key=rank.__getitem__)
     further = further[: int(_NAMED * limit)]
     return order[: limit - len(further)] + further
-
-
-def _standardize(values: Floats) -> Floats:
-    spread = float(values.std())
-    scaled_values: Floats = (values - values.mean()) / (spread if spread > 1e-9 else 1.0)
-    return scaled_values
 
 
 class DocumentLoreIndex:
@@ -183,7 +154,7 @@ class DocumentLoreIndex:
         self._log = vectors
         self._rows = {p.id: row for row, p in enumerate(self.passages)}
         self._names = NameFinder([p.title for p in self.passages])
-        self._words = build_word_index(tuple((p.title, p.text) for p in self.passages))
+        self._words = build_word_index(tuple(self.passages))
         # Here, and not in the thread that searches first: warnings are filtered by the process.
         self._faiss = _import_faiss()
         self._store: VectorStore | None = None
@@ -257,7 +228,7 @@ class VectorStoreLoreIndex:
     def find(self, query: str, limit: int) -> LoreMatches:
         hits = self._store.similarity_search(query, k=_WIDER * limit)
         passages = _build_passages(hits, whole=True)
-        words, cover = build_word_index(tuple((p.title, p.text) for p in passages)).scores(query)
+        words, cover = build_word_index(tuple(passages)).scores(query)
         dense = -np.arange(len(passages), dtype=float)
         return LoreMatches(passages, NameFinder([p.title for p in passages]), dense, words, cover)
 

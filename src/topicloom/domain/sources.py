@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
@@ -14,6 +14,7 @@ from topicloom.domain.curation import PREVIEW_TOKENS, Candidate, collapse_whites
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.ranking import Floats
 from topicloom.index.session_index import Hits
+from topicloom.state.layers import SourceKind
 from topicloom.state.plan import SearchIntent
 from topicloom.state.recall import parse_message_number
 from topicloom.state.script import CJK_RUN
@@ -65,13 +66,56 @@ def scale_scores(scores: Floats, sure: float) -> Floats:
     return shares
 
 
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text that may be worth knowing, or a part of a long one."""
+
+    id: str
+    title: str
+    text: str
+    tags: tuple[str, ...] = ()
+
+    @property
+    def headed(self) -> str:
+        """The text under its title, as it is searched."""
+        return f"{self.title}: {self.text}" if self.title else self.text
+
+
 @lru_cache(maxsize=16)
-def build_word_index(texts: tuple[tuple[str, str], ...]) -> LexicalIndex:
-    """A lexical index over labels and texts. The last few are kept: turn by turn they are equal."""
+def build_word_index(passages: tuple[Passage, ...]) -> LexicalIndex:
+    """A lexical index over passages. The last few are kept: turn by turn they are equal."""
     index = LexicalIndex()
-    for label, text in texts:
-        index.add(label, text)
+    for passage in passages:
+        index.add(passage.title, passage.text)
     return index
+
+
+def list_candidates(kind: SourceKind, found: Iterable[tuple[Passage, float]]) -> list[Candidate]:
+    """Passages as candidates of a kind, each with its score."""
+    return [
+        Candidate(
+            id=p.id,
+            kind=kind,
+            title=p.title,
+            preview=make_preview(p.text),
+            score=float(score),
+            tags=p.tags,
+        )
+        for p, score in found
+    ]
+
+
+def list_best(
+    kind: SourceKind, passages: Sequence[Passage], scores: Floats, limit: int
+) -> list[Candidate]:
+    """The passages with the highest scores [n], over 0, as candidates, best first."""
+    best = np.argsort(-scores, kind="stable")[:limit].tolist()
+    return list_candidates(kind, ((passages[n], scores[n]) for n in best if scores[n] > 0))
+
+
+def select_texts(passages: Iterable[Passage], ids: Sequence[str]) -> dict[str, str]:
+    """The texts of the passages that have any of some ids, by id."""
+    return {p.id: p.text for p in passages if p.id in ids}
 
 
 def make_preview(text: str) -> str:
@@ -102,40 +146,29 @@ class NarrativeSource:
     """Searches summaries by recency-weighted words."""
 
     def __init__(self, topics: Sequence[Topic]) -> None:
-        self._topics = [t for t in topics if _get_summary(t)]
-
-    def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
-        if not self._topics:
-            return []
-        index = build_word_index(tuple((t.name, _get_summary(t)) for t in self._topics))
-        words, cover = index.scores(add_keywords(query, intent))
-        newest = np.array([t.newest for t in self._topics], dtype=float)
-        age = 1 - newest / max(1.0, float(newest.max()))
-        scores = scale_scores(words * (1 - (1 - _OLDEST) * age), cover / SURE_COVER)
-        best = np.argsort(-scores, kind="stable")[:limit]
-        return [
-            Candidate(
-                id=_make_id(topic),
-                kind="narrative",
-                title=topic.name,
-                preview=make_preview(_get_summary(topic)),
-                score=float(scores[row]),
-                tags=("archived",) if topic.status == "archived" else (),
+        told = [t for t in topics if t.summary or t.brief]
+        self._newest = np.array([t.newest for t in told], dtype=float)
+        self._passages = [
+            Passage(
+                f"narrative_{t.id}",
+                t.name,
+                t.summary or t.brief,
+                ("archived",) if t.status == "archived" else (),
             )
-            for row in best
-            if scores[row] > 0 and (topic := self._topics[row])
+            for t in told
         ]
 
+    def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
+        if not self._passages:
+            return []
+        index = build_word_index(tuple(self._passages))
+        words, cover = index.scores(add_keywords(query, intent))
+        age = 1 - self._newest / max(1.0, float(self._newest.max()))
+        scores = scale_scores(words * (1 - (1 - _OLDEST) * age), cover / SURE_COVER)
+        return list_best("narrative", self._passages, scores, limit)
+
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        return {_make_id(t): _get_summary(t) for t in self._topics if _make_id(t) in ids}
-
-
-def _make_id(topic: Topic) -> str:
-    return f"narrative_{topic.id}"
-
-
-def _get_summary(topic: Topic) -> str:
-    return topic.summary or topic.brief
+        return select_texts(self._passages, ids)
 
 
 _TOPICS = 8
@@ -153,7 +186,7 @@ class TopicSource:
     messages: Callable[[Topic], Sequence[StoredMessage]]
     shown: Collection[str]
     """Short ids of messages that the prompt shows already."""
-    texts: dict[str, str] = field(default_factory=dict)
+    found: list[Passage] = field(default_factory=list)
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
         topics = {t.id: t for t in self.topics}
@@ -164,21 +197,14 @@ class TopicSource:
         known = [t for t in hits.topics if t in topics]
         ranked = sorted(known, key=lambda t: -hits.topics[t])[: min(limit, _TOPICS)]
         quotes = {t: self._format_quotes(topics[t], hits.weights) for t in ranked}
-        self.texts = {f"topic_{t}": text for t, text in quotes.items() if text}
-        return [
-            Candidate(
-                id=f"topic_{t}",
-                kind="topic",
-                title=topics[t].name,
-                preview=make_preview(text),
-                score=hits.topics[t],
-            )
-            for t, text in quotes.items()
-            if text
-        ]
+        quoted = {
+            t: Passage(f"topic_{t}", topics[t].name, text) for t, text in quotes.items() if text
+        }
+        self.found = list(quoted.values())
+        return list_candidates("topic", ((p, hits.topics[t]) for t, p in quoted.items()))
 
     def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        return {i: self.texts[i] for i in ids if i in self.texts}
+        return select_texts(self.found, ids)
 
     def _format_quotes(self, topic: Topic, weights: Mapping[str, float]) -> str:
         """The best messages of a topic, in conversation order; empty if all are shown."""

@@ -93,7 +93,7 @@ def rank(query: str, cosine: Floats, lexical: Floats, messages: Messages) -> Flo
     """
     weights = weights_for(messages)
     price = np.log(messages.costs + _FRAME)
-    found = _standard(_without_length(_standard(cosine) + _standard(lexical), price))
+    found = standardize(_without_length(standardize(cosine) + standardize(lexical), price))
     found = found + _NAMED * _named(query, messages)
     # A long message says more surely than a short one what is talked about.
     weight = np.sqrt(messages.costs / _USUAL)
@@ -175,7 +175,8 @@ def _without_length(scores: Floats, price: Floats) -> Floats:
     return np.asarray(scores - (float(scores @ centred) / variance) * centred)
 
 
-def _standard(values: Floats) -> Floats:
+def standardize(values: Floats) -> Floats:
+    """Values in spreads from their mean; zeros where all are the same."""
     spread = float(values.std())
     return np.asarray((values - values.mean()) / (spread if spread > 1e-9 else 1.0))
 

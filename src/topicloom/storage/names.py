@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from itertools import accumulate
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 from topicloom.errors import InvalidNameError
 
 _LONGEST = 150
 _PREFIX = 100
-_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
-_DOT = ord(".")
+_OUTER_DOT = re.compile(r"^\.|\.$|(?<=\.)\.")
+"""Dots at either end of a name, and those after another dot."""
+_CUT_BYTE = re.compile(r"%.?$")
+"""The rest of an escaped byte that was cut in the middle."""
 _TYPED = re.compile(r"\w[\w .-]{0,99}")
 
 
@@ -34,11 +35,10 @@ def safe_name(name: str) -> str:
     if not name:
         raise InvalidNameError("a name may not be empty")
     raw = name.encode("utf-8", "surrogatepass")
-    parts = [_escaped(raw, place) for place in range(len(raw))]
-    encoded = "".join(parts)
+    encoded = _OUTER_DOT.sub("%2E", quote(raw, safe="").replace("~", "%7E"))
     if len(encoded) <= _LONGEST:
         return encoded
-    return f"{_first_whole(parts)}~{hashlib.sha256(raw).hexdigest()[:32]}"
+    return f"{_CUT_BYTE.sub('', encoded[:_PREFIX])}~{hashlib.sha256(raw).hexdigest()[:32]}"
 
 
 def original_name(safe: str) -> str | None:
@@ -61,15 +61,3 @@ def check_session_name(name: str) -> str:
             " '.', beginning with a letter, a digit or '_', and no '..'"
         )
     return name
-
-
-def _escaped(raw: bytes, place: int) -> str:
-    byte = raw[place]
-    inner_dot = byte == _DOT and 0 < place < len(raw) - 1 and raw[place - 1] != _DOT
-    return chr(byte) if byte in _PLAIN or inner_dot else f"%{byte:02X}"
-
-
-def _first_whole(parts: list[str]) -> str:
-    """As many escaped bytes as fit, none cut in the middle."""
-    ends = accumulate(map(len, parts))
-    return "".join(part for part, end in zip(parts, ends, strict=True) if end <= _PREFIX)
