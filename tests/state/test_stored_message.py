@@ -26,7 +26,6 @@ from topicloom.state.stored_message import (
     get_message_type,
     get_text,
     to_stored_message,
-    transcript_text,
 )
 
 TIME = "2026-03-02T09:00:00+08:00"
@@ -207,11 +206,3 @@ def test_text_of_blocks() -> None:
     ]
     assert get_text(HumanMessage(blocks)) == "one\ntwo"
     assert get_text(HumanMessage([IMAGE])) == ""
-
-
-def test_a_transcript_names_ids_and_speakers() -> None:
-    stored_messages = [
-        to_stored_message(HumanMessage("Hello", name="Ann"), seq=1, time=TIME),
-        to_stored_message(AIMessage("Hi"), seq=2, time=TIME),
-    ]
-    assert transcript_text(stored_messages) == "[m1] Ann: Hello\n[m2] assistant: Hi"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
 from math import log
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 from topicloom.cli.console import to_one_line
 from topicloom.state.recall import TopicNote, parse_message_number
@@ -23,7 +22,7 @@ def shorten(text: str, width: int) -> str:
     line = to_one_line(text)
     if cell_len(line) <= width:
         return line
-    return f"{_take_head(line, width - 1).rstrip()}…"
+    return f"{set_cell_size(line, width - 1).rstrip()}…"
 
 
 def find_excerpt(text: str, wanted: str, width: int) -> str:
@@ -66,12 +65,6 @@ def extract_terms(text: str) -> list[str]:
     """Numbers, longer words and pairs of Han characters, lower case."""
     pairs = [run[i : i + 2] for run in _HAN.findall(text) for i in range(len(run) - 1)]
     return _TERM.findall(_HAN.sub(" ", text.lower())) + pairs
-
-
-def _take_head(line: str, width: int) -> str:
-    """As much of the beginning as fits."""
-    widths = accumulate(map(cell_len, line))
-    return line[: sum(used <= width for used in widths)]
 
 
 def count_quotes(notes: Sequence[TopicNote], most: int | None = None) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from topicloom.index.phrases import extract_phrases
+from topicloom.index.phrases import extract_keywords
 from topicloom.state.hierarchy import build_full_name, find_path, list_children
 from topicloom.state.stored_message import REMOVED, StoredMessage
 from topicloom.state.topics import Topic, TopicTable
@@ -86,7 +86,7 @@ def render_page(page: MemoryPage, messages: Sequence[StoredMessage]) -> bytes:
         "parents": page.parents,
         "children": page.children,
         "importance": topic.importance,
-        "keywords": _choose_keywords(said),
+        "keywords": extract_keywords(said, _KEYWORDS),
     }
     matter = "".join(f"{key}: {_format_value(value)}\n" for key, value in fields.items())
     parts = [f"# {page.title}", topic.brief.strip()]
@@ -112,16 +112,6 @@ def read_stamp(data: bytes) -> FileStamp | None:
             continue
     untouched = _hash(data[stamp.end() :]) == stamp[1]
     return FileStamp(str(fields.get("session", "")), str(fields.get("id", "")), untouched)
-
-
-def _choose_keywords(texts: Sequence[str]) -> list[str]:
-    """The most frequent phrases, the longer first, none a part of another."""
-    counts = extract_phrases(texts)
-    chosen: list[str] = []
-    for phrase in sorted(counts, key=lambda p: (-counts[p], -len(p), p)):
-        if len(chosen) < _KEYWORDS and not any(phrase in c or c in phrase for c in chosen):
-            chosen.append(phrase)
-    return chosen
 
 
 def _format_value(value: Any) -> str:

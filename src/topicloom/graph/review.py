@@ -111,7 +111,9 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
 
 def _wire(deps: ReviewDeps, indexer: ArchiveIndexer | None) -> ReviewGraph:
     graph: ReviewGraph = StateGraph(ReviewState, input_schema=ReviewInput)
-    retry = RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
+    graph.set_node_defaults(
+        retry_policy=RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
+    )
     steps: dict[str, Runnable[Any, Any]] = {
         "survey": survey(deps),
         "match": match_topics(deps),
@@ -122,8 +124,8 @@ def _wire(deps: ReviewDeps, indexer: ArchiveIndexer | None) -> ReviewGraph:
     if indexer is not None:
         steps["hand_over"] = index_archived(deps, indexer)
     for name, step in steps.items():
-        graph.add_node(name, step, retry_policy=retry)
-    graph.add_node("assess", assess(deps), input_schema=AssessTask, retry_policy=retry)
+        graph.add_node(name, step)
+    graph.add_node("assess", assess(deps), input_schema=AssessTask)
     graph.add_edge(START, "survey")
     graph.add_conditional_edges("survey", _route_due, ["assess", "match"])
     graph.add_edge("assess", "match")

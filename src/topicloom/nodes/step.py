@@ -51,11 +51,6 @@ def current_session(state: Any) -> Session:
     return Session(id=str(info.thread_id))
 
 
-def current_turn(state: Any) -> Turn:
-    """The turn of the state."""
-    return Turn.model_validate(state["turn"])
-
-
 def current_plan(state: Any) -> TurnPlan | None:
     """The plan of the newest turn that was planned; None where nothing plans."""
     plan = state.get("plan")
@@ -70,7 +65,8 @@ def open_workspace(workspaces: Workspaces, session: Session) -> Workspace:
 def open_turn(workspaces: Workspaces, state: Any) -> tuple[Session, Turn, Workspace]:
     """The session and the turn of the state, and the workspace of the session."""
     session = current_session(state)
-    return session, current_turn(state), open_workspace(workspaces, session)
+    turn = Turn.model_validate(state["turn"])
+    return session, turn, open_workspace(workspaces, session)
 
 
 def turn_options() -> TurnOptions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal, cast
@@ -203,8 +203,3 @@ def _to_native(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return _to_native(value.model_dump())
     return b64encode(value).decode() if isinstance(value, bytes) else repr(value)
-
-
-def transcript_text(messages: Sequence[StoredMessage]) -> str:
-    """Messages as lines `[m42] speaker: text`, as models read them."""
-    return "\n".join(f"[{m.id}] {m.label}: {m.text}" for m in messages)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 
 from topicloom.storage.backend import Backend
-from topicloom.storage.caches import DEFAULT_BYTES, OpenSessions, body_cache
+from topicloom.storage.caches import BODY_OVERHEAD, DEFAULT_BYTES, BodyCache, OpenSessions
 from topicloom.storage.log import SessionLog
 
 # The chains of a session; those of topics are named by `Topic.chain` and `Topic.references`.
@@ -29,7 +29,7 @@ class Storage(ABC):
 
     def __init__(self, *, cache_bytes: int = DEFAULT_BYTES) -> None:
         """A storage that takes so many bytes of memory for bodies, over all sessions."""
-        bodies = body_cache(cache_bytes)
+        bodies = BodyCache(cache_bytes, lambda body: len(body) + BODY_OVERHEAD)
         self._logs = OpenSessions(lambda name: SessionLog(self.backend(name), bodies))
 
     def open(self, session: str) -> SessionLog:

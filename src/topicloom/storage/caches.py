@@ -16,7 +16,8 @@ V = TypeVar("V")
 
 DEFAULT_BYTES = 32 * 2**20
 """Memory for bodies that one storage object takes by default."""
-_OVERHEAD = 300
+BODY_OVERHEAD = 300
+"""Bytes that a cached body takes beside its text, roughly."""
 _HEADS = 1024
 
 
@@ -59,11 +60,6 @@ BodyCache = WeighedCache[tuple[str, str, str], bytes]
 
 Text and not objects: its size is known, and every reader parses a copy of its own.
 """
-
-
-def body_cache(limit: int) -> BodyCache:
-    """A cache of bodies that takes so many bytes of memory."""
-    return WeighedCache(limit, lambda body: len(body) + _OVERHEAD)
 
 
 class Refs(Sequence[str]):
