@@ -11,14 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from topicloom.boundary.features import Features
 from topicloom.boundary.lookahead import RETROSPECTIVE_NAMES
 from topicloom.boundary.model import BoundaryModel
+from topicloom.boundary.weights import Matrix, Network
 from topicloom.errors import ConfigurationError, NotAConversationError
 from topicloom.index.hashing import HashingEmbedder
 from topicloom_lab.segmentation import load_dialogues
 from topicloom_lab.training.boundary import TrainingFigures, train_boundary
 from topicloom_lab.training.corpus import read_corpus, shared_segments
-from topicloom_lab.training.nets import PLAIN, NetRecipe
+from topicloom_lab.training.nets import PLAIN, NetRecipe, mix
 from topicloom_lab.training.projection import fit_projection, scatters
 from topicloom_lab.training.thresholds import GRID, Trials
 
@@ -179,3 +181,20 @@ def test_the_map_keeps_what_tells_subjects_apart(folder: Path) -> None:
 
     given = EMBEDDER.embed(texts)
     assert closeness(given @ learned) > closeness(given)
+
+
+def test_the_log_odds_of_a_mixture_are_a_weighted_mean() -> None:
+    features = Features(np.random.default_rng(8).normal(size=(5, 3)), np.zeros(5, dtype=np.bool_))
+    scales = np.zeros((2, 3), dtype=np.float32), np.ones((2, 3), dtype=np.float32)
+    parts = [
+        (rng.normal(size=(4, 6)).astype(np.float32), rng.normal(size=7).astype(np.float32))
+        for rng in (np.random.default_rng(1), np.random.default_rng(2))
+    ]
+
+    def odds(inner: Matrix, outer: Matrix) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        found = Network(*scales, inner, outer).probabilities(features)
+        return np.asarray(np.log(found / (1 - found)))
+
+    mixture = mix([(0.3, *parts[0]), (0.7, *parts[1])])
+    expected = 0.3 * odds(*parts[0]) + 0.7 * odds(*parts[1])
+    np.testing.assert_allclose(odds(*mixture), expected, rtol=1e-4)

@@ -9,17 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicloom.boundary.features import Features
 from topicloom.boundary.policy import Thresholds
 from topicloom.boundary.weights import (
     MODES,
     NAMES,
     PACKAGED,
-    Matrix,
     Network,
     Weights,
     load_weights,
-    mix,
     save_weights,
 )
 from topicloom.errors import ConfigurationError
@@ -87,23 +84,6 @@ def test_broken_files_are_named(path: Path, name: str, content: bytes | None) ->
         broken.write_bytes(content)
     with pytest.raises(ConfigurationError, match=re.escape(str(path.parent))):
         load_weights(path)
-
-
-def test_the_log_odds_of_a_mixture_are_a_weighted_mean() -> None:
-    features = Features(np.random.default_rng(8).normal(size=(5, 3)), np.zeros(5, dtype=np.bool_))
-    scales = np.zeros((2, 3), dtype=np.float32), np.ones((2, 3), dtype=np.float32)
-    parts = [
-        (rng.normal(size=(4, 6)).astype(np.float32), rng.normal(size=7).astype(np.float32))
-        for rng in (np.random.default_rng(1), np.random.default_rng(2))
-    ]
-
-    def odds(inner: Matrix, outer: Matrix) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        found = Network(*scales, inner, outer).probabilities(features)
-        return np.asarray(np.log(found / (1 - found)))
-
-    mixture = mix([(0.3, *parts[0]), (0.7, *parts[1])])
-    expected = 0.3 * odds(*parts[0]) + 0.7 * odds(*parts[1])
-    np.testing.assert_allclose(odds(*mixture), expected, rtol=1e-4)
 
 
 def test_the_packaged_weights_fit_the_packaged_embedder() -> None:

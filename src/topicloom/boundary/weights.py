@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -69,13 +69,6 @@ def standardise(features: Features, mean: Matrix, spread: Matrix) -> Matrix:
     scaled = (features.values - mean[script]) / spread[script]
     scaled[scaled != scaled] = 0.0
     return np.minimum(np.maximum(scaled, -_LIMIT), _LIMIT).astype(np.float32)
-
-
-def mix(parts: Sequence[tuple[float, Matrix, Matrix]]) -> tuple[Matrix, Matrix]:
-    """The inner and outer weights of one net whose log odds are the weighted sum of several's."""
-    bias = sum(share * float(outer[-1]) for share, _, outer in parts)
-    outer = np.concatenate([*(share * outer[:-1] for share, _, outer in parts), [bias]])
-    return np.hstack([inner for _, inner, _ in parts]), outer.astype(np.float32)
 
 
 PACKAGED = Path(__file__).parent / "boundary.npz"

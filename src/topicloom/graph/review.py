@@ -96,15 +96,7 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
         clock=options.get("clock"),
         embedder=options.get("embedder"),
     )
-    deps = ReviewDeps(
-        client=SessionClient(graph, options.get("hold", hold_nothing)),
-        workspaces=made.workspaces,
-        roles=made.roles,
-        embedder=made.embedder,
-        clock=made.clock,
-        policy=settings.review,
-        topic_tokens=made.topic_tokens,
-    )
+    deps = ReviewDeps(SessionClient(graph, options.get("hold", hold_nothing)), made)
     index = options.get("archive_index")
     return _wire(deps, ArchiveIndexer(index, settings.role_seconds) if index is not None else None)
 

@@ -50,12 +50,13 @@ def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
         table = store.topic_table(session)
         # Archived topics count too: without them, archiving one would make others less alike.
         # Open ones that cannot be read were reported when they were assessed.
-        sums = deps.sums.compute(store, deps.embedder, [t for t in table if t.head is not None])
+        embedder = deps.shared.embedder
+        sums = deps.sums.compute(store, embedder, [t for t in table if t.head is not None])
         held = {look.topic: table[look.topic] for look in looks if look.topic in sums}
         if not held:
             return {"pairs": [], "near": {}}
         newest = store.messages(session, session.count - _NEWEST + 1)
-        centroids = compute_centroids(sums, deps.embedder, newest)
+        centroids = compute_centroids(sums, embedder, newest)
         calls: list[Call] = []
         wanted = _propose_pairs(deps, held, centroids, set(state["due"]))
         fresh = {row["topic"]: Assessment.model_validate(row) for row in state["assessed"]}
@@ -66,7 +67,7 @@ def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
             (one, count), (other, more) = sums[pair.kept], sums.pop(pair.other)
             sums[pair.kept] = one + other, count + more
             active = transfer_activation(active, pair.other, [pair.kept])
-        after = compute_centroids(sums, deps.embedder, newest)
+        after = compute_centroids(sums, embedder, newest)
         return {
             "pairs": [pair.model_dump(mode="json") for pair in pairs],
             "near": {
@@ -87,7 +88,7 @@ def _propose_pairs(
             continue
         likeness = centroids.compare(one, other)
         if likeness >= deps.policy.alike:
-            pairs.append(pair_topics(held[one], held[other], likeness, deps.topic_tokens))
+            pairs.append(pair_topics(held[one], held[other], likeness, deps.shared.topic_tokens))
     return select_likeliest((p for p in pairs if p is not None), deps.policy)
 
 
@@ -108,7 +109,7 @@ def _confirm_pairs(
         for p in pairs
     ]
     topics = [p.kept for p in pairs]
-    answers = yield from ask_all("merger", deps.roles[MERGER], requests, topics)
+    answers = yield from ask_all("merger", deps.shared.roles[MERGER], requests, topics)
     calls += [call for _, call in answers]
     said = [answer is not None and answer >= _YES for answer, _ in answers]
     agreed = [p.model_copy(update={"same": s}) for p, s in zip(pairs, said, strict=True)]
@@ -135,7 +136,7 @@ def _describe_pairs(
             continue  # damaged since it was assessed; the next review reports it
         used = uses[pair.kept] + uses[pair.other]
         request = ReviewRequest(session.id, topic, both, session.language, used)
-        together = yield from ask_reviewer(deps.roles, request, calls)
+        together = yield from ask_reviewer(deps.shared.roles, request, calls)
         described.append(pair.model_copy(update={"together": together}))
     return described
 

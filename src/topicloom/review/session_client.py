@@ -7,7 +7,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import Context
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,11 +14,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
 from topicloom.effects import Step, either, holding
-from topicloom.index.embedder import Embedder
-from topicloom.nodes.workspace import Workspaces
+from topicloom.nodes.deps import Deps
 from topicloom.review.decisions import ReviewPolicy
 from topicloom.review.likeness import TopicVectorSums
-from topicloom.roles.registry import Roles
 from topicloom.state.changes import TopicChange
 from topicloom.state.channels import TurnOptions
 from topicloom.state.session import Session, Turn
@@ -100,13 +97,13 @@ class ReviewDeps:
     """The collaborators of a review."""
 
     client: SessionClient
-    workspaces: Workspaces
-    roles: Roles
-    embedder: Embedder
-    clock: Callable[[], datetime]
-    policy: ReviewPolicy
-    topic_tokens: int
+    shared: Deps
+    """Those that it has in common with the nodes of the session graph."""
     sums: TopicVectorSums = field(default_factory=TopicVectorSums)
 
+    @property
+    def policy(self) -> ReviewPolicy:
+        return self.shared.settings.review
+
     def open_store(self, session: str) -> SessionStore:
-        return self.workspaces.open(session, self.client.graph.store).store
+        return self.shared.workspaces.open(session, self.client.graph.store).store

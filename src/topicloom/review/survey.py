@@ -37,7 +37,7 @@ def survey(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
         table = store.topic_table(session)
         looks = collect_stats(store, session, table)
         return {
-            "now": state.get("now") or deps.clock().isoformat(),
+            "now": state.get("now") or deps.shared.clock().isoformat(),
             "dry_run": state.get("dry_run", False),
             "session": session.model_dump(mode="json", exclude_defaults=True),
             "looks": [look.model_dump(mode="json", exclude_defaults=True) for look in looks],
@@ -104,7 +104,7 @@ def assess(deps: ReviewDeps) -> Runnable[AssessTask, Update]:
             return {"troubles": [f"{topic.id} cannot be read: {error}"]}
         request = ReviewRequest(session.id, topic, messages, session.language, task["uses"])
         calls: list[Call] = []
-        found = yield from ask_reviewer(deps.roles, request, calls)
+        found = yield from ask_reviewer(deps.shared.roles, request, calls)
         rows = [{"topic": topic.id, **found.model_dump(mode="json")}] if found else []
         return {"assessed": rows, "calls": dumped(calls)}
 

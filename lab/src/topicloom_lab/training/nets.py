@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from topicloom.boundary.features import Features
 from topicloom.boundary.similarity import Floats
-from topicloom.boundary.weights import Matrix, Network, mix, standardise
+from topicloom.boundary.weights import Matrix, Network, standardise
 
 PLAIN = frozenset(
     {
@@ -141,3 +141,10 @@ def _weights(files: NDArray[np.int64], balance: float) -> Floats:
     counts = np.bincount(files)
     found = (1 / np.maximum(counts, 1) ** balance)[files]
     return np.asarray(found / found.mean(), dtype=np.float64)
+
+
+def mix(parts: Sequence[tuple[float, Matrix, Matrix]]) -> tuple[Matrix, Matrix]:
+    """The inner and outer weights of one net whose log odds are the weighted sum of several's."""
+    bias = sum(share * float(outer[-1]) for share, _, outer in parts)
+    outer = np.concatenate([*(share * outer[:-1] for share, _, outer in parts), [bias]])
+    return np.hstack([inner for _, inner, _ in parts]), outer.astype(np.float32)
