@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from threading import Lock
 
+from cachetools import LRUCache
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 _WindowKey = tuple[str, str]
@@ -35,9 +36,10 @@ class PrefixMeter:
 
     def __init__(self, *, prompts: int = 3, capacity: int = 200_000) -> None:
         self._prompts = prompts
-        self._capacity = capacity
-        self._size = 0
-        self._windows: OrderedDict[_WindowKey, deque[_MeasuredPrompt]] = OrderedDict()
+        # One window may be larger than all may be together: the others make room for it.
+        self._windows: LRUCache[_WindowKey, deque[_MeasuredPrompt]] = LRUCache(
+            capacity, lambda window: min(capacity, sum(len(p.digests) for p in window))
+        )
         self._lock = Lock()
 
     def measure(
@@ -62,19 +64,9 @@ class PrefixMeter:
             total += count(message)
             tokens.append(total)
         with self._lock:
-            self._remember(key, _MeasuredPrompt(list(messages), digests, tokens))
+            known = (*self._windows.get(key, ()), _MeasuredPrompt(list(messages), digests, tokens))
+            self._windows[key] = deque(known, self._prompts)
         return repeated_tokens / total if total else 0.0
-
-    def _remember(self, key: _WindowKey, prompt: _MeasuredPrompt) -> None:
-        window = self._windows.setdefault(key, deque())
-        self._windows.move_to_end(key)
-        window.append(prompt)
-        self._size += len(prompt.digests)
-        if len(window) > self._prompts:
-            self._size -= len(window.popleft().digests)
-        while self._size > self._capacity and len(self._windows) > 1:
-            _, forgotten = self._windows.popitem(last=False)
-            self._size -= sum(len(p.digests) for p in forgotten)
 
 
 def _find_longest_prefix(

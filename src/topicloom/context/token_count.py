@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -133,7 +134,23 @@ _RUN = re.compile(
 _CJK_START = re.compile(f"[{_CJK}]")
 
 
-class EstimatingCounter:
+class CounterByText(ABC):
+    """Base of token counters that count messages and tools by their texts."""
+
+    @abstractmethod
+    def text(self, text: str) -> int:
+        """Count the tokens of `text`; 0 only for ""."""
+
+    def message(self, message: BaseMessage) -> int:
+        """Count one message with its frame, blocks and tool calls."""
+        return count_message_tokens(message, self.text)
+
+    def tools(self, tools: Sequence[ToolLike]) -> int:
+        """Count the JSON schemas of bound tools."""
+        return count_tools_tokens(tools, self.text)
+
+
+class EstimatingCounter(CounterByText):
     """Counts tokens by the kinds of characters in a text; needs no file and no network."""
 
     def __init__(self, encoding: EncodingName) -> None:
@@ -148,14 +165,6 @@ class EstimatingCounter:
         runs = Counter(_RUN.findall(text))
         hundredths = sum(times * self._price(run) for run, times in runs.items())
         return max((hundredths + 50) // 100, 1 if text else 0)
-
-    def message(self, message: BaseMessage) -> int:
-        """Estimate one message with its frame, blocks and tool calls."""
-        return count_message_tokens(message, self.text)
-
-    def tools(self, tools: Sequence[ToolLike]) -> int:
-        """Estimate the JSON schemas of bound tools."""
-        return count_tools_tokens(tools, self.text)
 
     def _price(self, run: str) -> int:
         """Price one run, in hundredths of a token; its first character tells its kind."""

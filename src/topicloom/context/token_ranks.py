@@ -11,14 +11,12 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from langchain_core.messages import BaseMessage
-
-from topicloom.context.token_count import ToolLike, count_message_tokens, count_tools_tokens
+from topicloom.context.token_count import CounterByText
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -65,7 +63,7 @@ RANK_FILES: Mapping[str, RankFile] = {
 """The encodings of OpenAI's chat models; others publish no file that tiktoken caches."""
 
 
-class TiktokenCounter:
+class TiktokenCounter(CounterByText):
     """Counts tokens exactly; made by `open`."""
 
     def __init__(self, encoding: Encoding) -> None:
@@ -87,11 +85,3 @@ class TiktokenCounter:
     def text(self, text: str) -> int:
         """Count the tokens of `text`; markers such as `<|endoftext|>` count as plain text."""
         return len(self._encoding.encode_ordinary(text))
-
-    def message(self, message: BaseMessage) -> int:
-        """Count one message with its frame, blocks and tool calls."""
-        return count_message_tokens(message, self.text)
-
-    def tools(self, tools: Sequence[ToolLike]) -> int:
-        """Count the JSON schemas of bound tools."""
-        return count_tools_tokens(tools, self.text)

@@ -12,10 +12,10 @@ from cachetools import LRUCache, cached
 from langchain_core.messages import BaseMessage
 
 from topicloom.context.token_count import (
+    CounterByText,
     EncodingName,
     EstimatingCounter,
     ToolLike,
-    count_message_tokens,
 )
 from topicloom.context.token_ranks import RANK_FILES, RankFile, TiktokenCounter
 
@@ -78,7 +78,7 @@ _MIN_CACHED_CHARACTERS = 200
 """Characters up to which counting is as cheap as remembering."""
 
 
-class CachedTokenCounter:
+class CachedTokenCounter(CounterByText):
     """A token counter that remembers what another one said of longer texts.
 
     Only digests are kept, the longest unused are forgotten first. Safe in several threads.
@@ -93,10 +93,6 @@ class CachedTokenCounter:
         """Count the tokens of a text."""
         count = self._counter.text if len(text) <= _MIN_CACHED_CHARACTERS else self._count_long
         return count(text)
-
-    def message(self, message: BaseMessage) -> int:
-        """Count a message as sent: frame, name, content blocks and tool calls."""
-        return count_message_tokens(message, self.text)
 
     def tools(self, tools: Sequence[ToolLike]) -> int:
         """Count the JSON schemas of bound tools."""
