@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def embedder(folder: Path) -> Embedder:
-    return SentenceTransformerEmbedder(folder, device="cpu", batch_size=3)
+    return SentenceTransformerEmbedder(folder)
 
 
 class TestContract:
@@ -135,12 +135,6 @@ class TestErrors:
         command = [sys.executable, "-c", code]
         said = subprocess.run(command, capture_output=True, text=True, check=True)
         assert 'pip install "topicloom[bge]"' in said.stdout
-
-    def test_options_are_checked(self) -> None:
-        with pytest.raises(ValueError, match="max_tokens=0"):
-            SentenceTransformerEmbedder(max_tokens=0)
-        with pytest.raises(ValueError, match="batch_size=0"):
-            SentenceTransformerEmbedder(batch_size=0)
 
 
 class TestChoice:

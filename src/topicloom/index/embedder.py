@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 from cachetools import LRUCache
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from topicloom.index.pretrained import readable
 
 Vectors = NDArray[np.float32]
 """One row per text; the rows have unit length or are zero."""
@@ -36,9 +38,21 @@ class Embedder(Protocol):
         """
 
 
-def telling_rows(texts: Sequence[str]) -> list[int]:
-    """The indices of texts that hold more than blanks and nulls."""
-    return [row for row, text in enumerate(texts) if text.replace("\0", " ").strip()]
+def embed_telling(
+    texts: Sequence[str],
+    dimension: int,
+    characters: int,
+    encode: Callable[[list[str]], ArrayLike],
+) -> Vectors:
+    """Vectors [n, dimension] by an encoder, which is given the first `characters` of a text.
+
+    It is not given texts that hold nothing but blanks and nulls.
+    """
+    vectors = np.zeros((len(texts), dimension), dtype=np.float32)
+    rows = [row for row, text in enumerate(texts) if text.replace("\0", " ").strip()]
+    if rows:
+        vectors[rows] = encode([readable(texts[row], characters) for row in rows])
+    return unit_rows(vectors)
 
 
 def unit_rows(vectors: Vectors) -> Vectors:

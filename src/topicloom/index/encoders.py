@@ -17,10 +17,9 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, telling_rows, unit_rows
+from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, embed_telling, unit_rows
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.minilm import MiniLMEmbedder
-from topicloom.index.pretrained import readable
 from topicloom.index.sentence import SentenceTransformerEmbedder
 from topicloom.state.script import measure_cjk_share
 
@@ -80,30 +79,21 @@ class ForeignEmbedder:
     vector is asked for, or the dimension, for which one word is.
     """
 
-    def __init__(self, embeddings: Embeddings, name: str | None = None) -> None:
-        """Args:
-        embeddings: The application's; called from several threads.
-        name: Of the model: vectors are stored by it, so that those of two models never mix. If not
-            given, the class with the model that it names.
-        """
+    def __init__(self, embeddings: Embeddings) -> None:
+        """Embeddings are called from several threads."""
         self._embeddings = embeddings
-        self._name = name or _name_of(embeddings)
 
     @property
     def fingerprint(self) -> str:
-        return f"{self._name}/{self.dimension}"
+        """The class, with the model that it names: vectors of two models never mix."""
+        return f"{_name_of(self._embeddings)}/{self.dimension}"
 
     @cached_property
     def dimension(self) -> int:
         return len(self._embeddings.embed_documents(["a"])[0])
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        rows = telling_rows(texts)
-        if rows:
-            cut = [readable(texts[row], _CHARACTERS) for row in rows]
-            vectors[rows] = self._embeddings.embed_documents(cut)
-        return unit_rows(vectors)
+        return embed_telling(texts, self.dimension, _CHARACTERS, self._embeddings.embed_documents)
 
 
 def _name_of(embeddings: Embeddings) -> str:

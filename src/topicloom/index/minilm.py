@@ -34,6 +34,10 @@ BATCH_TOKENS = 512
 time of two at once and 200 MB more memory: what they need no longer fits a core's cache. The
 runtime keeps the memory of the largest run for the next one; given back to the allocator after
 each, it was left in pieces that made the process a third larger within some hundred messages."""
+BATCH_TEXTS = 16
+"""Texts of one run at most."""
+_THREADS = 2
+"""Threads of one run."""
 SPECIAL_TOKENS = 2
 """Tokens that frame every text, [CLS] and [SEP]."""
 
@@ -44,12 +48,8 @@ class MiniLMEmbedder:
     fingerprint = f"all-minilm-l6-v2-int8-{MODEL_SHA256[:8]}"
     dimension = 384
 
-    def __init__(self, *, threads: int = 2, batch_size: int = 16) -> None:
-        """Configure without loading anything; raises ValueError for a number under 1."""
-        if threads < 1 or batch_size < 1:
-            raise ValueError(f"need at least 1, got {threads=} and {batch_size=}")
-        self._threads = threads
-        self._batch_size = batch_size
+    def __init__(self) -> None:
+        """Nothing is loaded yet."""
         self._lock = threading.Lock()
         self._loaded: tuple[Tokenizer, InferenceSession] | None = None
 
@@ -59,7 +59,7 @@ class MiniLMEmbedder:
             return vectors
         tokenizer, session = self._load()
         encodings = tokenizer.encode_batch([readable(text, MAX_CHARACTERS) for text in texts])
-        for rows in _batches(encodings, self._batch_size):
+        for rows in _batches(encodings):
             ids, mask = _padded([encodings[row] for row in rows])
             feeds = {"input_ids": ids, "attention_mask": mask}
             vectors[rows] = session.run(None, feeds)[0]
@@ -68,7 +68,7 @@ class MiniLMEmbedder:
     def _load(self) -> tuple[Tokenizer, InferenceSession]:
         with self._lock:
             if self._loaded is None:
-                self._loaded = _tokenizer(), _session(self._threads)
+                self._loaded = _tokenizer(), _session()
             return self._loaded
 
 
@@ -81,11 +81,11 @@ def _tokenizer() -> Tokenizer:
     return tokenizer
 
 
-def _session(threads: int) -> InferenceSession:
+def _session() -> InferenceSession:
     from onnxruntime import InferenceSession, SessionOptions
 
     options = SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = _THREADS
     options.inter_op_num_threads = 1
     # Idle threads sleep: spinning would burn a core between two short texts.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -93,14 +93,14 @@ def _session(threads: int) -> InferenceSession:
     return InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
-def _batches(encodings: Sequence[Encoding], size: int) -> Iterator[list[int]]:
+def _batches(encodings: Sequence[Encoding]) -> Iterator[list[int]]:
     """Indices of the texts that have tokens, short texts with short ones, to limit padding."""
     lengths = [len(encoding) for encoding in encodings]
     rows = [row for row, length in enumerate(lengths) if length > SPECIAL_TOKENS]
     rows.sort(key=lengths.__getitem__)
     batch: list[int] = []
     for row in rows:
-        if batch and (len(batch) == size or (len(batch) + 1) * lengths[row] > BATCH_TOKENS):
+        if batch and (len(batch) == BATCH_TEXTS or (len(batch) + 1) * lengths[row] > BATCH_TOKENS):
             yield batch
             batch = []
         batch.append(row)

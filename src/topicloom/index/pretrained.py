@@ -33,7 +33,7 @@ class Opened:
     """Its name with its commit on the hub, or with a hash of its files."""
 
 
-def open_pretrained(kind: Kind, model: str | Path, device: str | None) -> Opened:
+def open_pretrained(kind: Kind, model: str | Path, device: str | None = None) -> Opened:
     """Open a model, from the hub's cache without asking the hub if it is there.
 
     Args:
