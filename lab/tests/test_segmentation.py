@@ -50,10 +50,10 @@ class TestLoading:
     @pytest.mark.parametrize(
         ("role", "expected"),
         [
-            ("user", Utterance("user", None, "x", None)),
-            ("agent", Utterance("assistant", None, "x", None)),
-            ("A", Utterance(None, "A", "x", None)),
-            (None, Utterance(None, None, "x", None)),
+            ("user", Utterance("user", None, "x")),
+            ("agent", Utterance("assistant", None, "x")),
+            ("A", Utterance(None, "A", "x")),
+            (None, Utterance(None, None, "x")),
         ],
     )
     def test_a_role_is_a_role_or_names_a_speaker(

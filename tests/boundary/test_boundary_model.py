@@ -28,7 +28,7 @@ TEXTS = st.sampled_from(
     ]
 )
 CONVERSATIONS = st.lists(
-    st.builds(Utterance, role=ROLES, speaker=NAMES, text=TEXTS, hours=st.none()),
+    st.builds(Utterance, role=ROLES, speaker=NAMES, text=TEXTS),
     min_size=1,
     max_size=60,
 )
@@ -46,7 +46,7 @@ def vectors_of(said: Sequence[Utterance]) -> np.ndarray[tuple[int, int], np.dtyp
 def chat(*texts: str) -> list[Utterance]:
     """User and assistant in turns."""
     roles = ("user", "assistant")
-    return [Utterance(roles[place % 2], None, text, None) for place, text in enumerate(texts)]
+    return [Utterance(roles[place % 2], None, text) for place, text in enumerate(texts)]
 
 
 class TestOnline:

@@ -14,9 +14,7 @@ from topicloom.boundary.similarity import Band, lagged, mean_known, unit
 def by(*sides: str | None) -> list[Utterance]:
     """Messages by role where it is one, else by speaker."""
     roles = ("user", "assistant")
-    return [
-        Utterance(s if s in roles else None, None if s in roles else s, "x", None) for s in sides
-    ]
+    return [Utterance(s if s in roles else None, None if s in roles else s, "x") for s in sides]
 
 
 class TestBand:
@@ -124,8 +122,7 @@ WORDS = ("Which tea is it?", "green tea", "", "那家酒店在哪里", "Sell the
 
 class TestFeatures:
     SAID = tuple(
-        Utterance((None, "user", "assistant")[n % 3], None, WORDS[n * n % 5], None)
-        for n in range(60)
+        Utterance((None, "user", "assistant")[n % 3], None, WORDS[n * n % 5]) for n in range(60)
     )
     VECTORS = np.random.default_rng(6).normal(size=(60, 16)).astype(np.float32)
     BAND = Band.of([unit(VECTORS), unit(VECTORS[:, :8])], REACH)

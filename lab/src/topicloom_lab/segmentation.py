@@ -77,7 +77,7 @@ class SegmentedDialogue(BaseModel):
 
 def _said(utterance: MarkedUtterance) -> Utterance:
     role = _ROLES.get(utterance.role or "")
-    return Utterance(role, None if role else utterance.role, utterance.text, None)
+    return Utterance(role, None if role else utterance.role, utterance.text)
 
 
 def load_dialogues(path: Path) -> list[SegmentedDialogue]:

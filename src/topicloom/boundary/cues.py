@@ -29,8 +29,6 @@ class Utterance:
     """Name of the speaker, where it is known."""
     text: str
     """What was said."""
-    hours: float | None
-    """When, in hours on any clock of the conversation; None where it is not known."""
 
 
 CUE_NAMES = ("asks", "ends_asking", "length", "leans", "points", "words", "digits")

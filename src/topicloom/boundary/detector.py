@@ -128,16 +128,7 @@ def _spoken(rounds: Sequence[Round]) -> list[StoredMessage]:
 
 
 def _utterances(messages: Sequence[StoredMessage]) -> list[Utterance]:
-    first = messages[0] if messages else None
-    return [
-        Utterance(
-            role=r.role,
-            speaker=r.speaker,
-            text=r.query or r.text,
-            hours=measure_gap(first, r) if first else None,
-        )
-        for r in messages
-    ]
+    return [Utterance(r.role, r.speaker, r.query or r.text) for r in messages]
 
 
 def _rating(odds: float) -> Rating:
