@@ -8,7 +8,8 @@ import pytest
 from topicloom.boundary.cues import CUE_NAMES, Utterance, asking_side, cues_of, novelty, same_side
 from topicloom.boundary.features import ONLINE_NAMES, REACH, online_features
 from topicloom.boundary.lookahead import RETROSPECTIVE_NAMES, retrospective_features
-from topicloom.boundary.similarity import Band, lagged, mean_known, unit
+from topicloom.boundary.similarity import Band, lagged, mean_known
+from topicloom.index.embedder import unit_rows
 
 
 def by(*sides: str | None) -> list[Utterance]:
@@ -18,7 +19,7 @@ def by(*sides: str | None) -> list[Utterance]:
 
 
 class TestBand:
-    ROWS = unit(np.random.default_rng(5).normal(size=(300, 16)).astype(np.float32))
+    ROWS = unit_rows(np.random.default_rng(5).normal(size=(300, 16)).astype(np.float32))
     BAND = Band.of([ROWS, ROWS[:, :8]], 24)
 
     @pytest.mark.parametrize(("row", "lag"), [(5, 3), (130, 24), (299, 1)])
@@ -125,7 +126,7 @@ class TestFeatures:
         Utterance((None, "user", "assistant")[n % 3], None, WORDS[n * n % 5]) for n in range(60)
     )
     VECTORS = np.random.default_rng(6).normal(size=(60, 16)).astype(np.float32)
-    BAND = Band.of([unit(VECTORS), unit(VECTORS[:, :8])], REACH)
+    BAND = Band.of([unit_rows(VECTORS), unit_rows(VECTORS[:, :8])], REACH)
 
     @pytest.mark.parametrize("first", [0, 1, 20, 59])
     def test_the_last_messages_are_as_among_all(self, first: int) -> None:

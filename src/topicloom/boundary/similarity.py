@@ -24,8 +24,6 @@ _TINY = 1e-6
 """A length that counts as none; products are rounded to about 1e-7."""
 
 Places = NDArray[np.int64]
-_ZERO = 1e-9
-"""A length that counts as none."""
 SOFT = 0.05
 """Added to spreads of similarities, in cosine: two messages alike must not make a third unique."""
 
@@ -55,12 +53,6 @@ def against_past(values: Floats, past: Floats) -> tuple[Floats, Floats]:
     mean = mean_known(past)
     spread = np.sqrt(mean_known((past - mean[..., None]) ** 2) + SOFT**2)
     return (values - mean) / spread, mean
-
-
-def unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows [n, d] scaled to unit length; rows of zeros stay."""
-    lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows))[:, None]
-    return np.asarray(rows / np.where(lengths < _ZERO, 1, lengths), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,9 @@ from topicloom.boundary.features import (
     similarity_features,
 )
 from topicloom.boundary.lookahead import following_features, gap_features
-from topicloom.boundary.similarity import Band, Floats, unit
+from topicloom.boundary.similarity import Band, Floats
 from topicloom.boundary.weights import NAMES, Network
+from topicloom.index.embedder import unit_rows
 from topicloom_lab.training.corpus import Corpus, Sample, shared_segments
 from topicloom_lab.training.nets import NetRecipe, Rows, fit_network
 from topicloom_lab.training.projection import Cell, Scatter, fit_projection, scatters
@@ -46,7 +47,7 @@ class Known:
     @classmethod
     def of(cls, sample: Sample) -> Known:
         """Make what can be made without a map."""
-        said, given = sample.said, Band.of([unit(sample.vectors)], REACH)
+        said, given = sample.said, Band.of([unit_rows(sample.vectors)], REACH)
         return cls(
             sample,
             np.hstack([message_features(said), *similarity_features(said, given)]),
@@ -56,7 +57,7 @@ class Known:
 
     def features(self, learned: NDArray[np.float32]) -> dict[str, Features]:
         """Features of each mode with a map, in the order of `NAMES`."""
-        band = Band.of([unit(self.sample.vectors @ learned)], REACH)
+        band = Band.of([unit_rows(self.sample.vectors @ learned)], REACH)
         online = np.hstack([self.online, *similarity_features(self.sample.said, band)])
         whole = np.hstack([online, self.ahead, *gap_features(band)])
         return {
