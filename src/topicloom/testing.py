@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -107,9 +108,7 @@ def _chunks(said: ScriptedReply) -> Iterator[AIMessageChunk]:
     if isinstance(said, Exception):
         raise said
     if isinstance(said, str):
-        for piece in said.split(" "):
-            yield AIMessageChunk(content=piece if piece == said.split(" ")[0] else f" {piece}")
-        return
+        said = [AIMessageChunk(content=piece) for piece in re.split("(?= )", said)]
     for chunk in said:
         if isinstance(chunk, Exception):
             raise chunk

@@ -110,10 +110,6 @@ class TestSummaries:
         assert not build(rounds[:5])[0]
         assert [s.last for s in build(rounds[:5], rounds[5:])[0]] == [10]
 
-    def test_lengths_that_contradict_are_refused(self) -> None:
-        with pytest.raises(ValueError, match="shortest=6"):
-            SummaryManager(Summarizer(), shortest=6, longest=5)
-
     @given(st.sets(st.integers(1, 40)), st.integers(1, 40))
     def test_segments_are_only_ever_added(self, opens: set[int], now: int) -> None:
         """Each is made once, of originals, and says the same for ever."""

@@ -23,6 +23,8 @@ from topicloom.state.language import Language
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.stored_message import StoredMessage
 
+_SHORTEST, _LONGEST = 5, 8
+"""Rounds of a segment."""
 _CACHE_SIZE = 10_000
 """Summaries that are kept in memory: those of some hundred conversations."""
 
@@ -75,12 +77,7 @@ class SummaryManager:
     that is said later, so segments are only ever added.
     """
 
-    def __init__(self, summarize: Summarize, *, shortest: int = 5, longest: int = 8) -> None:
-        """Take the rounds of a segment; raises `ValueError` if the two lengths don't agree."""
-        if not 1 <= shortest <= longest:
-            raise ValueError(f"need 1 <= shortest <= longest, got {shortest=} and {longest=}")
-        self._shortest = shortest
-        self._longest = longest
+    def __init__(self, summarize: Summarize) -> None:
         # By what the messages say: one manager serves many conversations.
         self._made: LRUCache[bytes, str] = LRUCache(_CACHE_SIZE)
         self._lock = Lock()
@@ -93,14 +90,14 @@ class SummaryManager:
 
         They begin with the same round each time; a topic that begins in `following` ends a segment.
         """
-        parts, waiting = self._cut(rounds, following)
+        parts, waiting = _cut(rounds, following)
         return [Segment(p[0].seq, p[-1].seq, self._summarize(p).strip()) for p in parts], waiting
 
     def list_unwritten(
         self, rounds: Sequence[Round], following: Sequence[Round] = ()
     ) -> list[list[StoredMessage]]:
         """The messages of each segment that `build` would have to sum up."""
-        parts, _ = self._cut(rounds, following)
+        parts, _ = _cut(rounds, following)
         with self._lock:
             return [part for part in parts if _digest_lines(part) not in self._made]
 
@@ -109,26 +106,26 @@ class SummaryManager:
         with self._lock:
             self._made[_digest_lines(messages)] = text
 
-    def _cut(
-        self, rounds: Sequence[Round], following: Sequence[Round]
-    ) -> tuple[list[list[StoredMessage]], Sequence[Round]]:
-        """The messages of each whole segment, and the rounds behind the last one."""
-        parts, begin = [], 0
-        while length := self._measure_segment(rounds, following, begin):
-            part = rounds[begin : begin + length]
-            parts.append([m for round_ in part for m in round_.messages])
-            begin += length
-        return parts, rounds[begin:]
 
-    def _measure_segment(
-        self, rounds: Sequence[Round], following: Sequence[Round], begin: int
-    ) -> int:
-        """Rounds of the segment that begins somewhere; 0 if it is not whole yet."""
-        known = [*rounds[begin : begin + self._longest + 1], *following[:1]]
-        for length in range(self._shortest, min(self._longest, len(rounds) - begin) + 1):
-            if length == self._longest or (length < len(known) and known[length].opens):
-                return length
-        return 0
+def _cut(
+    rounds: Sequence[Round], following: Sequence[Round]
+) -> tuple[list[list[StoredMessage]], Sequence[Round]]:
+    """The messages of each whole segment, and the rounds behind the last one."""
+    parts, begin = [], 0
+    while length := _measure_segment(rounds, following, begin):
+        part = rounds[begin : begin + length]
+        parts.append([m for round_ in part for m in round_.messages])
+        begin += length
+    return parts, rounds[begin:]
+
+
+def _measure_segment(rounds: Sequence[Round], following: Sequence[Round], begin: int) -> int:
+    """Rounds of the segment that begins somewhere; 0 if it is not whole yet."""
+    known = [*rounds[begin : begin + _LONGEST + 1], *following[:1]]
+    for length in range(_SHORTEST, min(_LONGEST, len(rounds) - begin) + 1):
+        if length == _LONGEST or (length < len(known) and known[length].opens):
+            return length
+    return 0
 
 
 def _digest_lines(messages: Sequence[StoredMessage]) -> bytes:
