@@ -12,6 +12,7 @@ from topicloom.cli._views import format_day, print_messages, render_receipt, ren
 from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
 from topicloom.cli.context import open_context
 from topicloom.errors import InputError
+from topicloom.storage.message_rows import to_row
 from topicloom.storage.sessions import SessionStore
 
 
@@ -62,8 +63,7 @@ def show_transcript(
     messages = messages[-last if last else 0 :]
     if as_json:
         for message in messages:
-            row = {"id": message.id} | message.model_dump(mode="json", exclude_defaults=True)
-            sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
+            sys.stdout.write(json.dumps(to_row(message), ensure_ascii=False) + "\n")
     else:
         print_messages(open_console(), messages)
 

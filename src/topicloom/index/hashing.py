@@ -134,7 +134,11 @@ def _features(texts: Sequence[str]) -> HashedFeatures:
         _words(rows, others),
         _triples(rows, others),
     )
-    return HashedFeatures(*map(np.concatenate, zip(*kinds, strict=True)))
+    return HashedFeatures(
+        np.concatenate([kind.rows for kind in kinds]),
+        np.concatenate([kind.hashes for kind in kinds]),
+        np.concatenate([kind.weights for kind in kinds]),
+    )
 
 
 def _characters(rows: Rows, codes: Codes, cjk: NDArray[np.bool_]) -> HashedFeatures:
