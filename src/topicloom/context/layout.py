@@ -80,6 +80,13 @@ class Layout:
         line = format_day(day, language)
         return self.counter.text(f"{line}\n") if line else 0
 
+    def select_shown(self, notes: Sequence[Note], newest: int) -> Sequence[Note]:
+        """The notes that a prompt shows whose newest message has that number.
+
+        The spec's order shows what this turn recalled, not what earlier ones did.
+        """
+        return [n for n in notes if n.after == newest] if self.order == "spec" else notes
+
     def build_prompt(
         self,
         system: str,
@@ -95,9 +102,7 @@ class Layout:
         The view, its last message to answer, and the notes since the last split come oldest first;
         `loop` is what has been said since: tool calls and their results.
         """
-        if self.order == "spec":
-            # The spec's order shows what this turn recalled, not what earlier ones did.
-            notes = [n for n in notes if view and n.after == view[-1].seq]
+        notes = self.select_shown(notes, view[-1].seq if view else 0)
         texts = self._render_notes(notes, fetch, language)
         loop = [self._shorten_result(m, language) for m in loop]
         days = date_messages(view, language)

@@ -18,7 +18,6 @@ from topicloom.domain.curator import CurationRequest, Curator
 from topicloom.domain.document import digest_json
 from topicloom.domain.events import EventSource, list_events
 from topicloom.domain.lore import LoreIndex, LoreSource
-from topicloom.domain.skeleton import list_shown_notes
 from topicloom.domain.sources import CandidateSource, NarrativeSource, TopicSource
 from topicloom.effects import Step, either
 from topicloom.index.words import words_of
@@ -75,7 +74,7 @@ def _build_request(
     """The request of a turn; topics that are read in this turn are no sources of it."""
     session, turn, workspace = open_turn(deps.workspaces, state)
     store, document = workspace.store, state.get("document") or {}
-    notes = list_shown_notes(deps.window, store.notes(session), turn)
+    notes = deps.window.layout.select_shown(store.notes(session), turn.user)
     shown = {i for note in notes for topic in note.topics for i in topic.quotes}
     shown |= {f"m{n}" for n in range(session.view, session.count + 1)}
     table = store.topic_table(session)

@@ -14,7 +14,7 @@ from typing import Any
 
 from topicloom.domain.document import Document, find_label_field
 from topicloom.domain.edits import Edit, apply_edits
-from topicloom.domain.targets import EditTarget, ObjectResolver, describe_kind, find_word, fold
+from topicloom.domain.targets import EditTarget, ObjectResolver, describe_kind, find_words, fold
 
 _LEAD = re.compile(
     r"^(?:(?:please|ok|okay|now|also|hey|请|麻烦|麻烦你|帮我|请帮我|帮忙|好的|那就)[,，\s]*)*"
@@ -147,9 +147,8 @@ class EditFormParser:
             status = said or "done"
             for values in (others, self.objects.list_values(field)):
                 texts = [v for v in values if isinstance(v, str)]
-                known = find_word(status, texts, self.statuses)
-                if known is not None:
-                    return known
+                if known := find_words(status, texts, self.statuses):
+                    return known[0]
             # One that no other thing has, only if it is a word for a status.
             return status.lower() if any(status.lower() in g for g in self.statuses) else None
         return parse_text(said)

@@ -19,7 +19,6 @@ from langchain_core.runnables import Runnable
 from markupsafe import Markup
 
 from topicloom.context.notes import format_layer
-from topicloom.context.window import MainWindow
 from topicloom.domain.document import Document, find_derived_anchors, get_anchor
 from topicloom.domain.domain import Domain
 from topicloom.domain.events import list_active_events, list_events
@@ -30,7 +29,6 @@ from topicloom.nodes.step import Update, current_plan, dumped, node, open_turn
 from topicloom.state.channels import DomainState
 from topicloom.state.layers import Layer
 from topicloom.state.plan import TurnPlan
-from topicloom.state.recall import Note
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
 from topicloom.storage.sessions import SessionStore
@@ -145,13 +143,6 @@ def _to_yaml(context: Context, value: object) -> Markup:
     return Markup(format_yaml(value, context.get("anchors", {})))
 
 
-def list_shown_notes(window: MainWindow, notes: Sequence[Note], turn: Turn) -> Sequence[Note]:
-    """The notes of the ledger that the prompt of a turn shows."""
-    if window.layout.order == "spec":
-        return [n for n in notes if n.after == turn.user]
-    return notes
-
-
 @dataclass(frozen=True, slots=True)
 class SkeletonService:
     """Renders the skeleton of a turn, and compares it with the skeletons in the prompt."""
@@ -167,7 +158,7 @@ class SkeletonService:
         self, text: str, store: SessionStore, session: Session, turn: Turn
     ) -> Layer | None:
         """The layer that the prompt needs to show a skeleton; None if it does already."""
-        notes = list_shown_notes(self.deps.window, store.notes(session), turn)
+        notes = self.deps.window.layout.select_shown(store.notes(session), turn.user)
         return build_skeleton_layer(text, [(n.after, layer) for n in notes for layer in n.layers])
 
     def count_tokens(

@@ -223,28 +223,20 @@ class ObjectResolver:
 
 def find_field(owner: Mapping[str, Any], said: str, groups: Sequence[frozenset[str]]) -> str | None:
     """The field that a word means, by its own name or one that means the same; None if unclear."""
-    known = [k for k in owner if k not in ("id", "_anchor")]
-    exact = [k for k in known if fold(k) == fold(said)]
-    synonyms = _list_synonyms(said, groups)
-    found = exact or [k for k in known if fold(k) in synonyms]
+    found = find_words(said, [k for k in owner if k not in ("id", "_anchor")], groups)
     return found[0] if len(found) == 1 else None
+
+
+def find_words(said: str, words: Sequence[str], groups: Sequence[frozenset[str]]) -> list[str]:
+    """Those of some words that are said, else those that mean the same."""
+    synonyms = {fold(w) for group in groups if fold(said) in map(fold, group) for w in group}
+    exact = [w for w in words if fold(w) == fold(said)]
+    return exact or [w for w in words if fold(w) in synonyms]
 
 
 def fold(word: str) -> str:
     """A word in lower case, without what stands between its parts."""
     return re.sub(r"[\s_-]+", "", word.lower())
-
-
-def find_word(said: str, words: Iterable[str], groups: Sequence[frozenset[str]]) -> str | None:
-    """The one of some words that is said, or that means the same; None if there is none."""
-    listed = list(words)
-    exact = next((w for w in listed if fold(w) == fold(said)), None)
-    synonyms = _list_synonyms(said, groups)
-    return exact or next((w for w in listed if fold(w) in synonyms), None)
-
-
-def _list_synonyms(said: str, groups: Sequence[frozenset[str]]) -> set[str]:
-    return {fold(w) for group in groups if fold(said) in map(fold, group) for w in group}
 
 
 def _simplify(said: str) -> str:
