@@ -17,6 +17,7 @@ from topicloom.index.encoders import default_embedder
 from topicloom_lab.segmentation import (
     DEPENDENT,
     SegmentedDialogue,
+    boundaries,
     closing_labels,
     evaluate_segmentation,
     load_dialogues,
@@ -86,6 +87,10 @@ class TestLoading:
             path.write_bytes(content)
         with pytest.raises(NotAConversationError, match=r"a\.jsonl"):
             load_dialogues(path)
+
+
+def test_a_boundary_stands_from_the_threshold_on() -> None:
+    assert boundaries(np.array([1.0, 0.3, 0.2]), 0.3).tolist() == [True, True, False]
 
 
 class TestMeasures:

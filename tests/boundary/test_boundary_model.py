@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from topicloom.boundary.cues import Utterance
 from topicloom.boundary.features import WINDOW
 from topicloom.boundary.model import BoundaryModel
-from topicloom.boundary.policy import Thresholds, boundaries
+from topicloom.boundary.policy import Granularity, Thresholds
 from topicloom.index.encoders import default_embedder
 
 NAMES = st.sampled_from([None, "Ann", "Bob"])
@@ -47,6 +47,10 @@ def chat(*texts: str) -> list[Utterance]:
     """User and assistant in turns."""
     roles = ("user", "assistant")
     return [Utterance(roles[place % 2], None, text) for place, text in enumerate(texts)]
+
+
+def threshold(mode: str, granularity: Granularity = "auto") -> float:
+    return model().weights.thresholds[mode].of(granularity)
 
 
 class TestOnline:
@@ -110,23 +114,22 @@ class TestPackagedWeights:
         said = chat(*self.TRIP, *self.FOOD)
         found = model().online(said, vectors_of(said))
         assert found[4] == max(found[1:])
-        assert list(model().begins(said, vectors_of(said)).nonzero()[0]) == [0, 4]
+        assert list((found >= threshold("online")).nonzero()[0]) == [0, 4]
 
     def test_looking_back_finds_it_too(self) -> None:
         said = chat(*self.TRIP, *self.FOOD)
-        begins = model().begins(said, vectors_of(said), mode="retrospective")
-        assert list(begins.nonzero()[0]) == [0, 4]
+        found = model().retrospective(said, vectors_of(said))
+        assert list((found >= threshold("retrospective")).nonzero()[0]) == [0, 4]
 
     def test_coarse_finds_no_more_than_auto_and_fine_no_less(self) -> None:
         said = chat(*self.TRIP, *self.FOOD, *self.TRIP[::-1])
-        vectors = vectors_of(said)
-        coarse, auto, fine = (
-            model().begins(said, vectors, granularity=g) for g in ("coarse", "auto", "fine")
-        )
+        found = model().online(said, vectors_of(said))
+        coarse = found >= threshold("online", "coarse")
+        auto = found >= threshold("online", "auto")
+        fine = found >= threshold("online", "fine")
         assert np.all(coarse <= auto)
         assert np.all(auto <= fine)
 
 
-def test_a_boundary_stands_from_the_threshold_on() -> None:
-    assert boundaries(np.array([1.0, 0.3, 0.2]), 0.3).tolist() == [True, True, False]
+def test_each_granularity_has_its_threshold() -> None:
     assert Thresholds(0.3, 0.2, 0.5).of("coarse") == 0.5

@@ -251,14 +251,21 @@ def evaluate_segmentation(
         progress: Called with the number of dialogues done.
     """
     given = list(dialogues)
+    judge = model.online if mode == "online" else model.retrospective
+    threshold = model.weights.thresholds[mode].of(granularity)
     begins = []
     for number, dialogue in enumerate(given, start=1):
         said = dialogue.said
         vectors = embedder.embed([s.text for s in said])
-        begins.append(model.begins(said, vectors, mode=mode, granularity=granularity))
+        begins.append(boundaries(judge(said, vectors), threshold))
         if progress is not None:
             progress(number)
     return list(_rows(given, begins)), summarize(given, begins)
+
+
+def boundaries(probabilities: NDArray[np.float64], threshold: float) -> Flags:
+    """True where topics begin [n], each by itself: what is decided online is never revised."""
+    return np.asarray(probabilities >= threshold, dtype=np.bool_)
 
 
 def summarize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from topicloom.boundary.cues import Utterance
 from topicloom.boundary.features import WINDOW, band_of, online_features
 from topicloom.boundary.lookahead import retrospective_features
-from topicloom.boundary.policy import Granularity, boundaries
 from topicloom.boundary.weights import Weights, load_weights
 from topicloom.index.embedder import Vectors
 
@@ -61,19 +59,6 @@ class BoundaryModel:
             return np.zeros(0)
         features = retrospective_features(said, band_of(vectors, self.weights.learned))
         return _first(self.weights.nets["retrospective"].probabilities(features))
-
-    def begins(
-        self,
-        said: Sequence[Utterance],
-        vectors: Vectors,
-        *,
-        mode: Literal["online", "retrospective"] = "online",
-        granularity: Granularity = "auto",
-    ) -> NDArray[np.bool_]:
-        """True for messages at which a topic begins [n]; `retrospective` looks ahead."""
-        judge = self.online if mode == "online" else self.retrospective
-        found = judge(said, vectors)
-        return boundaries(found, self.weights.thresholds[mode].of(granularity))
 
 
 def _first(probabilities: Probabilities) -> Probabilities:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, Field, model_validator
 
 from topicloom.state.language import Language
@@ -87,11 +85,6 @@ class Thresholds:
     def of(self, granularity: Granularity) -> float:
         """The threshold of a granularity."""
         return {"auto": self.auto, "fine": self.fine, "coarse": self.coarse}[granularity]
-
-
-def boundaries(probabilities: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
-    """True where topics begin [n], each by itself: what is decided online is never revised."""
-    return np.asarray(probabilities >= threshold, dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True)

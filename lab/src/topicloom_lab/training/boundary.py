@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from topicloom.boundary.policy import GRANULARITIES, Granularity, Thresholds, boundaries
+from topicloom.boundary.policy import GRANULARITIES, Granularity, Thresholds
 from topicloom.boundary.weights import MODES, Weights, save_weights
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder
-from topicloom_lab.segmentation import SegmentationSummary, summarize
+from topicloom_lab.segmentation import SegmentationSummary, boundaries, summarize
 from topicloom_lab.training.corpus import Corpus, Report, read_corpus
 from topicloom_lab.training.crossfit import CrossFit, Probabilities
 from topicloom_lab.training.nets import NetRecipe

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.boundary.policy import Thresholds, boundaries
-from topicloom_lab.segmentation import measures_of_each, score
+from topicloom.boundary.policy import Thresholds
+from topicloom_lab.segmentation import boundaries, measures_of_each, score
 from topicloom_lab.training.corpus import Sample
 
 GRID = tuple(round(0.1 + 0.025 * step, 3) for step in range(25))
