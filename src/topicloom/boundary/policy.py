@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -68,7 +68,6 @@ class AdsorberPolicy(BaseModel, frozen=True):
 Granularity = Literal["auto", "fine", "coarse"]
 """How fine topics are: `fine` for steps of one errand, `coarse` for topics that last, `auto` for
 the best compromise over every kind of dialogue that the model was trained on."""
-GRANULARITIES: tuple[Granularity, ...] = get_args(Granularity)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -20,15 +19,8 @@ from topicloom.boundary.similarity import Floats
 from topicloom.errors import ConfigurationError
 
 
-def pack(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """One byte a weight of [..., rows, columns], with a scale a column: a quarter of the size."""
-    largest = np.abs(matrix).max(axis=-2, keepdims=True, initial=0)
-    scale = np.maximum(largest, 1e-12) / 127
-    return np.rint(matrix / scale).astype(np.int8), scale.astype(np.float32)
-
-
 def unpack(weights: NDArray[np.int8], scale: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The matrix of `pack`, rounded."""
+    """The matrix [..., rows, columns] of one byte a weight, with a scale a column."""
     return weights.astype(np.float32) * scale
 
 
@@ -135,28 +127,6 @@ def load_weights(path: Path | None = None, *, embedder: str | None = None) -> We
         ) from error
     except (OSError, EOFError, ValueError, LookupError, TypeError, BadZipFile) as error:
         raise ConfigurationError(f"{path} holds no boundary weights: {error}") from error
-
-
-def save_weights(path: Path, weights: Weights, figures: Mapping[str, Any]) -> None:
-    """Write weights to `path` (`.npz`), and their description and figures beside it."""
-    arrays: dict[str, NDArray[Any]] = {}
-    arrays["learned"], arrays["learned_scale"] = pack(weights.learned)
-    for mode, net in weights.nets.items():
-        arrays[f"{mode}_mean"], arrays[f"{mode}_spread"] = net.mean, net.spread
-        arrays[f"{mode}_inner"], arrays[f"{mode}_inner_scale"] = pack(net.inner)
-        arrays[f"{mode}_outer"] = net.outer
-    path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(path, allow_pickle=False, **arrays)
-    described = {
-        "features": VERSION,
-        "embedder": weights.embedder,
-        "thresholds": {mode: asdict(t) for mode, t in weights.thresholds.items()},
-        **figures,
-        # Long: they stand last, behind what people read.
-        "names": {mode: NAMES[mode] for mode in weights.nets},
-    }
-    text = json.dumps(described, ensure_ascii=False, indent=1)
-    path.with_suffix(".json").write_text(f"{text}\n", encoding="utf-8")
 
 
 def _check(path: Path, described: BoundaryDescription, embedder: str | None) -> None:

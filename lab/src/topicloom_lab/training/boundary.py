@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from topicloom.boundary.policy import GRANULARITIES, Granularity, Thresholds
-from topicloom.boundary.weights import MODES, Weights, save_weights
+from topicloom.boundary.policy import Granularity, Thresholds
+from topicloom.boundary.weights import MODES, Weights
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder
 from topicloom_lab.segmentation import SegmentationSummary, boundaries, summarize
@@ -25,6 +25,7 @@ from topicloom_lab.training.corpus import Corpus, Report, read_corpus
 from topicloom_lab.training.crossfit import CrossFit, Probabilities
 from topicloom_lab.training.nets import NetRecipe
 from topicloom_lab.training.thresholds import Trials
+from topicloom_lab.training.weights import save_weights
 
 FOLDS = 5
 
@@ -128,7 +129,7 @@ def _fold_figures(
     fold_of = np.array([sample.fold for sample in corpus.samples])
     for mode in MODES:
         thresholds = [trials[mode].best(fold_of != fold) for fold in range(FOLDS)]
-        for granularity, file in product(GRANULARITIES, corpus.files):
+        for granularity, file in product(get_args(Granularity), corpus.files):
             own = [i for i, sample in enumerate(corpus.samples) if sample.file == file]
             begins = [
                 boundaries(folds[i][mode], thresholds[fold_of[i]].of(granularity)) for i in own

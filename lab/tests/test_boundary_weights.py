@@ -17,10 +17,10 @@ from topicloom.boundary.weights import (
     Network,
     Weights,
     load_weights,
-    save_weights,
 )
 from topicloom.errors import ConfigurationError
 from topicloom.index.encoders import default_embedder
+from topicloom_lab.training.weights import save_weights
 
 
 def network(mode: str) -> Network:
