@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import nullcontext
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -230,8 +231,9 @@ class TestLore:
         assert len(embedder.texts) == 5
 
     def test_a_closed_index_stops_to_embed(self) -> None:
-        index = DocumentLoreIndex(DOCUMENTS, Counting())
-        index.close()
+        closed = Event()
+        index = DocumentLoreIndex(DOCUMENTS, Counting(), closed=closed)
+        closed.set()
         with pytest.raises(CancelledError):
             index.prepare()
 

@@ -27,7 +27,6 @@ from topicloom.domain.curation import (
     scale_weights,
     select_by_id,
 )
-from topicloom.domain.lore import LoreIndex
 from topicloom.domain.selector import Selector, SelectRequest
 from topicloom.domain.sources import CandidateSource, truncate
 from topicloom.effects import Step, run_step
@@ -155,22 +154,20 @@ class _CurationJob:
 
 
 class Curator:
-    """Runs curations and keeps what comes of them. Safe to use from several threads.
-
-    `lore` is an index that is closed with it.
-    """
+    """Runs curations and keeps what comes of them. Safe to use from several threads."""
 
     def __init__(
-        self, selector: Selector, policy: CurationPolicy, lore: LoreIndex | None = None
+        self, selector: Selector, policy: CurationPolicy, closed: Event | None = None
     ) -> None:
+        """`closed` is set when it is closed, to stop what its sources are at as well."""
         self.policy = policy
         self._selector = selector
         self._jobs: LRUCache[str, list[_CurationJob]] = LRUCache(_SESSIONS)
         self._slots = BoundedSemaphore(_RUNNING)
-        self._closed = Event()
+        self._closed = closed or Event()
         self._lock = Lock()
         # Also when the graph is dropped or the interpreter ends, so it may not hold the curator.
-        self.close = weakref.finalize(self, _close, self._closed, lore)
+        self.close = weakref.finalize(self, self._closed.set)
         """Stop: nothing new is begun, and what is at work goes no further. May be called again."""
 
     def begin(self, request: CurationRequest) -> Future[CurationResult] | None:
@@ -243,9 +240,3 @@ def _run_in_slot(slots: BoundedSemaphore, steps: Step[CurationResult]) -> Curati
         return run_step(steps)
     finally:
         slots.release()
-
-
-def _close(closed: Event, lore: LoreIndex | None) -> None:
-    closed.set()
-    if lore is not None:
-        lore.close()

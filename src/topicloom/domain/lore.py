@@ -96,9 +96,6 @@ class LoreIndex(Protocol):
         May raise whatever its store raises.
         """
 
-    def close(self) -> None:
-        """Stop what takes long; no search will follow."""
-
 
 class LoreSource:
     """Searches lore in two hops: by the standardised sum of meaning and words, then by names.
@@ -142,9 +139,15 @@ class DocumentLoreIndex:
     """
 
     def __init__(
-        self, documents: Iterable[Document], embedder: Embedder, vectors: VectorLog | None = None
+        self,
+        documents: Iterable[Document],
+        embedder: Embedder,
+        vectors: VectorLog | None = None,
+        closed: Event | None = None,
     ) -> None:
         """Metadata may have a `title` (or `name`), by which others refer to it, and `tags`.
+
+        Embedding stops when `closed` is set.
 
         Raises:
             ConfigurationError: Two documents have the same id.
@@ -159,13 +162,13 @@ class DocumentLoreIndex:
         self._faiss = _import_faiss()
         self._store: VectorStore | None = None
         self._lock = RLock()
-        self._closed = Event()
+        self._closed = closed or Event()
 
     def prepare(self) -> None:
         """Embed what is not embedded yet, and build the store; otherwise the first search does.
 
         Raises:
-            CancelledError: The index was closed meanwhile.
+            CancelledError: It was closed meanwhile.
         """
         with self._lock:
             if self._store is not None or not self.passages:
@@ -186,9 +189,6 @@ class DocumentLoreIndex:
         dense = self._score_dense(query)
         nearest = float(dense.max(initial=0.0))
         return LoreMatches(self.passages, self._names, dense, words, cover, nearest)
-
-    def close(self) -> None:
-        self._closed.set()
 
     def _score_dense(self, query: str) -> Floats:
         """Cosines [n] of the passages; those that are not among the nearest have the last's."""
@@ -231,9 +231,6 @@ class VectorStoreLoreIndex:
         words, cover = build_word_index(tuple(passages)).scores(query)
         dense = -np.arange(len(passages), dtype=float)
         return LoreMatches(passages, NameFinder([p.title for p in passages]), dense, words, cover)
-
-    def close(self) -> None:
-        """Nothing to stop."""
 
 
 def _build_passages(documents: Iterable[Document], *, whole: bool = False) -> list[Passage]:

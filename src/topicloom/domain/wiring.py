@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Annotated, Any, TypedDict, cast, get_type_hints
 
 from filelock import FileLock
@@ -56,9 +57,10 @@ class DomainRuntime:
         """
         check = make_checker(domain.schema) if domain.schema is not None else None
         skeletons = SkeletonService(SkeletonRenderer(domain), deps)
-        lore = _open_lore(domain, deps.settings.folder, deps.embedder)
+        closed = Event()
+        lore = _open_lore(domain, deps.settings.folder, deps.embedder, closed)
         selector = deps.roles.get(SELECTOR) or EmbeddedSelector()
-        curator = Curator(selector, _make_policy(domain), lore)
+        curator = Curator(selector, _make_policy(domain), closed)
         nodes = {
             "decline": decline(deps),
             "refuse": refuse(),
@@ -93,11 +95,13 @@ def _make_policy(domain: Domain) -> CurationPolicy:
         raise ConfigurationError(f"domain: {wrong}") from error
 
 
-def _open_lore(domain: Domain, folder: Path | None, embedder: Embedder) -> LoreIndex | None:
+def _open_lore(
+    domain: Domain, folder: Path | None, embedder: Embedder, closed: Event
+) -> LoreIndex | None:
     if isinstance(domain.lore, VectorStore):
         return VectorStoreLoreIndex(domain.lore)
     vectors = _open_vector_log(folder, embedder) if folder is not None else None
-    return DocumentLoreIndex(domain.lore, embedder, vectors) if domain.lore else None
+    return DocumentLoreIndex(domain.lore, embedder, vectors, closed) if domain.lore else None
 
 
 def _open_vector_log(folder: Path, embedder: Embedder) -> VectorLog:
