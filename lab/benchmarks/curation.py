@@ -41,7 +41,7 @@ from topicloom.state.session import Session
 from topicloom.storage.file_rows import vectors_in
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
-from topicloom_lab.talk import THEMES, Echo, said
+from topicloom_lab.talk import Echo, lore_of_themes, said
 
 CANDIDATES, PICKS = 50, 5
 PARTS = 30
@@ -137,17 +137,14 @@ def waits(turns: int, sleep: float) -> None:
         .replace(RESPONDER, echo)
         .replace(SELECTOR, Sleepy(sleep))
     )
-    lore = [
-        Document(f"Part {part} on {word}: {theme}.", metadata={"title": f"{word} {part}"})
-        for theme in THEMES
-        for word in theme.split()
-        for part in range(PARTS)
-    ]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         settings = Settings(folder=folder, fsync=False, embedder="hashing")
         graph: Any = build_session_graph(
-            settings=settings, roles=roles, clock=echo.now, domain=Domain(lore=lore)
+            settings=settings,
+            roles=roles,
+            clock=echo.now,
+            domain=Domain(lore=lore_of_themes(PARTS)),
         ).compile(checkpointer=InMemorySaver())
         config = {"configurable": {"thread_id": "benchmark"}}
         whole = []

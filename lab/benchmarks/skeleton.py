@@ -12,31 +12,17 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any
 
-from topicloom.domain.document import Document, parse_document
+from topicloom.domain.document import parse_document
 from topicloom.domain.domain import Domain
 from topicloom.domain.edits import apply_edits
 from topicloom.domain.events import is_active, list_events
 from topicloom.domain.planner import EmbeddedPlanner, PlanRequest
 from topicloom.domain.skeleton import SkeletonRenderer, build_skeleton_layer
 from topicloom.state.plan import TurnPlan
+from topicloom_lab.talk import document_of
 
 ENTITIES, EVENTS, RUNS = 1_000, 20, 50
-
-
-def document_of(entities: int) -> Document:
-    """A document of entities in ten containers, with events."""
-    bags: dict[str, dict[str, Any]] = {
-        f"bag_{n}": {"_anchor": f"bag_{n}", "items": []} for n in range(10)
-    }
-    for number in range(entities):
-        item = {"id": f"item_{number}", "name": f"Thing {number}", "count": number, "worn": False}
-        bags[f"bag_{number % 10}"]["items"].append(item)
-    events = [
-        {"id": f"q_{n}", "status": "open", "objective": f"Find thing {n}"} for n in range(EVENTS)
-    ]
-    return {"health": 85, "location": "低语森林", "inventory": bags, "events": events}
 
 
 def milliseconds(work: Callable[[], object]) -> tuple[float, float]:
@@ -57,11 +43,11 @@ def main() -> None:
     ).parse_args()
     skeletons, document, plan = (
         SkeletonRenderer(Domain()),
-        document_of(ENTITIES),
+        document_of(ENTITIES, EVENTS),
         TurnPlan(goal="Go on."),
     )
     text = skeletons.render(document, plan).text
-    assert text == SkeletonRenderer(Domain()).render(document_of(ENTITIES), plan).text
+    assert text == SkeletonRenderer(Domain()).render(document_of(ENTITIES, EVENTS), plan).text
     layer = build_skeleton_layer(text, [])
     assert layer is not None
     request = PlanRequest(

@@ -11,6 +11,8 @@ import pytest
 from command_line import Run, assert_one_line
 from openai_server import OpenAIServer, Reply, Request, Status, Usage
 
+from topicloom.roles.registry import ROLES
+
 
 def rows_of(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.read_text("utf-8").splitlines()]
@@ -69,16 +71,16 @@ def test_a_request_that_fails_costs_its_row(
 
 
 def test_what_a_role_cannot_read_is_not_parsed(
-    run: Run, openai_server: OpenAIServer, tmp_path: Path
+    run: Run, openai_server: OpenAIServer, recording: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "rows.jsonl"
     openai_server.otherwise(Reply("Happy to help!"))
-    command = ("roles", "sample", "--prompts", "2", "--questions", "1")
+    command = ("roles", str(recording), "--prompts", "2", "--questions", "1")
     windows = ("--window", "2000", "--topic-window", "2000")
     shown = run(*given(openai_server, out, *command, *windows))
     assert (shown.code, shown.err) == (0, "")
     rows = rows_of(out)
-    assert {row["role"] for row in rows} == {"router", "brief", "reader", "splitter"}
+    assert {row["role"] for row in rows} == ROLES.keys() - {"responder", "arbiter"}
     assert not any(row["parsed"] for row in rows)
     assert all("UnusableAnswerError" in row["failure"] for row in rows)
 

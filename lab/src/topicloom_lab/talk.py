@@ -1,4 +1,4 @@
-"""The messages of the benchmarks: texts of a given length on themes that come and go."""
+"""Made-up talk: messages of a given length on themes that come and go, a document and lore."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import random
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 
+from langchain_core.documents import Document as LoreDocument
 from langchain_core.messages import AIMessageChunk
 
+from topicloom.domain.document import Document
 from topicloom.roles.responder import ReplyRequest
 
 THEMES = (
@@ -36,6 +38,28 @@ def said(turn: int, characters: int) -> str:
     while len(text) < characters:
         text += f" {draw.choice(FILLING)} {draw.choice(words)}"
     return text[:characters]
+
+
+def document_of(entities: int, events: int) -> Document:
+    """A document of entities in ten containers, with open events."""
+    bags: Document = {f"bag_{n}": {"_anchor": f"bag_{n}", "items": []} for n in range(10)}
+    for number in range(entities):
+        item = {"id": f"item_{number}", "name": f"Thing {number}", "count": number, "worn": False}
+        bags[f"bag_{number % 10}"]["items"].append(item)
+    quests = [
+        {"id": f"q_{n}", "status": "open", "objective": f"Find thing {n}"} for n in range(events)
+    ]
+    return {"health": 85, "location": "低语森林", "inventory": bags, "events": quests}
+
+
+def lore_of_themes(parts: int) -> list[LoreDocument]:
+    """Some documents about each word of each theme."""
+    return [
+        LoreDocument(f"Part {part} on {word}: {theme}.", metadata={"title": f"{word} {part}"})
+        for theme in THEMES
+        for word in theme.split()
+        for part in range(parts)
+    ]
 
 
 class Echo:

@@ -1,7 +1,8 @@
 """`topicloom eval roles`: how many real prompts of each role a model answers so that they parse.
 
-A conversation is replayed, and its questions are asked, with the embedded roles; what they are
-asked is kept, and put to the chat-model form of each role afterwards.
+A conversation is replayed with the embedded roles, in a session that has a domain, is reflected
+upon and reviewed, and its questions are asked. What the roles are asked is kept, and put to the
+chat-model form of each afterwards.
 """
 
 from __future__ import annotations
@@ -18,19 +19,25 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.constants import START
+from langgraph.store.memory import InMemoryStore
 from rich.console import Console
 from rich.table import Table
 
 from topicloom.cli.console import open_console, print_dim
 from topicloom.context.prefix import PrefixMeter
+from topicloom.domain.domain import Domain
+from topicloom.errors import UnusableAnswerError
+from topicloom.graph.review import review_session
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import Conversation
 from topicloom.recordings.replay import cut_rounds, feed_round
+from topicloom.reflection.beside import reflect_once
 from topicloom.roles.base import Answer, LocalRole, Role, RoleName
 from topicloom.roles.chat import Chat
 from topicloom.roles.choice import embedded_roles
-from topicloom.roles.registry import spec_of
+from topicloom.roles.registry import ROLES, spec_of
 from topicloom.roles.responder import RESPONDER, RecordedResponder, ReplyRequest
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
@@ -40,11 +47,14 @@ from topicloom_lab.cli.output import counting, make_table, show_mean
 from topicloom_lab.comparison.config import load_named
 from topicloom_lab.opened import OpenedModel, RecordedRun, Row, Rows
 from topicloom_lab.recorded_time import RecordedClock
+from topicloom_lab.talk import document_of, lore_of_themes
 
 T = TypeVar("T")
 
-ASKED: tuple[RoleName, ...] = ("router", "brief", "reader", "splitter")
-"""The roles that every session asks, cheapest prompts first."""
+_PATIENCE = 60.0
+"""Seconds that a turn waits for a curation: on any machine it comes in its own turn."""
+ASKED = tuple(role for role in ROLES if role not in ("responder", "arbiter"))
+"""All but the one whose replies nobody parses, and the one that `eval arbiter` asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +136,14 @@ def table(rows: Sequence[Row], options: RolesOptions) -> Table:
 class _Noted(LocalRole[Any, Any]):
     """A role whose requests are kept."""
 
-    plays: Role[Any, Any]
+    plays: Role[Any, Any] | None
     requests: list[Any] = field(default_factory=list)
 
     def call(self, request: Any) -> Answer[Any]:
-        """The answer of the role that plays."""
+        """The answer of the role that plays; raises `UnusableAnswerError` if none does."""
         self.requests.append(request)
+        if self.plays is None:
+            raise UnusableAnswerError("only a chat model plays this role")
         return self.plays.call(request)
 
 
@@ -150,30 +162,38 @@ def collect_requests(
 ) -> dict[RoleName, list[Any]]:
     """Everything that the roles are asked while a conversation is fed, and then asked about.
 
+    It is reflected upon whenever that is due, and reviewed at the end.
+
     Args:
         conversation: The recording; its clock is the graph's.
         folder: The storage of the session.
         settings: The windows.
         questions: Questions of the recording that are asked, evenly spread, each with a search.
     """
-    oracle, notes = _Searching(), dict[RoleName, _Noted]()
+    oracle, saver, storage = _Searching(), InMemorySaver(), FileStorage(folder, fsync=False)
     recorded = RecordedResponder(oracle)
     roles = embedded_roles(default_embedder()).replace(RESPONDER, recorded)
-    for spec in map(spec_of, ASKED):
-        notes[spec.name] = _Noted(roles[spec])
-        roles = roles.replace(spec, notes[spec.name])
-    storage = FileStorage(folder, fsync=False)
+    notes = {name: _Noted(roles.get(spec_of(name))) for name in ASKED}
+    for name, noted in notes.items():
+        roles = roles.replace(spec_of(name), noted)
     clock = RecordedClock.of(conversation.messages, lambda: datetime.now().astimezone())
-    graph = build_session_graph(
-        settings=settings, roles=roles, storage=storage, clock=clock
-    ).compile(checkpointer=InMemorySaver())
+    given: Any = {"settings": settings, "roles": roles, "storage": storage, "clock": clock}
+    domain = Domain(lore=lore_of_themes(1), deadline=_PATIENCE)
+    graph = build_session_graph(**given, domain=domain).compile(checkpointer=saver)
     config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
+    graph.update_state(config, {"document": document_of(20, 3)}, as_node=START)
+    reflect = partial(reflect_once, conversation.id, checkpointer=saver, store=InMemoryStore())
     for round_ in cut_rounds(conversation):
         clock.now = clock.after(round_.said)
         feed_round(graph, recorded, round_, config)
+        reflect(storage=storage, roles=roles, clock=clock)
     questioner = Questioner(graph, config, storage, oracle)
     for question in spread(conversation.questions, questions):
         questioner.ask(question.question)
+    # A merger is asked about the likeliest pairs, however little alike they are.
+    policy = settings.review.model_copy(update={"alike": -1.0})
+    given["settings"] = settings.model_copy(update={"review": policy})
+    review_session(graph, config, dry_run=True, **given)
     return {role: noted.requests for role, noted in notes.items()}
 
 
