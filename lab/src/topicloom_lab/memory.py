@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
@@ -66,18 +66,7 @@ class MemoryRow:
 
     def as_json(self) -> dict[str, Any]:
         """The row as the results file has it."""
-        return {
-            "conversation": self.conversation,
-            "question": self.question,
-            "category": self.category,
-            "budget": self.budget,
-            "message_ids": list(self.message_ids),
-            "tokens": self.tokens,
-            "calls": self.calls,
-            "failed": self.failed,
-            "recall": round(self.recall, 4),
-            "evidence": list(self.evidence),
-        }
+        return asdict(self) | {"recall": round(self.recall, 4)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from langchain_core.callbacks import CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import LanguageModelInput, SimpleChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -73,7 +71,7 @@ class Recorder:
         return said
 
 
-class RecordedModel(BaseChatModel):
+class RecordedModel(SimpleChatModel):
     """A chat model that answers what a recorder says."""
 
     recorder: Any
@@ -89,15 +87,15 @@ class RecordedModel(BaseChatModel):
         """Have the tools written down with the prompt."""
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 
-    def _generate(
+    def _call(
         self,
         messages: list[BaseMessage],
         stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
+        run_manager: object = None,
         **kwargs: Any,
-    ) -> ChatResult:
-        said = self.recorder.answer(messages, kwargs.get("tools", ()))
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(said))])
+    ) -> str:
+        said: str = self.recorder.answer(messages, kwargs.get("tools", ()))
+        return said
 
 
 @dataclass(slots=True)

@@ -27,6 +27,9 @@ Out = Annotated[Path, typer.Argument(metavar="OUT", help="A folder of results.")
 Recordings = Annotated[
     list[str], typer.Argument(help="Files of conversations, or `sample`, which ships.")
 ]
+Conversations = Annotated[
+    Path, typer.Argument(help="Conversations with questions, one JSON a line; .xz is fine.")
+]
 First = Annotated[int, typer.Option(min=1, help="Of each file, the first ones.")]
 Model = Annotated[
     str, typer.Option(help="As openai:NAME, for any server that speaks its protocol.")
@@ -35,37 +38,24 @@ BaseUrl = Annotated[str | None, typer.Option(help="The server, such as http://12
 Rows = Annotated[
     Path | None, typer.Option(help="Results, one JSON a case; goes on where it stopped.")
 ]
+Window = Annotated[int, typer.Option(min=1_000, help="Main window in tokens during the replay.")]
+TopicWindow = Annotated[int, typer.Option(min=1_000, help="Window of a topic in tokens.")]
 
 eval_app = typer.Typer(
-    help="Measure on recorded conversations.",
-    epilog=SOURCES,
-    no_args_is_help=True,
+    help="Measure on recorded conversations.", epilog=SOURCES, no_args_is_help=True
 )
-
-
-@eval_app.callback()
-def _measuring() -> None:
-    """Measure on recorded conversations."""
 
 
 @eval_app.command()
 def memory(
-    file: Annotated[
-        Path, typer.Argument(help="Conversations with questions, one JSON a line; .xz is fine.")
-    ],
+    file: Conversations,
     budget: Annotated[int, typer.Option(min=1, help="Tokens of recalled context.")] = 4_000,
-    out: Annotated[
-        Path | None, typer.Option(help="Results, one JSON a question; goes on where it stopped.")
-    ] = None,
+    out: Rows = None,
     recent: Annotated[
         int, typer.Option(min=0, help="Newest messages that stay in view anyway.")
     ] = 0,
-    window: Annotated[
-        int, typer.Option(min=1_000, help="Main window in tokens during the replay.")
-    ] = 8_000,
-    topic_window: Annotated[
-        int, typer.Option(min=1_000, help="Window of a topic in tokens.")
-    ] = 64_000,
+    window: Window = 8_000,
+    topic_window: TopicWindow = 64_000,
     reviews: Annotated[
         Literal["none", "daily"],
         typer.Option(help="Review at every midnight that the recorded dates pass."),
@@ -87,10 +77,12 @@ def memory(
     `garbage` ones answer rubbish.
     """
     from topicloom_lab.cli.memory import MemoryOptions, run_memory
+    from topicloom_lab.memory import MemoryEvaluation
     from topicloom_lab.readers import ReaderChoice
 
     who = ReaderChoice.parse(readers)
-    run_memory(MemoryOptions(file, out, budget, recent, window, topic_window, reviews, who))
+    evaluation = MemoryEvaluation(budget, recent, window, topic_window, reviews, who)
+    run_memory(MemoryOptions(file, out, evaluation))
 
 
 @eval_app.command()
@@ -117,15 +109,13 @@ def segmentation(
 @eval_app.command()
 def threads(
     file: Annotated[Path, typer.Argument(help="Conversations with threads, one JSON a line.")],
-    window: Annotated[
-        int, typer.Option(min=1_000, help="Main window in tokens; small ones split often.")
-    ] = 8_000,
+    window: Window = 8_000,
     out: Annotated[Path | None, typer.Option(help="Results, one JSON a conversation.")] = None,
 ) -> None:
     """Feed interleaved talk to a session, and compare its topics with the known ones.
 
     Twice: as messages come, when the graph only knows where a topic begins, and after the splits
-    moved them. What is still unsplit at the end is split then.
+    moved them. Small windows split often; what is still unsplit at the end is split then.
     """
     from topicloom_lab.cli.boundaries import ThreadOptions, run_threads
 
@@ -138,15 +128,11 @@ def run(
         Path | None,
         typer.Argument(help="What to compare, as TOML; the packaged example if not given."),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Where results go; else where the file says.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where results go, if not as it says.")] = None,
     again: Annotated[
         list[str] | None, typer.Option(help="Run this strategy although it is finished.")
     ] = None,
-    example: Annotated[
-        bool, typer.Option("--example", help="Only print the packaged example.")
-    ] = False,
+    example: Annotated[bool, typer.Option("--example", help="Print the packaged example.")] = False,
 ) -> None:
     """Compare context strategies on recorded conversations, and write a report.
 
@@ -199,12 +185,10 @@ def generate(
 
 @eval_app.command()
 def caching(
-    file: Annotated[Path, typer.Argument(help="Conversations, one JSON a line; .xz is fine.")],
+    file: Conversations,
     turns: Annotated[int, typer.Option(min=1, help="Answered turns to replay.")] = 200,
-    window: Annotated[
-        int, typer.Option(min=1_000, help="Main window in tokens during the replay.")
-    ] = 128_000,
-    topic_window: Annotated[int, typer.Option(min=1_000, help="A reader's window.")] = 64_000,
+    window: Window = 128_000,
+    topic_window: TopicWindow = 64_000,
     recall: Annotated[
         int | None, typer.Option(min=1, help="Tokens that a turn may recall; else a share.")
     ] = None,
@@ -252,29 +236,27 @@ def roles(
     model: Model,
     base_url: BaseUrl = None,
     prompts: Annotated[int, typer.Option(min=1, help="Prompts of each role.")] = 20,
-    window: Annotated[
-        int, typer.Option(min=1_000, help="Main window in tokens, and the splitter's.")
-    ] = 4_000,
-    topic_window: Annotated[
-        int, typer.Option(min=1_000, help="Window of the other roles in tokens.")
-    ] = 6_000,
+    window: Window = 4_000,
+    topic_window: TopicWindow = 6_000,
     conversations: First = 1,
     questions: Annotated[int, typer.Option(min=0, help="Asked of each conversation.")] = 20,
     out: Rows = None,
 ) -> None:
     """Put real prompts of the roles to a model, and see how many of its answers can be parsed.
 
-    The prompts are what the roles are asked while conversations are replayed and their questions
-    are asked; the embedded roles decide how that goes on. Prompts and raw answers are kept.
+    The prompts are what the roles are asked while conversations are replayed, reflected upon,
+    asked about and reviewed; the embedded roles decide how that goes on. The splitter has the main
+    window, all others that of a topic. Prompts and raw answers are kept.
+
+    All roles but the responder, whose replies nobody parses, and the arbiter: `eval arbiter` asks
+    it about cases with a known answer.
     """
     from topicloom.settings import Settings
     from topicloom_lab.cli.roles import RolesOptions, run_roles
     from topicloom_lab.opened import ModelOptions
 
-    opened, windows = (
-        ModelOptions(model, base_url),
-        Settings(window=window, topic_window=topic_window),
-    )
+    opened = ModelOptions(model, base_url)
+    windows = Settings(window=window, topic_window=topic_window)
     run_roles(RolesOptions(files, opened, questions, conversations, out, prompts, windows))
 
 
@@ -326,12 +308,9 @@ def answers(
 train_app = typer.Typer(
     help="Train the small model that ships, from dialogues with marked topics.",
     no_args_is_help=True,
+    # Without it, the only command would be the whole of `train`.
+    callback=lambda: None,
 )
-
-
-@train_app.callback()
-def _training() -> None:
-    """Train the small model that ships, from dialogues with marked topics."""
 
 
 @train_app.command()

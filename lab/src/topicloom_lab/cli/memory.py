@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
+from pydantic import TypeAdapter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -16,8 +17,8 @@ from rich.table import Table
 from topicloom.errors import ConfigurationError
 from topicloom.recordings.conversations import Conversation, load_conversations
 from topicloom_lab.cli.output import write_lines
-from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow, Reviews
-from topicloom_lab.readers import EMBEDDED, ReaderChoice
+from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow
+from topicloom_lab.readers import ReaderChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +27,14 @@ class MemoryOptions:
 
     file: Path
     out: Path | None
-    budget: int
-    recent: int
-    window: int
-    topic_window: int = 64_000
-    reviews: Reviews = "none"
-    readers: ReaderChoice = EMBEDDED
+    evaluation: MemoryEvaluation
 
     @property
     def setup(self) -> dict[str, object]:
         """The keys that distinguish the rows of this run in a shared file."""
-        return {
-            "budget": self.budget,
-            "recent": self.recent,
-            "window": self.window,
-            "topic_window": self.topic_window,
-            "reviews": self.reviews,
-            "readers": str(self.readers),
-        }
+        keys = ("budget", "recent", "window", "topic_window", "reviews")
+        given = {key: getattr(self.evaluation, key) for key in keys}
+        return given | {"readers": str(self.evaluation.readers)}
 
 
 def run_memory(options: MemoryOptions, console: Console | None = None) -> list[MemoryRow]:
@@ -73,21 +64,13 @@ def run_memory(options: MemoryOptions, console: Console | None = None) -> list[M
             lines = (json.dumps(row, ensure_ascii=False) for row in stored)
             write_lines(options.out, lines, add=True)
     console.print(summary(rows, options))
-    console.print(by_readers(rows, options.readers), highlight=False)
-    if options.reviews != "none":
+    console.print(by_readers(rows, options.evaluation.readers), highlight=False)
+    if options.evaluation.reviews != "none":
         console.print(by_date(rows))
     return rows
 
 
 def _one(conversation: Conversation, options: MemoryOptions, console: Console) -> list[MemoryRow]:
-    evaluation = MemoryEvaluation(
-        budget=options.budget,
-        recent=options.recent,
-        window=options.window,
-        topic_window=options.topic_window,
-        reviews=options.reviews,
-        readers=options.readers,
-    )
     rows: list[MemoryRow] = []
     archived = merged = 0
     spoken = sum(bool(m.text.strip()) for m in conversation.messages)
@@ -103,7 +86,7 @@ def _one(conversation: Conversation, options: MemoryOptions, console: Console) -
     ):
         fed = progress.add_task(f"{conversation.id}: messages", total=spoken)
         asked = progress.add_task("questions", total=len(conversation.questions))
-        for event in evaluation.run(conversation, Path(folder)):
+        for event in options.evaluation.run(conversation, Path(folder)):
             if isinstance(event, MemoryRow):
                 rows.append(event)
                 progress.advance(asked)
@@ -112,14 +95,16 @@ def _one(conversation: Conversation, options: MemoryOptions, console: Console) -
             else:
                 archived += len(event.archived)
                 merged += len(event.merged)
-    if options.reviews != "none":
+    if options.evaluation.reviews != "none":
         console.print(f"{conversation.id}: reviews archived {archived} topics, merged {merged}")
     return rows
 
 
 def summary(rows: Sequence[MemoryRow], options: MemoryOptions) -> Table:
     """Recall by category; questions without evidence are left out."""
-    table = Table(title=f"Evidence recall at {options.budget:,} tokens: {options.file.name}")
+    table = Table(
+        title=f"Evidence recall at {options.evaluation.budget:,} tokens: {options.file.name}"
+    )
     for column in ("category", "questions", "recall", "all of it", "tokens"):
         table.add_column(column, justify="left" if column == "category" else "right")
     scored = [row for row in rows if row.evidence and row.category != BY_DATE]
@@ -167,24 +152,11 @@ def _done(options: MemoryOptions) -> list[MemoryRow]:
         return []
     lines = options.out.read_text("utf-8").splitlines()
     rows = [{"readers": "embedded"} | json.loads(line) for line in lines if line]
-    others = sorted({row["readers"] for row in rows} - {str(options.readers)})
+    others = sorted({row["readers"] for row in rows} - {str(options.evaluation.readers)})
     if others:
         raise ConfigurationError(
             f"{options.out} holds results of {others[0]} readers: "
-            f"choose another file for those of {options.readers} ones"
+            f"choose another file for those of {options.evaluation.readers} ones"
         )
-    return [
-        MemoryRow(
-            conversation=row["conversation"],
-            question=row["question"],
-            category=row["category"],
-            budget=row["budget"],
-            message_ids=tuple(row["message_ids"]),
-            tokens=row["tokens"],
-            calls=row["calls"],
-            evidence=tuple(row["evidence"]),
-            failed=row.get("failed", {}),
-        )
-        for row in rows
-        if options.setup.items() <= row.items()
-    ]
+    read = TypeAdapter(MemoryRow).validate_python
+    return [read(row) for row in rows if options.setup.items() <= row.items()]

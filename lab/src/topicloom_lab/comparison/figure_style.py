@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -34,9 +35,16 @@ class Stroke:
     """The drawing order; higher is drawn later."""
 
     @property
-    def line(self) -> tuple[float, Sequence[float]]:
-        """The dashes as matplotlib has them."""
-        return 0, self.dashes
+    def looks(self) -> dict[str, Any]:
+        """The arguments of a line in matplotlib."""
+        return {
+            "color": self.colour,
+            "linestyle": (0, self.dashes),
+            "linewidth": self.width,
+            "marker": self.marker,
+            "markersize": self.size,
+            "markerfacecolor": self.fill,
+        }
 
     def without_line(self) -> Stroke:
         """Marks only."""
@@ -117,23 +125,8 @@ def apart(heights: Sequence[float], step: float) -> list[float]:
 
 
 def _key(figure: Figure, kinds: Collection[Kind], place: tuple[float, float]) -> None:
-    handles = []
-    for kind, name in _NAMES.items():
-        if kind in kinds:
-            stroke = _STROKES[kind]
-            handles.append(
-                Line2D(
-                    [],
-                    [],
-                    color=stroke.colour,
-                    linestyle=stroke.line,
-                    linewidth=stroke.width,
-                    marker=stroke.marker,
-                    markersize=stroke.size,
-                    markerfacecolor=stroke.fill,
-                    label=name,
-                )
-            )
+    named = [(_STROKES[kind], name) for kind, name in _NAMES.items() if kind in kinds]
+    handles = [Line2D([], [], **stroke.looks, label=name) for stroke, name in named]
     figure.legend(
         handles=handles,
         loc="upper left",

@@ -9,12 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from topicloom.errors import StorageUnavailableError
 from topicloom_lab.comparison.config import name_of
 from topicloom_lab.comparison.figure_style import Stroke, apart, sheet, stroke_of
 from topicloom_lab.comparison.summary import OURS, Summary
 from topicloom_lab.strategies.catalogue import STRATEGIES, Kind
-from topicloom_lab.tuning.pictures.style import DARK, LIGHT, MIDDLE, plain
+from topicloom_lab.tuning.pictures.style import DARK, LIGHT, MIDDLE, plain, save_figures
 
 _SAME = 0.005
 """Recall by which lines may differ everywhere and still share a name."""
@@ -38,13 +37,7 @@ def draw_figures(found: Sequence[Summary], folder: Path) -> list[Path]:
         StorageUnavailableError: If the files cannot be written.
     """
     figures = {"recall-by-budget": draw_recall(found), "recall-by-cost": draw_cost(found)}
-    paths = [folder / f"{name}.png" for name in figures]
-    try:
-        for path in paths:
-            figures[path.stem].savefig(path)
-    except OSError as error:
-        raise StorageUnavailableError(f"figures cannot be written to {folder}: {error}") from error
-    return paths
+    return save_figures(figures, folder, ["png"])
 
 
 def draw_recall(found: Sequence[Summary]) -> Figure:
@@ -95,19 +88,8 @@ def draw_cost(found: Sequence[Summary]) -> Figure:
 
 
 def _draw(axes: Axes, x: Sequence[float], y: Sequence[float], stroke: Stroke) -> None:
-    axes.plot(
-        x,
-        y,
-        color=stroke.colour,
-        linestyle=stroke.line,
-        linewidth=stroke.width,
-        marker=stroke.marker,
-        markersize=stroke.size,
-        markerfacecolor=stroke.fill,
-        markeredgewidth=1.0,
-        zorder=stroke.order,
-        clip_on=False,
-    )
+    look = stroke.looks | {"markeredgewidth": 1.0, "zorder": stroke.order}
+    axes.plot(x, y, **look, clip_on=False)
 
 
 def _scales(axes: Axes, span: tuple[float, float], ticks: Sequence[int]) -> None:

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
-from langchain_core.callbacks import CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    MessageLikeRepresentation,
-    convert_to_messages,
-)
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.language_models import BaseChatModel, SimpleChatModel
+from langchain_core.messages import BaseMessage, MessageLikeRepresentation, convert_to_messages
 
 from topicloom.context.segments import Summarize
 from topicloom.context.tokens import count_budget_tokens
@@ -64,7 +57,7 @@ def context_of(
     return Context(tuple(prompt), sources, calls)
 
 
-class ExtractiveChatModel(BaseChatModel):
+class ExtractiveChatModel(SimpleChatModel):
     """Answers with the most central lines of its prompt that fit, word for word.
 
     It makes nothing up and forgets only what does not fit: kinder to what is measured by the
@@ -88,14 +81,14 @@ class ExtractiveChatModel(BaseChatModel):
     def _llm_type(self) -> str:
         return "extractive"
 
-    def _generate(
+    def _call(
         self,
         messages: list[BaseMessage],
         stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
+        run_manager: object = None,
         **kwargs: Any,
-    ) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(self.extract(messages)))])
+    ) -> str:
+        return self.extract(messages)
 
     def extract(self, messages: Sequence[BaseMessage]) -> str:
         """The most central lines of some messages, in their order."""

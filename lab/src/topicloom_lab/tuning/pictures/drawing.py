@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from topicloom.errors import StorageUnavailableError
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.receipt import Receipt
 from topicloom_lab.tuning.pictures.lanes import draw_lanes
@@ -24,6 +23,7 @@ from topicloom_lab.tuning.pictures.style import (
     mark,
     name_axes,
     plain,
+    save_figures,
     sheet,
 )
 from topicloom_lab.tuning.prompts import LARGE, note_share
@@ -173,11 +173,4 @@ def draw_all(
         "topics": draw_lanes(receipts, in_force),
         "prompt": draw_prompt(receipts),
     }
-    paths = [out / f"{name}.{kind}" for name in pictures for kind in kinds]
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for path in paths:
-            pictures[path.stem].savefig(path)
-    except OSError as error:
-        raise StorageUnavailableError(f"pictures cannot be written to {out}: {error}") from error
-    return paths
+    return save_figures(pictures, out, kinds)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, fontManager, get_font
+
+from topicloom.errors import StorageUnavailableError
 
 DARK, MIDDLE, LIGHT, FAINT = "#1b1b1e", "#6f7680", "#b9c0c9", "#e6e9ed"
 """From what matters to what is only there; distinct in grey as well."""
@@ -113,3 +116,21 @@ def stretches(turns: Sequence[int]) -> list[tuple[int, int]]:
     starts = [n for n in turns if n - 1 not in set(turns)]
     ends = [n for n in turns if n + 1 not in set(turns)]
     return [(a, b - a + 1) for a, b in zip(starts, ends, strict=True)]
+
+
+def save_figures(figures: Mapping[str, Figure], folder: Path, kinds: Iterable[str]) -> list[Path]:
+    """Write figures as `NAME.KIND`, and return the files.
+
+    Raises:
+        StorageUnavailableError: If they cannot be written.
+    """
+    paths = {
+        folder / f"{name}.{kind}": figure for name, figure in figures.items() for kind in kinds
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, figure in paths.items():
+            figure.savefig(path)
+    except OSError as error:
+        raise StorageUnavailableError(f"pictures cannot be written to {folder}: {error}") from error
+    return list(paths)
