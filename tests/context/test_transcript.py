@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from topicloom.context.token_count import EstimatingCounter
-from topicloom.context.transcript import excerpt
+from topicloom.context.transcript import excerpt, shorten
 from topicloom.state.language import Language
 
 COUNT = EstimatingCounter("o200k").text
@@ -61,3 +61,11 @@ def test_any_text(text: str, limit: int) -> None:
         assert COUNT(text) > limit
         assert shown.startswith(text[:8])
         assert shown.endswith(text[-8:])
+
+
+@given(st.text(max_size=300), st.integers(-40, 80))
+def test_a_beginning_is_as_long_as_there_is_room(text: str, limit: int) -> None:
+    shown = shorten(text, limit, COUNT)
+    assert text.startswith(shown.removesuffix(" ..."))
+    assert limit > 0 or not shown
+    assert shown == text or COUNT(shown) <= max(limit, 0)

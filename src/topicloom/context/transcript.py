@@ -43,9 +43,12 @@ def excerpt(
 
 
 def shorten(text: str, limit: int, count: Callable[[str], int]) -> str:
-    """The beginning of a text that `limit` tokens hold, with an ellipsis if it is not all."""
+    """The beginning of a text that `limit` tokens hold, with an ellipsis if it is not all.
+
+    "" for a limit of 0 or less.
+    """
     tokens = count(text)
-    keep = len(text)
+    keep = len(text) if limit > 0 else 0
     while tokens > limit and keep:
         keep = min(keep - 1, int(keep * limit / tokens))
         tokens = count(f"{text[:keep]} ...")
