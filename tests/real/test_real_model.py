@@ -106,7 +106,7 @@ def test_a_reply_streams_is_counted_and_the_next_one_is_cached(
 def test_inner_roles_that_answer_rubbish_cost_nothing_but_themselves(
     server: LlamaServer, tmp_path: Path
 ) -> None:
-    graph = session_graph(server, tmp_path)
+    graph = session_graph(server, tmp_path, role_seconds=12)
     talk = [f"Note {n}: the {what} is {n} metres long." for n, what in enumerate(("boat", "car"))]
     for text in talk:
         graph.invoke({"messages": [HumanMessage(text)]}, CONFIG, context=TurnOptions(answer=False))
