@@ -317,6 +317,18 @@ def test_endpoints_by_role(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
         client = roles[spec_of(name)]._chat.model.root_client
         return client.base_url.host, client.api_key
 
+    namesakes = make_deps(
+        settings.model_copy(update={"role_api_keys": {"cheap": ""}}),
+        RoleModels("openai:same", "openai:same"),
+    ).roles
+    clients = {
+        name: namesakes[spec_of(name)]._chat.model.root_client for name in ("splitter", "reader")
+    }
+    assert {name: (c.base_url.host, c.api_key) for name, c in clients.items()} == {
+        "splitter": ("strong", "strong"),
+        "reader": ("cheap", "not-needed"),
+    }, "models of one name at two servers; no key is no other's"
+
     assert endpoint("splitter") == ("strong", "strong")
     assert endpoint("reader") == ("cheap", "not-needed")
     assert endpoint("router") == ("router", "routing")

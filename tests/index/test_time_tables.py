@@ -250,3 +250,10 @@ def test_case_and_width_do_not_count(text: str, now: datetime) -> None:
 def test_what_is_pasted_between_is_not_read() -> None:
     asked = "What did I say last week about this?\n" + "on 3 March 2020 it rained. " * 100_000
     assert time_in(asked, WEDNESDAY) == "last week"
+
+
+def test_several_weeks_ahead_are_not_behind() -> None:
+    days = parse_when("in a few weeks", datetime(2026, 11, 22, 12))
+    assert days is not None
+    assert days.first > date(2026, 11, 22)
+    assert time_in("what happens in a few weeks", datetime(2026, 11, 22, 12)) is None

@@ -197,6 +197,20 @@ def test_claims_are_judged_by_what_they_mean(pairs: list[tuple[str, str]], kept:
 
 
 @pytest.mark.parametrize(
+    ("said", "claim"),
+    [
+        ("我对花生过敏吗？", "用户对花生过敏"),
+        ("如果我对花生过敏怎么办？", "用户对花生过敏"),
+        ("我朋友问：“我住在上海吗？”", "用户住在上海"),
+        ("If my sister lives in Leeds. What then?", "User's sister lives in Leeds."),
+        ("I live in Leeds.", ""),
+    ],
+)
+def test_what_is_asked_supposed_or_quoted_is_not_said(said: str, claim: str) -> None:
+    assert not is_kept(said, claim)
+
+
+@pytest.mark.parametrize(
     ("text", "ids", "flaw"),
     [
         ("The user lives in Leeds.", ("m1",), ""),

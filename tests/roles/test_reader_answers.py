@@ -26,12 +26,14 @@ REQUEST = ReadRequest("s", Topic(id="t1", name="Wall"), [MESSAGE], [], "How many
         "On 7 May 2026 the aunt asked Karl for bricks.",
         "After that, Mei's plan was to buy from Karl.",
         "Settled on 2026-05-07.",
+        "They settled it on that Thursday.",
         "那天说好了 1200 块红砖。",
         "",
     ],
 )
 def test_what_was_said_is_said(summary: str) -> None:
-    assert find_unsaid(summary, [MESSAGE]) == []
+    undated = MESSAGE.model_copy(update={"time": "10:32 am"})
+    assert find_unsaid(summary, [MESSAGE, undated]) == []
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,8 @@ def test_an_error_names_the_context(words: str) -> None:
     assert server.learn(error, 8_192), "it was counted too short"
     assert server.context == 6_144
     assert not server.learn(ValueError("out of paper"), 6_144)
+    sizes = [size for size in (6_144, 4_608, 4_096) if server.learn(error, size)]
+    assert (sizes, server.context) == ([6_144, 4_608], 4_096), "what cannot shrink ends at a half"
 
 
 @pytest.mark.parametrize("takes", [True, False])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, strategies as st
@@ -136,13 +137,26 @@ def test_what_a_model_found_goes_before_where_the_index_agrees() -> None:
 
 @given(st.lists(st.integers(100, 800), max_size=40, unique=True))
 def test_nonsense_costs_its_share_and_no_more(numbers: list[int]) -> None:
-    """Whatever a model names that the index knows nothing of, the index keeps seven eighths."""
+    """Whatever a model names that the index knows nothing of, the index keeps two thirds."""
     found = by_index("t1", 0.8, *((f"m{n}", 1 - n / 100) for n in range(1, 60)))
     nonsense = reading("t2", 1.0, *((f"m{n}", 1.0) for n in numbers))
     budget = 400
-    kept = composed(found, budget=budget * 7 // 8 - HEADING)[0].quotes
+    kept = composed(found, budget=budget * 2 // 3 - HEADING)[0].quotes
     (quoted,) = [n.quotes for n in composed(nonsense, found, budget=budget) if n.topic == "t1"]
     assert set(kept) <= set(quoted)
+
+
+def test_a_passage_is_quoted_once_and_a_whole_original_never_again() -> None:
+    def compose(passage: int, notes: list[Note]) -> Note:
+        costs = replace(COSTS, passage=lambda _: passage)
+        shown = [reading("t1", 1.0, ("m900", 1.0))]
+        given: dict[str, Any] = {"after": 1, "in_view": set(), "search": None}
+        return compose_note(shown, {}, costs, 100, notes=notes, **given)
+
+    notes: list[Note] = []
+    for passage in (0, 900, 0, 900):
+        notes.append(compose(passage, notes))
+    assert [len(n.topics) for n in notes] == [1, 1, 0, 0]
 
 
 def test_a_topic_with_nothing_to_say_is_not_named() -> None:

@@ -83,7 +83,9 @@ def _describe_search(note: Note, words: Wording) -> Iterator[str]:
     if note.listed:
         yield words.topics_found
         yield from note.listed.values()
-    if note.searched and facts:
+    if note.searched and not facts:  # a note of an older format
+        yield words.nothing_more.format(query=note.searched)
+    elif note.searched:
         yield words.searched.format(query=note.searched, **facts)
     if facts.get("missed"):
         yield words.other_days.format(**facts)

@@ -35,7 +35,7 @@ from topicloom.roles.base import RoleName
 from topicloom.roles.brief import summarize_by_extracts
 from topicloom.roles.choice import ChatOptions, ModelSpec, RoleModels, choose_roles, embedded_roles
 from topicloom.roles.models import NO_KEY, get_model_name, get_window_size, open_model
-from topicloom.roles.registry import Roles, check_names
+from topicloom.roles.registry import Roles, check_names, spec_of
 from topicloom.roles.responder import RESPONDER
 from topicloom.roles.servers import Server
 from topicloom.settings import Settings
@@ -186,9 +186,10 @@ def _open_model(
     url, key = settings.base_url, settings.api_key
     if isinstance(model, str) and not model.strip().startswith("openai:"):
         url, key = None, None
-    for name in (role, "cheap" if model == models.cheap else role):
+    cheap = model == models.cheap and (role in models.by_role or spec_of(role).model == "cheap")
+    for name in (role, "cheap" if cheap else role):
         if own := settings.role_base_urls.get(name):
-            url, key = own, settings.role_api_keys.get(name, NO_KEY)
+            url, key = own, settings.role_api_keys.get(name) or NO_KEY
             break
     seconds = settings.reply_seconds if role == "responder" else settings.role_seconds
     retries = settings.max_retries

@@ -116,6 +116,8 @@ def _parse_step(form: str) -> Step:
     kind = name.rstrip("!+")
     units = {"back": arguments[0], "year": "year", "months": "season" if arguments[1:] else "month"}
     first, last = int(arguments[kind == "back"]), int(arguments[-1]) + name.endswith("+")
+    if kind == "back" and first < 0 < last:  # "in a few weeks": the sign is of both
+        first, last = -last, first
     over = name.endswith("!") or kind == "weekdays"
     return Step(kind, units.get(kind, "day"), first, last, over)
 

@@ -72,7 +72,7 @@ class _MainWindow:
         except Exception as error:  # however a provider fails, it ends in one clear error
             server = self._server
             if server and not prepared.gate.held and server.learn(error, prepared.window):
-                return {}
+                return {"calls": dumped(written)}
             raise self._make_error(error) from error
         update = self._conclude(prepared, said)
         return update | {"calls": [*dumped(written), *update["calls"]]}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+import logging
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableLambda
@@ -18,6 +19,7 @@ from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
 
+_log = logging.getLogger("topicloom.nodes")
 S = TypeVar("S")
 Update = dict[str, Any]
 
@@ -76,9 +78,18 @@ def turn_options() -> TurnOptions:
 
 
 def choose_facts(deps: Deps, session: Session) -> dict[str, str]:
-    """The newest facts about the user, to be shown as long as the prefix lasts: days by key."""
-    known = list(_read_facts(deps, session).items())
-    return {key: day for key, (day, _) in known[max(0, len(known) - deps.settings.facts) :]}
+    """The newest facts about the user, to be shown as long as the prefix lasts: days by key.
+
+    They come to no more than a turn may recall.
+    """
+    chosen: dict[str, str] = {}
+    left = deps.window.recall
+    for key, (day, text) in reversed(_read_facts(deps, session).items()):
+        left -= deps.window.counter.text(text)
+        if left < 0 or len(chosen) == deps.settings.facts:
+            break
+        chosen[key] = day
+    return dict(reversed(chosen.items()))
 
 
 def show_facts(deps: Deps, session: Session) -> str:
@@ -88,9 +99,13 @@ def show_facts(deps: Deps, session: Session) -> str:
     return format_facts(kept, session.language)
 
 
-def _read_facts(deps: Deps, session: Session) -> Mapping[str, tuple[str, str]]:
+def _read_facts(deps: Deps, session: Session) -> dict[str, tuple[str, str]]:
     store = get_runtime().store if deps.settings.facts else None
-    return deps.known_facts(store, session.id) if store is not None else {}
+    try:
+        return dict(deps.known_facts(store, session.id)) if store is not None else {}
+    except Exception:  # noqa: BLE001 - whatever a store raises, a turn goes on without them
+        _log.exception("the facts of session %r cannot be read", session.id)
+        return {}
 
 
 def emit(kind: str, **data: Any) -> None:

@@ -83,6 +83,8 @@ class Wording:
     """Line of a search that left `{unsearched}` archived topics out."""
     other_days: str
     """Line of a search for days on which nothing was found; `{missed}`."""
+    nothing_more: str
+    """Line of a search that found nothing, where it is not known what was looked at; `{query}`."""
     topics_found: str
     """Line before a list of topics."""
     ask_which: str
@@ -136,6 +138,7 @@ _WORDINGS: Mapping[Language, Wording] = {
             "away, call activate_topic again with include_archived."
         ),
         other_days="Nothing was found on the days asked for ({missed}); searched other days.",
+        nothing_more="Looked for “{query}”: nothing more than what stands here.",
         topics_found="The likeliest topics found:",
         ask_which="If it is not clear from this which one is meant, ask about it by name: {names}.",
     ),
@@ -184,6 +187,7 @@ _WORDINGS: Mapping[Language, Wording] = {
             "请再次调用 activate_topic 并设 include_archived。"
         ),
         other_days="所问的日子（{missed}）没有找到内容，已改查其他日子。",
+        nothing_more="找过“{query}”：除眼前这些外没有更多内容。",
         topics_found="找到的话题中最可能的：",
         ask_which="如果由此还看不出指的是哪一个，可以点名问问用户：{names}。",
     ),

@@ -79,9 +79,10 @@ def find_flaw(claim: Claim, shown: Mapping[str, StoredMessage]) -> str:
 
 def _bears_out(said: str, text: str) -> bool:
     """True if a message says what a text in the first person says."""
-    if text in said:
+    assertions = find_assertions(said)
+    if text and any(text in sentence for sentence in assertions):
         return True
-    alike = _select_alike(text, find_assertions(said))
+    alike = _select_alike(text, assertions)
     ours = any(not is_of_another(sentence, text) for sentence in alike)
     return ours and not any(_negates(text, sentence) for sentence in alike)
 

@@ -33,7 +33,7 @@ from topicloom.roles.markup import find_elements, first_of, lookups
 from topicloom.roles.values import clip, note_repairs, parse_message_ids, parse_score
 from topicloom.state.language import Language
 from topicloom.state.recall import Quote, Reading
-from topicloom.state.stored_message import StoredMessage, get_text
+from topicloom.state.stored_message import StoredMessage, get_text, parse_iso_seconds
 from topicloom.state.topics import Topic
 
 _REPLY = 128
@@ -259,10 +259,11 @@ def find_unsaid(text: str, messages: Sequence[StoredMessage]) -> list[str]:
     """The numbers of a text, and its names in Latin letters, that stand in none of the messages.
 
     A capitalised word counts as a name within a sentence only. What a message is dated by counts
-    as said: the day, the month's name and the year.
+    as said: the day, its weekday, the month's name and the year.
     """
-    days = [date.fromisoformat(day) for day in {m.day for m in messages if m.day}]
-    dated = [f"{d:%Y %m %d %B %b} {d.month} {d.day}" for d in days]
+    days = {m.day for m in messages if parse_iso_seconds(m.day) is not None}
+    dates = map(date.fromisoformat, days)
+    dated = [f"{d:%Y %m %d %B %b %A %a} {d.month} {d.day}" for d in dates]
     said = set(_split_words(" ".join([*(m.line for m in messages), *dated])))
     named = dict.fromkeys(match[0] for match in _NAMED.finditer(text))
     return [name for name in named if not said.issuperset(_split_words(name))]

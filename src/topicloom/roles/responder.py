@@ -43,7 +43,7 @@ _LEADS = {
 }
 _SENTENCE = re.compile(r"(?<=[.!?。！？\n])\s*")
 _READ, _COMPARED, _QUOTED, _LONGEST = 80, 24, 3, 300
-_SEARCH = re.compile(r"^\W*(?:SEARCH|搜索)\W{0,3}[:：]([^|｜\n]*)(?:[|｜](.*))?", re.M)
+_SEARCH = re.compile(r"^[^\w\n]*(?:SEARCH|搜索)[^\w\n]{0,3}[:：]([^|｜\n]*)(?:[|｜](.*))?", re.M)
 """A search that a model without tools asks for, such as `SEARCH: oak table | in May`."""
 _MARKUP = " *`_"
 _RELEVANT = 0.2
@@ -135,8 +135,9 @@ class ChatResponder:
         self, request: ReplyRequest, said: Sequence[AIMessage]
     ) -> Iterator[AIMessageChunk]:
         """The search that a model without tools asked for by a line, as the call of the tool."""
-        line = _SEARCH.search("".join(map(get_text, said)))
-        if line and request.search and "tools" in self.server.refused:
+        if not request.search or "tools" not in self.server.refused:
+            return
+        if line := _SEARCH.search("".join(map(get_text, said))):
             args = {"query": line[1].strip(_MARKUP), "when": line[2] and line[2].strip(_MARKUP)}
             name = request.search
             call = tool_call_chunk(name=name, args=json.dumps(args), id=name, index=0)

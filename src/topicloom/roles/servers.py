@@ -99,7 +99,9 @@ class Server:
         text = f"{type(error).__name__}: {error}"
         if found := _CONTEXT.search(text):
             named = int((found[1] or found[2]).replace(",", ""))
-            smaller = max(_SMALLEST, named if named < built_for else int(built_for * _SHRINK))
+            # No tokenizer counts twice what was estimated: what is too long then cannot shrink.
+            least = max(_SMALLEST, named // 2)
+            smaller = max(least, named if named < built_for else int(built_for * _SHRINK))
             with self._lock:
                 self._context = min(smaller, self._context or smaller)
                 return self._context < built_for
@@ -130,7 +132,7 @@ class Server:
                 model.invoke(asked, **self.limit(1, _LONGEST_CHECK, schemas[-1]))
                 schemas.pop()
             except Exception as error:  # noqa: BLE001 - it is what the line is about
-                if not self.learn(error, sys.maxsize):
+                if not self.learn(error, self._context or sys.maxsize):
                     return f"no answer: {error}"
         size = f"{self.context:,} tokens" if self.context else "of a size that it does not say"
         takes = ", ".join(need for need in _REFUSALS if need not in self.refused)
@@ -173,7 +175,7 @@ class Server:
         return options | ({"extra_body": self._extra | body} if body else {})
 
 
-_SERVERS: dict[tuple[str, str], Server] = {}
+_SERVERS: dict[tuple[str, str, str], Server] = {}
 
 
 def find_server(model: BaseChatModel) -> Server:
@@ -181,7 +183,9 @@ def find_server(model: BaseChatModel) -> Server:
     client, server = getattr(model, "root_client", None), Server(model)
     if client is None:
         return server
-    return _SERVERS.setdefault((str(client.base_url), getattr(model, "model_name", "")), server)
+    options = repr(getattr(model, "extra_body", None))
+    key = (str(client.base_url), getattr(model, "model_name", ""), options)
+    return _SERVERS.setdefault(key, server)
 
 
 def get_host(model: BaseChatModel | None) -> str:

@@ -142,8 +142,9 @@ def compose_note(
     listed = _list_topics(found, costs, round(_LIST_SHARE * budget))
     budget -= sum(map(costs.text, listed.values()))
     shown = [topic for note in notes for topic in note.topics]
-    parts = {i: at for t in shown for i, at in t.passages.items()}
-    quoted = {i for t in shown for i in t.quotes if i not in parts or parts[i] == costs.passage(i)}
+    parts = {(i, at) for t in shown for i, at in t.passages.items()}
+    quoted = {i for t in shown for i in t.quotes if i not in t.passages}
+    quoted |= {i for i, at in parts if i not in quoted and at == costs.passage(i)}
     known = {t.summary for t in shown}
     new = [r.model_copy(update={"summary": ""}) if r.summary in known else r for r in readings]
     topics = select_quotes(new, names, costs, budget, quoted | in_view)
@@ -175,7 +176,7 @@ _MIN_QUOTE_TOKENS = 5
 """Tokens of the shortest original, its label included."""
 _MUST_QUOTE = 5
 """Quotes by weight, of which even one that no budget could hold is quoted, in part."""
-_DOUBTFUL_SHARE = 1 / 8
+_DOUBTFUL_SHARE = 1 / 3
 """Share of the budget for quotes of models that the index does not agree with: what readers that
 answer nonsense can cost."""
 _LIST_SHARE = 1 / 4
