@@ -86,8 +86,6 @@ class TopicSearch:
         )
         put_away = (t for t in query.select_topics(archived=True) if t.status == "archived")
         left_out = sum(t.id not in asked for t in put_away)
-        if missed and turn.request and turn.request.include_archived:
-            left_out = 0  # asked for again with the same days, they would be left out again
         best = sorted(relevance, key=lambda t: -relevance[t])
         found = tuple(t for t in best if t in session.active)
         # What was read before in this turn was not read for this query.
