@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, strategies as st
 from rich.cells import cell_len
 
-from topicloom.cli._account import summarize_session
+from topicloom.cli._account import MomentRenderer, summarize_session
 from topicloom.cli._excerpts import TermRarity, count_quotes, find_excerpt, format_runs, shorten
 from topicloom.cli._timeline import choose_axis, draw_row, find_maximum
 from topicloom.cli._views import format_day
 from topicloom.cli.console import strip_control, to_one_line
 from topicloom.state.recall import TopicNote
 from topicloom.state.receipt import Receipt
-from topicloom.state.session import Search
+from topicloom.state.session import Search, Session
 from topicloom.state.stored_message import StoredMessage
 
 
@@ -105,6 +107,32 @@ def test_days_as_people_write_them(day: str, expected: str) -> None:
 def receipt(turn: int, **fields: object) -> Receipt:
     base = {"user": f"m{turn}", "started": "", "seconds": 0.0, "scores": {}}
     return Receipt.model_validate({"turn": turn, **base, **fields})
+
+
+class Talk:
+    """A stored conversation, as far as a renderer of it asks."""
+
+    def message(self, session: object, number: int) -> StoredMessage:
+        cake = "hazelnut cake with marzipan and candied orange peel"
+        said = {4: cake, 15: f"Which {cake}?"}
+        return message(number, "2026-03-02", said.get(number, "something else"))
+
+
+def test_of_what_came_back_the_best_is_shown_once() -> None:
+    quoted = note("t1", "m4").model_copy(update={"passages": {"m4": 7}, "partial": ("m4",)})
+    account = summarize_session(
+        [
+            receipt(1, active=("t1",), split=("t1",)),
+            receipt(2, slept=("t1",)),
+            *(receipt(turn) for turn in range(3, 15)),
+            receipt(15, woken=("t1",), active=("t1",), quoted=(quoted,)),
+        ]
+    )
+    stored: Any = Talk()
+    talk = [stored.message(None, n) for n in range(1, 16)]
+    renderer = MomentRenderer(Session(id="s"), stored, 80, TermRarity(talk))
+    assert renderer.select_best(account.reactivations) == list(account.reactivations)
+    assert account.reactivations
 
 
 def test_the_account_of_receipts() -> None:

@@ -150,8 +150,9 @@ class MomentRenderer:
 
     def select_best(self, found: Sequence[Reactivation]) -> list[Reactivation]:
         """The reactivations whose quotes share most with their cause; each topic once."""
-        scores = {r: self._rate(r) for r in found}
-        ranked = sorted((r for r in found if scores[r] >= _SHARED), key=lambda r: -scores[r])
+        rated = [(self._rate(r), r) for r in found]
+        rated.sort(key=lambda pair: -pair[0])
+        ranked = [r for score, r in rated if score >= _SHARED]
         once = {r.note.topic: r for r in reversed(ranked)}
         return [r for r in ranked if once[r.note.topic] is r][:_REACTIVATIONS]
 
