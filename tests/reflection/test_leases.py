@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -98,6 +100,35 @@ def test_a_lease_runs_out(kept: ReflectionStore) -> None:
     assert not kept.acquire_lease("s", "b", POLICY.lease_seconds - 1, POLICY)
     assert kept.acquire_lease("s", "b", POLICY.lease_seconds, POLICY)
     assert kept.acquire_lease("s", "c", -POLICY.lease_seconds, POLICY), "the clock was set back"
+
+
+DYING = """
+import os, signal, sys
+from langgraph.store.sqlite import SqliteStore
+from topicloom.reflection.due import ReflectionPolicy
+from topicloom.reflection.store import ReflectionStore
+
+with SqliteStore.from_conn_string(sys.argv[1]) as store:
+    assert ReflectionStore(store).acquire_lease("s", "a", 0, ReflectionPolicy())
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_a_lease_falls_with_its_process(tmp_path: Path) -> None:
+    path = str(tmp_path / "leases.sqlite")
+    died = subprocess.run([sys.executable, "-c", DYING, path], check=False)
+    assert died.returncode == -signal.SIGKILL
+    with SqliteStore.from_conn_string(path) as store:
+        [mark] = store.search(("topicloom", "%reflecting"))
+        kept = ReflectionStore(store, pause=0)
+        assert kept.leases(1, POLICY) == {}
+        assert kept.acquire_lease("s", "b", 1, POLICY)
+        assert not kept.acquire_lease("s", "c", 1, POLICY), "a process that lives keeps its own"
+        kept.release_lease("s", "b")
+        process = {**mark.value["process"], "host": "elsewhere"}
+        store.put(mark.namespace, mark.key, {**mark.value, "process": process})
+        assert not kept.acquire_lease("s", "b", 1, POLICY), "another machine's runs out"
 
 
 def test_of_many_who_ask_at_once_one_gets_it_at_most() -> None:

@@ -29,6 +29,23 @@ from topicloom.storage.sessions import SessionStore
 _CHECKPOINTS, _STORE = "checkpoints.sqlite", "store.sqlite"
 
 
+class _StoreConnection(sqlite3.Connection):
+    """A connection on which the set-up of a store is one transaction, and completes another's.
+
+    As Python has it, `executescript` ends the transaction, and a set-up that was killed behind the
+    adding of a column could never be done again.
+    """
+
+    def executescript(self, sql: str, /) -> sqlite3.Cursor:
+        """Run a script of one statement."""
+        try:
+            return self.execute(sql)
+        except sqlite3.OperationalError as error:
+            if "duplicate column name" not in str(error):
+                raise
+            return self.cursor()
+
+
 @dataclass(frozen=True, slots=True)
 class CliContext:
     """A folder of sessions: their storage, a file with their checkpoints, one for reflection."""
@@ -46,20 +63,26 @@ class CliContext:
     @contextmanager
     def open_store(self) -> Iterator[SqliteStore]:
         """Open the store with what reflection found; see `_open_database` for errors."""
-        with self._open_database(_STORE) as database:
+        with self._open_database(_STORE, _StoreConnection) as database:
             database.isolation_level = None  # the store begins and ends transactions itself
             store = SqliteStore(database)
-            store.setup()
+            with database:
+                database.execute("BEGIN IMMEDIATE")
+                store.setup()
             yield store
 
     @contextmanager
-    def _open_database(self, name: str) -> Iterator[sqlite3.Connection]:
+    def _open_database(
+        self, name: str, factory: type[sqlite3.Connection] = sqlite3.Connection
+    ) -> Iterator[sqlite3.Connection]:
         """Open a file of the folder, or raise StorageUnavailableError."""
         path = where = self.folder / name
         with reachable(self.folder):
             make_folder(self.folder, fsync=False)
         try:
-            with closing(sqlite3.connect(path, check_same_thread=False, timeout=30.0)) as database:
+            with closing(
+                sqlite3.connect(path, 30.0, check_same_thread=False, factory=factory)
+            ) as database:
                 database.execute("PRAGMA schema_version")  # finds out a file that is no database
                 where = self.folder  # several may be open by now, and the error names none
                 yield database

@@ -3,22 +3,26 @@
     (<prefix>, <session>, facts)   key of the fact -> {"fact", "messages", "at"}
     (<prefix>, %reflected)         session -> how far it was reflected upon
     (<prefix>, %briefs)            session -> briefs for the graph to take in
-    (<prefix>, %reflecting)        session/owner -> since when
+    (<prefix>, %reflecting)        session/owner -> since when, and the process
 
 The first is for the application to read and search; the others are our own. Stores have no
 compare-and-set, so a lease is taken by raising a flag and looking for other flags: of two who
-do so at once at least one sees the other, and gives way.
+do so at once at least one sees the other, and gives way. It falls with its process where others on
+the same machine look, and runs out for all.
 """
 
 from __future__ import annotations
 
+import os
+import platform
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from threading import RLock
 from typing import Any
-from uuid import uuid4
+from uuid import getnode, uuid4
 from weakref import WeakKeyDictionary
 
 from langgraph.store.base import BaseStore, PutOp
@@ -39,6 +43,7 @@ from topicloom.storage.store_items import (
 
 _LOOKS = 3
 """How often the one who goes first looks if the others have given way."""
+_PROC = Path("/proc")
 
 _locks: WeakKeyDictionary[BaseStore, RLock] = WeakKeyDictionary()
 """One lock a store: the memory store may not be searched while it is written to."""
@@ -139,7 +144,9 @@ class ReflectionStore:
         for item in items:
             session, _, owner = item.key.rpartition("/")
             since = item.value.get("since")
-            if isinstance(since, int | float) and is_lease_valid(since, now, policy):
+            if not isinstance(since, int | float) or _has_ended(item.value.get("process")):
+                continue
+            if is_lease_valid(since, now, policy):
                 found.setdefault(session, {})[owner] = float(since)
         return found
 
@@ -150,7 +157,7 @@ class ReflectionStore:
 
         No two who may ask at once may have the same name as owner.
         """
-        self._put_own("%reflecting", f"{label(session)}/{owner}", {"since": since})
+        self._put_own("%reflecting", f"{label(session)}/{owner}", _mark(since))
         for look in range(_LOOKS):
             others = self.leases(since, policy).get(label(session), {}).keys() - {owner}
             if not others:
@@ -186,6 +193,43 @@ class ReflectionStore:
     def _put_own(self, name: str, key: str, value: Mapping[str, Any]) -> None:
         with self._lock:
             put_items(self._store, (*self._prefix, name), {key: _clean(value)})
+
+
+def _mark(since: float) -> dict[str, Any]:
+    pid = os.getpid()
+    return {"since": since, "process": {"host": _host(), "pid": pid, "began": _began(pid)}}
+
+
+def _has_ended(process: Any) -> bool:
+    """True if a process of this machine has ended; False also if that cannot be told."""
+    if not isinstance(process, Mapping) or process.get("host") != _host():
+        return False
+    return _began(int(process["pid"])) != process.get("began")
+
+
+def _host() -> str:
+    """What tells machines and containers apart: process ids mean nothing in another."""
+    space = os.readlink(_PROC / "self/ns/pid") if _PROC.is_dir() else ""
+    return f"{platform.node()} {getnode():x} {space}"
+
+
+def _began(pid: int) -> str:
+    """What tells a running process from those that had its id before; "" if it has ended."""
+    if _PROC.is_dir():
+        try:
+            state, *fields = (_PROC / f"{pid}/stat").read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            return ""
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+        return "" if state in "ZX" else f"{boot} {fields[18]}"
+    if os.name == "posix":
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return ""
+        except PermissionError:
+            pass
+    return "running"
 
 
 def _progress(value: Mapping[str, Any]) -> ReflectionProgress:

@@ -1,0 +1,45 @@
+"""The store of facts is set up whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from langgraph.store.sqlite import SqliteStore
+
+from topicloom.cli.context import make_context
+from topicloom.settings import Settings
+
+SCRIPT = Path(__file__).parent.parent / "support" / "killed_setup.py"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
+def test_killed_at_any_statement_it_is_completed_by_the_next(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(tmp_path)], check=True, capture_output=True, text=True
+    )
+    result = json.loads(done.stdout)
+    assert result["unusable"] == [], done.stderr
+    assert result["kills"] >= 10
+
+
+def test_one_that_an_older_version_left_half_made_is_completed(tmp_path: Path) -> None:
+    for done in range(len(SqliteStore.MIGRATIONS)):
+        folder = tmp_path / str(done)
+        folder.mkdir()
+        database = sqlite3.connect(folder / "store.sqlite")
+        database.execute("CREATE TABLE store_migrations (v INTEGER PRIMARY KEY)")
+        for version, script in enumerate(SqliteStore.MIGRATIONS[: done + 1]):
+            database.execute(script)
+            if version < done:
+                database.execute("INSERT INTO store_migrations VALUES (?)", (version,))
+        database.commit()
+        database.close()
+        with make_context(folder, Settings()).open_store() as store:
+            store.put(("a",), "b", {"c": 1})
+            assert [item.value for item in store.search(("a",))] == [{"c": 1}]
