@@ -232,6 +232,21 @@ def read_stream(app: Any, text: str, how: str) -> str:
 
 
 @ways
+def test_nothing_but_the_reply_is_streamed(
+    openai_server: OpenAIServer, tmp_path: Path, how: str
+) -> None:
+    """What comes bit by bit is read on past its deadline."""
+    openai_server.otherwise(router(ROLES, Reply("Noted.")))
+    app = own_graph(openai_server, tmp_path, f"streams-{how}")
+    fill(app)
+    before = len(openai_server.requests)
+    assert read_stream(app, "What was the code word?", how) == "Noted."
+    *inner, reply = openai_server.requests[before:]
+    assert inner
+    assert [bool(r.get("stream")) for r in (*inner, reply)] == [False] * len(inner) + [True]
+
+
+@ways
 def test_a_model_without_tools_searches_by_a_line(
     openai_server: OpenAIServer, tmp_path: Path, how: str
 ) -> None:

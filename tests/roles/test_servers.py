@@ -68,6 +68,21 @@ def test_an_overloaded_server_is_not_waited_for_past_the_deadline(
     assert len(openai_server.requests) == 1
 
 
+def test_a_check_asks_once(openai_server: OpenAIServer) -> None:
+    openai_server.otherwise(Status(500))
+    asked = chat(openai_server, "out of order")
+    assert find_server(asked.model).describe().startswith("no answer: ")
+    assert len(openai_server.requests) == 1
+
+
+def test_a_model_that_always_streams_goes_on_to(openai_server: OpenAIServer) -> None:
+    openai_server.otherwise(Reply(READ))
+    asked = chat(openai_server, "streaming")
+    for model in (asked.model, asked.model.model_copy(update={"streaming": True})):
+        ChatReader(replace(asked, model=model)).call(ASKED)
+    assert [bool(r.get("stream")) for r in openai_server.requests] == [False, True]
+
+
 @pytest.mark.parametrize(
     "listed", [{"meta": {"n_ctx": 4_096, "n_ctx_train": 131_072}}, {"max_model_len": 4_096}]
 )

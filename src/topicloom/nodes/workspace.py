@@ -34,16 +34,17 @@ class TranscriptSizes:
     def __init__(self, store: SessionStore, layout: Callable[[], Layout]) -> None:
         self._store = store
         self._layout = layout
-        self._first = 1
+        self._first = self._cap = 1
         self._refs: Sequence[str] = ()
         self._sums: list[int] = [0]
         self._days: list[str] = [""]
 
     def between(self, session: Session, first: int, last: int) -> int:
         """Tokens of the messages `first` to `last`, both included, with the lines of their days."""
-        refs = self._store.transcript_refs(session)[:last]
-        if first < self._first or not self._sums[1:]:
+        refs, cap = self._store.transcript_refs(session)[:last], self._layout().cap
+        if first < self._first or not self._sums[1:] or cap != self._cap:
             self._first, self._refs, self._sums, self._days = first, refs[: first - 1], [0], [""]
+            self._cap = cap
         known = self._count_shared(refs)
         if known < self._first - 1:
             self._first, known = first, first - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self, cast
+from typing import Self
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -84,20 +84,6 @@ class Chat:
         return Usage(
             self.name, reported["input_tokens"], reported["output_tokens"], cached, repeated
         )
-
-
-def take_retries(model: BaseChatModel) -> tuple[BaseChatModel, int]:
-    """The model with a client that makes one request a call, and how often it would have retried:
-    that is for those who know the deadline."""
-    client: Any = getattr(model, "root_client", None)
-    retries = getattr(client or model, "max_retries", None) or 0
-    if not client:
-        return (model.model_copy(update={"max_retries": 0}) if retries else model), retries
-    once = client.with_options(max_retries=0)
-    async_once = cast("Any", model).root_async_client.with_options(max_retries=0)
-    clients = {"root_client": once, "root_async_client": async_once}
-    calls = {"client": once.chat.completions, "async_client": async_once.chat.completions}
-    return model.model_copy(update=clients | calls), retries
 
 
 def sum_usage(first: Usage, second: Usage) -> Usage:

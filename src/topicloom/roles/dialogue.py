@@ -24,8 +24,9 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import A, Answer, Q, RoleName, Usage
 from topicloom.roles.caches import with_cache_hints
 from topicloom.roles.calls import Stepwise
-from topicloom.roles.chat import Chat, sum_usage, take_retries
+from topicloom.roles.chat import Chat, sum_usage
 from topicloom.roles.markup import extract_answers
+from topicloom.roles.models import take_retries
 from topicloom.state.language import Language
 from topicloom.state.stored_message import get_text
 

@@ -57,6 +57,25 @@ def get_window_size(model: BaseChatModel, default: int) -> int:
     return size if isinstance(size, int) and size > 0 else default
 
 
+def take_retries(model: BaseChatModel) -> tuple[BaseChatModel, int]:
+    """The model with a client that makes one request a call, and how often it would have retried:
+    that is for those who know the deadline.
+
+    It streams only if it always does: in a user's stream, LangChain would have it stream, and a
+    time-out starts anew with each chunk.
+    """
+    client: Any = getattr(model, "root_client", None)
+    retries = getattr(client or model, "max_retries", None) or 0
+    if not client:
+        return (model.model_copy(update={"max_retries": 0}) if retries else model), retries
+    own, once = cast("Any", model), client.with_options(max_retries=0)
+    async_once = own.root_async_client.with_options(max_retries=0)
+    clients = {"root_client": once, "root_async_client": async_once}
+    calls = {"client": once.chat.completions, "async_client": async_once.chat.completions}
+    whole = {"disable_streaming": not own.streaming}
+    return model.model_copy(update=clients | calls | whole), retries
+
+
 def _open_openai(
     name: str, base_url: str | None, api_key: str | None, timeout: float, max_retries: int
 ) -> BaseChatModel:

@@ -22,6 +22,7 @@ from langchain_core.messages import (
     merge_message_runs,
 )
 
+from topicloom.roles.models import take_retries
 from topicloom.state.stored_message import get_text
 
 Need = Literal["tools", "json_schema", "roles in a row", "system", "max_tokens"]
@@ -123,12 +124,13 @@ class Server:
         """
         if self._model is None or not self.own:
             return ""
+        once, _ = take_retries(self._model)
         schemas: list[dict[str, str] | None] = [{"type": "object"}, None]
         while schemas:
             try:
                 asked = self.shape([SystemMessage("Say yes."), *map(HumanMessage, ("A.", "B."))])
                 bare = schemas[-1] or "tools" in self.refused
-                model = self._model if bare else self._model.bind_tools([dict(_TOOL)])
+                model = once if bare else once.bind_tools([dict(_TOOL)])
                 model.invoke(asked, **self.limit(1, _LONGEST_CHECK, schemas[-1]))
                 schemas.pop()
             except Exception as error:  # noqa: BLE001 - it is what the line is about
