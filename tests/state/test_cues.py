@@ -9,7 +9,7 @@ import pytest
 from topicloom.prompts.loader import load_cues
 from topicloom.state.cues import Cues, normalize
 
-AMNESIA = load_cues("amnesia_en", "amnesia_zh")
+AMNESIA = load_cues("amnesia")
 FILLERS = load_cues("fillers")
 
 ENGLISH: dict[str, tuple[str, ...]] = {
@@ -834,7 +834,7 @@ def test_words_are_whole_in_latin_cues() -> None:
 
 
 def test_an_application_may_add_its_own() -> None:
-    cues = load_cues("amnesia_en", more=["te lo dije", "已经...讲了"])
+    cues = load_cues("amnesia", ("te lo dije", "已经...讲了"))
     assert cues.found_in("¡Ya te lo dije!")
     assert cues.found_in("这个已经跟客服讲了")
     assert cues.found_in("you forgot")

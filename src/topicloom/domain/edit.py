@@ -14,13 +14,13 @@ from pydantic import BaseModel, Field
 from topicloom.domain.document import Document, digest_json, to_json_native
 from topicloom.domain.edit_text import (
     format_confirmation,
-    format_refusal,
     format_tool_result,
     parse_edits,
 )
 from topicloom.domain.edits import DocumentCheck, EditResult, apply_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_plan, dump, node, open_turn
+from topicloom.prompts.wording import get_wording
 from topicloom.state.channels import DomainState
 from topicloom.state.messages import find_edit_calls, find_other_calls, strip_tool_calls
 from topicloom.state.plan import TurnPlan
@@ -105,7 +105,7 @@ class _DocumentEdit:
         removal = [RemoveMessage(id=message.id)] if message.id is not None else []
         if not find_other_calls(message, EDIT_STATE):
             if self.turn.attempts > _REPAIRS and made.errors:
-                return self._update(*(words or removal), AIMessage(format_refusal(language)))
+                return self._update(*(words or removal), AIMessage(get_wording(language).not_made))
             if not made.errors and words:
                 return self._update(*words)
             if not made.errors and self.turn.fast:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from topicloom.domain.edits import AppliedEdit
+from topicloom.prompts.wording import Wording, get_wording
 from topicloom.roles.markup import find_json_values
 from topicloom.state.language import Language
 
@@ -63,74 +64,31 @@ def _named(operation: str) -> str:
     return _ALIASES.get(upper, upper)
 
 
-_MADE = {
-    "en": (
-        "Done: {changes}.",
-        "; ",
-        "{label}: {field} is now {value}",
-        "{field} is now {value}",
-        "{value} was added to {label}",
-        "{label} was removed",
-        "{label} has no {field} any more",
-    ),
-    "zh": (
-        "好了，{changes}。",
-        "；",
-        "{label}：{field} 现在是 {value}",
-        "{field} 现在是 {value}",
-        "已将{value}加入{label}",
-        "已删除{label}",
-        "{label}不再有 {field}",
-    ),
-}
-_REFUSED = {
-    "en": "I could not make that change, so everything is as it was before. "
-    "Could you say it once more, with the exact name of what should change?",
-    "zh": "这个改动没有成功，一切都保持原样。能否再说一次，并写明要改的是哪一项？",
-}
-_RESULT = {
-    "en": (
-        "The edits were made: {changes}.",
-        "Nothing was changed, because not all of the edits "
-        "can be made:\n{errors}\nMend them and call edit_state once more.",
-    ),
-    "zh": (
-        "修改已生效：{changes}。",
-        "什么都没有改动，因为其中有的修改不成立：\n{errors}\n请改正后再调用一次 edit_state。",
-    ),
-}
-
-
 def format_confirmation(changes: Sequence[AppliedEdit], language: Language) -> str:
-    return _MADE[language][0].format(changes=_format_changes(changes, language))
-
-
-def format_refusal(language: Language) -> str:
-    return _REFUSED[language]
+    return get_wording(language).made.format(changes=_format_changes(changes, language))
 
 
 def format_tool_result(
     changes: Sequence[AppliedEdit], errors: Sequence[str], language: Language
 ) -> str:
     """The result of `edit_state` for the model."""
-    made, refused = _RESULT[language]
+    words = get_wording(language)
     if errors:
-        return refused.format(errors="\n".join(f"- {error}" for error in errors))
-    return made.format(changes=_format_changes(changes, language))
+        return words.edits_refused.format(errors="\n".join(f"- {error}" for error in errors))
+    return words.edits_made.format(changes=_format_changes(changes, language))
 
 
 def _format_changes(changes: Sequence[AppliedEdit], language: Language) -> str:
-    return _MADE[language][1].join(_format_change(change, language) for change in changes)
+    between = "；" if language == "zh" else "; "
+    return between.join(_format_change(change, get_wording(language)) for change in changes)
 
 
-def _format_change(change: AppliedEdit, language: Language) -> str:
-    _, _, field, own, pushed, removed, gone = _MADE[language]
-    form = field if change.label else own
+def _format_change(change: AppliedEdit, words: Wording) -> str:
+    form = words.set_field if change.label else words.set_own
     if change.operation == "PUSH":
-        form = pushed
+        form = words.pushed
     elif change.operation == "REMOVE":
-        form = gone if change.field else removed
-    label = change.label or ("the document" if language == "en" else "文档")
+        form = words.removed_field if change.field else words.removed
     value = change.value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return form.format(label=label, field=change.field, value=text)
+    return form.format(label=change.label or words.document, field=change.field, value=text)

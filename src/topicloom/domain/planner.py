@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal, Protocol
 
 from langchain_core.messages import BaseMessage
@@ -40,7 +39,6 @@ from topicloom.roles.markup import (
     unescape,
 )
 from topicloom.roles.values import note_repairs, parse_score
-from topicloom.state.cues import Cues
 from topicloom.state.language import Language
 from topicloom.state.plan import DomainWeights, SearchIntent, TurnKind, TurnPlan
 from topicloom.state.stored_message import StoredMessage
@@ -273,8 +271,7 @@ def find_focus(request: PlanRequest) -> DocumentEvent | None:
 
 def detect_time(text: str) -> TimeFocus:
     """The time that more of a message's words speak of."""
-    cues = _load_planner_cues()
-    past, future = cues["past"].count_in(text), cues["future"].count_in(text)
+    past, future = (load_cues(time).count_in(text) for time in ("past", "future"))
     return "past" if past > future else "future" if future > past else "now"
 
 
@@ -289,14 +286,8 @@ def _choose_keywords(text: str, things: ObjectResolver) -> tuple[str, ...]:
 
 
 def _choose_weights(text: str, when: TimeFocus) -> DomainWeights:
-    explain = when == "now" and _load_planner_cues()["explain"].found_in(text)
+    explain = when == "now" and load_cues("explain").found_in(text)
     return _WEIGHTS[when].model_copy(update={"lore": _EXPLAINING} if explain else {})
-
-
-@cache
-def _load_planner_cues() -> Mapping[str, Cues]:
-    files = {"past": ("past_en", "past_zh"), "future": ("future_en", "future_zh")}
-    return {name: load_cues(*named) for name, named in (files | {"explain": ("explain",)}).items()}
 
 
 PLANNER: RoleSpec[Planner] = RoleSpec(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate, islice, takewhile
 from typing import Protocol, get_args
@@ -47,11 +47,6 @@ _ASKED = 0.2
 _LENT = 0.5
 """Share of its own worth that a candidate lends to those it names. On HotpotQA (docs/curation.md)
 .4 to .8 do about the same; without it, .68 of the questions have all they need picked, not .88."""
-
-_RATIONALES: Mapping[Language, tuple[str, str, str]] = {
-    "en": ("Asked for by name: {}.", "“{}” is named by “{}”.", "Nearest in words and meaning."),
-    "zh": ("点名问到：{}。", "“{}”见于“{}”。", "措辞和意思最接近。"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,16 +232,16 @@ def _explain_picks(
     language: Language,
 ) -> str:
     """The reason of the picks, as far as it was a name."""
-    asking, linking, otherwise = _RATIONALES[language]
+    words = get_wording(language)
     titles = [c.title for c in candidates]
     named = ", ".join(dict.fromkeys(f"“{titles[row]}”" for row in picks if row in asked))
-    reasons = [asking.format(named)] if named else []
+    reasons = [words.by_name.format(named)] if named else []
     reasons += [
-        linking.format(titles[row], titles[by] or candidates[by].id)
+        words.by_link.format(titles[row], titles[by] or candidates[by].id)
         for row in picks
         if row not in asked and (by := source[row]) is not None
     ]
-    return " ".join(reasons) or (otherwise if picks else "")
+    return " ".join(reasons) or (words.by_likeness if picks else "")
 
 
 SELECTOR: RoleSpec[Selector] = RoleSpec(

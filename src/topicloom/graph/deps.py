@@ -110,7 +110,7 @@ def make_deps(
             lambda: window.layout,
         ),
         adsorber=open_adsorber(settings.adsorber, embedder),
-        amnesia=load_cues("amnesia_en", "amnesia_zh", more=settings.amnesia_cues),
+        amnesia=load_cues("amnesia", settings.amnesia_cues),
         meter=meter,
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
         known_facts=lambda store, session: {

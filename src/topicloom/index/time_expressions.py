@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import cache
 from unicodedata import normalize
 
 from topicloom.index.time_grammar import FRAMES, UNITS, Steps, load_grammar
 from topicloom.prompts.loader import load_cues
-from topicloom.state.cues import Cues
 from topicloom.state.session import SearchRequest
 
 _ENDS = 1_000
@@ -54,7 +52,7 @@ def parse_when(expression: str, now: datetime) -> Days | None:
 
 def asked_for(text: str, now: datetime) -> SearchRequest | None:
     """The search that a message asks for; None if it does not ask for what was said before."""
-    if not _asking().found_in(text):
+    if not load_cues("asked").found_in(text):
         return None
     return SearchRequest(query=text, when=time_in(text, now), include_archived=True)
 
@@ -153,8 +151,3 @@ def _narrow(frame: Days, steps: Steps) -> Days | None:
             return None
         frame = Days(first, min(last, frame.last))
     return frame
-
-
-@cache
-def _asking() -> Cues:
-    return load_cues("asked_en", "asked_zh")

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 from unicodedata import numeric
 
-from topicloom.prompts.loader import TimeList, load_rows
+from topicloom.prompts.loader import LANGUAGES, load_rows
 
 UNITS = ("", "year", "season", "month", "week", "day")
 """Coarse before fine, no unit first; a season is several months of one year."""
@@ -141,9 +141,9 @@ def load_grammar() -> Grammar:
     patterns: list[str] = []
     rows: dict[int, tuple[list[_Words], str, bool]] = {}
     around: dict[str, str] = {}
-    for name in get_args(TimeList):
+    for language in LANGUAGES:
         words: dict[str, _Words] = {}
-        for line in load_rows(name):
+        for line in load_rows(f"cues/times_{language}"):
             kind, _, rest = line[1:].partition(" ")
             if line.startswith("@"):
                 listed = [word.partition(" = ") for word in rest.split(", ")]

@@ -7,33 +7,18 @@ exact prefixes only); what varies follows in messages of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, Self, get_args
+from typing import Self, get_args
 
 from topicloom.errors import ConfigurationError
 from topicloom.state.cues import Cues
 from topicloom.state.language import Language
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-
-CueList = Literal[
-    "amnesia_en",
-    "amnesia_zh",
-    "asked_en",
-    "asked_zh",
-    "fillers",
-    "past_en",
-    "past_zh",
-    "future_en",
-    "future_zh",
-    "explain",
-]
-GroupList = Literal["fields", "statuses"]
-TimeList = Literal["times_en", "times_zh"]
 
 
 @cache
@@ -88,23 +73,22 @@ class Prompts:
         return self.own.get((language, name)) or load_prompt(name, language)
 
 
-def load_cues(*names: CueList, more: Sequence[str] = ()) -> Cues:
-    """The cues of some lists together.
+@cache
+def load_cues(name: str, more: tuple[str, ...] = ()) -> Cues:
+    """The cues of a list, `name.txt` or one a language, and further phrases in the same form."""
+    folder = files("topicloom.prompts") / "cues"
+    lists = (name, *(f"{name}_{language}" for language in LANGUAGES))
+    found = [f"cues/{n}" for n in lists if (folder / f"{n}.txt").is_file()]
+    return Cues.of([*(line for path in found for line in load_rows(path)), *more])
 
-    Args:
-        names: Which lists.
-        more: Further phrases, in the form of the lists' lines.
-    """
-    return Cues.of([*(line for name in names for line in load_rows(name)), *more])
 
-
-def load_word_groups(name: GroupList) -> tuple[frozenset[str], ...]:
+def load_word_groups(name: str) -> tuple[frozenset[str], ...]:
     """Words that mean the same, in lower case, a group each."""
-    rows = load_rows(name)
+    rows = load_rows(f"cues/{name}")
     return tuple(frozenset(word.strip().lower() for word in row.split(",")) for row in rows)
 
 
-def load_rows(name: CueList | GroupList | TimeList) -> list[str]:
-    """The lines of a list that are neither blank nor a comment."""
-    text = (files("topicloom.prompts") / "cues" / f"{name}.txt").read_text("utf-8")
+def load_rows(name: str) -> list[str]:
+    """The lines of a text, such as `cues/fillers`, that are neither blank nor a comment."""
+    text = (files("topicloom.prompts") / f"{name}.txt").read_text("utf-8")
     return [line for line in text.splitlines() if line and not line.startswith("#")]

@@ -24,6 +24,7 @@ from langchain_core.tools import BaseTool
 from topicloom.index.embedder import Embedder
 from topicloom.index.words import words_of
 from topicloom.prompts.loader import Prompts
+from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import CachedPrompt, with_cache_hints
 from topicloom.roles.dialogue import make_config
@@ -34,13 +35,6 @@ from topicloom.state.messages import detect_language
 from topicloom.state.stored_message import StoredMessage, get_text
 
 _CONFIG = make_config("responder")
-_LEADS = {
-    "en": (
-        "Here is what was said:",
-        "I have nothing about that. (No model is set: I can only quote what was said.)",
-    ),
-    "zh": ("之前是这样说的：", "没有找到相关的内容。（未设置模型：我只能引用说过的话。）"),
-}
 _SENTENCE = re.compile(r"(?<=[.!?。！？\n])\s*")
 _READ, _COMPARED, _QUOTED, _LONGEST = 80, 24, 3, 300
 _SEARCH = re.compile(r"^[^\w\n]*(?:SEARCH|搜索)[^\w\n]{0,3}[:：]([^|｜\n]*)(?:[|｜](.*))?", re.M)
@@ -183,10 +177,10 @@ class EmbeddedResponder:
 
     def _compose(self, request: ReplyRequest) -> str:
         found = self._find_best(request.query, request.sources)
-        lead, nothing = _LEADS[detect_language([request.query])]
+        words = get_wording(detect_language([request.query]))
         if not found:
-            return nothing
-        return "\n".join([lead, *(f"– {m.day}, {m.label}: “{s}”" for m, s in found)])
+            return words.nothing_said
+        return "\n".join([words.quotes_follow, *(f"– {m.day}, {m.label}: “{s}”" for m, s in found)])
 
     def _find_best(
         self, query: str, sources: Sequence[StoredMessage]
