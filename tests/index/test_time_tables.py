@@ -105,6 +105,12 @@ ON_WEDNESDAY = {
     "3月3号到5号": "03-03 to 03-05",
     "周一到周三": "03-09 to 03-11",
     "二月以来": "02-01 to 03-18",
+    # Numbers that are not quite told.
+    "十几天前": "02-27 to 03-07",
+    "二十几天前": "02-17 to 02-25",
+    "几十天前": "2025-12-18 to 02-26",
+    "十几年前": "2007-01-01 to 2015-12-31",
+    "五十几天前": "None",
 }
 IN_SUMMER = {
     "last summer": "2025-06-01 to 2025-08-31",
@@ -162,6 +168,8 @@ def _widen(char: str) -> str:
         ("去年夏天我们讨论过的旅行", "去年夏天"),
         ("我们从三月到五月聊了些什么", "三月到五月"),
         ("我前几天提到的书", "前几天"),
+        ("Is each <> closed, as I asked last week?", "last week"),
+        ("每个＜＞都要闭合，我上周说的是哪一个？", "上周"),
     ],
 )
 def test_times_are_found_in_questions(text: str, said: str | None) -> None:
@@ -250,6 +258,11 @@ def test_case_and_width_do_not_count(text: str, now: datetime) -> None:
 def test_what_is_pasted_between_is_not_read() -> None:
     asked = "What did I say last week about this?\n" + "on 3 March 2020 it rained. " * 100_000
     assert time_in(asked, WEDNESDAY) == "last week"
+    # One character that is eighteen as it is read.
+    blown_up = "\ufdfa" * 900
+    assert time_in(f"last week {blown_up} on 3 March 2020", WEDNESDAY) == "last week"
+    assert time_in(f"{blown_up} on 3 March 2020", WEDNESDAY) == "3 March 2020"
+    assert time_in(f"{blown_up} on 3 March 2020 {blown_up}", WEDNESDAY) is None
 
 
 def test_several_weeks_ahead_are_not_behind() -> None:

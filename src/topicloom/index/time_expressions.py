@@ -69,9 +69,9 @@ def time_in(text: str, now: datetime) -> str | None:
 
 def _read(text: str, today: date) -> Iterator[tuple[str, Days]]:
     """The time expressions in a text that mean days, each with its days."""
-    if len(text) > 2 * _ENDS:
-        text = f"{text[:_ENDS]} … {text[-_ENDS:]}"
-    text = " ".join(normalize("NFKC", text).split())
+    # Normalised, a character may be eighteen; "<>" stands for an expression in the grammar.
+    text = _keep_ends(normalize("NFKC", _keep_ends(text)))
+    text = " ".join(text.replace("<>", " ").split())
     grammar = load_grammar()
     found = grammar.find(text)[::-1]
     while found:
@@ -84,6 +84,10 @@ def _read(text: str, today: date) -> Iterator[tuple[str, Days]]:
         if first is last and (since := grammar.extend(both, text, "since")):
             both, days = since, Days(days.first, max(days.last, today))
         yield text[both.start : both.end], days
+
+
+def _keep_ends(text: str) -> str:
+    return text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]} … {text[-_ENDS:]}"
 
 
 def _resolve_range(first: Steps, last: Steps, today: date) -> Days | None:
