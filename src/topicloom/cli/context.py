@@ -21,7 +21,7 @@ from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.session import Session
-from topicloom.storage.disk import make_folder, reachable
+from topicloom.storage.disk import append_bytes, reachable
 from topicloom.storage.files import FileStorage
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
@@ -78,7 +78,9 @@ class CliContext:
         """Open a file of the folder, or raise StorageUnavailableError."""
         path = where = self.folder / name
         with reachable(self.folder):
-            make_folder(self.folder, fsync=False)
+            if not path.exists():
+                # SQLite would let others read it; beside it, it does as with the file itself.
+                append_bytes(path, b"", fsync=False)
         try:
             with closing(
                 sqlite3.connect(path, 30.0, check_same_thread=False, factory=factory)

@@ -28,6 +28,7 @@ from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.deps import Deps
 from topicloom.state.channels import DomainInput, DomainState, SessionInput, SessionState
+from topicloom.storage.disk import make_folder
 from topicloom.storage.file_rows import vectors_in
 from topicloom.storage.names import safe_name
 from topicloom.storage.vectors import VectorLog
@@ -109,8 +110,8 @@ def _open_vector_log(folder: Path, embedder: Embedder) -> VectorLog:
 
     @contextmanager
     def writing() -> Iterator[None]:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lore"):
+        make_folder(folder, fsync=False)
+        with FileLock(folder / ".lore", mode=0o600):
             yield
 
     return vectors_in(folder / f"lore-{safe_name(embedder.fingerprint)}.bin", writing)

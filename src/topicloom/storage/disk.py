@@ -41,12 +41,14 @@ def read_file(path: Path) -> bytes | None:
 def append_bytes(path: Path, data: bytes, *, fsync: bool) -> None:
     """Append to a file, making it and its folders where needed; whole or not at all.
 
+    What is made is its owner's alone, whatever the umask leaves to others.
+
     The caller holds the lock of the session: a write that fails half-way is cut off again. With
     `fsync`, wait until the data, and a new file's name, would survive a power cut.
     """
     is_new = not path.exists()
     make_folder(path.parent, fsync=fsync)
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _BINARY, 0o666)
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _BINARY, 0o600)
     try:
         before = os.fstat(file).st_size
         try:
@@ -63,14 +65,15 @@ def append_bytes(path: Path, data: bytes, *, fsync: bool) -> None:
 
 
 def make_folder(folder: Path, *, fsync: bool) -> None:
-    """Make a folder and those above it; with `fsync`, the new names survive a power cut."""
-    if folder.is_dir():
-        return
-    missing = [above for above in (folder, *folder.parents) if not above.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    if fsync:
-        for made in reversed(missing):
-            sync_folder(made.parent)
+    """Make a folder and those above it, for their owner alone.
+
+    With `fsync`, the new names survive a power cut.
+    """
+    missing = [above for above in (folder, *folder.parents) if not above.is_dir()]
+    for fresh in reversed(missing):
+        fresh.mkdir(0o700, exist_ok=True)
+        if fsync:
+            sync_folder(fresh.parent)
 
 
 def sync_file(path: Path) -> None:

@@ -29,7 +29,7 @@ from topicloom.storage.caches import DEFAULT_BYTES
 from topicloom.storage.disk import make_folder, reachable, read_file, replace_file
 from topicloom.storage.file_rows import BatchFile, PackFiles
 from topicloom.storage.jsonl import ChainFile
-from topicloom.storage.names import original_name, safe_name
+from topicloom.storage.names import original_name, safe_name, unreserved_name
 
 _CARD = "session.json"
 _APPEND_SECONDS = 30.0
@@ -58,7 +58,7 @@ class FileStorage(Storage):
         self._fsync = fsync
 
     def backend(self, session: str) -> FileBackend:
-        return FileBackend(session, self.root / safe_name(session), fsync=self._fsync)
+        return FileBackend(session, self._folder_of(session), fsync=self._fsync)
 
     def sessions(self) -> list[str]:
         with reachable(self.root):
@@ -71,15 +71,19 @@ class FileStorage(Storage):
 
     @contextmanager
     def lock(self, session: str) -> Iterator[None]:
-        folder = self.root / safe_name(session)
+        folder = self._folder_of(session)
         with reachable(folder):
             make_folder(folder, fsync=False)
         busy = (
             f"session {session!r} is in use by another process: end that one, or name another"
             " session"
         )
-        with _hold(FileLock(folder / ".held", timeout=0), folder, busy):
+        with _hold(FileLock(folder / ".held", timeout=0, mode=0o600), folder, busy):
             yield
+
+    def _folder_of(self, session: str) -> Path:
+        before = self.root / unreserved_name(session)
+        return before if (before / _CARD).is_file() else self.root / safe_name(session)
 
 
 class FileBackend(Backend):
@@ -91,7 +95,7 @@ class FileBackend(Backend):
         self._folder = folder
         self._fsync = fsync
         self._files: dict[str, tuple[ChainFile, PackFiles]] = {}
-        self._lock = FileLock(folder / ".lock", timeout=_APPEND_SECONDS)
+        self._lock = FileLock(folder / ".lock", timeout=_APPEND_SECONDS, mode=0o600)
         with reachable(folder):
             self._has_card = self._check_card()
 

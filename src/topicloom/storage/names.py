@@ -18,6 +18,11 @@ _OUTER_DOT = re.compile(r"^\.|\.$|(?<=\.)\.")
 """Dots at either end of a name, and those after another dot."""
 _CUT_BYTE = re.compile(r"%.?$")
 """The rest of an escaped byte that was cut in the middle."""
+_RESERVED = re.compile(
+    r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)"
+    r"|(?:checkpoints|store)\.sqlite(?:-wal|-shm|-journal)?$|lore-.*\.bin$"
+)
+"""Devices of Windows, and files that stand beside the folders of sessions."""
 _TYPED = re.compile(r"\w[\w .-]{0,99}")
 
 
@@ -26,16 +31,28 @@ def safe_name(name: str) -> str:
 
     Everything but ASCII letters, digits, `_`, `-` and single inner dots is percent-encoded, so
     the result is never hidden, never `..` and never has a separator in it; `original_name`
-    undoes it. Where that takes more than 150 bytes, the name becomes its first 100 bytes, `~`
-    and a hash of it all, and cannot be undone.
+    undoes it. So is the first letter of names that Windows or the folder of sessions has a use
+    for, such as `con` and `store.sqlite`. Where that takes more than 150 bytes, the name becomes
+    its first 100 bytes, `~` and a hash of it all, and cannot be undone.
 
     Raises:
         InvalidNameError: The name is empty.
     """
+    return _encode(name, reserve=True)
+
+
+def unreserved_name(name: str) -> str:
+    """The name that `safe_name` gave in 0.1.0, which reserved none; stores reserve none either."""
+    return _encode(name, reserve=False)
+
+
+def _encode(name: str, *, reserve: bool) -> str:
     if not name:
         raise InvalidNameError("a name may not be empty")
     raw = name.encode("utf-8", "surrogatepass")
     encoded = _OUTER_DOT.sub("%2E", quote(raw, safe="").replace("~", "%7E"))
+    if reserve and _RESERVED.match(encoded):
+        encoded = f"%{ord(encoded[0]):02X}{encoded[1:]}"
     if len(encoded) <= _LONGEST:
         return encoded
     return f"{_CUT_BYTE.sub('', encoded[:_PREFIX])}~{hashlib.sha256(raw).hexdigest()[:32]}"

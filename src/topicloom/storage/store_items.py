@@ -7,15 +7,15 @@ from typing import Any
 
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 
-from topicloom.storage.names import safe_name
+from topicloom.storage.names import unreserved_name
 
 Namespace = tuple[str, ...]
 _PAGE = 500
 
 
 def label(name: str) -> str:
-    """A namespace label for any text: as of `safe_name`, but stores join labels with dots."""
-    return safe_name(name).replace(".", "%2E")
+    """A namespace label for any text: as of `unreserved_name`, but stores join labels with dots."""
+    return unreserved_name(name).replace(".", "%2E")
 
 
 def items_in(store: BaseStore, namespace: Namespace) -> Iterator[Item]:
