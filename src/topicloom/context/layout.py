@@ -21,9 +21,10 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from topicloom.context.fence import fence
 from topicloom.context.notes import format_layer, render_note
 from topicloom.context.tokens import TokenCounter
-from topicloom.context.transcript import date_messages, excerpt, format_day, prepend_line
+from topicloom.context.transcript import date_messages, excerpt, format_day, show_message
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
 from topicloom.state.recall import Note, parse_message_number
@@ -67,13 +68,15 @@ class Layout:
 
     def format_text(self, stored: StoredMessage, language: Language) -> str:
         """The text of a message as the prompt shows it."""
-        if len(stored.text) * _MAX_TOKENS_PER_CHARACTER <= self.cap:
-            return stored.text  # not worth counting: it fits in any case
-        return excerpt(stored.text, self.cap, self.counter.text, stored.id, language)
+        text = fence(stored.text)
+        if len(text) * _MAX_TOKENS_PER_CHARACTER <= self.cap:
+            return text  # not worth counting: it fits in any case
+        return excerpt(text, self.cap, self.counter.text, stored.id, language)
 
     def count_tokens(self, stored: StoredMessage) -> int:
         """Tokens of a message in the prompt, without the line of its day."""
-        return min(self.counter.message(stored.message), self.cap)
+        message = show_message(stored, fence(stored.text), "")
+        return min(self.counter.message(message), self.cap)
 
     def count_day(self, day: str, language: Language) -> int:
         """Tokens of the line above the first message of a day."""
@@ -135,22 +138,14 @@ class Layout:
         )
 
     def _to_langchain(self, stored: StoredMessage, day: str, language: Language) -> AnyMessage:
-        message = _sanitize_name(stored.message)
-        text = self.format_text(stored, language)
-        if text != stored.text and isinstance(message.content, str):
-            message = message.model_copy(update={"content": text})
-        elif text != stored.text:
-            rest = [b for b in message.content if isinstance(b, dict) and b.get("type") != "text"]
-            content = [{"type": "text", "text": text}, *rest]
-            message = message.model_copy(update={"content": content})
-        return prepend_line(message, day)
+        return _sanitize_name(show_message(stored, self.format_text(stored, language), day))
 
     def _shorten_result(self, message: BaseMessage, language: Language) -> BaseMessage:
         """A message of the tool loop; a tool result that is too large is shown in part."""
         if not isinstance(message, ToolMessage) or not isinstance(message.content, str):
             return message
         name = message.name or "tool"
-        text = excerpt(message.content, self.cap, self.counter.text, name, language)
+        text = excerpt(fence(message.content), self.cap, self.counter.text, name, language)
         return message if text == message.content else message.model_copy(update={"content": text})
 
     def _render_notes(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
+from topicloom.context.fence import fence, fence_line
 from topicloom.prompts.wording import Wording, get_wording
 from topicloom.state.language import Language
 from topicloom.state.layers import CuratedEntry, Layer
@@ -24,7 +25,8 @@ def format_layer(layer: Layer) -> str:
         since = f" since={quoteattr(layer.since)}" if layer.since else ""
         return _frame(f'type="deterministic"{since}', [layer.text])
     model = f" model={quoteattr(layer.model)}" if layer.model else ""
-    rationale = f"<rationale>{escape(layer.rationale)}</rationale>" if layer.rationale else ""
+    why = fence(escape(layer.rationale))
+    rationale = f"<rationale>{why}</rationale>" if why else ""
     known = [e for e in layer.entries if e.kind in _KNOWLEDGE_KINDS]
     remembered = [e for e in layer.entries if e.kind not in _KNOWLEDGE_KINDS]
     parts = [rationale, *_format_entries("knowledge_base", "entry", known)]
@@ -39,9 +41,9 @@ def _format_entries(around: str, tag: str, entries: Sequence[CuratedEntry]) -> l
 
 
 def _format_entry(tag: str, entry: CuratedEntry) -> str:
-    title = f" title={quoteattr(entry.title)}" if entry.title else ""
+    title = f" title={quoteattr(fence_line(entry.title))}" if entry.title else ""
     head = f"<{tag} id={quoteattr(entry.id)} type={quoteattr(entry.kind)}{title}>"
-    return f"{head}\n{escape(entry.text)}\n</{tag}>"
+    return f"{head}\n{fence(escape(entry.text))}\n</{tag}>"
 
 
 def _frame(attributes: str, parts: Iterable[str]) -> str:
@@ -54,12 +56,12 @@ ShowMessage = Callable[[StoredMessage, int | None], str]
 
 def format_quote_line(message: StoredMessage, text: str) -> str:
     """One quoted original: `[m42] user: ...`. Its day stands in a line of its own."""
-    return f"[{message.id}] {message.label}: {text}"
+    return f"[{message.id}] {fence_line(message.label)}: {fence(text)}"
 
 
 def format_topic_heading(topic: str, name: str) -> str:
     """The line above a topic's quotes."""
-    return f"# {name} ({topic})"
+    return f"# {fence_line(name)} ({topic})"
 
 
 def render_note(
@@ -74,7 +76,8 @@ def render_note(
         return "\n".join(layers)
     words = get_wording(language)
     parts = [_render_topic(t, fetch, show, words.in_short) for t in note.topics]
-    return "\n".join([*layers, "<memory>", *parts, *_describe_search(note, words), "</memory>"])
+    told = map(fence_line, _describe_search(note, words))
+    return "\n".join([*layers, "<memory>", *parts, *told, "</memory>"])
 
 
 def _describe_search(note: Note, words: Wording) -> Iterator[str]:
@@ -97,7 +100,7 @@ def _describe_search(note: Note, words: Wording) -> Iterator[str]:
 
 def format_facts(facts: Iterable[tuple[str, str]], language: Language) -> str:
     """Facts about the user, each of a day and a text, as a block; "" for none."""
-    lines = [f"- {day}: {escape(' '.join(text.split())[:_FACT])}" for day, text in facts]
+    lines = [f"- {day}: {fence_line(escape(text[:_FACT]))}" for day, text in facts]
     words = get_wording(language).facts
     return "\n".join([words, "<user_facts>", *lines, "</user_facts>"]) if lines else ""
 
@@ -115,5 +118,5 @@ def _render_topic(
         at = note.passages.get(message_id, 0) if message_id in note.partial else None
         lines.append(format_quote_line(original, show(original, at)))
     if note.summary:
-        lines.append(f"{summary_word}: {note.summary}")
+        lines.append(f"{summary_word}: {fence(note.summary)}")
     return "\n".join(lines)

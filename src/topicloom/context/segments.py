@@ -16,8 +16,9 @@ from threading import Lock
 from cachetools import LRUCache, cached
 from langchain_core.messages import BaseMessage, SystemMessage
 
+from topicloom.context.fence import fence
 from topicloom.context.tokens import TokenCounter
-from topicloom.context.transcript import date_messages, prepend_line
+from topicloom.context.transcript import date_messages, show_message
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
 from topicloom.state.rounds import Round, group_rounds
@@ -67,7 +68,7 @@ class Segment:
     @property
     def line(self) -> str:
         """The summary as the prompt shows it."""
-        return f"[m{self.first}–m{self.last}] {self.text}"
+        return f"[m{self.first}–m{self.last}] {fence(self.text)}"
 
 
 class SummaryManager:
@@ -187,7 +188,7 @@ class SegmentLayout:
         head = "\n\n".join(filter(None, [system, summaries]))
         sent: list[BaseMessage] = [SystemMessage(head)] if head else []
         days = date_messages(shown, language)
-        sent += [prepend_line(m.message, d) for m, d in zip(shown, days, strict=True)]
+        sent += [show_message(m, fence(m.text), d) for m, d in zip(shown, days, strict=True)]
         return SegmentPrompt(sent, shown, fitting, sum(map(self.counter.message, sent)))
 
     def list_unwritten(self, messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:

@@ -9,6 +9,7 @@ from datetime import date
 
 from langchain_core.messages import AIMessage, AnyMessage
 
+from topicloom.context.fence import fence, fence_line
 from topicloom.context.tokens import TokenCounter
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
@@ -86,14 +87,22 @@ def date_messages(messages: Sequence[StoredMessage], language: Language) -> list
     return lines
 
 
-def prepend_line(message: AnyMessage, line: str) -> AnyMessage:
-    """The message with a line above its text; the same one for no line."""
-    if not line:
-        return message
-    content = message.content
+def show_message(stored: StoredMessage, text: str, day: str) -> AnyMessage:
+    """The message as the main model is sent it: with this text, and the line of a day above it.
+
+    It is the stored one itself where there is nothing to change.
+    """
+    message, content = stored.message, stored.message.content
     if isinstance(content, str):
-        return message.model_copy(update={"content": f"{line}\n{content}"})
-    return message.model_copy(update={"content": [{"type": "text", "text": line}, *content]})
+        content = f"{day}\n{text}" if day else text
+    else:
+        rest = content
+        if text != stored.text:
+            others = [b for b in content if isinstance(b, dict) and b.get("type") != "text"]
+            rest = [{"type": "text", "text": text}, *others]
+        content = [{"type": "text", "text": day}, *rest] if day else rest
+    same = content == message.content
+    return message if same else message.model_copy(update={"content": content})
 
 
 _IMPLIED_BLOCK_TYPES = frozenset(
@@ -137,9 +146,9 @@ class TranscriptFormatter:
         return "\n".join(self._format_message(r, self.cap) for r in round_.messages)
 
     def _format_message(self, message: StoredMessage, cap: float) -> str:
-        whole = describe_content(message)
+        whole = fence(describe_content(message))
         text = excerpt(whole, cap, self.counter.text, message.id, self.language)
-        return f"[{message.id}] {message.label}: {text}"
+        return f"[{message.id}] {fence_line(message.label)}: {text}"
 
     def _add_day(self, text: str, message: StoredMessage, day_before: str) -> str:
         line = "" if message.day == day_before else format_day(message.day, self.language)

@@ -11,6 +11,7 @@ from typing import Self
 from cachetools import LRUCache
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from topicloom.context.fence import fence_line
 from topicloom.context.tokens import TokenCounter
 from topicloom.context.transcript import TranscriptFormatter
 from topicloom.prompts.loader import LANGUAGES, Prompts
@@ -192,7 +193,7 @@ def topic_listing(
     heads: Sequence[str], topics: Sequence[Topic], counter: TokenCounter, room: int
 ) -> str:
     """Topics, a line each; if their briefs don't fit, the beginnings of them."""
-    briefs = [one_line(t.brief) for t in topics]
+    briefs = [fence_line(t.brief) for t in topics]
     whole = "\n".join(f"{h}: {b}" if b else h for h, b in zip(heads, briefs, strict=True))
     tokens = counter.text(whole)
     if tokens <= room:
@@ -230,8 +231,3 @@ def drop_leading(texts: Sequence[str], cut: int, notice: str) -> list[str]:
     if not cut:
         return list(texts)
     return [f"{notice}\n{texts[cut]}", *texts[cut + 1 :]] if cut < len(texts) else [notice]
-
-
-def one_line(text: str) -> str:
-    """A text without line breaks and runs of spaces."""
-    return " ".join(text.split())

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from langchain_core.messages import BaseMessage
 
+from topicloom.context.fence import fence
 from topicloom.context.transcript import excerpt
 from topicloom.context.windows import PromptWindow, recent_text
 from topicloom.domain.document import (
@@ -137,8 +138,8 @@ def build_planner_prompt(request: PlanRequest, window: PromptWindow) -> list[Bas
     count, language, document = window.counter.text, request.language, request.document
     words = get_wording(language)
     room = window.room("planner", language, request.query)
-    data = format_yaml(document, find_derived_anchors(document))
-    events = format_yaml(list(request.events), {}) if request.events else words.nothing
+    data = fence(format_yaml(document, find_derived_anchors(document)))
+    events = fence(format_yaml(list(request.events), {})) if request.events else words.nothing
     known = [
         words.templates,
         *(f"- {name}: {purpose}".rstrip(": ") for name, purpose in request.templates.items()),
@@ -148,7 +149,7 @@ def build_planner_prompt(request: PlanRequest, window: PromptWindow) -> list[Bas
         excerpt(events, room // 8, count, "events", language),
     ]
     recent = recent_text(request.tail, window, language, room // 4) or words.nothing
-    message = f"{words.message}\n{request.query}"
+    message = f"{words.message}\n{fence(request.query)}"
     return window.messages("planner", language, "\n".join(known), recent, message)
 
 

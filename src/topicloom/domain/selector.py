@@ -10,6 +10,7 @@ from typing import Protocol, get_args
 
 from langchain_core.messages import BaseMessage
 
+from topicloom.context.fence import fence, fence_line
 from topicloom.context.tokens import TokenCounter
 from topicloom.context.transcript import TranscriptFormatter
 from topicloom.context.windows import PromptWindow
@@ -116,7 +117,7 @@ def build_selector_prompt(request: SelectRequest, window: PromptWindow) -> list[
     words = get_wording(language)
     search = "; ".join(request.plan.search.keywords)
     wanted = "\n".join(filter(None, [request.query, request.plan.goal, search]))
-    asked = f"{words.message}\n{wanted}\n{words.candidates}\n"
+    asked = f"{words.message}\n{fence(wanted)}\n{words.candidates}\n"
     asked += words.picks.format(limit=request.limit)
     room = window.room("selector", language, asked)
     listed = _take_fitting([_candidate_line(c) for c in request.candidates], counter, room * 3 // 4)
@@ -140,7 +141,7 @@ def _candidate_line(candidate: Candidate) -> str:
     """A candidate in one line: nothing in it can pass for a line of ours."""
     tags = ", ".join(map(collapse_whitespace, candidate.tags))
     named = f"{collapse_whitespace(candidate.title)} {f'({tags})' if tags else ''}".strip()
-    return f"[{candidate.id}] {named}: {candidate.preview}"
+    return f"[{candidate.id}] {fence_line(named)}: {fence_line(candidate.preview)}"
 
 
 def parse_selection(text: str) -> Selection:

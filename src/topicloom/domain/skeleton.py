@@ -18,6 +18,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from langchain_core.runnables import Runnable
 from markupsafe import Markup
 
+from topicloom.context.fence import fence
 from topicloom.context.notes import format_layer
 from topicloom.domain.document import Document, find_derived_anchors, get_anchor
 from topicloom.domain.domain import Domain
@@ -140,7 +141,7 @@ def _make_loader(folder: str | Path | None) -> jinja2.BaseLoader:
 @jinja2.pass_context
 def _to_yaml(context: Context, value: object) -> Markup:
     """The filter `yaml`: what it writes needs no further escaping."""
-    return Markup(format_yaml(value, context.get("anchors", {})))
+    return Markup(fence(format_yaml(value, context.get("anchors", {}))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from typing import Protocol
 
 from langchain_core.messages import BaseMessage
 
+from topicloom.context.fence import fence_line
 from topicloom.context.transcript import TranscriptFormatter
-from topicloom.context.windows import SMALLEST, PromptWindow, count_left_out, one_line
+from topicloom.context.windows import SMALLEST, PromptWindow, count_left_out
 from topicloom.effects import Step
 from topicloom.prompts.wording import get_wording
 from topicloom.reflection.facts import Claim, Fact
@@ -100,7 +101,7 @@ def build_reflector_prompt(request: ReflectRequest, window: PromptWindow) -> lis
     counter, language = window.counter, request.language
     words = get_wording(language)
     room = window.room("reflector", language)
-    known = [f"[f{number}] {one_line(fact.text)}" for number, fact in enumerate(request.facts, 1)]
+    known = [f"[f{number}] {fence_line(fact.text)}" for number, fact in enumerate(request.facts, 1)]
     cut = count_left_out([counter.text(line) + 1 for line in known], room // 3, 1)
     listed = "\n".join(known[cut:]) or words.nothing
     spare = room - counter.text(listed)

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from langchain_core.messages import BaseMessage
 
+from topicloom.context.fence import fence
 from topicloom.context.windows import PromptWindow
 from topicloom.effects import Step
 from topicloom.prompts.wording import get_wording
@@ -62,7 +63,7 @@ def build_merger_prompt(request: MergeRequest, window: PromptWindow) -> list[Bas
 def _text_of(topic: Topic) -> str:
     days = f"{topic.first_at[:10]} .. {topic.last_at[:10]}" if topic.first_at else ""
     known = [topic.name, days, topic.brief, topic.summary]
-    return clip("\n".join(text for text in known if text), _SHOWN)
+    return clip(fence("\n".join(text for text in known if text)), _SHOWN)
 
 
 class EmbeddedMerger(LocalRole[MergeRequest, float]):

@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 from langchain_core.messages import BaseMessage
 
 from topicloom.boundary.policy import BoundaryQuestion
+from topicloom.context.fence import fence
 from topicloom.context.windows import PromptWindow
 from topicloom.effects import Step
 from topicloom.errors import UnknownModelError, UnusableAnswerError
@@ -58,9 +59,9 @@ def build_arbiter_prompt(question: BoundaryQuestion, window: PromptWindow) -> li
     return window.messages(
         "arbiter",
         question.language,
-        f"{words.task}\n{clip(question.summary, _SHOWN) or words.nothing}",
-        f"{words.reply}\n{clip(question.reply, _REPLY) or words.nothing}",
-        f"{words.request}\n{clip(question.request, _SHOWN)}",
+        f"{words.task}\n{clip(fence(question.summary), _SHOWN) or words.nothing}",
+        f"{words.reply}\n{clip(fence(question.reply), _REPLY) or words.nothing}",
+        f"{words.request}\n{clip(fence(question.request), _SHOWN)}",
     )
 
 

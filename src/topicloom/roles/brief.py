@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from topicloom.context.fence import fence, fence_line
 from topicloom.context.segments import Summarize
 from topicloom.context.windows import RESERVE, PromptWindow, topic_messages
 from topicloom.effects import Step
@@ -90,9 +91,8 @@ def build_brief_prompt(
     counter, topic = window.counter, request.topic
     words = get_wording(request.language)
     system = SystemMessage(window.prompts(role, request.language))
-    former = HumanMessage(
-        f"{words.former_brief}\n{topic.name or words.nothing}\n{topic.brief or words.nothing}"
-    )
+    known = [fence_line(topic.name) or words.nothing, fence(topic.brief) or words.nothing]
+    former = HumanMessage("\n".join([words.former_brief, *known]))
     room = window.limit - counter.message(system) - counter.message(former) - RESERVE
     return [system, *topic_messages(request.messages, counter, request.language, room), former]
 

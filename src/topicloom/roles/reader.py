@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from topicloom.context.fence import fence_line
 from topicloom.context.tokens import TokenCounter
 from topicloom.context.transcript import TranscriptFormatter, shorten
 from topicloom.context.windows import (
@@ -20,7 +21,6 @@ from topicloom.context.windows import (
     PromptWindow,
     WindowStarts,
     measure_each,
-    one_line,
     topic_messages,
 )
 from topicloom.effects import Step
@@ -174,7 +174,7 @@ def build_reader_prompt(
 
 def _label(label: str, text: str, counter: TokenCounter, room: int) -> str:
     """A line under its label, cut to some tokens; "" if there is nothing in it."""
-    said = shorten(one_line(text).strip(": "), room, counter.text)
+    said = shorten(fence_line(text).strip(": "), room, counter.text)
     return f"{label}\n{said}\n" if said else ""
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from langchain_core.messages import BaseMessage
 
+from topicloom.context.fence import fence
 from topicloom.context.windows import PromptWindow, recent_text
 from topicloom.effects import Step
 from topicloom.prompts.wording import get_wording
@@ -50,7 +51,7 @@ def build_rewriter_prompt(request: RewriteRequest, window: PromptWindow) -> list
     words = get_wording(language)
     recent = recent_text(request.tail, window, language, window.room("rewriter", language, text))
     return window.messages(
-        "rewriter", language, recent or words.nothing, f"{words.message}\n{text}"
+        "rewriter", language, recent or words.nothing, f"{words.message}\n{fence(text)}"
     )
 
 

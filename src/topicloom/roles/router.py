@@ -9,7 +9,8 @@ from typing import Protocol
 
 from langchain_core.messages import BaseMessage
 
-from topicloom.context.windows import RESERVE, PromptWindow, one_line, recent_text, topic_listing
+from topicloom.context.fence import fence_line
+from topicloom.context.windows import RESERVE, PromptWindow, recent_text, topic_listing
 from topicloom.effects import Step
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import get_wording
@@ -123,8 +124,8 @@ def build_router_prompt(request: RouteRequest, window: PromptWindow) -> list[Bas
     words = get_wording(language)
     room = window.room("router", language)
     recent = recent_text(request.tail, window, language, room // 3)
-    days = [words.days.format(days=request.when)] if request.when else []
-    wanted = [words.looking_for, request.query, *days]
+    days = [words.days.format(days=fence_line(request.when))] if request.when else []
+    wanted = [words.looking_for, fence_line(request.query), *days]
     heads = list(map(_head, request.topics))
     left = room - counter.text(recent) - counter.text("\n".join(wanted))
     listed = topic_listing(heads, request.topics, counter, left) or words.nothing
@@ -134,7 +135,7 @@ def build_router_prompt(request: RouteRequest, window: PromptWindow) -> list[Bas
 
 def _head(topic: Topic) -> str:
     days = f" ({topic.days})" if topic.days else ""
-    return f"[{topic.id}] {one_line(topic.name)}{days}"
+    return f"[{topic.id}] {fence_line(topic.name)}{days}"
 
 
 def parse_routing(text: str) -> Route:

@@ -12,8 +12,9 @@ import numpy as np
 from langchain_core.messages import BaseMessage
 from numpy.typing import NDArray
 
+from topicloom.context.fence import fence_line
 from topicloom.context.transcript import TranscriptFormatter
-from topicloom.context.windows import SMALLEST, PromptWindow, one_line, topic_listing
+from topicloom.context.windows import SMALLEST, PromptWindow, topic_listing
 from topicloom.effects import Step
 from topicloom.index.embedder import Embedder, Vectors
 from topicloom.index.phrases import make_title
@@ -101,9 +102,10 @@ def build_splitter_prompt(request: SplitRequest, window: PromptWindow) -> list[B
     if counter.text(whole) > room * 2 // 3:
         share = max(SMALLEST, room * 2 // 3 // sum(len(b.messages) for b in rounds))
         whole = _format_parts(request, TranscriptFormatter(counter, share, language))
+    states = [words.active if t.id in request.active else words.dormant for t in request.topics]
     heads = [
-        f"[{t.id}] ({words.active if t.id in request.active else words.dormant}) {one_line(t.name)}"
-        for t in request.topics
+        f"[{t.id}] ({state}) {fence_line(t.name)}"
+        for t, state in zip(request.topics, states, strict=True)
     ]
     left = room - counter.text(whole)
     listed = topic_listing(heads, request.topics, counter, left) or words.nothing
@@ -111,8 +113,8 @@ def build_splitter_prompt(request: SplitRequest, window: PromptWindow) -> list[B
 
 
 def _format_dividing(topic: Topic, language: Language) -> str:
-    brief = f": {one_line(topic.brief)}" if topic.brief else ""
-    return f"{get_wording(language).dividing}\n{one_line(topic.name)}{brief}\n"
+    brief = f": {fence_line(topic.brief)}" if topic.brief else ""
+    return f"{get_wording(language).dividing}\n{fence_line(topic.name)}{brief}\n"
 
 
 def _format_parts(request: SplitRequest, transcript: TranscriptFormatter) -> str:
