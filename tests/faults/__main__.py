@@ -1,0 +1,67 @@
+"""The long forms: `python tests/faults kills --seed 7 --minutes 20 --log kills.jsonl`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from faults.campaign import Campaign, Case
+from faults.kills import kill_cases
+
+os.environ["TOPICLOOM_EMBEDDER"] = "hashing"
+
+
+def _kills(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
+    kinds = ("files", "postgres") if given.on == "both" else (given.on,)
+    return kill_cases(kinds, frozenset(given.only))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python tests/faults",
+        description="Tries sessions with faults on purpose, checks what is left with a reader of"
+        " its own, and prints figures as JSON. The exit code is 1 if anything did not hold.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    kills = _command(
+        commands,
+        "kills",
+        _kills,
+        "kill an operation before each write and each SQL statement, then do it again",
+    )
+    kills.add_argument("--on", choices=["files", "postgres", "both"], default="both")
+    kills.add_argument("--only", nargs="+", default=(), metavar="NAME", help="operations to kill")
+    return parser
+
+
+def _command(commands: Any, name: str, cases: Any, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(cases=cases)
+    parser.add_argument("--seed", type=int, default=0, help="draws the order and the sample")
+    parser.add_argument("--sample", type=int, metavar="N", help="N cases of a kind, not all")
+    parser.add_argument("--minutes", type=float, help="begin no case after so long")
+    parser.add_argument(
+        "--log", type=Path, help="keep outcomes here, and go on from those that are there"
+    )
+    return parser
+
+
+def main() -> None:
+    """Run a campaign, and print its figures."""
+    given = _parser().parse_args()
+    campaign = Campaign(given.seed, given.minutes, given.log)
+    with given.cases(given) as cases:
+        campaign.run(campaign.sample(cases, given.sample))
+    print(json.dumps(campaign.figures(), indent=1))
+    sys.exit(campaign.failed > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""What a session does that is killed on the way, and what has to be there once it got through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import pytest
+from faults.checker import Said
+from faults.raw import Raw
+from faults.stages import NAME, FilesStage, Stage
+from faults.talk import CONFIG, ROUNDS, SECRET, expected, roles, say, talk, talking
+
+from topicloom.cli import main
+from topicloom.graph.review import review_session
+from topicloom.graph.stored import open_session
+from topicloom.reflection.beside import reflect_once
+from topicloom.settings import Settings
+
+Act = Callable[[Stage, bool], None]
+"""Does it on a stage, or goes on with it; True if what was cut off is let go on first."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Something that changes a session."""
+
+    name: str
+    act: Act
+    after: Sequence[Said]
+    """The conversation once it got through."""
+    wants: Callable[[Stage, Raw], Iterator[str]]
+    """What is wrong once it got through."""
+    before: Sequence[Said] = tuple(expected(ROUNDS))
+    """The conversation that it begins with; empty where there is nothing yet."""
+
+
+def operations(kind: str) -> list[Operation]:
+    """The operations that are tried on stages of a kind."""
+    talked, nothing = expected(ROUNDS), list[Said]()
+    purged = [(role, "" if SECRET in text else text) for role, text in talked]
+    begun = expected(1)
+    more = [
+        Operation("turn", _turn, expected(ROUNDS + 1), _holds),
+        Operation("turn-exit", partial(_turn, durability="exit"), expected(ROUNDS + 1), _holds),
+        Operation("turn-async", partial(_turn, durability="async"), expected(ROUNDS + 1), _holds),
+        Operation("split", partial(_turn, keep_messages=0), expected(ROUNDS + 1), _is_split),
+        Operation("review", _review, talked, _is_archived),
+        Operation("reflection", _reflect, talked, _has_fact),
+        Operation("set-up", lambda stage, patient: talk(stage, 1), begun, _holds, nothing),
+    ]
+    if kind != "files":
+        return [*more, Operation("purge", _purge, purged, _is_purged)]
+    return [
+        *more,
+        Operation("purge", _command("purge", NAME, "--yes", "--message", "m9"), purged, _is_purged),
+        Operation("reflect", _command("reflect", NAME, "--force"), talked, _has_fact),
+        Operation("export", _command("memory", NAME, "--out", "{}/memory"), talked, _is_exported),
+    ]
+
+
+def _turn(stage: Stage, patient: bool, **options: Any) -> None:
+    with talking(stage) as (graph, _):
+        say(graph, ROUNDS, patient=patient, **options)
+
+
+def _review(stage: Stage, patient: bool) -> None:
+    with talking(stage) as (graph, opened):
+        settings = Settings(folder=stage.folder, window=2_000)
+        review_session(
+            graph,
+            CONFIG,
+            now=datetime(2026, 6, 1, tzinfo=UTC),
+            checkpointer=opened.saver,
+            settings=settings,
+            roles=roles(),
+            storage=opened.storage,
+        )
+
+
+def _reflect(stage: Stage, patient: bool) -> None:
+    with stage.open() as opened:
+        reflect_once(
+            NAME,
+            force=True,
+            checkpointer=opened.saver,
+            storage=opened.storage,
+            store=opened.store,
+            roles=roles(),
+        )
+
+
+def _purge(stage: Stage, patient: bool) -> None:
+    with talking(stage) as (graph, opened):
+        session, store = open_session(graph, CONFIG, opened.storage)
+        store.purge(store.plan_purge(session, [9]))
+
+
+def _command(*words: str) -> Act:
+    def act(stage: Stage, patient: bool) -> None:
+        with pytest.raises(SystemExit) as end:
+            main(["--folder", str(stage.folder), *(word.format(stage.folder) for word in words)])
+        assert not end.value.code
+
+    return act
+
+
+def _holds(stage: Stage, raw: Raw) -> Iterator[str]:
+    yield from ()
+
+
+def _is_split(stage: Stage, raw: Raw) -> Iterator[str]:
+    session = raw.session or {}
+    if session.get("tail", 1) < session["count"] - 4:
+        yield f"nothing was split: {session}"
+
+
+def _is_archived(stage: Stage, raw: Raw) -> Iterator[str]:
+    rows = {e.body["id"]: e.body for e in raw.chains["roster"].values()}
+    if not any(row.get("status") == "archived" for row in rows.values()):
+        yield f"no topic is archived: {[(r['name'], r.get('status')) for r in rows.values()]}"
+    if not all(row.get("summary") for row in rows.values()):
+        yield "a topic has no summary"
+
+
+def _has_fact(stage: Stage, raw: Raw) -> Iterator[str]:
+    facts = [text for space, _, text in stage.items() if space.endswith(f".{NAME}.facts")]
+    if sum(SECRET in str(fact) for fact in facts) != 1:
+        yield f"the fact is not there once: {facts}"
+
+
+def _is_purged(stage: Stage, raw: Raw) -> Iterator[str]:
+    row = next(e.body for e in raw.chains["transcript"].values() if e.body["id"] == "m9")
+    if "purged" not in row:
+        yield "the message is not purged"
+    found = [place for place in stage.places_of(SECRET.encode()) if "checkpoint" not in place]
+    if found:
+        yield f"it is still in {found}"
+
+
+def _is_exported(stage: Stage, raw: Raw) -> Iterator[str]:
+    assert isinstance(stage, FilesStage)
+    files = sorted(path.name for path in (stage.root / "memory").iterdir())
+    topics = {e.body["id"] for e in raw.chains["roster"].values()}
+    if files != sorted(f"{NAME}-{topic}.md" for topic in topics):
+        yield f"the files are {files}"

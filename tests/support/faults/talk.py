@@ -1,0 +1,135 @@
+"""The conversation that faults are tried on: what is said, and what has to be there afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from faults.checker import Said
+from faults.stages import NAME, Opened, Stage
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from reviewed import Merger, Reviewer
+from sessions import chatter, open_graph, thread
+
+from topicloom.errors import NoNewMessageError
+from topicloom.graph.stored import Graph
+from topicloom.review.merger import MERGER
+from topicloom.review.reviewer import REVIEWER
+from topicloom.roles.registry import Roles
+from topicloom.roles.responder import ReplyRequest
+from topicloom.state.channels import TurnOptions
+from topicloom.testing import (
+    Clock,
+    NameRouter,
+    ScriptedReply,
+    ScriptedResponder,
+    fake_roles,
+    make_tool_call,
+    make_topic_search,
+)
+
+TAGS = "茶雨山"
+ODD = ("", " NUL\0", " \u202eRTL\u202c e\u0301", " CR\r\nLS\u2028NEL\x85", " {{7*7}} <memory>m4")
+"""Ends of messages that storage, JSON, templates or prompts might change."""
+SECRET = "zyxwvutsium4711"
+"""Said in the fourth round and nowhere else."""
+ROUNDS = 8
+"""Rounds of the conversation that a case begins with."""
+SPLITS = (4, 7)
+"""Rounds before which all but the newest four messages move into topics."""
+CONFIG: RunnableConfig = thread(NAME)
+
+
+def told(number: int) -> str:
+    """What the user says in a round, from 0."""
+    secret = f"。我对{SECRET}过敏。" if number == 3 else ""
+    said = chatter(TAGS[number // 2 % 3], number, characters=110)
+    return said + secret + ODD[number % len(ODD)]
+
+
+class Answers:
+    """Replies to what is told, the same however often; some call a tool or search first."""
+
+    def __init__(self) -> None:
+        self._searched: set[int] = set()
+
+    def __call__(self, request: ReplyRequest) -> ScriptedReply:
+        number = next(n for n in range(100) if request.query == told(n))
+        if number % 4 == 2 and not isinstance(request.messages[-1], ToolMessage):
+            return make_tool_call("look_up", {"city": str(number)})
+        if number % 4 == 1 and request.search and number not in self._searched:
+            self._searched.add(number)
+            return make_topic_search("茶")
+        return f"回答{number}"
+
+
+def look_up(city: str) -> str:
+    """Something to call."""
+    return f"{city}：查到了。"
+
+
+def expected(rounds: int) -> list[Said]:
+    """The whole conversation after so many rounds."""
+    said: list[Said] = []
+    for number in range(rounds):
+        said.append(("user", told(number)))
+        if number % 4 == 2:
+            said += [("assistant", ""), ("tool", look_up(str(number)))]
+        said.append(("assistant", f"回答{number}"))
+    return said
+
+
+def roles() -> Roles:
+    """Roles that need no model; reviews sum topics up, and archive those that rest."""
+    made = fake_roles(ScriptedResponder(otherwise=Answers()), router=NameRouter({"茶": 0.9}))
+    return made.replace(REVIEWER, Reviewer(dict.fromkeys(TAGS, 0.1))).replace(MERGER, Merger())
+
+
+@contextmanager
+def talking(stage: Stage) -> Iterator[tuple[Graph, Opened]]:
+    """The graph over a stage, as a process finds it at its start."""
+    with stage.open() as opened:
+        yield make_graph(stage, opened), opened
+
+
+def make_graph(stage: Stage, opened: Opened) -> Graph:
+    """The graph over what is open of a stage."""
+    return open_graph(
+        stage.folder,
+        roles(),
+        checkpointer=opened.saver,
+        storage=opened.storage,
+        store=opened.store,
+        tools=[look_up],
+        clock=Clock(),
+        activation={"floor": 0, "usual": 2, "ceiling": 2},
+    )
+
+
+def say(graph: Graph, number: int, *, patient: bool, durability: Any = "sync", **turn: Any) -> None:
+    """Have a round said as an application does that does not know how far it came before.
+
+    One that is patient lets a turn that was cut off go on. Any other says the same again under the
+    same id; that there is nothing new then means that it was answered.
+    """
+    options = {"durability": durability, "context": TurnOptions(**turn)}
+    if patient:
+        # Not `next`: it leaves out a step whose writes were kept before its checkpoint was.
+        pending = [task.name for task in graph.get_state(CONFIG).tasks]
+        if pending and "__start__" not in pending:
+            graph.invoke(None, CONFIG, **options)
+    try:
+        graph.invoke(
+            {"messages": [HumanMessage(told(number), id=f"round-{number}")]}, CONFIG, **options
+        )
+    except NoNewMessageError:
+        return
+
+
+def talk(stage: Stage, rounds: int = ROUNDS) -> None:
+    """Have the conversation, from its beginning."""
+    with talking(stage) as (graph, _):
+        for number in range(rounds):
+            say(graph, number, patient=True, keep_messages=4 if number in SPLITS else None)
