@@ -59,7 +59,7 @@ def main() -> None:
     campaign = Campaign(given.seed, given.minutes, given.log)
     with given.cases(given) as cases:
         campaign.run(campaign.sample(cases, given.sample))
-    print(json.dumps(campaign.figures(), indent=1))
+    sys.stdout.write(json.dumps(campaign.figures(), indent=1) + "\n")
     sys.exit(campaign.failed > 0)
 
 

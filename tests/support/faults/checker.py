@@ -122,4 +122,3 @@ def _differences(topic: str, message: Body, rows: Sequence[Body]) -> Iterator[st
     # A purge that is under way has been through the topics, and not yet through the transcript.
     if "purged" not in message and message != original:
         yield f"{topic}: {message['id']} is not what the transcript has"
-

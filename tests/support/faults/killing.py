@@ -96,7 +96,9 @@ def count_steps(work: Callable[[], object], folder: Path, errors: Path) -> int:
         told.write_text(json.dumps({"steps": fuse.count, "modules": list(sys.modules)}))
 
     if run_child(counted, errors, fuse):
-        raise RuntimeError(f"it does not get through even if nothing is killed: {errors.read_text()}")
+        raise RuntimeError(
+            f"it does not get through even if nothing is killed: {errors.read_text()}"
+        )
     counts = json.loads(told.read_text())
     for name in counts["modules"]:
         # What was imported on the way is there for the next child, which is a fork of this process.

@@ -64,7 +64,7 @@ def _case(name: str, base: Stage, operation: Operation, step: int) -> Case:
 
 def _kill(base: Stage, operation: Operation, step: int) -> Outcome:
     """Kill before a step, look, do it again, look again."""
-    stage, errors, patient = base.copy("case"), _errors(base), step % 2 == 0
+    stage, errors, patient = base.copy("killed"), _errors(base), step % 2 == 0
     end = run_child(lambda: operation.act(stage, True), errors, Fuse(stage.folder, step))
     if end not in (0, -9):
         return Outcome([f"it fails before it is killed: {errors.read_text()[-1_000:]}"])

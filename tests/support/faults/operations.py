@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any
 
 import pytest
+
 from faults.checker import Said
 from faults.raw import Raw
 from faults.stages import NAME, FilesStage, Stage
 from faults.talk import CONFIG, ROUNDS, SECRET, expected, roles, say, talk, talking
-
 from topicloom.cli import main
 from topicloom.graph.review import review_session
 from topicloom.graph.stored import open_session

@@ -91,7 +91,9 @@ def session_in_sqlite(path: Path, name: str) -> Body | None:
         (verdict,) = database.execute("PRAGMA integrity_check").fetchone()
         if verdict != "ok":
             raise AssertionError(f"{path}: {verdict}")
-        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'checkpoints'").fetchone():
+        if not database.execute(
+            "SELECT 1 FROM sqlite_master WHERE name = 'checkpoints'"
+        ).fetchone():
             return None
         found = database.execute(
             "SELECT checkpoint FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"

