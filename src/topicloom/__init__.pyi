@@ -33,6 +33,7 @@ from .errors import (
     InvalidNameError as InvalidNameError,
     MissingRecordError as MissingRecordError,
     MissingThreadError as MissingThreadError,
+    NewerFormatError as NewerFormatError,
     NoNewMessageError as NoNewMessageError,
     NotAConversationError as NotAConversationError,
     ReplyError as ReplyError,

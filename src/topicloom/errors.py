@@ -11,7 +11,8 @@ TopicLoomError
 │   ├── NoNewMessageError     a turn without anything new to answer
 │   └── NotAConversationError a file that holds no conversation
 ├── StorageError              stored data that cannot be what was written
-│   └── MissingRecordError    a reference that points at nothing
+│   ├── MissingRecordError    a reference that points at nothing
+│   └── NewerFormatError      a session that a newer topicloom wrote
 ├── BrokenInvariantError      a session that lost, doubled or changed a message
 ├── SessionBusyError          another process holds the session's lock
 ├── TransitionError           a step that the life of a topic does not have
@@ -68,6 +69,10 @@ class StorageError(TopicLoomError):
 
 class MissingRecordError(StorageError):
     """A reference into storage that points at nothing."""
+
+
+class NewerFormatError(StorageError):
+    """A session that a newer version wrote, in a format that this one does not know."""
 
 
 class BrokenInvariantError(TopicLoomError):

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 
+from topicloom.errors import NewerFormatError
 from topicloom.state.calibration import TokenCalibration
 from topicloom.state.language import Language
 from topicloom.state.splitting import SplitPlan
+
+FORMAT = 1
+"""Format of what is kept of a session, in checkpoints and in storage; what says none has the
+first. Fields that are only added do not make another: they survive the turns of older versions."""
+
+
+def check_format(what: str, found: object) -> None:
+    """Raise NewerFormatError if what was found, in a place called `what`, has a newer format."""
+    if isinstance(found, int) and found > FORMAT:
+        raise NewerFormatError(
+            f"{what} has format {found}, and this version of topicloom knows formats up to"
+            f" {FORMAT}: a newer one wrote it. Upgrade with `pip install --upgrade topicloom`"
+        )
 
 
 class Session(BaseModel):
@@ -18,10 +32,12 @@ class Session(BaseModel):
     chain in storage, so a fork from an old checkpoint sees exactly the entries of that time.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="allow")
 
     id: str
     """The thread."""
+    format: int = 1
+    """Format of the session; what a version with another writes says so."""
     transcript: str | None = None
     """Head of the chain of all messages, in order."""
     count: int = 0
@@ -59,6 +75,12 @@ class Session(BaseModel):
     """Moving average of what a turn's recall adds to the prompt, in tokens."""
     correction: TokenCalibration = TokenCalibration()
     """Calibration of the estimates by the provider's reports."""
+
+    @field_validator("format")
+    @classmethod
+    def _check_format(cls, found: int, info: ValidationInfo) -> int:
+        check_format(f"session {info.data.get('id')!r}", found)
+        return found
 
     def for_readers(self) -> Session:
         """The part of it that a reader needs: the payload of every one of them is checkpointed."""
@@ -121,7 +143,7 @@ class Search(BaseModel):
 class Turn(BaseModel):
     """The working data of one turn; started afresh by `ingest`."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="allow")
 
     first: int
     """Number of the turn's first message."""

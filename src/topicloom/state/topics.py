@@ -12,7 +12,7 @@ TopicStatus = Literal["open", "archived", "divided", "merged"]
 """`open` topics are active or dormant: which of the two is the session's to say."""
 
 
-class Topic(BaseModel, frozen=True):
+class Topic(BaseModel, frozen=True, extra="allow"):
     """One topic of the conversation. Its messages stand in the chain `topics/topic-<id>`."""
 
     id: str

@@ -15,14 +15,16 @@ Names are made safe by `names.safe_name`. Nothing is created before the first ap
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from topicloom.errors import SessionBusyError, StorageUnavailableError
+from topicloom.state.session import FORMAT, check_format
 from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.base import Storage
 from topicloom.storage.caches import DEFAULT_BYTES
@@ -66,7 +68,7 @@ class FileStorage(Storage):
                 folders = [folder for folder in self.root.iterdir() if folder.is_dir()]
             except FileNotFoundError:
                 return []
-            names = [_name_on_card(folder) for folder in folders]
+            names = [_name_on(_load_card(folder), folder) for folder in folders]
         return sorted(name for name in names if name is not None)
 
     @contextmanager
@@ -157,19 +159,26 @@ class FileBackend(Backend):
         if self._has_card and path.exists():
             return
         if not self._check_card():
-            card = json.dumps({"name": self.session, "format": 1}) + "\n"
+            card = json.dumps({"name": self.session, "format": FORMAT}) + "\n"
             replace_file(path, card.encode("ascii"), fsync=self._fsync)
         self._has_card = True
 
     def _check_card(self) -> bool:
-        """True if the folder has a card; raises StorageUnavailableError if it is another's."""
-        name = _name_on_card(self._folder)
+        """True if the folder has a card.
+
+        Raises:
+            StorageUnavailableError: It is another's.
+            NewerFormatError: A newer version wrote it.
+        """
+        card = _load_card(self._folder)
+        name = _name_on(card, self._folder)
         # Some file systems take "Ann" and "ann" for one name.
         if name is not None and name != self.session:
             raise StorageUnavailableError(
                 f"{self._folder} is the folder of session {name!r} and cannot hold"
                 f" {self.session!r} too: use a name that differs in more than case"
             )
+        check_format(str(self._folder / _CARD), (card or {}).get("format"))
         return name is not None
 
 
@@ -186,13 +195,21 @@ def _hold(lock: FileLock, folder: Path, busy: str) -> Iterator[None]:
         lock.release()
 
 
-def _name_on_card(folder: Path) -> str | None:
-    """The true name of the session in a folder; None when it is not a session's folder."""
+def _load_card(folder: Path) -> dict[str, Any] | None:
+    """What the card of a folder says, nothing if it is damaged; None if it has no card."""
     text = read_file(folder / _CARD)
     if text is None:
         return None
     try:
-        name = json.loads(text)["name"]
-    except (ValueError, KeyError, TypeError):
-        return original_name(folder.name)
+        card = json.loads(text)
+    except ValueError:
+        return {}
+    return card if isinstance(card, dict) else {}
+
+
+def _name_on(card: Mapping[str, Any] | None, folder: Path) -> str | None:
+    """The true name of the session in a folder; None when it is not a session's folder."""
+    if card is None:
+        return None
+    name = card.get("name")
     return name if isinstance(name, str) else original_name(folder.name)

@@ -19,10 +19,18 @@ from threading import Lock
 from langgraph.store.base import BaseStore, Item
 
 from topicloom.errors import ConfigurationError, SessionBusyError, StorageError
+from topicloom.state.session import FORMAT, check_format
 from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.base import Storage
 from topicloom.storage.caches import DEFAULT_BYTES
-from topicloom.storage.store_items import Namespace, items_in, label, namespaces_in, put_items
+from topicloom.storage.store_items import (
+    Namespace,
+    items_at,
+    items_in,
+    label,
+    namespaces_in,
+    put_items,
+)
 from topicloom.storage.store_rows import BatchItems, EntryItems, PackItems
 
 _SESSIONS, _VECTORS, _ARCHIVED = "%sessions", "%vectors-", "%archived-"
@@ -127,11 +135,17 @@ class StoreBackend(Backend):
         return (*self._prefix, self._label, name)
 
     def _write_card(self) -> None:
-        if not self._has_card:
+        if self._has_card:
+            return
+        cards = (*self._prefix, _SESSIONS)
+        found = items_at(self._store, cards, [self._label])
+        for item in found:
+            check_format(f"item {item.key} in namespace {cards}", item.value.get("format"))
+        if not found:
             # As JSON text, like bodies: a name may hold what a database refuses.
-            card = {"name": json.dumps(self.session)}
-            put_items(self._store, (*self._prefix, _SESSIONS), {self._label: card})
-            self._has_card = True
+            card = {"name": json.dumps(self.session), "format": FORMAT}
+            put_items(self._store, cards, {self._label: card})
+        self._has_card = True
 
 
 def _name_on(card: Item) -> str:
