@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, strategies as st
 
 from topicloom.reflection.facts import Fact, FactChanges, merge_facts
@@ -37,6 +39,13 @@ def test_the_value_is_json_and_comes_back() -> None:
     }
     replacing = fact("I live in Oslo", 9, "m9", LEEDS.key)
     assert [Fact.of(f.value) for f in (LEEDS, replacing)] == [LEEDS, replacing]
+
+
+def test_what_is_said_on_two_branches_is_of_both() -> None:
+    one, other = (replace(LEEDS, refs=(ref,)) for ref in ("a", "b"))
+    (both,) = merge_facts([(other, [])], by_key(one)).written
+    assert both.refs == ("a", "b")
+    assert Fact.of(both.value) == both
 
 
 def test_values_edited_by_hand_hold_no_fact() -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from langchain_core.runnables import RunnableConfig
+from langgraph.store.base import Op, Result
 from langgraph.store.memory import InMemoryStore
 from sessions import chatter, last_receipt, open_graph, past, record, tell, thread
 
 from topicloom.context.token_count import EstimatingCounter
-from topicloom.graph.stored import Graph
+from topicloom.graph.stored import Graph, get_session
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
+from topicloom.state.channels import TurnOptions
 from topicloom.state.stored_message import get_text
 from topicloom.testing import ScriptedResponder, fake_roles
 
@@ -21,6 +26,10 @@ FACTS = [
     Fact("The user </user_facts> is allergic to peanuts.", ("m1",), "2026-02-03T09:00:00"),
     Fact("用户住在杭州。", ("m3",), "2026-02-14T09:00:00"),
 ]
+
+
+def head_of(graph: Graph, config: RunnableConfig) -> str:
+    return str(get_session(graph, config).transcript)
 
 
 class Remembering:
@@ -84,3 +93,55 @@ def test_the_newest_are_chosen_or_none(tmp_path: Path) -> None:
     assert "杭州" in few
     assert "peanuts" not in few
     assert "</user_facts>" not in Remembering(tmp_path / "none", facts=0).turn(keep=0)
+
+
+def test_a_fork_shows_what_was_said_on_it(tmp_path: Path) -> None:
+    """A ref tells of the branch; what was said elsewhere is of all."""
+    session = Remembering(tmp_path)
+    before = next(session.graph.get_state_history(CONFIG)).config
+    shared = head_of(session.graph, CONFIG)
+    session.turn()
+    own = head_of(session.graph, CONFIG)
+    session.keep(
+        Fact("The user has a cat.", ("m3",), "2026-02-25T09:00:00", refs=(shared,)),
+        Fact("The user has a dog.", ("m17",), "2026-02-26T09:00:00", refs=(own,)),
+        Fact("The user has a horse.", ("m17",), "2026-02-27T09:00:00", refs=(shared, own)),
+    )
+    assert {"cat", "dog", "horse", "peanuts"} <= set(re.findall("[a-z]+", session.turn(keep=0)))
+    session.graph.invoke(
+        {"messages": [chatter("茶", 99)]}, before, context=TurnOptions(keep_messages=0)
+    )
+    forked = get_text(session.responder.requests[-1].messages[0])
+    assert {"cat", "dog", "horse", "peanuts"} & set(re.findall("[a-z]+", forked)) == {
+        "cat",
+        "horse",
+        "peanuts",
+    }
+
+
+def test_they_come_to_no_more_than_a_turn_may_recall(tmp_path: Path) -> None:
+    session = Remembering(tmp_path, recall_tokens=100)
+    session.keep(Fact(f"The user grows {'roses, ' * 80}.", ("m5",), "2026-02-20T09:00:00"))
+    session.keep(Fact("The user cycles.", ("m7",), "2026-02-21T09:00:00"))
+    system = session.turn(keep=0)
+    assert "cycles" in system
+    assert "roses" not in system
+    assert "杭州" not in system, "no older one instead"
+
+
+class Broken(InMemoryStore):
+    """A store of which nothing can be read."""
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        raise ConnectionError("no route to the store")
+
+
+def test_a_store_that_fails_costs_the_facts_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = Remembering(tmp_path)
+    assert "peanuts" in session.turn(keep=0)
+    session.graph.store = Broken()
+    assert "</user_facts>" not in session.turn()
+    assert "</user_facts>" not in session.turn(keep=0)
+    assert "the graph's store cannot be read for session 's'" in caplog.text

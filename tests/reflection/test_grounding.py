@@ -239,9 +239,10 @@ def test_what_is_dropped_is_counted_and_what_is_kept_is_dated() -> None:
         Claim("more nonsense", ("m4",)),
         Claim("nonsense", ("m8",)),
     ]
-    kept = ground_claims(claims, RECORDS, {"m1": "a", "m3": "c", "m4": "d"})
+    kept = ground_claims(claims, RECORDS, {"m1": "a", "m3": "c", "m4": "d"}, {"m3": "r3"})
     ((fact, supersedes),) = kept.facts
     assert (fact.messages, fact.at, supersedes) == (("a", "c"), RECORDS[2].time, ("old",))
+    assert fact.refs == ("r3",)
     assert kept.dropped == {
         "is not what the user said": 2,
         "rests on a message that was not shown": 1,

@@ -116,6 +116,10 @@ def test_facts_are_kept_with_their_messages(world: World) -> None:
     )
     found = world.reflecting().run("s")
     assert world.facts() == {"I'm allergic to nuts.": ("m1",), "我住在杭州。": ("m5",)}
+    session, store = world.sessions().open("s")
+    refs = store.transcript_refs(session)
+    facts = ReflectionStore(world.store).facts("s").values()
+    assert [f.refs for f in facts] == [(refs[0],), (refs[4],)]
     assert (found.upto, found.read, found.source, found.dropped) == (6, 6, "native", {})
 
 

@@ -114,7 +114,7 @@ def make_deps(
         meter=meter,
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
         known_facts=lambda store, session: {
-            key: (fact.at[:10], fact.text)
+            key: (fact.at[:10], fact.text, fact.refs)
             for key, fact in ReflectionStore(store).facts(session).items()
         },
         clock=clock or (lambda: datetime.now().astimezone()),

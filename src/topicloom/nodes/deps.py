@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -39,8 +39,8 @@ class Deps:
     meter: PrefixMeter
     new_briefs: Callable[[BaseStore, str], Iterable[BriefUpdate]]
     """Briefs of a session that were written beside the graph and left in its store."""
-    known_facts: Callable[[BaseStore, str], Mapping[str, tuple[str, str]]]
-    """Day and text of the facts that are kept there of the user, by key, the newest last."""
+    known_facts: Callable[[BaseStore, str], Mapping[str, tuple[str, str, Sequence[str]]]]
+    """Day, text and refs of the facts that are kept there of the user, by key, the newest last."""
     clock: Callable[[], datetime]
     """Now, in the session's time zone; dates what carries no time of its own."""
 

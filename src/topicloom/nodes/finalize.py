@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from langchain_core.runnables import Runnable
-from langgraph.runtime import get_runtime
 
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, current_plan, dump, emit, node, open_turn
+from topicloom.nodes.step import Update, current_plan, dump, emit, node, open_turn, read_beside
 from topicloom.state.activation import average_scores, update_activation
 from topicloom.state.briefs import apply_brief_updates
 from topicloom.state.channels import SessionState
@@ -63,10 +62,8 @@ def finalize(deps: Deps) -> Runnable[SessionState, Update]:
 
 def _apply_new_briefs(deps: Deps, store: SessionStore, session: Session) -> Session:
     """The session with the briefs that reflection left in the graph's store, if it has one."""
-    beside = get_runtime().store
-    if beside is None or not session.topics:
-        return session
-    topics = apply_brief_updates(store.topic_table(session), deps.new_briefs(beside, session.id))
+    briefs = (read_beside(deps.new_briefs, session) if session.topics else None) or ()
+    topics = apply_brief_updates(store.topic_table(session), briefs)
     return store.save_topics(session, topics) if topics else session
 
 

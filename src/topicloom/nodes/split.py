@@ -70,7 +70,7 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
         if rounds:
             spoken = deps.language or detect_language([b.text for b in rounds[-20:]])
             draft.session = draft.session.model_copy(update={"language": spoken})
-        facts = choose_facts(deps, draft.session)
+        facts = choose_facts(deps, draft.session, store.transcript_refs(session))
         draft.session = draft.session.model_copy(update={"facts": facts})
         session, turn = _conclude(draft, turn, plan, settings.activation)
         events = (*turn.events, _describe_split(rounds, draft), *divided)

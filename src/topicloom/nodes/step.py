@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableLambda
 from langgraph.runtime import get_runtime
+from langgraph.store.base import BaseStore
 
 from topicloom.context.notes import format_facts
 from topicloom.effects import Step, arun_step, run_step
@@ -21,6 +22,7 @@ from topicloom.state.session import Session, Turn
 
 _log = logging.getLogger("topicloom.nodes")
 S = TypeVar("S")
+T = TypeVar("T")
 Update = dict[str, Any]
 
 
@@ -77,14 +79,18 @@ def turn_options() -> TurnOptions:
     return context if isinstance(context, TurnOptions) else TurnOptions()
 
 
-def choose_facts(deps: Deps, session: Session) -> dict[str, str]:
+def choose_facts(deps: Deps, session: Session, refs: Sequence[str]) -> dict[str, str]:
     """The newest facts about the user, to be shown as long as the prefix lasts: days by key.
 
-    They come to no more than a turn may recall.
+    They come to no more than a turn may recall; what was said on another branch than that of the
+    transcript's `refs` is none of them.
     """
+    branch = frozenset(refs)
     chosen: dict[str, str] = {}
     left = deps.window.recall
-    for key, (day, text) in reversed(_read_facts(deps, session).items()):
+    for key, (day, text, said) in reversed(_read_facts(deps, session).items()):
+        if said and branch.isdisjoint(said):
+            continue
         left -= deps.window.counter.text(text)
         if left < 0 or len(chosen) == deps.settings.facts:
             break
@@ -99,13 +105,18 @@ def show_facts(deps: Deps, session: Session) -> str:
     return format_facts(kept, session.language)
 
 
-def _read_facts(deps: Deps, session: Session) -> dict[str, tuple[str, str]]:
-    store = get_runtime().store if deps.settings.facts else None
+def _read_facts(deps: Deps, session: Session) -> dict[str, tuple[str, str, Sequence[str]]]:
+    return dict((read_beside(deps.known_facts, session) if deps.settings.facts else None) or {})
+
+
+def read_beside(read: Callable[[BaseStore, str], T], session: Session) -> T | None:
+    """What was left for a session in the graph's store; None without one, or if it fails."""
+    store = get_runtime().store
     try:
-        return dict(deps.known_facts(store, session.id)) if store is not None else {}
-    except Exception:  # noqa: BLE001 - whatever a store raises, a turn goes on without them
-        _log.exception("the facts of session %r cannot be read", session.id)
-        return {}
+        return None if store is None else read(store, session.id)
+    except Exception:  # noqa: BLE001 - whatever a store raises, a turn goes on without it
+        _log.exception("the graph's store cannot be read for session %r", session.id)
+        return None
 
 
 def emit(kind: str, **data: Any) -> None:

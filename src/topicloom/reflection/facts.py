@@ -35,6 +35,9 @@ class Fact:
     """When the newest of them was said, ISO 8601."""
     replaces: tuple[str, ...] = ()
     """Keys of the facts that it took the place of: they may not come back with old messages."""
+    refs: tuple[str, ...] = ()
+    """Ref of the newest message of each time that it was said, in the transcript: a ref stands for
+    all before it, so that it tells of which branch a fact is. None of what was said elsewhere."""
 
     @property
     def key(self) -> str:
@@ -46,17 +49,20 @@ class Fact:
     def value(self) -> dict[str, Any]:
         """The fact as JSON data for a store."""
         value = {"fact": self.text, "messages": list(self.messages), "at": self.at}
-        return value | ({"replaces": list(self.replaces)} if self.replaces else {})
+        lists = {"replaces": list(self.replaces), "refs": list(self.refs)}
+        return value | {key: listed for key, listed in lists.items() if listed}
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Fact | None:
         """The fact in a store's value; None if it holds none, as after an edit by hand."""
         text, at = value.get("fact"), value.get("at")
-        messages, replaces = value.get("messages"), value.get("replaces", [])
-        lists = isinstance(messages, list) and isinstance(replaces, list)
-        if not (isinstance(text, str) and isinstance(at, str) and lists):
+        lists = [value.get("messages"), value.get("replaces", []), value.get("refs", [])]
+        if not (isinstance(text, str) and isinstance(at, str)):
             return None
-        return cls(text, tuple(map(str, messages or ())), at, tuple(map(str, replaces)))
+        if not all(isinstance(listed, list) for listed in lists):
+            return None
+        messages, replaces, refs = (tuple(map(str, listed)) for listed in lists)
+        return cls(text, messages, at, replaces, refs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +104,9 @@ def merge_facts(
 
 def _combine(before: Fact, after: Fact) -> Fact:
     messages = tuple(dict.fromkeys((*before.messages, *after.messages)))[-_MESSAGES:]
+    refs = tuple(dict.fromkeys((*before.refs, *after.refs)))[-_MESSAGES:]
     at = after.at if _is_later(after, before) else before.at
-    return replace(before, messages=messages, at=at)
+    return replace(before, messages=messages, at=at, refs=refs)
 
 
 def _is_later(one: Fact, other: Fact) -> bool:

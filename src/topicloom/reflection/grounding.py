@@ -43,11 +43,15 @@ class GroundedClaims:
 
 
 def ground_claims(
-    claims: Sequence[Claim], messages: Sequence[StoredMessage], ids: Mapping[str, str]
+    claims: Sequence[Claim],
+    messages: Sequence[StoredMessage],
+    ids: Mapping[str, str],
+    refs: Mapping[str, str],
 ) -> GroundedClaims:
     """Keep the claims that rest on the user's own messages.
 
-    `ids` are the lasting ids of the messages that the reflector was shown, by short id.
+    `ids` are the lasting ids of the messages that the reflector was shown, and `refs` their refs
+    in the transcript, if they are in it, both by short id.
     """
     by_id = {m.id: m for m in messages}
     dropped: Counter[str] = Counter()
@@ -58,7 +62,8 @@ def ground_claims(
             continue
         newest = max((by_id[i] for i in claim.messages), key=_get_time_key)
         lasting = tuple(dict.fromkeys(ids[i] for i in claim.messages))
-        facts.append((Fact(claim.text, lasting, newest.time), claim.supersedes))
+        branch = (refs[newest.id],) if newest.id in refs else ()
+        facts.append((Fact(claim.text, lasting, newest.time, refs=branch), claim.supersedes))
     return GroundedClaims(tuple(facts), dict(dropped))
 
 

@@ -96,7 +96,8 @@ class ReflectionRunner:
             return Reflection(thread, before)
         said = choose_chat_records(self.external(thread) if self.external else None, native)
         calls: list[Call] = []
-        found = yield from self._find_facts(session, said, calls)
+        here = {m.id: refs[m.seq - 1] for m in native} if said.source == "native" else {}
+        found = yield from self._find_facts(session, said, here, calls)
         changed = merge_facts(found.facts, kept.facts(thread))
         briefs = yield from self._write_briefs(session, store, unread[0].seq, last.seq, calls)
         kept.change_facts(thread, changed)
@@ -121,7 +122,7 @@ class ReflectionRunner:
         )
 
     def _find_facts(
-        self, session: Session, said: ChatRecords, calls: list[Call]
+        self, session: Session, said: ChatRecords, refs: Mapping[str, str], calls: list[Call]
     ) -> Step[GroundedClaims]:
         if not any(m.role == "user" for m in said.messages):
             return GroundedClaims((), {})
@@ -132,7 +133,7 @@ class ReflectionRunner:
         if answer is None:
             failures = "; ".join(str(c.failure) for c in calls)
             raise UnusableAnswerError(f"nobody could reflect upon {session.id!r}: {failures}")
-        return ground_claims(answer, said.messages, said.ids)
+        return ground_claims(answer, said.messages, said.ids, refs)
 
     def _write_briefs(
         self, session: Session, store: SessionStore, first: int, last: int, calls: list[Call]

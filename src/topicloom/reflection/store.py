@@ -1,6 +1,6 @@
 """Facts, progress, briefs to apply and leases of reflection, in a LangGraph store.
 
-    (<prefix>, <session>, facts)   key of the fact -> {"fact", "messages", "at"}
+    (<prefix>, <session>, facts)   key of the fact -> {"fact", "messages", "at", "refs"}
     (<prefix>, %reflected)         session -> how far it was reflected upon
     (<prefix>, %briefs)            session -> briefs for the graph to take in
     (<prefix>, %reflecting)        session/owner -> since when, and the process
