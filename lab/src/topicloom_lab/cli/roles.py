@@ -53,6 +53,8 @@ T = TypeVar("T")
 
 _PATIENCE = 60.0
 """Seconds that a turn waits for a curation: on any machine it comes in its own turn."""
+_AT_A_TIME = 4
+"""Prompts of a role, before those of the next."""
 ASKED = tuple(role for role in ROLES if role not in ("responder", "arbiter"))
 """All but the one whose replies nobody parses, and the one that `eval arbiter` asks."""
 
@@ -80,11 +82,13 @@ def run_roles(options: RolesOptions) -> list[Row]:
     rows = Rows(options.out, {"model": options.model.name} | windows)
     opened = options.model.open()
     requests, asked = _collect(options, console), list[Row]()
-    for role in ASKED:
-        chosen = dict(spread(requests[role], options.prompts))
-        makers = [partial(ask_role, role, r, opened, options.settings) for r in chosen.values()]
-        asked += rows.complete(list(chosen), makers, console, role)
-        # A table a role: a run may take hours.
+    chosen = {role: list(spread(requests[role], options.prompts)) for role in ASKED}
+    # Some of each role at a time: a run may take hours, and says something of all roles soon.
+    for begin in range(0, options.prompts, _AT_A_TIME):
+        for role, named in chosen.items():
+            cases = dict(named[begin : begin + _AT_A_TIME])
+            makers = [partial(ask_role, role, r, opened, options.settings) for r in cases.values()]
+            asked += rows.complete(list(cases), makers, console, role)
         console.print(table(asked, options))
     if options.out is not None:
         print_dim(console, f"Prompts, answers and failures: {options.out}")
