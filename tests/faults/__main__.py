@@ -13,6 +13,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from faults.campaign import Campaign, Case
+from faults.damage import damage_cases
 from faults.kills import kill_cases
 
 os.environ["TOPICLOOM_EMBEDDER"] = "hashing"
@@ -21,6 +22,10 @@ os.environ["TOPICLOOM_EMBEDDER"] = "hashing"
 def _kills(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
     kinds = ("files", "postgres") if given.on == "both" else (given.on,)
     return kill_cases(kinds, frozenset(given.only))
+
+
+def _damage(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
+    return damage_cases(given.places)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -38,6 +43,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     kills.add_argument("--on", choices=["files", "postgres", "both"], default="both")
     kills.add_argument("--only", nargs="+", default=(), metavar="NAME", help="operations to kill")
+    damage = _command(
+        commands, "damage", _damage, "damage each file of a session, and go on with the session"
+    )
+    damage.add_argument("--places", type=int, default=100, help="flips and cuts of each file")
     return parser
 
 
