@@ -67,12 +67,13 @@ class PackFiles(Rows[Pack]):
         return folder / f"{self._name}.jsonl.xz", folder / f"{self._name}.json"
 
     def _pack(self, month: str, *, bodies: bool) -> Pack | None:
-        packed, card = self._paths(month)
+        packed, card = paths = self._paths(month)
         while True:
+            before = list(map(_stamp, paths))
             summary = read_file(card)
             there = packed.exists()
             block = read_file(packed) if bodies else None
-            if read_file(card) == summary:
+            if list(map(_stamp, paths)) == before:
                 break
             # Another process has put it there or taken it away meanwhile.
         if summary is None and not there:
@@ -85,6 +86,15 @@ class PackFiles(Rows[Pack]):
             return sorted(filter(is_month, os.listdir(self._folder)))
         except FileNotFoundError:
             return []
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What tells a file from one that took its place, be it with the same content."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 class BatchFile(Rows[Batch]):

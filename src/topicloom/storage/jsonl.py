@@ -153,7 +153,10 @@ class ChainFile(Rows[RawEntry]):
             return
         with file:
             for offset in offsets:
-                file.seek(offset)
+                # Another process may have written the file anew: a line may begin elsewhere.
+                file.seek(max(offset - 1, 0))
+                if offset and file.read(1) != b"\n":
+                    continue
                 raw = split_line(file.readline())
                 if raw is not None and raw.ref in wanted:
                     yield raw

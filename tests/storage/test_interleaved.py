@@ -1,0 +1,148 @@
+"""A reader beside one who archives and restores: the mover comes between any two lines of it.
+
+No luck is needed: the reader is run again for each of its lines, and what is moved is moved before
+that line. Where the reader holds the lock, no other process could move anything.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from filelock import FileLock, Timeout
+from langgraph.store.memory import InMemoryStore
+
+import topicloom.storage
+from topicloom.storage import FileStorage, Storage, StoreStorage
+
+MOVES = ("jsonl.py", "file_rows.py", "chains.py", "archive.py", "disk.py", "store_rows.py")
+SOURCES = {str(Path(topicloom.storage.__file__).with_name(name)) for name in MOVES}
+CHAIN = "topics/topic-t1"
+TEXTS = ["a", "b", "c"]
+
+
+def run_with_steps(
+    act: Callable[[], object], steps: dict[int, Callable[[], None]], within: str = ""
+) -> int:
+    """Do something; before the nth line of the code that moves and reads, take the nth step.
+
+    Only lines within a function of that name count, if one is given. Returns how many there were.
+    """
+    lines = 0
+    before = sys.gettrace()
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal lines
+        code = frame.f_code
+        if code.co_filename not in SOURCES or (within and code.co_name != within):
+            return None
+        if event == "line":
+            lines += 1
+            if lines in steps:
+                sys.settrace(None)
+                steps[lines]()
+                sys.settrace(trace)
+        return trace
+
+    sys.settrace(trace)
+    try:
+        act()
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+class Place:
+    """A chain of three entries, one who moves it, and readers."""
+
+    def __init__(self, reopen: Callable[[], Storage], lock: Path | None) -> None:
+        self.reopen = reopen
+        self._lock = lock
+        self._log = reopen().open("s")
+        self.head = self._log.append(CHAIN, None, [{"text": text} for text in TEXTS])
+
+    def archive(self) -> None:
+        self._log.archive(CHAIN, "2026-03", {})
+
+    def restore(self) -> None:
+        self._log.restore(CHAIN)
+
+    def moves(self, archived: bool) -> tuple[Callable[[], None], Callable[[], None]]:
+        """What brings the chain to its place, and what takes it away from there."""
+        return (self.archive, self.restore) if archived else (self.restore, self.archive)
+
+    def unless_locked(self, *moves: Callable[[], None]) -> Callable[[], None]:
+        def step() -> None:
+            if self._lock is not None:
+                try:
+                    FileLock(self._lock, timeout=0).acquire().lock.release()
+                except Timeout:
+                    return
+            for move in moves:
+                move()
+
+        return step
+
+    def read(self, storage: Storage) -> None:
+        log = storage.open("s")
+        found = log.read(CHAIN, log.refs(CHAIN, self.head))
+        assert [body["text"] for body in found] == TEXTS
+        assert log.reports() == []
+
+
+def place_in(kind: str, root: Path) -> Place:
+    if kind == "files":
+        return Place(lambda: FileStorage(root, fsync=False, cache_bytes=0), root / "s/.lock")
+    store = InMemoryStore()
+    return Place(lambda: StoreStorage(store, cache_bytes=0), None)
+
+
+@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize("archived", [False, True])
+@pytest.mark.parametrize("kind", ["files", "memory"])
+def test_a_move_before_any_line(tmp_path: Path, kind: str, archived: bool, warm: bool) -> None:
+    place = place_in(kind, tmp_path / "root")
+    begin, move = place.moves(archived)
+    line, lines = 0, 1
+    while line < lines:
+        line += 1
+        begin()
+        reader = place.reopen()
+        if warm:
+            place.read(reader)
+        steps = {line: place.unless_locked(move)}
+        lines = run_with_steps(partial(place.read, reader), steps)
+    assert line > 20
+
+
+@pytest.mark.parametrize("archived", [False, True])
+def test_two_moves_while_a_pack_is_read(tmp_path: Path, archived: bool) -> None:
+    """What was taken away and put back, the same to the byte, was not lost meanwhile."""
+    place = place_in("files", tmp_path / "root")
+    begin, move = place.moves(archived)
+    for first, second in itertools.combinations(range(1, 20), 2):
+        begin()
+        steps = {first: place.unless_locked(move), second: place.unless_locked(begin)}
+        run_with_steps(partial(place.read, place.reopen()), steps, within="_pack")
+
+
+def test_a_file_that_was_written_anew_is_not_read_from_the_middle(tmp_path: Path) -> None:
+    """Where a line began before, one that looks like its end begins now."""
+    storage = FileStorage(tmp_path, fsync=False, cache_bytes=0)
+    log, reader = storage.open("s"), FileStorage(tmp_path, fsync=False, cache_bytes=0).open("s")
+    head = log.append(CHAIN, None, [{"text": "a"}])
+    nested = log.append(CHAIN, head, [{"x": {"text": "b" * 50}}])
+    path = tmp_path / "s/topics/topic-t1.jsonl"
+    first, second = path.read_bytes().splitlines(keepends=True)
+    assert reader.read(CHAIN, [str(nested)]) == [{"x": {"text": "b" * 50}}]
+    # As a purge of the first entry may: it is now shorter by what stood before the inner brace.
+    shift = second.index(b"{", 1)
+    path.unlink()
+    path.write_bytes(b"#" * (len(first) - shift - 1) + b"\n" + second + first)
+    assert reader.read(CHAIN, [str(nested)]) == [{"x": {"text": "b" * 50}}]
