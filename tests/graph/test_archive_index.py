@@ -314,6 +314,16 @@ class TestAskedLast:
         assert [c.model for c in ask(simple).calls if c.role == "router"] == ["embedded"]
         assert simple.named()["茶"] == "archived"
 
+    def test_what_it_was_searched_for_was_searched(self, simple: World) -> None:
+        """Whether or not it leads anywhere; where it fails, nobody looked."""
+        simple.review()
+        index, simple.index = simple.index, InMemoryVectorStore(Hashed())
+        assert ask(simple).searches[0].scope.unsearched == 0
+        simple.index = OutOfOrder(Hashed())
+        assert ask(simple).searches[0].scope.unsearched == 1
+        simple.index = index
+        assert found(ask(simple)) == (simple.id_of("茶"),)
+
     def test_not_without_anything_archived(self, simple: World) -> None:
         assert [c.model for c in ask(simple).calls if c.role == "router"] == ["embedded"]
 

@@ -10,6 +10,7 @@ import pytest
 from reviewed import CONFIG, World
 from sessions import last_receipt, tell
 
+from topicloom.context.notes import render_note
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.prompts.wording import get_wording
 from topicloom.review.reviewer import REVIEWER
@@ -17,7 +18,10 @@ from topicloom.roles.choice import embedded_roles
 from topicloom.roles.registry import Roles
 from topicloom.roles.responder import RESPONDER
 from topicloom.roles.splitter import SPLITTER
-from topicloom.testing import TaggedSplitter
+from topicloom.state.language import Language
+from topicloom.state.recall import Note
+from topicloom.state.session import SearchScope
+from topicloom.testing import TaggedSplitter, make_topic_search
 
 
 @dataclass
@@ -84,12 +88,37 @@ def test_all_of_a_day_is_listed(world: World) -> None:
     assert "问问" not in listed, "nothing is to be asked"
 
 
-def test_it_is_said_that_what_was_put_away_was_not_searched(world: World) -> None:
+def test_it_is_said_how_what_was_put_away_can_be_searched(world: World) -> None:
+    """Never by the very search that was just made."""
     words = get_wording("zh")
     tell(world.graph, CONFIG, "What did we talk about in November 2025?")
     prompt = "\n".join(world.responder.prompts[-1])
     assert words.other_days.format(missed="2025-11-01 to 2025-11-30") in prompt
-    assert words.not_looked_at.format(unsearched=1) in prompt
+    assert words.not_of_days.format(unsearched=1) in prompt
+    world.responder.script = [make_topic_search("茶", when="2025-11"), "Well."]
+    tell(world.graph, CONFIG, "And then?")
+    assert words.not_looked_at.format(unsearched=1) in "\n".join(world.responder.prompts[-1])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_a_note_says_of_a_search(language: Language) -> None:
+    def lines(scope: SearchScope | None) -> list[str]:
+        note = Note(after=1, searched="oak", scope=scope)
+        return render_note(
+            note, lambda n: pytest.fail("nothing is quoted"), lambda m, at: "", language
+        ).splitlines()[1:-1]
+
+    words = get_wording(language)
+    assert lines(None) == [words.nothing_more.format(query="oak")], "a note of an older format"
+    found = words.searched.format(query="oak", briefs=3, read=2)
+    assert lines(SearchScope(briefs=3, read=2)) == [found]
+    left = SearchScope(briefs=3, read=2, unsearched=4)
+    assert lines(left) == [found, words.not_looked_at.format(unsearched=4)]
+    dated = left.model_copy(update={"missed": "2026-03-02", "other_days": True})
+    missed, undated = lines(dated)[1:]
+    assert missed == words.other_days.format(missed="2026-03-02")
+    assert undated == words.not_of_days.format(unsearched=4)
+    assert all(part in undated for part in ("4", "activate_topic", "include_archived", "when"))
 
 
 def test_its_words_are_enough_too(world: World) -> None:

@@ -64,11 +64,13 @@ class ReaderOfQueries(SteadyReader):
 
 @dataclass
 class PageRouter(NameRouter):
-    """Looks at one candidate at a time."""
+    """Looks at one candidate at a time, or says that it looked at another number."""
+
+    page: int = 1
 
     def call(self, request: RouteRequest) -> Answer[Route]:
         answer = super().call(replace(request, topics=request.topics[:1]))
-        return Answer(replace(answer.value, seen=1))
+        return Answer(replace(answer.value, seen=self.page))
 
 
 def asleep(folder: Path, roles: Roles, *tags: str, **settings: Any) -> Graph:
@@ -257,6 +259,20 @@ class TestModelAsks:
         assert [r.topics[0].name for r in router.requests] == ["茶", "雨", "山"]
         assert set(search.found) <= {"t2", "t3"}
         assert search.scope.briefs == 3
+
+    def test_a_router_that_looks_at_nothing_is_stood_in_for(self, tmp_path: Path) -> None:
+        responder = ScriptedResponder(make_topic_search("茶"), "在这里。")
+        router = PageRouter({}, page=0)
+        graph = asleep(tmp_path, fake_roles(responder, router=router), "雨", "茶")
+        tell(graph, CONFIG, "之前的茶呢？")
+        receipt = last_receipt(tmp_path, graph, CONFIG)
+        (failed, stood_in) = (c for c in receipt.calls if c.role == "router")
+        assert (failed.failure, stood_in.model) == (
+            "ValueError: a router has to look at one topic at least, not 0",
+            "embedded",
+        )
+        assert receipt.searches[0].scope.briefs == 2
+        assert receipt.searches[0].found
 
     def test_days_without_a_topic_give_way_to_others(self, tmp_path: Path) -> None:
         responder = ScriptedResponder(make_topic_search("tea", when="2025-06-01"), "No.")

@@ -23,13 +23,14 @@ from topicloom.errors import StorageError
 from topicloom.state.recall import Note, TopicNote
 from topicloom.state.receipt import Receipt
 from topicloom.state.rounds import group_rounds
-from topicloom.state.session import Search, Session
+from topicloom.state.session import Search, SearchScope, Session
 from topicloom.state.stored_message import REMOVED, StoredMessage, to_stored_message
 from topicloom.state.topics import Topic
 from topicloom.storage import FileStorage, Storage, StoreStorage
 from topicloom.storage.sessions import SessionStore
 
 Reopen = Callable[[], Storage]
+DAYS = ("2026-03-02", "2026-03-03")
 
 
 @dataclass
@@ -81,8 +82,10 @@ def talk(storage: Storage) -> Talk:
     listed = {t.id: f"- {t.name}: {t.brief}" for t in topics}
     note = Note(after=11, topics=parts, searched="bye", candidates=named, listed=listed)
     session = store.add_note(session, note)
-    session = store.add_note(session, Note(after=3, searched="the secret 1"))
+    scope = SearchScope(briefs=2, missed="day of the secret 1")
+    session = store.add_note(session, Note(after=3, searched="the secret 1", scope=scope))
     for user, query in (("m11", "bye"), ("m3", "the secret 1")):
+        of = SearchScope(briefs=2, missed=f"day of {query}")
         receipt = Receipt(
             turn=1,
             user=user,
@@ -90,7 +93,7 @@ def talk(storage: Storage) -> Talk:
             seconds=1.0,
             scores={},
             quoted=parts,
-            searches=(Search(query=query, reason=f"no {query}"),),
+            searches=(Search(query=query, when=query, days=DAYS, reason=query, scope=of),),
             events=("split m1-m6 into t1 “secret 1”", "split m7-m10 into t2 “secret 2”"),
         )
         session = store.add_receipt(session, receipt)
@@ -165,7 +168,10 @@ def test_purged_messages(reopen: Reopen, archived: bool) -> None:
         one, two = store.receipts(at.session)
         assert [part.summary for part in one.quoted] == ["", "so secret 2"]
         assert one.events == ("split m1-m6 into t1 “…”", "split m7-m10 into t2 “secret 2”")
-        assert [search.query for search in (*one.searches, *two.searches)] == ["bye", ""]
+        stays, goes = (*one.searches, *two.searches)
+        assert (stays.query, stays.days, stays.scope.missed) == ("bye", DAYS, "day of bye")
+        assert goes == Search(query="", scope=SearchScope(briefs=2))
+        assert (note.scope, asked.scope) == (None, SearchScope(briefs=2))
         assert store.days(at.session).keys() == {f"2026-03-{n:02}" for n in range(1, 11)}
     again(reopen).archive(at.topics[1], "2026-04")
     assert again(reopen).plan_purge(at.session, [3, 4, 5]).messages == ()

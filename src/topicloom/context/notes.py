@@ -93,7 +93,8 @@ def _describe_search(note: Note, words: Wording) -> Iterator[str]:
     if facts.get("missed"):
         yield words.other_days.format(**facts)
     if facts.get("unsearched"):
-        yield words.not_looked_at.format(**facts)
+        line = words.not_of_days if facts["other_days"] else words.not_looked_at
+        yield line.format(**facts)
     if note.candidates:
         yield words.ask_which.format(names=", ".join(f"“{name}”" for name in note.candidates))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -70,22 +70,23 @@ class TopicSearch:
         query = _Query(workspace, session, request, days, workspace.store.topic_table(session))
         topics = query.select_topics(archived=request.include_archived)
         missed = str(days) if days and not topics else ""
+        other_days = bool(missed) and request.include_archived
         if missed:  # any other time will do then, but not what is put away
             request = request.model_copy(update={"include_archived": False})
             query = replace(query, request=request, days=None)
             topics = query.select_topics(archived=False)
         route, briefs = yield from self._ask_routers(query, topics)
-        asked = {t.id for t in topics if request.include_archived}
+        asked = looked_at = {t.id for t in topics if request.include_archived}
         if not (missed or _finds_active(session, route, policy)):
-            archived = yield from self._ask_archive(query)
-            asked |= archived.keys()
+            archived, indexed = yield from self._ask_archive(query)
+            asked, looked_at = asked | archived.keys(), asked | indexed
             route = replace(route, relevance={**route.relevance, **archived})
         relevance, waiting = route.relevance, turn.unread
         session, turn = activate_topics(
             workspace.store, session, turn, relevance, policy, asked=asked
         )
         put_away = (t for t in query.select_topics(archived=True) if t.status == "archived")
-        left_out = sum(t.id not in asked for t in put_away)
+        left_out = sum(t.id not in looked_at for t in put_away)
         best = sorted(relevance, key=lambda t: -relevance[t])
         found = tuple(t for t in best if t in session.active)
         # What was read before in this turn was not read for this query.
@@ -100,7 +101,13 @@ class TopicSearch:
             listed=tuple(best[: policy.ceiling]) if days or alike else (),
             candidates=alike,
             reason="" if relevance else route.reason,
-            scope=SearchScope(briefs=briefs, read=len(unread), unsearched=left_out, missed=missed),
+            scope=SearchScope(
+                briefs=briefs,
+                read=len(unread),
+                unsearched=left_out,
+                other_days=other_days,
+                missed=missed,
+            ),
         )
         update = {"searches": (*turn.searches, search), "request": None, "unread": unread}
         return session, turn.model_copy(update=update), dumped(query.calls)
@@ -137,21 +144,24 @@ class TopicSearch:
             found = Route({**found.relevance, **route.relevance}, route.reason, alike)
         return found, len(topics) - len(left)
 
-    def _ask_archive(self, query: _Query) -> Step[Mapping[str, float]]:
-        """Relevance of the archived topics that the archive's index leads to, if there is one."""
+    def _ask_archive(self, query: _Query) -> Step[tuple[Mapping[str, float], Set[str]]]:
+        """Relevance of the archived topics that the archive's index leads to, if there is one, and
+        all topics that it was searched for."""
         if self.archive is None:
-            return {}
+            return {}, frozenset()
         refs = {
             t.id: frozenset(query.workspace.store.log.refs(t.chain, t.head))
             for t in query.select_topics(archived=True)
             if t.status == "archived"
         }
         if not refs:
-            return {}
+            return {}, frozenset()
         question = ArchiveQuery(query.session.id, query.request.query, refs)
         answer, call = yield from ask_role("router", self.archive, question)
         query.calls.append(call)
-        return _restrict_route(answer, refs).relevance if answer is not None else {}
+        if answer is None:
+            return {}, frozenset()
+        return _restrict_route(answer, refs).relevance, refs.keys()
 
 
 def _restrict_route(route: Route, offered: Collection[str]) -> Route:

@@ -50,6 +50,7 @@ class Wording:
     in_short: str
     searched: str
     not_looked_at: str
+    not_of_days: str
     other_days: str
     nothing_more: str
     topics_found: str

@@ -76,7 +76,12 @@ class Route:
     alternatives: tuple[str, ...] = ()
     """Topics of which only one is meant, where it cannot tell which."""
     seen: int | None = None
-    """How many of the candidates it looked at, the first ones; None for all."""
+    """How many of the candidates it looked at, the first ones, at least one; None for all."""
+
+    def __post_init__(self) -> None:
+        # A router that looked at nothing has failed: its stand-in is asked, and it is not again.
+        if self.seen is not None and self.seen < 1:
+            raise ValueError(f"a router has to look at one topic at least, not {self.seen}")
 
 
 class Router(Role[RouteRequest, Route], Protocol):

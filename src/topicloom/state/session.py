@@ -113,6 +113,8 @@ class SearchScope(BaseModel):
     """Topics that were read for it."""
     unsearched: int = 0
     """Archived topics that were not looked at."""
+    other_days: bool = False
+    """True if these are of other days than the ones asked for."""
     missed: str = ""
     """The days asked for, if nothing was found on them and others were searched."""
 

@@ -19,6 +19,8 @@ from topicloom.storage.message_rows import Row, from_row, to_shell
 
 _CARD_STAYS = ("topic", "messages", "count", "days", "first_at", "last_at")
 """Keys that stay in the summary of an archived topic: numbers and dates."""
+_UNASKED: Row = {"query": "", "when": None, "days": None, "reason": ""}
+"""What is left of what a search was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,8 @@ class DerivedTexts:
         searched = "" if asked else row.get("searched", "")
         layers = [self._without_in_layer(layer, asked) for layer in row.get("layers", ())]
         cleaned = {**row, "topics": topics, "candidates": names, "searched": searched}
+        if asked and row.get("scope"):
+            cleaned["scope"] = {**row["scope"], "missed": ""}
         if "listed" in row:
             cleaned["listed"] = {t: s for t, s in row["listed"].items() if t not in self.topics}
         return cleaned | ({"layers": layers} if layers else {})
@@ -157,7 +161,9 @@ class DerivedTexts:
         """A receipt: the same, and no names of the topics in what happened."""
         asked = row["user"] in self.messages
         searches = [
-            {**search, "query": "", "when": None, "reason": ""} if asked else search
+            {**search, **_UNASKED, "scope": {**search.get("scope", {}), "missed": ""}}
+            if asked
+            else search
             for search in row.get("searches", ())
         ]
         quoted = [self._without_in_part(part) for part in row.get("quoted", ())]
