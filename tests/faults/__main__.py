@@ -14,6 +14,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from faults.campaign import Campaign, Case
 from faults.damage import damage_cases
+from faults.disks import OPERATIONS as DISK_OPERATIONS, can_mount, disk_cases
+from faults.http import http_cases
 from faults.kills import kill_cases
 
 os.environ["TOPICLOOM_EMBEDDER"] = "hashing"
@@ -26,6 +28,17 @@ def _kills(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
 
 def _damage(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
     return damage_cases(given.places)
+
+
+def _http(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
+    return http_cases(given.turns, frozenset(given.only))
+
+
+def _disk(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
+    tmpfs = can_mount()
+    if not tmpfs:
+        sys.stderr.write("SMALL FILE SYSTEMS ARE NOT TESTED: this process may not mount one\n")
+    return disk_cases(frozenset(given.only or DISK_OPERATIONS), tmpfs)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -47,6 +60,13 @@ def _parser() -> argparse.ArgumentParser:
         commands, "damage", _damage, "damage each file of a session, and go on with the session"
     )
     damage.add_argument("--places", type=int, default=100, help="flips and cuts of each file")
+    http = _command(
+        commands, "http", _http, "have every role's model fail in every way, over HTTP on loopback"
+    )
+    http.add_argument("--only", nargs="+", default=(), metavar="ROLE", help="roles, or inner")
+    http.add_argument("--turns", type=int, default=500, help="turns with each fault")
+    disk = _command(commands, "disk", _disk, "fail under each write, and on a small file system")
+    disk.add_argument("--only", nargs="+", choices=DISK_OPERATIONS, help="operations to try")
     return parser
 
 

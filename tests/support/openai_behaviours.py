@@ -55,8 +55,8 @@ class Reply:
     """Tokens to report; None for a quarter of the characters of prompt and text."""
 
     tool_calls: Sequence[Call] = ()
-    finish_reason: Literal["stop", "length", "tool_calls", "content_filter"] | None = None
-    """None for `tool_calls` when there are any, else `stop`."""
+    finish_reason: Literal["stop", "length", "tool_calls", "content_filter", ""] | None = None
+    """None for `tool_calls` when there are any, else `stop`; "" for an answer without one."""
 
     def body(self, request: Request) -> dict[str, Any]:
         """Write the answer to a request without a stream."""
@@ -86,8 +86,10 @@ class Reply:
             for piece in _pieces(call.arguments()):
                 yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
 
-    def _finish(self) -> str:
-        return self.finish_reason or ("tool_calls" if self.tool_calls else "stop")
+    def _finish(self) -> str | None:
+        if self.finish_reason is None:
+            return "tool_calls" if self.tool_calls else "stop"
+        return self.finish_reason or None
 
     def _usage(self, request: Request) -> Usage:
         prompt = len(json.dumps(request["messages"], ensure_ascii=False))
@@ -103,6 +105,7 @@ class Status:
     """Seconds for the `Retry-After` header; None for no header."""
 
     message: str = "scripted"
+    """`{authorization}` stands for that header of the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,16 @@ class CutStream:
     """Chunks sent first; without a stream, half of the body is sent."""
 
     reply: Reply = field(default_factory=lambda: Reply("a reply that is never complete"))
+
+
+@dataclass(frozen=True, slots=True)
+class Drip:
+    """An answer whose chunks come slowly; without a stream, its body comes late."""
+
+    seconds: float
+    """Before each chunk."""
+
+    reply: Reply = field(default_factory=Reply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +140,7 @@ class Garbage:
     """Status 200 with something that is not the protocol."""
 
     body: str = "<html>a proxy says hello</html>"
+    type: str = "text/html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +148,7 @@ class Empty:
     """A well-formed answer without content."""
 
 
-Behaviour = Reply | Status | CutStream | Hang | Garbage | Empty
+Behaviour = Reply | Status | CutStream | Drip | Hang | Garbage | Empty
 Answer = Behaviour | Callable[[Request], Behaviour]
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
 from types import TracebackType
@@ -24,6 +25,7 @@ from openai_behaviours import (
     Behaviour,
     Call,
     CutStream,
+    Drip,
     Empty,
     Garbage,
     Hang,
@@ -39,6 +41,7 @@ __all__ = [
     "Behaviour",
     "Call",
     "CutStream",
+    "Drip",
     "Empty",
     "Garbage",
     "Hang",
@@ -153,32 +156,47 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send_status(behaviour)
             case CutStream():
                 self._send_reply(behaviour.reply, request, behaviour.after_chunks)
+            case Drip():
+                pause = partial(closing.wait, behaviour.seconds)
+                self._send_reply(behaviour.reply, request, pause=pause)
             case Garbage():
-                self._send_body(200, behaviour.body.encode(), {"Content-Type": "text/html"})
+                self._send_body(200, behaviour.body.encode(), {"Content-Type": behaviour.type})
             case Hang():
                 closing.wait(behaviour.seconds)
                 self.close_connection = True
 
-    def _send_reply(self, reply: Reply, request: Request, cut: int | None = None) -> None:
+    def _send_reply(
+        self,
+        reply: Reply,
+        request: Request,
+        cut: int | None = None,
+        pause: Callable[[], object] = bool,
+    ) -> None:
         if request.get("stream"):
-            return self._send_stream(reply, request, cut)
+            return self._send_stream(reply, request, cut, pause)
+        pause()
         body = json.dumps(reply.body(request)).encode()
         sent = len(body) if cut is None else len(body) // 2
         self._send_head(200, {"Content-Type": "application/json", "Content-Length": str(len(body))})
         self.wfile.write(body[:sent])
         return None
 
-    def _send_stream(self, reply: Reply, request: Request, cut: int | None) -> None:
+    def _send_stream(
+        self, reply: Reply, request: Request, cut: int | None, pause: Callable[[], object]
+    ) -> None:
         events = [json.dumps(chunk) for chunk in reply.chunks(request)] + ["[DONE]"]
         self._send_head(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
         for event in events[:cut]:
+            pause()
             data = f"data: {event}\n\n".encode()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         if cut is None:
             self.wfile.write(b"0\r\n\r\n")
 
     def _send_status(self, status: Status) -> None:
-        error = {"message": status.message, "type": "scripted", "param": None, "code": None}
+        key = self.headers.get("Authorization", "")
+        message = status.message.replace("{authorization}", key)
+        error = {"message": message, "type": "scripted", "param": None, "code": None}
         wait = {} if status.retry_after is None else {"Retry-After": str(status.retry_after)}
         body = json.dumps({"error": error}).encode()
         self._send_body(status.code, body, {"Content-Type": "application/json", **wait})

@@ -91,7 +91,7 @@ class Campaign:
         groups: dict[str, Counter[str]] = {}
         for name, outcome in self.done.items():
             sums = groups.setdefault(name.rpartition("/")[0], Counter())
-            sums.update(cases=1, failed=bool(outcome.problems))
+            sums.update(cases=1, failed=int(bool(outcome.problems)))
             for key, value in outcome.figures.items():
                 sums[key] = max(sums[key], value) if key.startswith("most") else sums[key] + value
         return {group: dict(sums) for group, sums in sorted(groups.items())}

@@ -20,6 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from topicloom.errors import TopicLoomError
+
 _CHANGES = {"os.rename", "os.remove", "os.truncate", "os.mkdir", "os.rmdir", "os.link"}
 _WRITING = os.O_WRONLY | os.O_RDWR
 
@@ -79,7 +81,8 @@ def run_child(work: Callable[[], object], errors: Path, fuse: Fuse | None = None
     """Do something in a child process and wait for it.
 
     Returns:
-        0 if it got through, 1 if it raised something, which is told in `errors`; -9 if killed.
+        0 if it got through, -9 if it was killed; 2 if it raised an error of the package, 1 for any
+        other, which `errors` tells.
     """
     child = os.fork()
     if not child:
@@ -117,6 +120,9 @@ def _be_child(work: Callable[[], object], errors: Path, fuse: Fuse | None) -> No
             fuse.light()
         work()
         code = 0
+    except TopicLoomError:
+        errors.write_text(traceback.format_exc())
+        code = 2
     except BaseException:  # noqa: BLE001 - a child must not go on as its parent
         errors.write_text(traceback.format_exc())
     os._exit(code)

@@ -15,6 +15,7 @@ from faults.raw import Raw
 from faults.stages import NAME, FilesStage, Stage
 from faults.talk import CONFIG, ROUNDS, SECRET, expected, roles, say, talk, talking
 from topicloom.cli import main
+from topicloom.errors import TopicLoomError
 from topicloom.graph.review import review_session
 from topicloom.graph.stored import open_session
 from topicloom.reflection.beside import reflect_once
@@ -103,6 +104,8 @@ def _command(*words: str) -> Act:
     def act(stage: Stage, patient: bool) -> None:
         with pytest.raises(SystemExit) as end:
             main(["--folder", str(stage.folder), *(word.format(stage.folder) for word in words)])
+        if end.value.code == 2:
+            raise TopicLoomError(f"{words[0]} says why it cannot be done")
         assert not end.value.code
 
     return act

@@ -1,0 +1,217 @@
+"""Sessions whose models fail over HTTP: what becomes of turns, and how much is kept of it."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from domains import the_document
+from langchain_core.messages import HumanMessage
+from openai_behaviours import Behaviour, Request
+from openai_server import OpenAIServer
+from sessions import thread
+
+from faults.campaign import Case, Outcome
+from faults.checker import check
+from faults.providers import FAULTS, INNER, KEY, ROLES, play_well, prompt_of
+from faults.stages import NAME, FilesStage
+from topicloom.domain.domain import Domain
+from topicloom.errors import ReplyError
+from topicloom.graph.deps import choose_models, make_deps
+from topicloom.graph.review import review_session
+from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import Graph
+from topicloom.reflection.beside import reflect_once
+from topicloom.settings import Settings
+from topicloom.state.channels import TurnOptions
+
+CONFIG = thread(NAME)
+BEGUN = 8
+"""Turns before anything fails; by then there are topics."""
+SPLITS = (4, 7)
+"""Turns of these before which the older messages move into topics."""
+SUBJECTS = ("tea", "rain", "bread", "music")
+BUDGETS = {
+    "most checkpoint bytes": 200_000,
+    "most receipt bytes": 60_000,
+    "most prompt bytes": 150_000,
+    "most calls": 60,
+}
+"""Limits of a turn's row of the checkpoint, receipt and requests, whatever models say."""
+
+
+@contextmanager
+def http_cases(turns: int, only: frozenset[str]) -> Iterator[list[Case]]:
+    """A case for every fault of every role, and of all inner roles at once.
+
+    Args:
+        turns: How often the models fail in a case.
+        only: Names of roles, or `inner` for all but the responder; all of them if empty.
+    """
+    with tempfile.TemporaryDirectory() as folder, OpenAIServer() as server:
+        base = FilesStage(Path(folder) / "base")
+        trial = _Trial(server, base)
+        trial.play({})
+        for number in range(BEGUN):
+            trial.say(number)
+        trial.close()
+        groups: dict[str, tuple[str, ...]] = {role: (role,) for role in ROLES}
+        groups["inner"] = INNER
+        yield [
+            Case(f"http/{group}/{fault}", partial(_fail, server, base, roles, fault, turns))
+            for group, roles in groups.items()
+            if not only or group in only
+            for fault in FAULTS
+        ]
+
+
+def message(number: int) -> str:
+    """What the user says in a turn."""
+    subject = SUBJECTS[number // 3 % 4]
+    if number % 9 == 8:
+        return f"Did you forget? I told you about {subject}, in message {number}."
+    search = "Search for it. " if number % 7 == 6 else ""
+    return f"{search}{number} is about {subject}. " + f"{subject} has a word {number}. " * 12
+
+
+class _Trial:
+    """A session whose models are behind a server, and what is measured of it."""
+
+    def __init__(self, server: OpenAIServer, stage: FilesStage) -> None:
+        self.server, self.stage = server, stage
+        self.figures: Counter[str] = Counter()
+        self.streamed: list[str] = []
+        self._held = stage.open()
+        self._opened = self._held.__enter__()
+        self._settings = Settings(
+            model="openai:responder",
+            role_models={role: f"openai:{role}" for role in INNER},
+            base_url=server.base_url,
+            api_key=KEY,
+            folder=stage.root,
+            window=1_600,
+            topic_window=1_500,
+            role_seconds=1.0,
+            reply_seconds=1.0,
+            max_retries=1,
+            fsync=False,
+            embedder="hashing",
+        )
+        self._graph: Graph = build_session_graph(
+            settings=self._settings, storage=self._opened.storage, domain=Domain()
+        ).compile(checkpointer=self._opened.saver, store=self._opened.store)
+
+    def play(self, faults: dict[str, str]) -> None:
+        """Have some roles fail from now on."""
+
+        def answer(request: Request) -> Behaviour:
+            good, fault = play_well(request), faults.get(request["model"])
+            self._most("most prompt bytes", len(prompt_of(request).encode()))
+            return FAULTS[fault](request, good) if fault else good
+
+        self.server.otherwise(answer)
+
+    def say(self, number: int) -> None:
+        """Take a turn; raises what the turn raises."""
+        self.server.requests.clear()
+        given: dict[str, Any] = {"messages": [HumanMessage(message(number), id=f"u{number}")]}
+        if number == 0:
+            given["document"] = the_document()
+        try:
+            keep = TurnOptions(keep_messages=2) if number in SPLITS else None
+            modes: list[Any] = ["messages", "custom"]
+            for part in self._graph.stream(given, CONFIG, context=keep, stream_mode=modes):
+                self.streamed.append(str(part))
+        finally:
+            self._most("most calls", len(self.server.requests))
+            self._most("most threads", threading.active_count())
+
+    def look_back(self) -> None:
+        """Review the session, and reflect upon it."""
+        roles = make_deps(self._settings, choose_models(self._settings, None, None, None)).roles
+        opened = self._opened
+        review_session(
+            self._graph,
+            CONFIG,
+            checkpointer=opened.saver,
+            settings=self._settings,
+            storage=opened.storage,
+        )
+        reflect_once(
+            NAME,
+            force=True,
+            checkpointer=opened.saver,
+            storage=opened.storage,
+            store=opened.store,
+            roles=roles,
+        )
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._held.__exit__(None, None, None)
+
+    def weigh(self) -> None:
+        """Measure what is kept."""
+        with closing(sqlite3.connect(self.stage.root / "checkpoints.sqlite")) as database:
+            sizes = "SELECT max(length(checkpoint) + length(metadata)) FROM checkpoints"
+            self._most("most checkpoint bytes", database.execute(sizes).fetchone()[0])
+            sizes = "SELECT max(length(value)) FROM writes"
+            self._most("most checkpoint bytes", database.execute(sizes).fetchone()[0] or 0)
+        lines = (self.stage.root / NAME / "turns.jsonl").read_bytes().splitlines()
+        self._most("most receipt bytes", max(map(len, lines)))
+
+    def _most(self, name: str, value: int) -> None:
+        self.figures[name] = max(self.figures[name], value)
+
+
+def _fail(
+    server: OpenAIServer, base: FilesStage, roles: tuple[str, ...], fault: str, turns: int
+) -> Outcome:
+    """Have turns with failing roles, then two whose models work, and look at what is left."""
+    stage = base.copy("failing")
+    trial = _Trial(server, stage)
+    trial.play(dict.fromkeys(roles, fault))
+    problems: list[str] = []
+    expected = ReplyError if roles == ("responder",) else ()
+    for number in range(BEGUN, BEGUN + turns):
+        try:
+            trial.say(number)
+        except expected:
+            trial.figures["replies refused"] += 1
+        except Exception as error:  # noqa: BLE001 - what is raised is what is looked for
+            problems.append(f"turn {number}: {type(error).__name__}: {error!s:.300}")
+    if not {"reviewer", "merger", "reflector"}.isdisjoint(roles):
+        trial.look_back()
+    trial.play({})
+    total = BEGUN + turns + 2
+    for number in (total - 2, total - 1):
+        trial.say(number)
+    trial.weigh()
+    trial.close()
+    trial.figures["turns"] = turns
+    return Outcome([*problems, *_breaches(trial, total)], trial.figures)
+
+
+def _breaches(trial: _Trial, total: int) -> Iterator[str]:
+    found = check(trial.stage.read())
+    yield from found.problems
+    if found.users != [message(number) for number in range(total)]:
+        yield f"what the user said is not there in order: {[text[:12] for text in found.users]}"
+    for name, limit in BUDGETS.items():
+        if trial.figures[name] > limit:
+            yield f"{name}: {trial.figures[name]:,}, over {limit:,}"
+    places = trial.stage.places_of(KEY.encode())
+    if places:
+        yield f"the key is in {places}"
+    if any(KEY in text for text in trial.streamed):
+        yield "the key was streamed to the user"
+    prompts = ("You read one topic", "You sort messages", "You find the topics", "You rewrite the")
+    if any(prompt in text for text in trial.streamed for prompt in prompts):
+        yield "a prompt was streamed to the user"
