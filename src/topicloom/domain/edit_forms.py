@@ -15,47 +15,14 @@ from typing import Any
 from topicloom.domain.document import Document, find_label_field
 from topicloom.domain.edits import Edit, apply_edits
 from topicloom.domain.targets import EditTarget, ObjectResolver, describe_kind, find_words, fold
+from topicloom.prompts.loader import load_patterns
 
-_LEAD = re.compile(
-    r"^(?:(?:please|ok|okay|now|also|hey|请|麻烦|麻烦你|帮我|请帮我|帮忙|好的|那就)[,，\s]*)*"
-    r"(?:(?:can|could|would|will) you (?:please )?|能不能|可不可以|可以帮我)?",
-    re.I,
+_NAMED, _ROWS = load_patterns("cues/edits")
+_LEAD, _TRAIL, _QUESTION, _ASKING, _CLAUSE, _TRUE, _FALSE = (
+    re.compile(_NAMED[name], re.I)
+    for name in ("lead", "trail", "question", "asking", "clause", "true", "false")
 )
-_TRAIL = re.compile(
-    r"(?:[,，\s]*(?:please|thanks|thank you|for me|now|吧|谢谢|好吗|一下))*[\s.!?。！？]*$", re.I
-)
-_QUESTION = re.compile(r"[?？]|吗\W*$")
-_ASKING = re.compile(r"(?:please |请)?(?:can|could|would|will) you |能不能|可不可以|可以帮我", re.I)
-_TO = r"(?:to|as|=|equal to)"
-_ZH_TO = (
-    r"(?:改成|改为|设为|设成|设置为|设置成|调成|调为|调到|更新为|换成|变成|标记为|标为|标成|记为)"
-)
-_FORMS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(form, re.I))
-    for name, form in (
-        ("SET", rf"(?:set|change|update|adjust) (?P<what>.+?) {_TO} (?P<value>.+)"),
-        ("SET", r"(?P<what>[\w/-]+\.[\w-]+)\s*=\s*(?P<value>.+)"),
-        ("SET", r"(?:mark|flag) (?P<what>.+?) (?:as )?(?P<value>\S+(?: progress| started)?)"),
-        ("SET", r"(?:tick|check) off (?P<what>.+?)(?P<value>)"),
-        ("UP", r"(?:increase|raise|increment) (?P<what>.+?) by (?P<value>\S+)"),
-        ("DOWN", r"(?:decrease|reduce|lower|decrement) (?P<what>.+?) by (?P<value>\S+)"),
-        ("UP", r"add (?P<value>\S+) to (?P<what>.+)"),
-        ("DOWN", r"(?:subtract|take) (?P<value>\S+) from (?P<what>.+)"),
-        ("RENAME", r"rename (?P<what>.+?) (?:to|as|into) (?P<value>.+)"),
-        ("REMOVE", r"delete (?P<what>.+)(?P<value>)"),
-        ("REMOVE", r"(?:delete|remove) (?P<what>.+?) from (?P<value>.+)"),
-        ("PUSH", r"(?:add|append) (?P<value>.+?) to (?P<what>.+)"),
-        ("SET", rf"[把将](?P<what>.+?)(?:的值)?{_ZH_TO}(?P<value>.+)"),
-        ("SET", rf"(?P<what>.+?)(?:的值)?{_ZH_TO}(?P<value>.+)"),
-        ("UP", r"[把将]?(?P<what>.+?)(?:增加|加上|提高|加)了?(?P<value>[^到入进]+)"),
-        ("DOWN", r"[把将]?(?P<what>.+?)(?:减少|减去|降低|减)了?(?P<value>[^到]+)"),
-        ("RENAME", r"[把将](?P<what>.+?)(?:改名为|重命名为|改名叫)(?P<value>.+)"),
-        ("REMOVE", r"(?:删除|删掉)(?P<what>.+)(?P<value>)"),
-        ("REMOVE", r"[把将](?P<what>.+?)(?P<value>)(?:删除|删掉)"),
-        ("REMOVE", r"[把将](?P<what>.+?)从(?P<value>.+?)[里中]?(?:面)?(?:删除|删掉|移除|去掉)"),
-        ("PUSH", r"[把将](?P<value>.+?)(?:加到|添加到|加入|加进)(?P<what>.+?)[里中]?(?:面)?"),
-    )
-)
+_FORMS = [(name, re.compile(form, re.I)) for name, form in _ROWS]
 _MEASURES = "个把瓶件张块元点次人天本只条颗枚份"
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,9})?")
 _NUMBER_WORDS = (
@@ -65,13 +32,8 @@ _NUMBER_WORDS = (
 _SAID_NUMBERS: Mapping[str, int] = {
     word: n for n, words in enumerate(_NUMBER_WORDS.split(", ")) for word in words.split()
 }
-_TRUE = frozenset("true yes on done complete completed finished 是 对 完成 已完成 开".split())
-_FALSE = frozenset("false no off open undone 否 不是 未完成 关".split())
 _STATUS_FIELDS = ("status", "state", "状态", "done", "completed", "完成")
 _QUOTED = re.compile(r"[\"“「『'‘](.+)[\"”」』'’]")
-_CLAUSE = re.compile(
-    r"[,，;；。!?！？\n]|\b(?:and|then|but|because|so|if|when)\b|然后|并且|而且|因为|如果|但是"
-)
 _MOST_WORDS, _MOST_CJK = 4, 12
 """Length of a text that is taken for a value without quotes."""
 
@@ -138,7 +100,7 @@ class EditFormParser:
         kind = describe_kind(old)
         if kind == "true or false":
             word = fold(said) or "done"
-            return True if word in _TRUE else False if word in _FALSE else None
+            return True if _TRUE.fullmatch(word) else False if _FALSE.fullmatch(word) else None
         if kind == "a number":
             return parse_number(said)
         if kind != "a text":

@@ -11,23 +11,10 @@ from numpy.typing import NDArray
 
 from topicloom.index.embedder import Embedder
 from topicloom.index.words import FUNCTION_WORDS
+from topicloom.prompts.loader import load_words
 from topicloom.state.script import CJK_RUN
 
-_EMPTY_WORDS = FUNCTION_WORDS | frozenset(
-    """
-    also back because can't didn't doesn't don't even few get gets getting go goes going gonna good
-    got great here's hey hi how's i'd i'll i'm i've isn't it's just know let let's like lot make
-    makes maybe much need now off oh ok okay one out please really right say see something still
-    such sure take thank thanks that's there's they're thing things think though through today until
-    us use used want wasn't way we'll we're we've well what's while why will with without won't wow
-    yeah yes yet you'd you'll you're you've new first last next around every never always cool nice
-    says said since long time times better something's monday tuesday wednesday thursday friday
-    saturday sunday january february march april june july august september october november
-    december morning evening night tonight yesterday tomorrow week weeks month months year years
-    day days hour hours minute minutes second seconds one's five four six seven eight nine ten
-    half enough anything nobody somebody everybody anyway maybe though instead
-    """.split()
-)
+_EMPTY_WORDS = FUNCTION_WORDS | load_words("empty_words")
 _WORD = re.compile(rf"(?:(?!{CJK_RUN.pattern})[^\W\d_])(?:(?!{CJK_RUN.pattern})[\w'’-])+")
 _HAN_RUN = re.compile(r"[\u3400-\u9fff]{2,}")
 _CANDIDATES = 12

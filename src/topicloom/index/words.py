@@ -6,19 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from topicloom.prompts.loader import load_words
 from topicloom.state.script import CJK_RUN
 
-FUNCTION_WORDS = frozenset(
-    """
-    a an the and or but if then so of at by for with about to from in on into over under as is am
-    are was were be been being do does did doing have has had having i me my mine we our us you your
-    yours he him his she her hers it its they them their theirs this that these those there here
-    what which who whom whose when where why how can could would should will shall may might must
-    not no nor just than too very re ve ll don didn doesn isn aren wasn weren hasn haven
-    hadn won wouldn couldn shouldn any some all each such own same up down out off again further
-    once during before after above below between both more most other only
-    """.split()
-)
+FUNCTION_WORDS = load_words("function_words")
 """English words that carry grammar only."""
 
 _CJK = CJK_RUN.pattern.removesuffix("+")

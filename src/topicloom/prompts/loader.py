@@ -88,6 +88,32 @@ def load_word_groups(name: str) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(word.strip().lower() for word in row.split(",")) for row in rows)
 
 
+def load_words(name: str) -> frozenset[str]:
+    """The words of a list, which stand apart by spaces."""
+    return frozenset(" ".join(load_rows(f"cues/{name}")).split())
+
+
+def load_patterns(name: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """The regular expressions of a table: named ones, and its forms, each with its kind.
+
+    A row is `@name pattern`, of which several are alternatives, or `kind pattern`; `{name}` stands
+    for a pattern above it.
+    """
+    named: dict[str, str] = {}
+    forms: list[tuple[str, str]] = []
+    for row in load_rows(name):
+        kind, _, pattern = row.partition(" ")
+        for other, known in named.items():
+            pattern = pattern.replace(f"{{{other}}}", known)
+        if not kind.startswith("@"):
+            forms.append((kind, pattern))
+        elif kind[1:] in named:
+            named[kind[1:]] += f"|{pattern}"
+        else:
+            named[kind[1:]] = pattern
+    return named, forms
+
+
 def load_rows(name: str) -> list[str]:
     """The lines of a text, such as `cues/fillers`, that are neither blank nor a comment."""
     text = (files("topicloom.prompts") / f"{name}.txt").read_text("utf-8")
