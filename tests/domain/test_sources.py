@@ -134,12 +134,10 @@ class TestContract:
     def test_full_texts_go_on_from_their_previews(self, name: str) -> None:
         source = SOURCES[name]()
         found = source.search("Where do we get a van?", ANY, 50)
-        texts = source.fetch([*(c.id for c in found), "lore_ghost"])
-        assert set(texts) == {c.id for c in found}
+        assert found
         for candidate in found:
-            whole = collapse_whitespace(texts[candidate.id])
+            whole = collapse_whitespace(candidate.text)
             assert whole.startswith(candidate.preview.removesuffix("…"))
-        assert source.fetch([]) == {}
 
     @every
     def test_it_finds_what_is_asked_for(self, name: str) -> None:
@@ -254,7 +252,7 @@ class TestLore:
 
         source = LoreSource(VectorStoreLoreIndex(Nameless(LangChainEmbeddings(HASHING))))
         found = source.search("a van", ANY, 9)
-        assert sorted(source.fetch([c.id for c in found]).values()) == ["A boat.", "A van."]
+        assert sorted(c.text for c in found) == ["A boat.", "A van."]
 
 
 class TestNarrative:
@@ -264,7 +262,7 @@ class TestNarrative:
 
     def test_a_summary_stands_before_the_brief(self) -> None:
         source = NarrativeSource([topic(1, "Van", "brief", summary="A van from Miller.")])
-        assert source.fetch(["narrative_t1"]) == {"narrative_t1": "A van from Miller."}
+        assert [c.text for c in source.search("van", ANY, 9)] == ["A van from Miller."]
 
     def test_archived_ones_say_so(self) -> None:
         (found, *_) = NarrativeSource(TOPICS).search("神庙的钥匙", ANY, 9)
@@ -288,7 +286,8 @@ class TestEvents:
         assert "event_van" not in [c.id for c in found]
 
     def test_all_fields_are_told(self) -> None:
-        texts = EventSource(EVENTS, "van").fetch(["event_quote", "event_party"])
+        found = EventSource(EVENTS, "van").search("Who painted the van?", ANY, 9)
+        texts = {c.id: c.text for c in found}
         assert "result: Miller 300" in texts["event_quote"]
         assert "guests: Ann, Bo" in texts["event_party"]
 
@@ -298,7 +297,7 @@ class TestTopics:
         source = topics()
         found = source.search("van", ANY, 9)
         assert [(c.id, c.score) for c in found] == [("topic_t1", 0.7), ("topic_t2", 0.4)]
-        assert source.fetch(["topic_t1"])["topic_t1"].splitlines() == [
+        assert found[0].text.splitlines() == [
             "[m1] user: word 1 of the van",
             "[m3] user: word 3 of the van",
             "[m4] user: word 4 of the van",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Event
 
@@ -20,27 +20,22 @@ PATIENCE = 20.0
 
 @dataclass
 class Texts:
-    """A source of some texts, in that order, that counts what is fetched."""
+    """A source of some texts, in that order."""
 
     kind: SourceKind
     texts: Mapping[str, str]
     error: Exception | None = None
     """Raised by a search."""
     queries: list[str] = field(default_factory=list)
-    fetched: list[str] = field(default_factory=list)
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
         self.queries.append(query)
         if self.error is not None:
             raise self.error
         return [
-            Candidate(id=i, kind=self.kind, title=i, preview=text[:40], score=1 - n / 100)
-            for n, (i, text) in enumerate(list(self.texts.items())[:limit])
+            Candidate(id=i, kind=self.kind, title=i, preview=t[:40], text=t, score=1 - n / 100)
+            for n, (i, t) in enumerate(list(self.texts.items())[:limit])
         ]
-
-    def fetch(self, ids: Sequence[str]) -> dict[str, str]:
-        self.fetched += ids
-        return {i: self.texts[i] for i in ids if i in self.texts}
 
 
 @dataclass

@@ -23,7 +23,9 @@ class Candidate(BaseModel, frozen=True):
     title: str = ""
     """Its name, if it has one: others may mention it by that."""
     preview: str
-    """Its beginning, about 100 tokens, in one line."""
+    """Its beginning, about 100 tokens, in one line: all that a selector is shown."""
+    text: str = ""
+    """All of it."""
     score: float
     """Fit with the query, 0 to 1, comparable between kinds."""
     tags: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""One curation: every source is searched, a selector picks by previews, the picked are fetched."""
+"""One curation: every source is searched, and a selector picks by previews."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class CurationRequest:
 def run_curation(
     request: CurationRequest, selector: Selector, policy: CurationPolicy, closed: Event
 ) -> Step[CurationResult]:
-    """Find, pick and fetch; where the selector fails, the best by score are taken.
+    """Find and pick; where the selector fails, the best by score are taken.
 
     Raises:
         CancelledError: `closed` is set: the result is not wanted any more.
@@ -98,7 +98,11 @@ def run_curation(
     else:
         picks = select_by_id(selection.ids, candidates, policy.picks)
         made = made.model_copy(update={"rationale": selection.rationale, "model": selector.model})
-    made = made.model_copy(update={"entries": tuple(_fetch_entries(picks, request.sources))})
+    entries = (
+        CuratedEntry(id=c.id, kind=c.kind, title=c.title, text=truncate(c.text, _ENTRY_TOKENS))
+        for c in picks
+    )
+    made = made.model_copy(update={"entries": tuple(entries)})
     return CurationResult(request.position, request.interest, made, (call,))
 
 
@@ -115,19 +119,6 @@ def _search_sources(
     failures = {kind: future.exception() for kind, future in searches.items()}
     events = [f"{k}: {type(e).__name__}: {e}" for k, e in failures.items() if e is not None]
     return [f.result() for k, f in searches.items() if failures[k] is None], events
-
-
-def _fetch_entries(
-    picks: Sequence[Candidate], sources: Mapping[SourceKind, CandidateSource]
-) -> list[CuratedEntry]:
-    texts: dict[str, str] = {}
-    for kind in {c.kind for c in picks}:
-        texts |= sources[kind].fetch([c.id for c in picks if c.kind == kind])
-    return [
-        CuratedEntry(id=c.id, kind=c.kind, title=c.title, text=truncate(texts[c.id], _ENTRY_TOKENS))
-        for c in picks
-        if c.id in texts
-    ]
 
 
 @dataclass(slots=True)

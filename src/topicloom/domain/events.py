@@ -16,7 +16,6 @@ from topicloom.domain.sources import (
     build_word_index,
     list_best,
     scale_scores,
-    select_texts,
 )
 from topicloom.state.plan import SearchIntent
 
@@ -120,9 +119,6 @@ class EventSource:
         words, cover = index.scores(add_keywords(query, intent))
         scores = np.maximum(scale_scores(words, cover / SURE_COVER), self._near)
         return list_best("event", self._passages, scores, limit)
-
-    def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        return select_texts(self._passages, ids)
 
 
 def _format_event(event: DocumentEvent) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from hashlib import sha256
@@ -25,7 +25,6 @@ from topicloom.domain.sources import (
     build_word_index,
     list_candidates,
     scale_scores,
-    select_texts,
 )
 from topicloom.errors import ConfigurationError
 from topicloom.index.bm25 import passages_of
@@ -105,7 +104,6 @@ class LoreSource:
 
     def __init__(self, index: LoreIndex) -> None:
         self._index = index
-        self._found: list[Passage] = []
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
         found = self._index.find(add_keywords(query, intent), limit)
@@ -113,12 +111,8 @@ class LoreSource:
             return []
         scores = scale_scores(standardize(found.dense) + standardize(found.words), found.sureness)
         order = np.argsort(-scores, kind="stable").tolist()
-        passages = {row: found.passages[row] for row in _add_named(order, found, limit)}
-        self._found = list(passages.values())
-        return list_candidates("lore", ((p, scores[row]) for row, p in passages.items()))
-
-    def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        return select_texts(self._found, ids)
+        best = _add_named(order, found, limit)
+        return list_candidates("lore", ((found.passages[row], scores[row]) for row in best))
 
 
 def _add_named(order: list[int], found: LoreMatches, limit: int) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
@@ -40,9 +40,6 @@ class CandidateSource(Protocol):
         every source: 1 is the best of a source that found what was asked for, 0 is no better than
         anything else in it.
         """
-
-    def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """Full texts by id, of candidates that the last search gave; others are passed over."""
 
 
 def add_keywords(query: str, intent: SearchIntent) -> str:
@@ -98,6 +95,7 @@ def list_candidates(kind: SourceKind, found: Iterable[tuple[Passage, float]]) ->
             kind=kind,
             title=p.title,
             preview=make_preview(p.text),
+            text=p.text,
             score=float(score),
             tags=p.tags,
         )
@@ -111,11 +109,6 @@ def list_best(
     """The passages with the highest scores [n], over 0, as candidates, best first."""
     best = np.argsort(-scores, kind="stable")[:limit].tolist()
     return list_candidates(kind, ((passages[n], scores[n]) for n in best if scores[n] > 0))
-
-
-def select_texts(passages: Iterable[Passage], ids: Sequence[str]) -> dict[str, str]:
-    """The texts of the passages that have any of some ids, by id."""
-    return {p.id: p.text for p in passages if p.id in ids}
 
 
 def make_preview(text: str) -> str:
@@ -167,9 +160,6 @@ class NarrativeSource:
         scores = scale_scores(words * (1 - (1 - _OLDEST) * age), cover / SURE_COVER)
         return list_best("narrative", self._passages, scores, limit)
 
-    def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        return select_texts(self._passages, ids)
-
 
 _TOPICS = 8
 _QUOTES = 3
@@ -186,7 +176,6 @@ class TopicSource:
     messages: Callable[[Topic], Sequence[StoredMessage]]
     shown: Collection[str]
     """Short ids of messages that the prompt shows already."""
-    found: list[Passage] = field(default_factory=list)
 
     def search(self, query: str, intent: SearchIntent, limit: int) -> list[Candidate]:
         topics = {t.id: t for t in self.topics}
@@ -197,14 +186,14 @@ class TopicSource:
         known = [t for t in hits.topics if t in topics]
         ranked = sorted(known, key=lambda t: -hits.topics[t])[: min(limit, _TOPICS)]
         quotes = {t: self._format_quotes(topics[t], hits.weights) for t in ranked}
-        quoted = {
-            t: Passage(f"topic_{t}", topics[t].name, text) for t, text in quotes.items() if text
-        }
-        self.found = list(quoted.values())
-        return list_candidates("topic", ((p, hits.topics[t]) for t, p in quoted.items()))
-
-    def fetch(self, ids: Sequence[str]) -> Mapping[str, str]:
-        return select_texts(self.found, ids)
+        return list_candidates(
+            "topic",
+            (
+                (Passage(f"topic_{t}", topics[t].name, text), hits.topics[t])
+                for t, text in quotes.items()
+                if text
+            ),
+        )
 
     def _format_quotes(self, topic: Topic, weights: Mapping[str, float]) -> str:
         """The best messages of a topic, in conversation order; empty if all are shown."""
