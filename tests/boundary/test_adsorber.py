@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
-from topicloom.boundary.adsorber import SemanticAdsorber
+from topicloom.boundary.adsorber import Adsorber
 from topicloom.boundary.detector import Rating
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.prompts.loader import load_cues
@@ -35,9 +35,9 @@ class Known:
         return [Rating(self.rating.score, 0.0 if b.opens else 1.0) for b in rounds]
 
 
-def adsorber(detector: Known, **policy: object) -> SemanticAdsorber:
+def adsorber(detector: Known, **policy: object) -> Adsorber:
     """The funnel over it."""
-    return SemanticAdsorber(detector, load_cues("fillers"), AdsorberPolicy.model_validate(policy))
+    return Adsorber(detector, load_cues("fillers"), AdsorberPolicy.model_validate(policy))
 
 
 def said(

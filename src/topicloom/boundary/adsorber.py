@@ -6,10 +6,10 @@ that it leaves in the grey zone are put to an arbiter before a split, all questi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal, Protocol
+from typing import Literal
 
 from topicloom.boundary.detector import BoundaryDetector, Rating
 from topicloom.boundary.policy import AdsorberPolicy, BoundaryQuestion
@@ -40,30 +40,8 @@ class Verdict:
         return self.continues < 0.5 if self.zone == "grey" else self.zone == "split"
 
 
-class Adsorber(Protocol):
-    """Tells where topics begin."""
-
-    def judge(self, rounds: Sequence[Round], message: StoredMessage) -> Verdict:
-        """Judge a user message as it arrives, by the newest rounds, oldest first."""
-
-    def doubts(
-        self, before: Sequence[Round], rounds: Sequence[Round]
-    ) -> Mapping[int, BoundaryQuestion]:
-        """Questions to an arbiter before some rounds are split; `before` are those before them.
-
-        There is one for each round that may or may not begin a topic, by the number of its first
-        message.
-        """
-
-    def segments(self, rounds: Sequence[Round]) -> list[int]:
-        """The segment of each round, counted from 0, when the tail is split.
-
-        Where an arbiter has ruled on a round, its ruling decides.
-        """
-
-
-class SemanticAdsorber:
-    """The funnel, over any detector."""
+class Adsorber:
+    """Tells where topics begin: the funnel, over any detector."""
 
     def __init__(self, detector: BoundaryDetector, fillers: Cues, policy: AdsorberPolicy) -> None:
         self._detector = detector
@@ -71,6 +49,7 @@ class SemanticAdsorber:
         self._policy = policy
 
     def judge(self, rounds: Sequence[Round], message: StoredMessage) -> Verdict:
+        """Judge a user message as it arrives, by the newest rounds, oldest first."""
         # Fillers leave the centroid of the open topic alone.
         telling = self._telling(rounds)
         round_ = Round((message,), rounds[-1].reply if rounds else "")
@@ -82,7 +61,11 @@ class SemanticAdsorber:
     def doubts(
         self, before: Sequence[Round], rounds: Sequence[Round]
     ) -> dict[int, BoundaryQuestion]:
-        """See `Adsorber.doubts`; at most `questions`, those nearest to the middle of the zone."""
+        """Questions to an arbiter before some rounds are split; `before` are those before them.
+
+        There is one for each round that may or may not begin a topic, by the number of its first
+        message; at most `questions`, those nearest to the middle of the zone.
+        """
         ratings = self._ratings(rounds)
         earlier = self._telling(before)
         if earlier and self._telling(rounds[:1]):
@@ -97,7 +80,11 @@ class SemanticAdsorber:
         return {first: self._question(telling, *found[first]) for first in sorted(found)}
 
     def segments(self, rounds: Sequence[Round]) -> list[int]:
-        """See `Adsorber.segments`; the first round begins the first, and a filler none."""
+        """The segment of each round, counted from 0, when the tail is split.
+
+        The first round begins the first, and a filler none. Where an arbiter has ruled on a round,
+        its ruling decides.
+        """
         pairs = zip(self._ratings(rounds), rounds, strict=True)
         return list(accumulate(int(_begins(rating, round_)) for rating, round_ in pairs))
 

@@ -13,7 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool, tool as as_tool
 from platformdirs import user_data_path
 
-from topicloom.boundary.adsorber import Adsorber, SemanticAdsorber
+from topicloom.boundary.adsorber import Adsorber
 from topicloom.boundary.detector import BoundaryDetector, CosineDetector, TrainedDetector
 from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import AdsorberPolicy
@@ -141,7 +141,7 @@ def open_adsorber(policy: AdsorberPolicy, embedder: Embedder) -> Adsorber:
     detector: BoundaryDetector = trained
     if policy.screening == "cosine":
         detector = CosineDetector(embedder, policy, trained)
-    return SemanticAdsorber(detector, load_cues("fillers"), policy)
+    return Adsorber(detector, load_cues("fillers"), policy)
 
 
 def choose_models(

@@ -25,6 +25,8 @@ from topicloom.state.session import Session, Turn
 Next = str | list[str | Send]
 Ends = dict[Hashable, str]
 """The node that each edge leads to, by the label of the edge."""
+Branch = tuple[Callable[[Any], Next], Ends]
+"""The route of the conditional edges from a node, and these."""
 
 MESSAGE = "a message"
 CHANGES = "changes of a review"
@@ -49,14 +51,6 @@ RESULT = "their result"
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
-    """The conditional edges from a node."""
-
-    route: Callable[[Any], Next]
-    ends: Ends
-
-
-@dataclass(frozen=True, slots=True)
 class Routes:
     """The decisions between the nodes."""
 
@@ -75,27 +69,23 @@ class Routes:
         readers: Ends = {EACH: "read_topic", NONE: "assemble", **streams}
         called: Ends = {TOOLS: "tools"} if self.tools else {}
         edits: Ends = {EDITS: "edit"} if streams else {}
-        branches = {
-            "ingest": Branch(self.after_ingest, {**message, CHANGES: "apply_changes"}),
-            "apply_changes": Branch(self.after_changes, {**message, ALONE: "finalize"}),
-            "estimate": Branch(self.after_estimate, {FULL: "split", TOPICS: "retrieve", **reply}),
-            "split": Branch(
-                self.after_split, {TOPICS: "retrieve", RECORDED: "finalize", **streams}
-            ),
-            "retrieve": Branch(self.after_retrieve, {FORGOTTEN: "amnesia", **readers}),
-            "amnesia": Branch(self.after_amnesia, readers),
-            "activate_topic": Branch(
-                self.after_activate, {EACH_NEW: "read_topic", NONE: "assemble"}
-            ),
-            "main_generate": Branch(
+        branches: dict[str, Branch] = {
+            "ingest": (self.after_ingest, {**message, CHANGES: "apply_changes"}),
+            "apply_changes": (self.after_changes, {**message, ALONE: "finalize"}),
+            "estimate": (self.after_estimate, {FULL: "split", TOPICS: "retrieve", **reply}),
+            "split": (self.after_split, {TOPICS: "retrieve", RECORDED: "finalize", **streams}),
+            "retrieve": (self.after_retrieve, {FORGOTTEN: "amnesia", **readers}),
+            "amnesia": (self.after_amnesia, readers),
+            "activate_topic": (self.after_activate, {EACH_NEW: "read_topic", NONE: "assemble"}),
+            "main_generate": (
                 self.after_generate,
                 {SEARCH: "activate_topic", AGAIN: "estimate", REPLY: "finalize", **called, **edits},
             ),
         }
         if streams:
-            branches["plan"] = Branch(self.after_plan, {**edits, MESSAGE: "estimate"})
+            branches["plan"] = (self.after_plan, {**edits, MESSAGE: "estimate"})
             made: Ends = {MADE: "finalize", NOT_MADE: "estimate"}
-            branches["edit"] = Branch(self.after_edit, {**made, RESULT: "main_generate", **called})
+            branches["edit"] = (self.after_edit, {**made, RESULT: "main_generate", **called})
         return branches
 
     def begin(self, state: DomainState) -> str:

@@ -159,8 +159,8 @@ def _add_nodes(
 
 
 def _add_edges(graph: SessionGraph, routes: Routes) -> None:
-    for node, branch in routes.branches().items():
-        graph.add_conditional_edges(node, branch.route, branch.ends)
+    for node, (route, ends) in routes.branches().items():
+        graph.add_conditional_edges(node, route, ends)
     for name in ("read_topic", *routes.streams):
         graph.add_edge(name, "assemble")
     graph.add_edge("assemble", "main_generate")

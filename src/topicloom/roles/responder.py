@@ -232,7 +232,7 @@ class RecordedResponder:
         if reply is None:
             yield from self._otherwise.stream(request)
         else:
-            yield _as_whole_chunk(reply)
+            yield _to_chunk(reply)
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
         """The recorded reply in one piece."""
@@ -241,16 +241,7 @@ class RecordedResponder:
             async for chunk in self._otherwise.astream(request):
                 yield chunk
         else:
-            yield _as_whole_chunk(reply)
-
-
-def _as_whole_chunk(reply: AIMessage) -> AIMessageChunk:
-    return AIMessageChunk(
-        content=reply.content,
-        id=reply.id,
-        name=reply.name,
-        additional_kwargs=reply.additional_kwargs,
-    )
+            yield _to_chunk(reply)
 
 
 RESPONDER: RoleSpec[Responder] = RoleSpec(

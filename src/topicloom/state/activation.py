@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 INITIAL_RELEVANCE = 0.6
 """Relevance that a topic starts with when messages have just moved to it."""
 
 
-class ActivationPolicy(BaseModel):
+class ActivationPolicy(BaseModel, frozen=True):
     """Thresholds and counts of activation; the defaults are the design's values."""
-
-    model_config = ConfigDict(frozen=True)
 
     window: int = Field(5, ge=1)
     """Rounds that the moving average looks back over."""

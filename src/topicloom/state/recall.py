@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from topicloom.state.layers import Layer
 from topicloom.state.session import SearchScope
 
 
-class Quote(BaseModel):
+class Quote(BaseModel, frozen=True):
     """One original worth quoting."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     """Short id of the message."""
@@ -22,10 +20,8 @@ class Quote(BaseModel):
     """How much it is worth against the quotes of all topics, 0 to 1."""
 
 
-class Reading(BaseModel):
+class Reading(BaseModel, frozen=True):
     """The answer of a topic's reader."""
-
-    model_config = ConfigDict(frozen=True)
 
     topic: str
     """Id of the topic."""
@@ -43,10 +39,8 @@ class Reading(BaseModel):
     """Number of the turn's search that it was read for; 0 if there was none."""
 
 
-class TopicNote(BaseModel):
+class TopicNote(BaseModel, frozen=True):
     """One topic's part of a recall note."""
-
-    model_config = ConfigDict(frozen=True)
 
     topic: str
     """Id of the topic."""
@@ -64,10 +58,8 @@ class TopicNote(BaseModel):
     """The reader's summary."""
 
 
-class Note(BaseModel):
+class Note(BaseModel, frozen=True):
     """The recall of one turn; it stands behind its user message until the next split."""
-
-    model_config = ConfigDict(frozen=True)
 
     after: int
     """Number of the user message that called for it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic import BaseModel, ValidationInfo, field_validator
 
 from topicloom.errors import NewerFormatError
 from topicloom.state.calibration import TokenCalibration
@@ -25,14 +25,12 @@ def check_format(what: str, found: object) -> None:
         )
 
 
-class Session(BaseModel):
+class Session(BaseModel, frozen=True, extra="allow"):
     """The durable core of a session: some hundred bytes, however long the history is.
 
     The checkpoint is the authority. A head names the newest entry of an append-only
     chain in storage, so a fork from an old checkpoint sees exactly the entries of that time.
     """
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
     id: str
     """The thread."""
@@ -88,10 +86,8 @@ class Session(BaseModel):
         return Session(**self.model_dump(include=needed))
 
 
-class SearchRequest(BaseModel):
+class SearchRequest(BaseModel, frozen=True):
     """The arguments that the model gave to `activate_topic`."""
-
-    model_config = ConfigDict(frozen=True)
 
     query: str
     when: str | None = None
@@ -102,10 +98,8 @@ class SearchRequest(BaseModel):
     """True if the model says that the user holds something was forgotten."""
 
 
-class SearchScope(BaseModel):
+class SearchScope(BaseModel, frozen=True):
     """What a search looked at, and what it did not."""
-
-    model_config = ConfigDict(frozen=True)
 
     briefs: int = 0
     """Topics that were looked for by their briefs."""
@@ -119,10 +113,8 @@ class SearchScope(BaseModel):
     """The days asked for, if nothing was found on them and others were searched."""
 
 
-class Search(BaseModel):
+class Search(BaseModel, frozen=True):
     """One search through the index window, by the model or for an amnesia cue."""
-
-    model_config = ConfigDict(frozen=True)
 
     query: str
     when: str | None = None
@@ -142,10 +134,8 @@ class Search(BaseModel):
     """Why nothing was found."""
 
 
-class Turn(BaseModel):
+class Turn(BaseModel, frozen=True, extra="allow"):
     """The working data of one turn; started afresh by `ingest`."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
     first: int
     """Number of the turn's first message."""
