@@ -49,7 +49,7 @@ class TestLoading:
     def test_a_line_that_is_none_is_named(self, tmp_path: Path) -> None:
         good = json.dumps(conversation(message("hi", 1)))
         (tmp_path / "a.jsonl").write_text(f'{good}\n{{"id": "b"}}\n', encoding="utf-8")
-        with pytest.raises(NotAConversationError, match=r"a\.jsonl, line 2: .*messages"):
+        with pytest.raises(NotAConversationError, match=r"a\.jsonl, line 2 is no .*messages"):
             list(load_threads(tmp_path / "a.jsonl"))
 
     def test_a_missing_file_is_named(self, tmp_path: Path) -> None:

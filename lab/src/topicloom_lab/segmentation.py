@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import lzma
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from nltk.metrics.segmentation import pk, windowdiff
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, model_validator
 from sklearn.metrics import f1_score
 
 from topicloom.boundary.cues import Utterance
@@ -19,6 +19,7 @@ from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import Granularity
 from topicloom.errors import NotAConversationError
 from topicloom.index.embedder import Embedder
+from topicloom.recordings.conversations import parse_record, read_recording
 
 Mode = Literal["online", "retrospective"]
 Flags = NDArray[np.bool_]
@@ -30,10 +31,8 @@ DEPENDENT = "不独立多领域"
 """`type` of dialogues whose sub-goals build on one another: a reader sees one topic."""
 
 
-class MarkedUtterance(BaseModel):
+class MarkedUtterance(BaseModel, frozen=True):
     """One message of a segmented dialogue."""
-
-    model_config = ConfigDict(frozen=True)
 
     role: str | None = None
     """The speaker, by role or by a letter; None where the data does not say."""
@@ -41,10 +40,8 @@ class MarkedUtterance(BaseModel):
     """The text."""
 
 
-class SegmentedDialogue(BaseModel):
+class SegmentedDialogue(BaseModel, frozen=True, coerce_numbers_to_str=True):
     """A dialogue with the lengths of its segments."""
-
-    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
     id: str
     lang: str = "en"
@@ -87,28 +84,17 @@ def load_dialogues(path: Path) -> list[SegmentedDialogue]:
         NotAConversationError: If the file cannot be read or a line holds something else; the
             message names file and line.
     """
-    try:
-        data = path.read_bytes()
-        text = (lzma.decompress(data) if path.suffix == ".xz" else data).decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError) as error:
-        raise NotAConversationError(f"{path} cannot be read: {error}") from error
-    lines = enumerate(text.split("\n"), start=1)
-    found = [_dialogue(path, number, line) for number, line in lines if line.strip()]
+    lines = enumerate(read_recording(path).split("\n"), start=1)
+    found = [_dialogue(f"{path}, line {number}", line) for number, line in lines if line.strip()]
     if not found:
         raise NotAConversationError(f"{path} is empty: it holds no dialogue")
     return found
 
 
-def _dialogue(path: Path, number: int, line: str) -> SegmentedDialogue:
-    try:
-        return SegmentedDialogue.model_validate_json(line)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        place = ".".join(map(str, problem["loc"])) or "it"
-        raise NotAConversationError(
-            f"{path}, line {number} is no segmented dialogue: {place}: {problem['msg']}. Wanted: "
-            '{"id", "utterances": [{"role", "text"}], "segments": [length, ...]}'
-        ) from error
+def _dialogue(place: str, line: str) -> SegmentedDialogue:
+    wanted = '{"id", "utterances": [{"role", "text"}], "segments": [length, ...]}'
+    parse = partial(SegmentedDialogue.model_validate_json, line)
+    return parse_record(parse, place, "segmented dialogue", wanted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ part of a topic that was divided for its size counts as that topic.
 from __future__ import annotations
 
 import json
-import lzma
 import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,16 +24,15 @@ import numpy as np
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
-from topicloom.errors import NotAConversationError
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
 from topicloom.index.encoders import default_embedder
-from topicloom.recordings.conversations import RecordedMessage
+from topicloom.recordings.conversations import RecordedMessage, parse_record, read_recording
 from topicloom.recordings.replay import as_message
 from topicloom.roles.choice import embedded_roles
 from topicloom.settings import Settings
@@ -55,10 +54,8 @@ _CLOSING = "…"
 """Text of the message before which everything moves into topics."""
 
 
-class ThreadMessage(BaseModel):
+class ThreadMessage(BaseModel, frozen=True, coerce_numbers_to_str=True):
     """One message of an interleaved conversation."""
-
-    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
     id: str
     time: float | str | None = Field(None, union_mode="left_to_right")
@@ -80,10 +77,8 @@ class ThreadMessage(BaseModel):
         return deed.group(1) if deed else None
 
 
-class ThreadedConversation(BaseModel):
+class ThreadedConversation(BaseModel, frozen=True, coerce_numbers_to_str=True):
     """A conversation whose topics are known."""
-
-    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
     id: str
     lang: str = "en"
@@ -162,20 +157,11 @@ def load_threads(path: Path) -> Iterator[ThreadedConversation]:
         NotAConversationError: If the file cannot be read or holds something else; the message
             names the line.
     """
-    number = 0
-    try:
-        with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):  # noqa: B007
-                if line.strip():
-                    yield ThreadedConversation.model_validate_json(line)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        raise NotAConversationError(
-            f"{path}, line {number}: no interleaved conversation: {problem['loc']}: "
-            f"{problem['msg']}"
-        ) from error
-    except (OSError, UnicodeDecodeError, lzma.LZMAError, EOFError) as error:
-        raise NotAConversationError(f"{path} cannot be read: {error}") from error
+    for number, line in enumerate(read_recording(path).split("\n"), start=1):
+        if line.strip():
+            parse = partial(ThreadedConversation.model_validate_json, line)
+            place, wanted = f"{path}, line {number}", '{"id", "messages": [{"id", "text"}]}'
+            yield parse_record(parse, place, "interleaved conversation", wanted)
 
 
 def evaluate_threads(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from topicloom.errors import NotAConversationError
+
+T = TypeVar("T")
 
 
 class RecordedMessage(BaseModel, frozen=True):
@@ -78,11 +80,7 @@ def load_conversations(path: Path) -> Iterator[Conversation]:
         NotAConversationError: If the file cannot be read or holds something else; the message
             names the line.
     """
-    try:
-        text = _read(path)
-    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError) as error:
-        raise NotAConversationError(f"{path} cannot be read: {error}") from error
-    values = list(_values(path, text))
+    values = list(_values(path, read_recording(path)))
     if not values:
         raise NotAConversationError(f"{path} is empty: it holds no conversation")
     if all(_is_message(value) for _, value in values):
@@ -95,9 +93,25 @@ def load_conversations(path: Path) -> Iterator[Conversation]:
             yield _conversation(path, line, value)
 
 
-def _read(path: Path) -> str:
-    data = path.read_bytes()
-    return (lzma.decompress(data) if path.suffix == ".xz" else data).decode("utf-8")
+def read_recording(path: Path) -> str:
+    """The text of a file, unpacked if it is `.xz`; raises `NotAConversationError`."""
+    try:
+        data = path.read_bytes()
+        return (lzma.decompress(data) if path.suffix == ".xz" else data).decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError) as error:
+        raise NotAConversationError(f"{path} cannot be read: {error}") from error
+
+
+def parse_record(parse: Callable[[], T], line: str, kind: str, wanted: str) -> T:
+    """A record of a file; raises `NotAConversationError`, which says where and what is wanted."""
+    try:
+        return parse()
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(map(str, problem["loc"])) or "it"
+        raise NotAConversationError(
+            f"{line} is no {kind}: {place}: {problem['msg']}. Wanted: {wanted}"
+        ) from error
 
 
 def _values(path: Path, text: str) -> Iterator[tuple[int, Any]]:
@@ -124,15 +138,12 @@ def _is_message(value: Any) -> bool:
 
 
 def _conversation(path: Path, line: int, value: Any) -> Conversation:
-    try:
-        return Conversation.model_validate(value)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        place = ".".join(map(str, problem["loc"])) or "it"
-        raise NotAConversationError(
-            f"{path}, line {line} is no conversation: {place}: {problem['msg']}. Wanted: "
-            '{"id", "messages": [{"id", "role", "text"}]} or messages with "role" and "content"'
-        ) from error
+    return parse_record(
+        lambda: Conversation.model_validate(value),
+        f"{path}, line {line}",
+        "conversation",
+        '{"id", "messages": [{"id", "role", "text"}]} or messages with "role" and "content"',
+    )
 
 
 def _plain(path: Path, values: list[Any]) -> Conversation:

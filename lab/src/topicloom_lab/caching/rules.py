@@ -35,15 +35,13 @@ _FREE, _PAID = Prices(read=0.1), Prices(read=0.1, write=1.25)
 class _Held:
     """Prefixes that a cache holds, each until it was not used for some time."""
 
-    seconds: float
-    """The time for which a prefix stays after its last use."""
     used: dict[bytes, float] = field(default_factory=dict)
     """When each was used last."""
 
-    def has(self, prefix: bytes, at: float) -> bool:
-        """True if it is held at that time."""
+    def has(self, prefix: bytes, at: float, seconds: float) -> bool:
+        """True if it is held at that time, so many seconds after its last use."""
         last = self.used.get(prefix)
-        return last is not None and at - last <= self.seconds
+        return last is not None and at - last <= seconds
 
     def use(self, prefix: bytes, at: float) -> None:
         """Write a prefix, or use it once more."""
@@ -57,17 +55,14 @@ class OpenAIRule:
     seconds: float = 600.0
     """Idle time after which a prefix is gone: OpenAI says 5 to 10 minutes, up to an hour."""
     prices: Prices = _FREE
-    _held: _Held = field(init=False)
+    _held: _Held = field(default_factory=_Held, init=False)
     _next: dict[bytes, dict[str, float]] = field(default_factory=dict, init=False)
     """After each prefix, the texts of the parts that came next, with when."""
-
-    def __post_init__(self) -> None:
-        self._held = _Held(self.seconds)
 
     def serve(self, prompt: SentPrompt) -> Served:
         """See `CacheRule.serve`."""
         digests = prefixes(prompt.parts)
-        whole = _leading(digests, lambda d: self._held.has(d, prompt.at))
+        whole = _leading(digests, lambda d: self._held.has(d, prompt.at, self.seconds))
         matched = sum(part.tokens for part in prompt.parts[:whole])
         if whole < len(prompt.parts):
             before = digests[whole - 1] if whole else b""
@@ -97,15 +92,12 @@ class BreakpointRule:
     explicit: bool = False
     """True if the prompts' own breakpoints are sent as well."""
     prices: Prices = _PAID
-    _held: _Held = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._held = _Held(self.seconds)
+    _held: _Held = field(default_factory=_Held, init=False)
 
     def serve(self, prompt: SentPrompt) -> Served:
         """See `CacheRule.serve`."""
         digests, sizes = prefixes(prompt.parts), _sizes(prompt.parts)
-        hit = _longest(digests, lambda n: self._held.has(digests[n - 1], prompt.at))
+        hit = _longest(digests, lambda n: self._held.has(digests[n - 1], prompt.at, self.seconds))
         read = sizes[hit]
         # Four writes a request, and the end of the newest message takes one.
         marks = [*(prompt.breakpoints[:3] if self.explicit else ()), len(digests)]
@@ -127,17 +119,16 @@ class AnthropicRule:
     prices: Prices = _PAID
     look_back: int = 20
     """Blocks before a mark, itself included, at which a prefix is looked for."""
-    _held: _Held = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._held = _Held(self.seconds)
+    _held: _Held = field(default_factory=_Held, init=False)
 
     def serve(self, prompt: SentPrompt) -> Served:
         """See `CacheRule.serve`."""
         digests, sizes = prefixes(prompt.parts), _sizes(prompt.parts)
         marks = prompt.breakpoints[-4:]
         seen = {n for m in marks for n in range(max(1, m - self.look_back + 1), m + 1)}
-        hit = max((n for n in seen if self._held.has(digests[n - 1], prompt.at)), default=0)
+        hit = max(
+            (n for n in seen if self._held.has(digests[n - 1], prompt.at, self.seconds)), default=0
+        )
         for mark in [*marks, *([hit] if hit else [])]:
             if sizes[mark] >= self.least:
                 self._held.use(digests[mark - 1], prompt.at)
@@ -152,20 +143,19 @@ class DeepSeekRule:
     seconds: float = 7_200.0
     """Idle time after which a unit is gone: DeepSeek says hours to days."""
     prices: Prices = _FREE
-    _held: _Held = field(init=False)
-    _seen: _Held = field(init=False)
+    _held: _Held = field(default_factory=_Held, init=False)
+    _seen: _Held = field(default_factory=_Held, init=False)
     """All prefixes of all prompts, for what two have in common."""
-
-    def __post_init__(self) -> None:
-        self._held, self._seen = _Held(self.seconds), _Held(self.seconds)
 
     def serve(self, prompt: SentPrompt) -> Served:
         """See `CacheRule.serve`."""
         parts = [*prompt.parts, *([prompt.reply] if prompt.reply else [])]
         digests, sizes = prefixes(parts), _sizes(parts)
         asked = len(prompt.parts)
-        hit = _longest(digests[:asked], lambda n: self._held.has(digests[n - 1], prompt.at))
-        common = _leading(digests[:asked], lambda d: self._seen.has(d, prompt.at))
+        hit = _longest(
+            digests[:asked], lambda n: self._held.has(digests[n - 1], prompt.at, self.seconds)
+        )
+        common = _leading(digests[:asked], lambda d: self._seen.has(d, prompt.at, self.seconds))
         for digest in digests:
             self._seen.use(digest, prompt.at)
         for unit in {hit, common, asked, len(digests)} - {0}:

@@ -21,7 +21,7 @@ from topicloom.settings import Settings
 from topicloom_lab.caching.measure import Prices, SentPrompt, Served, measure
 from topicloom_lab.caching.replay import MAIN, record_prompts
 from topicloom_lab.caching.rules import RULES
-from topicloom_lab.cli.output import counting
+from topicloom_lab.cli.output import counting, make_table
 from topicloom_lab.opened import ModelOptions, OpenedModel, Row, Rows
 
 _WINDOWS: Mapping[str, str] = {"main": "main window", "topics": "topic windows"}
@@ -111,28 +111,24 @@ def _table(
     layout: LayoutName,
     turns: Sequence[Sequence[SentPrompt]],
 ) -> Table:
-    table = Table(
-        title=f"Cached share, {layout}: {conversation.id}, {len(turns)} turns,"
-        f" {options.window:,} tokens"
-    )
-    table.add_column("rule")
-    for name in _WINDOWS.values():
-        table.add_column(name, justify="right")
-        table.add_column("cost", justify="right")
     served: dict[str, Served] = {}
+    lines: list[list[str]] = []
     for rule in RULES:
-        cells = list[str]()
+        lines.append([rule])
         for name in _WINDOWS:
             cache = RULES[rule]()
             chosen = [p for batch in turns for p in batch if _kind(p) == name]
             served = served | measure(chosen, cache, _kind)
-            cells += _cells(served.get(name, Served()), cache.prices)
-        table.add_row(rule, *cells)
-    table.caption = ", ".join(
-        f"{_WINDOWS[name]}: {s.prompts:,} prompts of {s.tokens / s.prompts:,.0f} tokens"
-        for name, s in served.items()
+            lines[-1] += _cells(served.get(name, Served()), cache.prices)
+    return make_table(
+        f"Cached share, {layout}: {conversation.id}, {len(turns)} turns, {options.window:,} tokens",
+        ("rule", *(head for name in _WINDOWS.values() for head in (name, "cost"))),
+        lines,
+        ", ".join(
+            f"{_WINDOWS[name]}: {s.prompts:,} prompts of {s.tokens / s.prompts:,.0f} tokens"
+            for name, s in served.items()
+        ),
     )
-    return table
 
 
 def _send(

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from topicloom.errors import ConfigurationError
 from topicloom.recordings.conversations import (
@@ -28,10 +28,8 @@ EXAMPLE = Path(str(files("topicloom_lab.comparison").joinpath("example.toml")))
 """The configuration that ships with the package."""
 
 
-class ModelChoice(BaseModel):
+class ModelChoice(BaseModel, frozen=True, extra="forbid"):
     """A chat model that sums up, answers and judges."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     """As `openai:gpt-5-mini`. Keys come from the environment."""
@@ -43,10 +41,8 @@ class ModelChoice(BaseModel):
     """Another model that judges the answers; the same one if not given."""
 
 
-class Comparison(BaseModel):
+class Comparison(BaseModel, frozen=True, extra="forbid"):
     """Files, strategies and budgets to be compared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     files: Annotated[tuple[str, ...], Field(min_length=1)]
     """Files of conversations, `sample`, or generators such as `sniah:tokens=100000,seed=1`."""

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
@@ -26,10 +26,8 @@ _ARTICLES = frozenset({"a", "an", "the"})
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}，。！？；：、“”‘’（）《》…—]")
 
 
-class QuestionResult(BaseModel):
+class QuestionResult(BaseModel, frozen=True):
     """The measures of one question."""
-
-    model_config = ConfigDict(frozen=True)
 
     question: str
     """Its id."""

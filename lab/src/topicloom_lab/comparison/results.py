@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from topicloom.errors import ConfigurationError, StorageUnavailableError
 from topicloom_lab.comparison.measures import QuestionResult
@@ -16,10 +16,8 @@ Key = tuple[str, str, str, int]
 """Source, conversation, strategy and budget of a cell."""
 
 
-class Cell(BaseModel):
+class Cell(BaseModel, frozen=True):
     """One conversation under one strategy and budget."""
-
-    model_config = ConfigDict(frozen=True)
 
     source: str
     """The file or generator, as the configuration names it."""

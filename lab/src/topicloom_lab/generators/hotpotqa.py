@@ -8,17 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, validate_call
+from pydantic import BaseModel, Field, ValidationError, validate_call
 
 from topicloom.errors import NotAConversationError
 from topicloom.recordings.conversations import Conversation, Question
 from topicloom_lab.generators.spec import make_chat
 
 
-class Paragraph(BaseModel):
+class Paragraph(BaseModel, frozen=True):
     """A paragraph of the corpus."""
-
-    model_config = ConfigDict(frozen=True)
 
     title: str = Field(min_length=1)
     """The title; no other paragraph has it."""
@@ -26,10 +24,8 @@ class Paragraph(BaseModel):
     """The text."""
 
 
-class HotpotQuestion(BaseModel):
+class HotpotQuestion(BaseModel, frozen=True, extra="ignore"):
     """A question over some paragraphs."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     id: str
     type: str = ""

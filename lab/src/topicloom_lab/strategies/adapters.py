@@ -12,7 +12,6 @@ from topicloom.context.segments import Summarize
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.embedder import Embedder
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.recordings.replay import as_message
 from topicloom.roles.brief import summarize_by_extracts
 from topicloom.state.stored_message import StoredMessage
 from topicloom_lab.strategies.base import Context, StrategyOptions, quoted_in, shown
@@ -31,12 +30,6 @@ def summarizing_model(options: StrategyOptions, limit: int) -> BaseChatModel:
         limit: Tokens of an extract.
     """
     return options.chat or ExtractiveChatModel.of(options.embedder, limit)
-
-
-def turn_of(message: RecordedMessage) -> BaseMessage:
-    """A recorded message with the name of its speaker, which peers show beside the text."""
-    turn = as_message(message)
-    return turn if turn.name else turn.model_copy(update={"name": message.role})
 
 
 def context_of(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
@@ -13,6 +12,7 @@ from langchain_core.messages import BaseMessage
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.embedder import Embedder
 from topicloom.recordings.conversations import RecordedMessage
+from topicloom.recordings.replay import as_message
 from topicloom.state.language import Language
 from topicloom.state.stored_message import get_text
 from topicloom_lab.asking import BudgetCounter
@@ -43,16 +43,16 @@ class Context:
         return count_budget_tokens(self.text)
 
 
-class Strategy(Protocol):
+class Strategy:
     """One conversation under one strategy. It is made, fed in order, and asked at any place."""
 
-    def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:
-        """Hear the next messages; none of them is without text.
+    def __init__(self) -> None:
+        self._messages: list[RecordedMessage] = []
 
-        Returns:
-            Calls of models by role.
-        """
-        ...
+    def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:
+        """Hear the next messages, none without text; the calls of models by role, here none."""
+        self._messages += messages
+        return {}
 
     def context(self, question: str, budget: int) -> Context:
         """The context of a question that is asked now and does not become part of anything.
@@ -61,26 +61,10 @@ class Strategy(Protocol):
             question: What is asked.
             budget: Tokens that the context may have.
         """
-        ...
+        raise NotImplementedError
 
     def close(self) -> None:
-        """Let go of files."""
-        ...
-
-
-class Listener:
-    """Base of strategies: remembers what was said."""
-
-    def __init__(self) -> None:
-        self._messages: list[RecordedMessage] = []
-
-    def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:
-        """See `Strategy.feed`; no model is called."""
-        self._messages += messages
-        return {}
-
-    def close(self) -> None:
-        """See `Strategy.close`; there are no files."""
+        """Let go of files, if there are any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +86,12 @@ class StrategyOptions:
 def line_of(message: RecordedMessage) -> str:
     """`speaker: text`, which is what is searched, shown and counted."""
     return f"{message.speaker or message.role}: {message.text}"
+
+
+def turn_of(message: RecordedMessage) -> BaseMessage:
+    """A recorded message with the name of its speaker, which is shown beside the text."""
+    turn = as_message(message)
+    return turn if turn.name else turn.model_copy(update={"name": message.role})
 
 
 def shown(message: BaseMessage) -> str:

@@ -23,15 +23,14 @@ from topicloom_lab.strategies.adapters import (
     context_of,
     summarizing_model,
     tokens_of,
-    turn_of,
 )
-from topicloom_lab.strategies.base import Context, Listener, StrategyOptions, line_of
+from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions, line_of, turn_of
 from topicloom_lab.strategies.search import quoted
 
 _USER = "user"
 
 
-class Mem0Search(Listener):
+class Mem0Search(Strategy):
     """mem0 over its own default store, Qdrant, in a folder; no model is called.
 
     What it finds fills the budget, best first. Its keyword search needs packages that download
@@ -91,7 +90,7 @@ SUMMARY_SHARE, KEPT_SHARE = 0.25, 0.5
 """Of the budget: what a summary may take, and what stays word for word when one is written."""
 
 
-class SummarizationMiddlewareStrategy(Listener):
+class SummarizationMiddlewareStrategy(Strategy):
     """The middleware's own hook before each model call, on a state that only it changes."""
 
     def __init__(self, options: StrategyOptions) -> None:
@@ -160,7 +159,7 @@ _HEADING = 16
 """Tokens of the words that the node puts before a summary, about."""
 
 
-class SummarizationNodeStrategy(Listener):
+class SummarizationNodeStrategy(Strategy):
     """The node, invoked before each model call with the whole history, as documented."""
 
     def __init__(self, options: StrategyOptions) -> None:

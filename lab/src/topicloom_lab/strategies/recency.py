@@ -10,10 +10,10 @@ from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import as_message
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.stored_message import to_stored_message
-from topicloom_lab.strategies.base import Context, Listener, line_of
+from topicloom_lab.strategies.base import Context, Strategy, line_of, turn_of
 
 
-class KeepEverything(Listener):
+class KeepEverything(Strategy):
     """The whole conversation, whatever it costs: what a question would get without a limit."""
 
     def context(self, question: str, budget: int) -> Context:
@@ -21,7 +21,7 @@ class KeepEverything(Listener):
         return in_view(self._messages)
 
 
-class LastTokens(Listener):
+class LastTokens(Strategy):
     """The newest messages that fit."""
 
     def context(self, question: str, budget: int) -> Context:
@@ -29,7 +29,7 @@ class LastTokens(Listener):
         return in_view(newest(self._messages, budget))
 
 
-class FirstAndLast(Listener):
+class FirstAndLast(Strategy):
     """The first round and the newest ones: a usual baseline.
 
     Of rounds that don't fit together the oldest go, the first one last.
@@ -82,9 +82,4 @@ def size(messages: Sequence[RecordedMessage]) -> int:
 
 def in_view(messages: Sequence[RecordedMessage]) -> Context:
     """A context of messages as they were said, in the order given."""
-    turns = [as_message(m) for m in messages]
-    named = [
-        t if t.name else t.model_copy(update={"name": m.role})
-        for t, m in zip(turns, messages, strict=True)
-    ]
-    return Context(tuple(named), tuple(m.id for m in messages))
+    return Context(tuple(map(turn_of, messages)), tuple(m.id for m in messages))

@@ -24,7 +24,7 @@ from topicloom.index.embedder import Embedder, Vectors
 from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom.state.script import CJK_RUN
-from topicloom_lab.strategies.base import Context, Listener, StrategyOptions, line_of
+from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions, line_of
 
 K1, B = 1.5, 0.75
 """Saturation and length normalisation (Robertson and Zaragoza, 2009)."""
@@ -98,7 +98,7 @@ class Scorer(Protocol):
         ...
 
 
-class SearchStrategy(Listener):
+class SearchStrategy(Strategy):
     """A strategy that quotes the messages that score highest."""
 
     def __init__(self, scorer: Scorer, *, neighbours: int = 0, users_only: bool = False) -> None:
@@ -248,7 +248,7 @@ def _standard(values: Scores) -> Scores:
 _NAMESPACE = ("messages",)
 
 
-class StoreSearch(Listener):
+class StoreSearch(Strategy):
     """`InMemoryStore` with an index; what it finds fills the budget, best first."""
 
     def __init__(self, options: StrategyOptions) -> None:

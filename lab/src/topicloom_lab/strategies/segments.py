@@ -11,13 +11,13 @@ from topicloom.recordings.replay import as_message
 from topicloom.roles.brief import ChatBriefWriter, summarize_by_briefs, summarize_by_extracts
 from topicloom.roles.chat import Chat
 from topicloom.state.stored_message import StoredMessage, to_stored_message
-from topicloom_lab.strategies.base import COUNTER, Context, Listener, StrategyOptions, quoted_in
+from topicloom_lab.strategies.base import COUNTER, Context, Strategy, StrategyOptions, quoted_in
 
 SUMMARY_TOKENS = 200
 """Tokens of an extract that stands for a segment of five to eight rounds."""
 
 
-class SegmentSummaries(Listener):
+class SegmentSummaries(Strategy):
     """Summaries of segments, each from its originals, beside the first and the newest rounds."""
 
     def __init__(self, options: StrategyOptions) -> None:

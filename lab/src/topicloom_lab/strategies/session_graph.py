@@ -20,14 +20,14 @@ from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 from topicloom_lab.asking import Oracle, Questioner
 from topicloom_lab.recorded_time import RecordedClock
-from topicloom_lab.strategies.base import COUNTER, Context, Listener, StrategyOptions
+from topicloom_lab.strategies.base import COUNTER, Context, Strategy, StrategyOptions
 
 WINDOW = 8_000
 """Tokens of the main window while the conversation is fed, as of `topicloom eval memory`."""
 _SESSION = "conversation"
 
 
-class SessionGraphStrategy(Listener):
+class SessionGraphStrategy(Strategy):
     """A session of its own; questions are asked of a checkpoint and forgotten again."""
 
     def __init__(
