@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from domains import the_document
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from topicloom.domain.document import find_derived_anchors
 from topicloom.domain.domain import Domain
@@ -108,6 +108,7 @@ class TestSkeletons:
         assert yaml.safe_load(body(text, "guidance")) == {"current_goal": "Go on."}
 
     @given(documents, texts)
+    @example({"": [[]], "id": {"": None, "0": None}}, "")
     def test_it_says_all_of_the_document_and_nothing_else(
         self, document: dict[str, Any], goal: str
     ) -> None:

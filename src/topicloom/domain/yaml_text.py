@@ -15,6 +15,8 @@ from functools import lru_cache
 from json import JSONEncoder
 from typing import Any
 
+from topicloom.domain.document import get_anchor
+
 _PLAIN = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[^\W\d][\w-]*", re.I)
 """Keys that need no quotes in any version of YAML."""
 _UNSAFE = re.compile(r"[<\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -46,7 +48,7 @@ class _YamlWriter:
 
     def write_mapping(self, value: dict[str, Any], indent: str) -> None:
         ordered = self._sort_entries(value)
-        anchor = ordered.get("_anchor", ordered.get("id"))
+        anchor = get_anchor(ordered)
         for key, inner in ordered.items():
             head = f"{indent}{key if _PLAIN.fullmatch(key) else _json(key)}:"
             if _is_flat(inner):
