@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from topicloom.boundary.weights import PACKAGED
+from topicloom.boundary.model import PACKAGED
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "boundaries.md"

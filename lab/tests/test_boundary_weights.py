@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicloom.boundary.policy import Thresholds
-from topicloom.boundary.weights import (
+from topicloom.boundary.model import (
     MODES,
     NAMES,
     PACKAGED,
@@ -18,6 +17,7 @@ from topicloom.boundary.weights import (
     Weights,
     load_weights,
 )
+from topicloom.boundary.policy import Thresholds
 from topicloom.errors import ConfigurationError
 from topicloom.index.encoders import default_embedder
 from topicloom_lab.training.weights import save_weights

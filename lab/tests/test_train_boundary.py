@@ -13,8 +13,7 @@ import pytest
 
 from topicloom.boundary.features import Features
 from topicloom.boundary.lookahead import RETROSPECTIVE_NAMES
-from topicloom.boundary.model import BoundaryModel
-from topicloom.boundary.weights import Matrix, Network
+from topicloom.boundary.model import BoundaryModel, Matrix, Network
 from topicloom.errors import ConfigurationError, NotAConversationError
 from topicloom.index.hashing import HashingEmbedder
 from topicloom_lab.segmentation import load_dialogues

@@ -16,8 +16,7 @@ from langchain_core.messages import HumanMessage
 from tiktoken.load import load_tiktoken_bpe
 
 from topicloom.context.token_count import MESSAGE_TOKENS, EstimatingCounter
-from topicloom.context.token_ranks import RANK_FILES, RankFile, TiktokenCounter
-from topicloom.context.tokens import choose_counter
+from topicloom.context.tokens import RANK_FILES, RankFile, TiktokenCounter, choose_counter
 
 URL = "https://ranks.invalid/tiny.tiktoken"
 

@@ -16,12 +16,12 @@ from tiny_models import COMMIT, in_hub_cache, library, offline, tiny_encoder
 from topicloom.errors import UnknownModelError
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder, open_embedder
-from topicloom.index.sentence import SentenceTransformerEmbedder
+from topicloom.index.pretrained import SentenceTransformerEmbedder
 
 TEXTS = ["put it on a server", "", "a", "wörter 词", "no " * 600, "a", " \n\t", "\x00"]
 IMPORT = (
     "from topicloom.errors import UnknownModelError\n"
-    "from topicloom.index.sentence import SentenceTransformerEmbedder\n"
+    "from topicloom.index.pretrained import SentenceTransformerEmbedder\n"
 )
 
 
@@ -128,7 +128,7 @@ class TestErrors:
         code = (
             "import sys; sys.modules['sentence_transformers'] = None\n"
             "from topicloom.errors import ConfigurationError\n"
-            "from topicloom.index.sentence import SentenceTransformerEmbedder\n"
+            "from topicloom.index.pretrained import SentenceTransformerEmbedder\n"
             "try: SentenceTransformerEmbedder().dimension\n"
             "except ConfigurationError as error: print(error)"
         )

@@ -16,7 +16,7 @@ from langgraph.store.sqlite import SqliteStore
 from topicloom.reflection.due import ReflectionMark, ReflectionPolicy, ReflectionProgress
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
-from topicloom.state.briefs import BriefUpdate
+from topicloom.state.changes import BriefUpdate
 from topicloom.storage.stores import StoreStorage
 
 POLICY = ReflectionPolicy()

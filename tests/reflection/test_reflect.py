@@ -27,7 +27,7 @@ from topicloom.reflection.store import ReflectionStore
 from topicloom.review.channels import ReviewReport
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest
-from topicloom.state.briefs import apply_brief_updates
+from topicloom.state.changes import apply_brief_updates
 from topicloom.state.stored_message import get_text
 from topicloom.storage.files import FileStorage
 from topicloom.testing import Clock, FailingRole, PlainBriefWriter, ScriptedResponder, fake_roles

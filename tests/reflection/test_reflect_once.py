@@ -21,7 +21,7 @@ from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.reflector import REFLECTOR
 from topicloom.reflection.scheduler import run_in_thread
 from topicloom.reflection.store import ReflectionStore
-from topicloom.state.briefs import BriefUpdate
+from topicloom.state.changes import BriefUpdate
 from topicloom.storage.files import FileStorage
 from topicloom.testing import Clock, FailingRole, fake_roles
 

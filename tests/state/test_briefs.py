@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topicloom.state.briefs import apply_brief_updates, make_brief_update
+from topicloom.state.changes import apply_brief_updates, make_brief_update
 from topicloom.state.topics import Topic, TopicTable
 
 TEA = Topic(id="t1", name="Tea", brief="Old.", head="r1", count=2)

@@ -1,18 +1,177 @@
-"""The boundary model: the probability that a topic begins at a message, online and in hindsight."""
+"""The boundary model: small nets over features, their file, and where they see topics begin.
+
+Online it is by what is known when a message arrives, in hindsight by the whole conversation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError
 
 from topicloom.boundary.cues import Utterance
-from topicloom.boundary.features import WINDOW, band_of, online_features
-from topicloom.boundary.lookahead import retrospective_features
-from topicloom.boundary.weights import Weights, load_weights
+from topicloom.boundary.features import (
+    ONLINE_NAMES,
+    VERSION,
+    WINDOW,
+    Features,
+    band_of,
+    online_features,
+)
+from topicloom.boundary.lookahead import RETROSPECTIVE_NAMES, retrospective_features
+from topicloom.boundary.policy import Thresholds
+from topicloom.boundary.similarity import Floats
+from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Vectors
+
+
+def unpack(weights: NDArray[np.int8], scale: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The matrix [..., rows, columns] of one byte a weight, with a scale a column."""
+    return weights.astype(np.float32) * scale
+
+
+_LIMIT = 4.0
+"""Most spreads from its mean that a feature may be: what was never seen in training stays sane."""
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """One hidden layer over standardised features.
+
+    Features are standardised by the script of the message, since similarities of CJK text and of
+    other text live on different scales; an unknown feature is taken to be average.
+    """
+
+    mean: Matrix
+    """Mean of each feature [2, f] over other messages, and over CJK messages."""
+    spread: Matrix
+    """Standard deviation of each [2, f]."""
+    inner: Matrix
+    """Weights [f + 1, hidden] into the hidden units; the last row is the bias."""
+    outer: Matrix
+    """Weights [hidden + 1] into the log odds; the last one is the bias."""
+
+    def probabilities(self, features: Features) -> Floats:
+        """Probability [n] of each message."""
+        inputs = standardise(features, self.mean, self.spread)
+        hidden = np.maximum(inputs @ self.inner[:-1] + self.inner[-1], 0)
+        odds = (hidden @ self.outer[:-1] + self.outer[-1]).astype(np.float64)
+        return np.asarray(1 / (1 + np.exp(-odds)), dtype=np.float64)
+
+
+def standardise(features: Features, mean: Matrix, spread: Matrix) -> Matrix:
+    """Features [n, f] in spreads from their mean, each row by its script; unknown ones as 0."""
+    script = features.cjk.astype(np.intp)
+    scaled = (features.values - mean[script]) / spread[script]
+    scaled[scaled != scaled] = 0.0
+    return np.minimum(np.maximum(scaled, -_LIMIT), _LIMIT).astype(np.float32)
+
+
+PACKAGED = Path(__file__).parent / "boundary.npz"
+"""What ships; `boundary.json` beside it says what it is and how well it did."""
+
+MODES = ("online", "retrospective")
+"""By what is known when a message arrives, or by the whole conversation."""
+NAMES = {"online": ONLINE_NAMES, "retrospective": RETROSPECTIVE_NAMES}
+"""Features that the net of each mode reads, in order."""
+
+
+class BoundaryDescription(BaseModel, frozen=True):
+    """The description beside the numbers."""
+
+    features: int
+    """Version of the features that the weights are made for."""
+    embedder: str
+    """Fingerprint of the embedder they are made for."""
+    thresholds: dict[str, dict[str, float]]
+    """Thresholds of each mode, by granularity."""
+    names: dict[str, tuple[str, ...]]
+    """Features that each mode reads; checked against `NAMES`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Everything that is learned."""
+
+    embedder: str
+    """Fingerprint of the embedder they were trained with."""
+    learned: NDArray[np.float32]
+    """Linear map [d, k] from the embedder's vectors to the channel `learned`."""
+    nets: Mapping[str, Network]
+    """One net a mode."""
+    thresholds: Mapping[str, Thresholds]
+    """Thresholds a mode."""
+
+
+def load_weights(path: Path | None = None, *, embedder: str | None = None) -> Weights:
+    """Read weights.
+
+    Args:
+        path: An `.npz` file with its `.json` beside it; those that ship by default.
+        embedder: Fingerprint of the embedder whose vectors will be given; None checks nothing.
+
+    Raises:
+        ConfigurationError: If a file cannot be read or holds something else, or if the weights are
+            made for other features or another embedder.
+    """
+    path = path or PACKAGED
+    beside = path.with_suffix(".json")
+    try:
+        described = BoundaryDescription.model_validate_json(beside.read_text("utf-8"))
+        _check(path, described, embedder)
+        # Opened here: numpy leaves a file open that turns out to be no archive.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            return _weights(described, {name: stored[name] for name in stored.files})
+    except ConfigurationError:
+        raise
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise ConfigurationError(
+            f"{beside} describes no boundary weights: {problem['loc']}: {problem['msg']}"
+        ) from error
+    except (OSError, EOFError, ValueError, LookupError, TypeError, BadZipFile) as error:
+        raise ConfigurationError(f"{path} holds no boundary weights: {error}") from error
+
+
+def _check(path: Path, described: BoundaryDescription, embedder: str | None) -> None:
+    if described.features != VERSION:
+        raise ConfigurationError(
+            f"{path} is made for version {described.features} of the boundary features, this is "
+            f"version {VERSION}: train again"
+        )
+    if embedder is not None and embedder != described.embedder:
+        raise ConfigurationError(
+            f"{path} is trained on vectors of {described.embedder!r}, not of {embedder!r}: train "
+            "with that embedder, or use the default one for boundary weights"
+        )
+
+
+def _weights(description: BoundaryDescription, arrays: Mapping[str, NDArray[Any]]) -> Weights:
+    if description.names != NAMES:
+        raise ValueError("they read other features than these: train again")
+    return Weights(
+        embedder=description.embedder,
+        learned=unpack(arrays["learned"], arrays["learned_scale"]),
+        nets={
+            mode: Network(
+                mean=arrays[f"{mode}_mean"],
+                spread=arrays[f"{mode}_spread"],
+                inner=unpack(arrays[f"{mode}_inner"], arrays[f"{mode}_inner_scale"]),
+                outer=arrays[f"{mode}_outer"],
+            )
+            for mode in MODES
+        },
+        thresholds={m: Thresholds(**description.thresholds[m]) for m in MODES},
+    )
+
 
 Probabilities = NDArray[np.float64]
 """Probability [n] that a topic begins at each message; 1 at the first."""

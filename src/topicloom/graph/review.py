@@ -18,6 +18,7 @@ from topicloom.effects import Step, arun_step, either, run_step
 from topicloom.errors import MissingThreadError
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.index.embedder import Embedder
+from topicloom.review.apply import apply, index_archived, judge, move_archived
 from topicloom.review.archive_index import ArchiveIndexer
 from topicloom.review.channels import (
     AssessTask,
@@ -27,8 +28,6 @@ from topicloom.review.channels import (
     build_report,
 )
 from topicloom.review.decisions import TopicStats
-from topicloom.review.file import index_archived, move_archived
-from topicloom.review.judge import apply, judge
 from topicloom.review.match import match_topics
 from topicloom.review.session_client import ReviewDeps, SessionApp, SessionClient, hold_nothing
 from topicloom.review.survey import assess, survey

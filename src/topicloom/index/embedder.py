@@ -10,8 +10,6 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import ArrayLike, NDArray
 
-from topicloom.index.pretrained import readable
-
 Vectors = NDArray[np.float32]
 """One row per text; the rows have unit length or are zero."""
 
@@ -53,6 +51,11 @@ def embed_telling(
     if rows:
         vectors[rows] = encode([readable(texts[row], characters) for row in rows])
     return unit_rows(vectors)
+
+
+def readable(text: str, characters: int) -> str:
+    """Cut to what can matter and replace lone surrogates, which have no UTF-8 form."""
+    return text[:characters].encode("utf-8", "replace").decode("utf-8")
 
 
 def unit_rows(vectors: Vectors) -> Vectors:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, embed_telling, unit_rows
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.minilm import MiniLMEmbedder
-from topicloom.index.sentence import SentenceTransformerEmbedder
+from topicloom.index.pretrained import SentenceTransformerEmbedder
 from topicloom.state.script import measure_cjk_share
 
 VERSION = 1

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.index.embedder import Vectors
-from topicloom.index.pretrained import readable
+from topicloom.index.embedder import Vectors, readable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

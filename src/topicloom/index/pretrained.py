@@ -1,4 +1,4 @@
-"""Opening models of sentence-transformers, from a folder or from the Hugging Face hub.
+"""Models of sentence-transformers, from a folder or from the Hugging Face hub, and the encoder by one.
 
 The library is an extra. It is imported here, when the first model is opened, and nowhere else.
 """
@@ -6,13 +6,17 @@ The library is an extra. It is imported here, when the first model is opened, an
 from __future__ import annotations
 
 import hashlib
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, cast
 
 from topicloom.errors import ConfigurationError, UnknownModelError
+from topicloom.index.embedder import Vectors, embed_telling
 
 Kind = Literal["SentenceTransformer", "CrossEncoder"]
 
@@ -68,11 +72,6 @@ def open_pretrained(kind: Kind, model: str | Path, device: str | None = None) ->
     if one == other:
         raise UnknownModelError(f"{name!r} has no usable tokenizer beside its weights")
     return Opened(opened, fingerprint)
-
-
-def readable(text: str, characters: int) -> str:
-    """Cut to what can matter and replace lone surrogates, which have no UTF-8 form."""
-    return text[:characters].encode("utf-8", "replace").decode("utf-8")
 
 
 def _from_folder(make: Any, folder: Path, device: str | None) -> Any:
@@ -132,3 +131,69 @@ def _digest(folder: Path) -> str:
             content = hashlib.file_digest(file, "sha256").hexdigest()
         digest.update(f"{name} {content}\n".encode())
     return digest.hexdigest()[:12]
+
+
+_MAX_TOKENS = 512
+"""Tokens read of one text. BGE-M3 could read 8,192, at a cost that grows faster than the text."""
+_BATCH_SIZE = 16
+"""Most texts in one run of the model."""
+_CHARACTERS = 16
+"""Characters tokenized of a text for a token that may be read."""
+
+
+class _Encoder(Protocol):
+    """What is used of a `sentence_transformers.SentenceTransformer`."""
+
+    max_seq_length: int | None
+
+    def encode(
+        self, inputs: Sequence[str], *, batch_size: int, show_progress_bar: bool
+    ) -> Vectors: ...
+
+
+class SentenceTransformerEmbedder:
+    """`Embedder` around a model of sentence-transformers. Needs `pip install "topicloom[bge]"`.
+
+    The model is loaded when its fingerprint, its dimension or a vector is asked for; each of them
+    raises what `open_pretrained` does. It takes one batch at a time, so that threads may share it.
+    """
+
+    def __init__(self, model: str | Path = "BAAI/bge-m3", *, max_tokens: int = _MAX_TOKENS) -> None:
+        """Configure without loading anything.
+
+        Args:
+            model: A folder, or a name on the Hugging Face hub.
+            max_tokens: Tokens read of one text; at most what the model can.
+        """
+        self._model = model
+        self._max_tokens = max_tokens
+        self._lock = threading.RLock()
+
+    @property
+    def fingerprint(self) -> str:
+        """Name of the model, its commit or a hash of its files, and the tokens it reads."""
+        return self._loaded[1]
+
+    @cached_property
+    def dimension(self) -> int:
+        return int(self._encode(["a"]).shape[1])
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        longest = _CHARACTERS * self._max_tokens
+        return embed_telling(texts, self.dimension, longest, self._encode)
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        with self._lock:
+            encoder, _ = self._loaded
+            return encoder.encode(texts, batch_size=_BATCH_SIZE, show_progress_bar=False)
+
+    @cached_property
+    def _loaded(self) -> tuple[_Encoder, str]:
+        with self._lock:
+            if "_loaded" in self.__dict__:
+                return self._loaded
+            opened = open_pretrained("SentenceTransformer", self._model)
+            encoder = cast("_Encoder", opened.model)
+            read = min(encoder.max_seq_length or self._max_tokens, self._max_tokens)
+            encoder.max_seq_length = read
+            return encoder, f"{opened.fingerprint}/{read}"

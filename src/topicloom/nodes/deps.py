@@ -17,7 +17,7 @@ from topicloom.nodes.workspace import Workspaces
 from topicloom.roles.reader import READER
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
-from topicloom.state.briefs import BriefUpdate
+from topicloom.state.changes import BriefUpdate
 from topicloom.state.cues import Cues
 from topicloom.state.language import Language
 

@@ -9,7 +9,7 @@ from langchain_core.runnables import Runnable
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_plan, dump, emit, node, open_turn, read_beside
 from topicloom.state.activation import average_scores, update_activation
-from topicloom.state.briefs import apply_brief_updates
+from topicloom.state.changes import apply_brief_updates
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import list_removals, select_unstored
 from topicloom.state.recall import Reading

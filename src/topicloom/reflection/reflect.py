@@ -22,7 +22,7 @@ from topicloom.reflection.sessions import StoredSessionSource
 from topicloom.roles.brief import BRIEF, BriefRequest
 from topicloom.roles.calls import ask_first
 from topicloom.roles.registry import Roles
-from topicloom.state.briefs import BriefUpdate, apply_brief_updates, make_brief_update
+from topicloom.state.changes import BriefUpdate, apply_brief_updates, make_brief_update
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage

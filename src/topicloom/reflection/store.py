@@ -31,7 +31,7 @@ from pydantic import ValidationError
 from topicloom.errors import SessionBusyError
 from topicloom.reflection.due import ReflectionPolicy, ReflectionProgress, is_lease_valid
 from topicloom.reflection.facts import Fact, FactChanges
-from topicloom.state.briefs import BriefUpdate
+from topicloom.state.changes import BriefUpdate
 from topicloom.storage.store_items import (
     Namespace,
     delete_items,

@@ -16,7 +16,8 @@ from topicloom.context.fence import fence
 from topicloom.context.windows import PromptWindow
 from topicloom.effects import Step
 from topicloom.errors import UnknownModelError, UnusableAnswerError
-from topicloom.index.pretrained import open_pretrained, readable
+from topicloom.index.embedder import readable
+from topicloom.index.pretrained import open_pretrained
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole

@@ -1,14 +1,14 @@
 """Changes to topics that were worked out beside the graph, until a turn of the graph makes them.
 
 Only the graph writes the table of topics: a second writer could undo a turn. So a review leaves its
-findings as changes. Each has fingerprints of the topics that it was worked out from, and one that
-does not fit any more is passed over.
+findings as changes, and a reflection its briefs as updates. Each has fingerprints of the topics
+that it was worked out from, and one that does not fit any more is passed over.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 from pydantic import BaseModel
 
@@ -107,3 +107,40 @@ def describe_change(change: TopicChange, table: TopicTable) -> str:
     if change.archive:
         return f"archived {named}: {change.reason}"
     return f"reviewed {named}"
+
+
+class BriefUpdate(BaseModel, frozen=True):
+    """A topic's new name and brief."""
+
+    topic: str
+    """Id of the topic."""
+    name: str
+    brief: str
+    seen: str
+    """Fingerprint of the topic as it was when the brief was written."""
+
+
+def make_brief_update(topic: Topic, name: str, brief: str) -> BriefUpdate | None:
+    """The update that gives a topic a name and a brief; None if it has both already."""
+    if (name, brief) == (topic.name, topic.brief):
+        return None
+    return BriefUpdate(topic=topic.id, name=name, brief=brief, seen=_fingerprint(topic))
+
+
+def apply_brief_updates(table: TopicTable, updates: Iterable[BriefUpdate]) -> list[Topic]:
+    """The topics with their new briefs.
+
+    An update is passed over if its topic is not open any more, or has got messages, a name or a
+    brief since: something newer has been written then, or the update has been applied.
+    """
+    found = [(table[u.topic], u) for u in updates if u.topic in table]
+    return [
+        topic.model_copy(update={"name": u.name, "brief": u.brief})
+        for topic, u in found
+        if topic.status == "open" and _fingerprint(topic) == u.seen
+    ]
+
+
+def _fingerprint(topic: Topic) -> str:
+    said = "\0".join((topic.head or "", topic.name, topic.brief))
+    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]

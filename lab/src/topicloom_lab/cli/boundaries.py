@@ -10,9 +10,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from topicloom.boundary.model import BoundaryModel
+from topicloom.boundary.model import PACKAGED, BoundaryModel
 from topicloom.boundary.policy import Granularity
-from topicloom.boundary.weights import PACKAGED
 from topicloom.cli.console import open_console, print_dim
 from topicloom.index.encoders import default_embedder
 from topicloom_lab.cli.output import counting, in_sample, write_lines

@@ -16,8 +16,8 @@ from typing import Any, get_args
 
 import numpy as np
 
+from topicloom.boundary.model import MODES, Weights
 from topicloom.boundary.policy import Granularity, Thresholds
-from topicloom.boundary.weights import MODES, Weights
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder
 from topicloom_lab.segmentation import SegmentationSummary, boundaries, summarize

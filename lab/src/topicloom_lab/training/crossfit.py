@@ -21,8 +21,8 @@ from topicloom.boundary.features import (
     similarity_features,
 )
 from topicloom.boundary.lookahead import following_features, gap_features
+from topicloom.boundary.model import NAMES, Network
 from topicloom.boundary.similarity import Band, Floats
-from topicloom.boundary.weights import NAMES, Network
 from topicloom.index.embedder import unit_rows
 from topicloom_lab.training.corpus import Corpus, Sample, shared_segments
 from topicloom_lab.training.nets import NetRecipe, Rows, fit_network

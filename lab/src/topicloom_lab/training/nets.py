@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.boundary.features import Features
+from topicloom.boundary.model import Matrix, Network, standardise
 from topicloom.boundary.similarity import Floats
-from topicloom.boundary.weights import Matrix, Network, standardise
 
 PLAIN = frozenset(
     {

@@ -1,4 +1,4 @@
-"""Writing trained weights, as `topicloom.boundary.weights` reads them."""
+"""Writing trained weights, as `topicloom.boundary.model` reads them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.boundary.features import VERSION
-from topicloom.boundary.weights import NAMES, Weights
+from topicloom.boundary.model import NAMES, Weights
 
 
 def pack(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:

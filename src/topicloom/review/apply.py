@@ -1,9 +1,11 @@
-"""file: the messages of archived topics go to the archive, those of revived ones come back.
+"""judge, apply, file and hand_over: decide the changes of a review, make them, keep the archive.
 
-It looks at all topics: what a crash left undone is done by the next review.
+The archive is looked at as a whole: what a crash left undone is done by the next review.
 """
 
 from __future__ import annotations
+
+from datetime import datetime
 
 from langchain_core.runnables import Runnable
 
@@ -12,11 +14,55 @@ from topicloom.errors import StorageError
 from topicloom.nodes.step import Update, dumped, node
 from topicloom.review.archive_index import ArchiveIndexer, build_topic_documents
 from topicloom.review.channels import ReviewState
+from topicloom.review.decisions import (
+    Assessment,
+    ReviewFindings,
+    TopicPair,
+    TopicStats,
+    decide_changes,
+)
 from topicloom.review.session_client import ReviewDeps
 from topicloom.roles.calls import ask_role
+from topicloom.state.changes import TopicChange, describe_change
 from topicloom.state.receipt import Call
+from topicloom.state.session import Session
 from topicloom.state.topics import Topic
 from topicloom.storage.sessions import SessionStore
+
+
+def judge(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
+    """The node that decides the changes, without asking a role."""
+
+    def step(state: ReviewState) -> Update:
+        session = Session.model_validate(state["session"])
+        table = deps.open_store(session.id).topic_table(session)
+        found = ReviewFindings(
+            looks=tuple(TopicStats.model_validate(row) for row in state["looks"]),
+            assessed={r["topic"]: Assessment.model_validate(r) for r in state["assessed"]},
+            pairs=tuple(TopicPair.model_validate(row) for row in state["pairs"]),
+            near=state["near"],
+        )
+        changes = decide_changes(table, found, datetime.fromisoformat(state["now"]), deps.policy)
+        return {
+            "changes": [c.model_dump(mode="json") for c in changes],
+            "told": [describe_change(c, table) for c in changes],
+        }
+
+    return node(step, "judge")
+
+
+def apply(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
+    """The node that changes the session; run again, it finds everything done."""
+
+    def step(state: ReviewState) -> Step[Update]:
+        changes = [TopicChange.model_validate(row) for row in state["changes"]]
+        turn = yield from deps.client.apply_changes(state["thread"], changes)
+        if turn is None:
+            return {"refused": {c.topic: "a turn of the session is not finished" for c in changes}}
+        return {"changed": list(turn.changed), "refused": dict(turn.refused)}
+
+    return node(step, "apply")
+
 
 _PATIENCE = 3
 """Failures in a row after which the rest waits for the next review."""
