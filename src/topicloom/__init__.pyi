@@ -8,10 +8,8 @@ from .cli.memory import (
     MemoryFiles as MemoryFiles,
     MemoryReport as MemoryReport,
 )
-from .context.tokens import (
-    TokenCounter as TokenCounter,
-    count_budget_tokens as count_budget_tokens,
-)
+from .context.token_count import TokenCounter as TokenCounter
+from .context.tokens import count_budget_tokens as count_budget_tokens
 from .domain.domain import (
     Domain as Domain,
 )

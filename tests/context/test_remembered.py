@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from topicloom.context.token_count import EstimatingCounter
-from topicloom.context.tokens import CachedTokenCounter, TokenCounter
+from topicloom.context.token_count import EstimatingCounter, TokenCounter
+from topicloom.context.tokens import CachedTokenCounter
 
 O200K = EstimatingCounter("o200k")
 COUNTER: TokenCounter = CachedTokenCounter(O200K)

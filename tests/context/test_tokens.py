@@ -27,8 +27,9 @@ from topicloom.context.token_count import (
     TOOL_RESULT_TOKENS,
     EncodingName,
     EstimatingCounter,
+    TokenCounter,
 )
-from topicloom.context.tokens import TokenCounter, choose_encoding, count_budget_tokens
+from topicloom.context.tokens import choose_encoding, count_budget_tokens
 from topicloom.errors import ConfigurationError
 from topicloom.state.calibration import TokenCalibration
 

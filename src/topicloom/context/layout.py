@@ -23,7 +23,7 @@ from langchain_core.messages import (
 
 from topicloom.context.fence import fence
 from topicloom.context.notes import format_layer, render_note
-from topicloom.context.tokens import TokenCounter
+from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import date_messages, excerpt, format_day, show_message
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language

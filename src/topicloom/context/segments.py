@@ -17,7 +17,7 @@ from cachetools import LRUCache, cached
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from topicloom.context.fence import fence
-from topicloom.context.tokens import TokenCounter
+from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import date_messages, show_message
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language

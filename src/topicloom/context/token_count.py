@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
@@ -134,23 +134,26 @@ _RUN = re.compile(
 _CJK_START = re.compile(f"[{_CJK}]")
 
 
-class CounterByText(ABC):
-    """Base of token counters that count messages and tools by their texts."""
+class TokenCounter(Protocol):
+    """Counts input tokens of one model; safe to call from several threads."""
 
     @abstractmethod
     def text(self, text: str) -> int:
         """Count the tokens of `text`; 0 only for ""."""
 
     def message(self, message: BaseMessage) -> int:
-        """Count one message with its frame, blocks and tool calls."""
+        """Count a message as sent: frame, name, content blocks and tool calls.
+
+        An image is a flat cost. A request is the sum of its messages and tools.
+        """
         return count_message_tokens(message, self.text)
 
     def tools(self, tools: Sequence[ToolLike]) -> int:
-        """Count the JSON schemas of bound tools."""
+        """Count the JSON schemas of bound tools; 0 for none."""
         return count_tools_tokens(tools, self.text)
 
 
-class EstimatingCounter(CounterByText):
+class EstimatingCounter(TokenCounter):
     """Counts tokens by the kinds of characters in a text; needs no file and no network."""
 
     def __init__(self, encoding: EncodingName) -> None:

@@ -1,4 +1,10 @@
-"""Counting tokens: the contract, the choice of a counter, and the evaluation's own measure."""
+"""Counting tokens: the choice of a counter, exact ones, and the evaluation's own measure.
+
+tiktoken downloads a rank file that it does not find, and removes and downloads one whose hash
+is wrong. So it is asked for an encoding only after the file was found intact in its cache, and
+counting never opens a connection. Addresses and hashes are those of tiktoken 0.14
+(`tiktoken_ext/openai_public.py`).
+"""
 
 from __future__ import annotations
 
@@ -11,15 +17,14 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from cachetools import LRUCache, cached
-from langchain_core.messages import BaseMessage
 
 from topicloom.context.token_count import (
-    CounterByText,
     EncodingName,
     EstimatingCounter,
+    TokenCounter,
     ToolLike,
 )
 
@@ -69,7 +74,7 @@ RANK_FILES: Mapping[str, RankFile] = {
 """The encodings of OpenAI's chat models; others publish no file that tiktoken caches."""
 
 
-class TiktokenCounter(CounterByText):
+class TiktokenCounter(TokenCounter):
     """Counts tokens exactly; made by `open`."""
 
     def __init__(self, encoding: Encoding) -> None:
@@ -95,25 +100,6 @@ class TiktokenCounter(CounterByText):
 
 _CL100K = re.compile(r"gpt-4(?![o.\d])|gpt-3|gpt-35")
 _CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]+")
-
-
-class TokenCounter(Protocol):
-    """Counts input tokens of one model; safe to call from several threads."""
-
-    def text(self, text: str) -> int:
-        """Count the tokens of `text`; 0 only for ""."""
-        ...
-
-    def message(self, message: BaseMessage) -> int:
-        """Count a message as sent: frame, name, content blocks and tool calls.
-
-        An image is a flat cost. A request is the sum of its messages and tools.
-        """
-        ...
-
-    def tools(self, tools: Sequence[ToolLike]) -> int:
-        """Count the JSON schemas of bound tools; 0 for none."""
-        ...
 
 
 def choose_counter(
@@ -152,7 +138,7 @@ _MIN_CACHED_CHARACTERS = 200
 """Characters up to which counting is as cheap as remembering."""
 
 
-class CachedTokenCounter(CounterByText):
+class CachedTokenCounter(TokenCounter):
     """A token counter that remembers what another one said of longer texts.
 
     Only digests are kept, the longest unused are forgotten first. Safe in several threads.

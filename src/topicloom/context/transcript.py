@@ -10,7 +10,7 @@ from datetime import date
 from langchain_core.messages import AIMessage, AnyMessage
 
 from topicloom.context.fence import fence, fence_line
-from topicloom.context.tokens import TokenCounter
+from topicloom.context.token_count import TokenCounter
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
 from topicloom.state.rounds import Round

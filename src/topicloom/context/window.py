@@ -11,7 +11,7 @@ from langchain_core.tools import BaseTool
 
 from topicloom.context.layout import Layout, LayoutName, MainPrompt
 from topicloom.context.segments import SegmentLayout
-from topicloom.context.tokens import TokenCounter
+from topicloom.context.token_count import TokenCounter
 from topicloom.prompts.loader import LANGUAGES, Prompts
 from topicloom.state.calibration import SAFETY_MARGIN
 from topicloom.state.language import Language

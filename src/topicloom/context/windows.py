@@ -12,7 +12,7 @@ from cachetools import LRUCache
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from topicloom.context.fence import fence_line
-from topicloom.context.tokens import TokenCounter
+from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import TranscriptFormatter
 from topicloom.prompts.loader import LANGUAGES, Prompts
 from topicloom.prompts.wording import get_wording

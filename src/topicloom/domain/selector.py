@@ -11,7 +11,7 @@ from typing import Protocol, get_args
 from langchain_core.messages import BaseMessage
 
 from topicloom.context.fence import fence, fence_line
-from topicloom.context.tokens import TokenCounter
+from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import TranscriptFormatter
 from topicloom.context.windows import PromptWindow
 from topicloom.domain.curation import FAINT, Candidate, collapse_whitespace

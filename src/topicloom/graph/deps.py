@@ -19,7 +19,8 @@ from topicloom.boundary.model import BoundaryModel
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.segments import ContextWindowPolicy, SegmentLayout, SummaryManager
-from topicloom.context.tokens import CachedTokenCounter, TokenCounter, choose_counter
+from topicloom.context.token_count import TokenCounter
+from topicloom.context.tokens import CachedTokenCounter, choose_counter
 from topicloom.context.window import MainWindow
 from topicloom.domain.edit import EDIT_STATE, make_edit_tool
 from topicloom.errors import ConfigurationError

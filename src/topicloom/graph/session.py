@@ -14,7 +14,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import RetryPolicy
 
-from topicloom.context.tokens import TokenCounter
+from topicloom.context.token_count import TokenCounter
 from topicloom.domain.domain import Domain
 from topicloom.errors import ReplyError
 from topicloom.graph.deps import choose_models, make_deps

@@ -1,4 +1,4 @@
-"""Models of sentence-transformers, from a folder or from the Hugging Face hub, and the encoder by one.
+"""Models of sentence-transformers, from a folder or from the hub, and a sentence encoder by one.
 
 The library is an extra. It is imported here, when the first model is opened, and nowhere else.
 """

@@ -10,7 +10,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
 from topicloom.context.prefix import PrefixMeter
-from topicloom.context.tokens import CachedTokenCounter, TokenCounter, choose_counter
+from topicloom.context.token_count import TokenCounter
+from topicloom.context.tokens import CachedTokenCounter, choose_counter
 from topicloom.context.windows import PromptWindow
 from topicloom.prompts.loader import Prompts
 from topicloom.roles.base import Usage

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from topicloom.context.fence import fence_line
-from topicloom.context.tokens import TokenCounter
+from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import TranscriptFormatter, shorten
 from topicloom.context.windows import (
     PASSING,

@@ -21,7 +21,8 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.context.prefix import PrefixMeter
-from topicloom.context.tokens import TokenCounter, choose_counter
+from topicloom.context.token_count import TokenCounter
+from topicloom.context.tokens import choose_counter
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph
 from topicloom.index.encoders import default_embedder
