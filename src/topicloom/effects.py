@@ -58,7 +58,16 @@ def holding(held: AbstractContextManager[Any], step: Step[R]) -> Step[R]:
     Locks go by threads, and the parts of a step do not stay in one: so they are taken and released
     by the driver.
     """
-    return perform(_Holding(held, step))
+
+    def sync() -> R:
+        with held:
+            return run_step(step)
+
+    async def asynchronous() -> R:
+        with held:
+            return await arun_step(step)
+
+    return either(sync, asynchronous)
 
 
 def run_step(step: Step[R]) -> R:
@@ -110,17 +119,3 @@ class _Either(Generic[T]):
 
     async def aperform(self) -> T:
         return await self.asynchronous()
-
-
-@dataclass(frozen=True, slots=True)
-class _Holding(Generic[R]):
-    held: AbstractContextManager[Any]
-    step: Step[R]
-
-    def perform(self) -> R:
-        with self.held:
-            return run_step(self.step)
-
-    async def aperform(self) -> R:
-        with self.held:
-            return await arun_step(self.step)

@@ -11,13 +11,14 @@ from hypothesis import given, strategies as st
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
-from topicloom.reflection.reflector import ParsedFact, parse_fact_numbers, parse_reflection
+from topicloom.reflection.facts import Claim
+from topicloom.reflection.reflector import parse_fact_ids, parse_reflection
 from topicloom.state.language import Language
 
 NAME = "reflector"
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-NUTS = ParsedFact("Allergic to nuts.", ("m3",))
-LEEDS = ParsedFact("Lives in Leeds.", ("m4", "m5"), (2,))
+NUTS = Claim("Allergic to nuts.", ("m3",))
+LEEDS = Claim("Lives in Leeds.", ("m4", "m5"), ("f2",))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_nothing_to_note(text: str) -> None:
 
 def test_a_fact_without_ids_is_read_and_one_without_words_is_not() -> None:
     assert parse_reflection('<fact>Lives.</fact><fact msg_id="m1"></fact>') == (
-        ParsedFact("Lives.", ()),
+        Claim("Lives.", ()),
     )
 
 
@@ -70,11 +71,18 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "numbers"),
-    [("f2", (2,)), ("[F2], fact 3", (2, 3)), ("4", (4,)), ("", ()), ("if2", ()), ("none", ())],
+    ("text", "ids"),
+    [
+        ("f2", ("f2",)),
+        ("[F2], fact 3", ("f2", "f3")),
+        ("4", ("f4",)),
+        ("", ()),
+        ("if2", ()),
+        ("none", ()),
+    ],
 )
-def test_numbers(text: str, numbers: tuple[int, ...]) -> None:
-    assert parse_fact_numbers(text) == numbers
+def test_ids(text: str, ids: tuple[str, ...]) -> None:
+    assert parse_fact_ids(text) == ids
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -86,7 +94,7 @@ def test_the_prompt_is_finished_and_true_to_its_form(language: Language) -> None
     example = re.sub(r"‹\w[^‹›]+›", lambda _: next(filled), text)
     assert [(f.messages, f.supersedes) for f in parse_reflection(example)] == [
         (("m12",), ()),
-        (("m14", "m18"), (2,)),
+        (("m14", "m18"), ("f2",)),
     ]
 
 

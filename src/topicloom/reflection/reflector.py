@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
@@ -39,7 +39,7 @@ _MOST = 200
 _WIDEST = 64
 """Messages that one range of ids may span."""
 _FACT_ID = re.compile(r"(?<![a-z0-9])f(?:act)?[\s_#.:-]{0,3}([0-9]{1,9})(?![0-9])", re.I)
-_BARE = re.compile(r"[\s\[(]*([0-9]{1,9})[\s\])]*")
+_BARE = re.compile(r"\A[\s\[(]*([0-9]{1,9})[\s\])]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +58,6 @@ class Reflector(Role[ReflectRequest, tuple[Claim, ...]], Protocol):
     """Finds facts about the user that are worth keeping, in order; they are checked elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedFact:
-    """A fact as it stands in the answer of a model."""
-
-    text: str
-    """A sentence, on one line."""
-    messages: tuple[str, ...]
-    supersedes: tuple[int, ...] = ()
-    """Numbers of known facts that hold no more."""
-
-
 class ChatReflector(ChatRole[ReflectRequest, tuple[Claim, ...]]):
     """Reflects upon a stretch of conversation."""
 
@@ -78,16 +67,12 @@ class ChatReflector(ChatRole[ReflectRequest, tuple[Claim, ...]]):
         """Find the facts; numbers that no known fact has are dropped."""
         prompt = build_reflector_prompt(request, self._chat.prompt_window)
         asked = yield from self.ask(request, "reflector", prompt, parse_reflection, "<reflection>")
-        keys = {number: fact.key for number, fact in enumerate(request.facts, 1)}
+        keys = {f"f{number}": fact.key for number, fact in enumerate(request.facts, 1)}
         claims = tuple(
-            Claim(
-                clip(fact.text, _FACT_LIMIT),
-                fact.messages,
-                tuple(keys[n] for n in fact.supersedes if n in keys),
-            )
-            for fact in asked.value
+            replace(claim, supersedes=tuple(keys[n] for n in claim.supersedes if n in keys))
+            for claim in asked.value
         )
-        unknown = [f"f{n}" for fact in asked.value for n in fact.supersedes if n not in keys]
+        unknown = [n for claim in asked.value for n in claim.supersedes if n not in keys]
         repairs = note_repairs(unknown, "fact is not known", "facts are not known")
         return Answer(claims, asked.usage, asked.remarks + repairs)
 
@@ -115,8 +100,10 @@ def build_reflector_prompt(request: ReflectRequest, window: PromptWindow) -> lis
     )
 
 
-def parse_reflection(text: str) -> tuple[ParsedFact, ...]:
+def parse_reflection(text: str) -> tuple[Claim, ...]:
     """The facts of a reflector's answer; none if it says that there are none.
+
+    Known ones that they supersede are named as the prompt numbers them, `f2`.
 
     Raises:
         UnusableAnswerError: If there is neither a fact nor an empty result.
@@ -124,12 +111,12 @@ def parse_reflection(text: str) -> tuple[ParsedFact, ...]:
     return first_of(text, "reflection", _facts_of_tags, _facts_of_json)
 
 
-def _facts_of_tags(text: str) -> tuple[ParsedFact, ...] | None:
+def _facts_of_tags(text: str) -> tuple[Claim, ...] | None:
     facts = _parse_facts(find_elements(text, "fact", "reflection"))
     return facts if facts or has_tag(text, "reflection") else None
 
 
-def _facts_of_json(text: str) -> tuple[ParsedFact, ...] | None:
+def _facts_of_json(text: str) -> tuple[Claim, ...] | None:
     for value in find_json_values(text):
         listed = value.get("facts") if isinstance(value, dict) else value
         if isinstance(listed, list):
@@ -139,28 +126,24 @@ def _facts_of_json(text: str) -> tuple[ParsedFact, ...] | None:
     return None
 
 
-def _parse_facts(found: Iterable[Element]) -> tuple[ParsedFact, ...]:
+def _parse_facts(found: Iterable[Element]) -> tuple[Claim, ...]:
     return tuple(fact for element in islice(found, _MOST) if (fact := _parse_fact(element)))
 
 
-def _parse_fact(element: Element) -> ParsedFact | None:
+def _parse_fact(element: Element) -> Claim | None:
     said = element.field("text", "fact", "statement") or unescape(element.body)
     text = " ".join(said.split())
     if not text:
         return None
     ids = element.field("msg_id", "msg_ids", "message_id", "message_ids", "messages", "id")
-    return ParsedFact(
-        text,
-        parse_message_ids(ids, _WIDEST),
-        parse_fact_numbers(element.field("supersedes", "replaces")),
-    )
+    superseded = parse_fact_ids(element.field("supersedes", "replaces"))
+    return Claim(clip(text, _FACT_LIMIT), parse_message_ids(ids, _WIDEST), superseded)
 
 
-def parse_fact_numbers(text: str) -> tuple[int, ...]:
-    """Numbers of known facts in a text: `f2`, `[F2]`, `fact 2`, lists of these, or a bare `2`."""
-    numbers = [int(n) for n in _FACT_ID.findall(text[:400])]
-    bare = _BARE.fullmatch(text[:400])
-    return tuple(dict.fromkeys(numbers or ([int(bare[1])] if bare else [])))
+def parse_fact_ids(text: str) -> tuple[str, ...]:
+    """Ids of known facts in a text: `f2`, `[F2]`, `fact 2`, lists of these, or a bare `2`."""
+    numbers = _FACT_ID.findall(text[:400]) or _BARE.findall(text[:400])
+    return tuple(dict.fromkeys(f"f{int(number)}" for number in numbers))
 
 
 class EmbeddedReflector(LocalRole[ReflectRequest, tuple[Claim, ...]]):

@@ -72,11 +72,11 @@ def move_archived(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that archives and restores messages; what is damaged stays and is reported."""
 
     def step(state: ReviewState) -> Step[Update]:
-        snapshot = yield from deps.client.read(state["thread"])
-        store = deps.open_store(snapshot.session.id)
+        session, _ = yield from deps.client.read(state["thread"])
+        store = deps.open_store(session.id)
         filed: list[str] = []
         troubles: list[str] = []
-        for topic in store.topic_table(snapshot.session):
+        for topic in store.topic_table(session):
             try:
                 filed += _move_topic(store, topic)
             except StorageError as error:
@@ -105,14 +105,14 @@ def index_archived(deps: ReviewDeps, indexer: ArchiveIndexer) -> Runnable[Review
     """The node that brings the vector store up to date; its failures are reported."""
 
     def step(state: ReviewState) -> Step[Update]:
-        snapshot = yield from deps.client.read(state["thread"])
-        store = deps.open_store(snapshot.session.id)
+        session, _ = yield from deps.client.read(state["thread"])
+        store = deps.open_store(session.id)
         calls: list[Call] = []
         troubles: list[str] = []
         failures = 0
-        for topic in (t for t in store.topic_table(snapshot.session) if t.archived):
+        for topic in (t for t in store.topic_table(session) if t.archived):
             try:
-                documents = build_topic_documents(store, snapshot.session.id, topic)
+                documents = build_topic_documents(store, session.id, topic)
             except StorageError as error:
                 troubles.append(f"{topic.id} was not handed over: {error}")
                 continue

@@ -26,15 +26,6 @@ SessionApp = CompiledStateGraph[Any, TurnOptions, Any, Any]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSnapshot:
-    """A session as its newest checkpoint has it."""
-
-    session: Session
-    waiting: bool
-    """True if a message still waits for its answer: its turn is under way, or has failed."""
-
-
 def hold_nothing(thread: str) -> AbstractContextManager[None]:
     """A lock that locks nothing: for applications that give a session one turn at a time."""
     return nullcontext()
@@ -52,8 +43,11 @@ class SessionClient:
     hold: Callable[[str], AbstractContextManager[Any]] = hold_nothing
     """Locks a session while it is changed, such as `Storage.lock`."""
 
-    def read(self, thread: str) -> Step[SessionSnapshot]:
-        """Within a step: the session now."""
+    def read(self, thread: str) -> Step[tuple[Session, bool]]:
+        """Within a step: the session now, and if a message of it still waits for its answer.
+
+        Its turn is under way then, or has failed.
+        """
         get, aget = self.graph.get_state, self.graph.aget_state
         config: RunnableConfig = {"configurable": {"thread_id": thread}}
         snapshot = yield from either(
@@ -62,7 +56,7 @@ class SessionClient:
         session = Session.model_validate(snapshot.values.get("session") or {"id": thread})
         turn = snapshot.values.get("turn")
         answering = turn is None or Turn.model_validate(turn).answer
-        return SessionSnapshot(session, bool(snapshot.next) and answering)
+        return session, bool(snapshot.next) and answering
 
     def apply_changes(self, thread: str, changes: Sequence[TopicChange]) -> Step[Turn | None]:
         """Within a step: make changes by a turn; its result is None if another is not finished.
@@ -73,8 +67,8 @@ class SessionClient:
         return holding(self.hold(thread), self._apply(thread, changes))
 
     def _apply(self, thread: str, changes: Sequence[TopicChange]) -> Step[Turn | None]:
-        snapshot = yield from self.read(thread)
-        if snapshot.waiting:
+        _, waiting = yield from self.read(thread)
+        if waiting:
             return None
         # One checkpoint at the end: killed before it, the session is as it was.
         call = {

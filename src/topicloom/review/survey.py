@@ -32,7 +32,7 @@ def survey(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that a review begins with."""
 
     def step(state: ReviewState) -> Step[Update]:
-        session = (yield from deps.client.read(state["thread"])).session
+        session, _ = yield from deps.client.read(state["thread"])
         store = deps.open_store(session.id)
         table = store.topic_table(session)
         looks = collect_stats(store, session, table)

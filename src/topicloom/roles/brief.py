@@ -185,15 +185,6 @@ def make_segment_request(
     return BriefRequest(session, segment, messages, language)
 
 
-def summarize_by_briefs(writer: BriefWriter, language: Language) -> Summarize:
-    """A summarizer by briefs, of about 1,000 characters; what the writer raises is passed on."""
-
-    def summarize(messages: Sequence[StoredMessage]) -> str:
-        return writer.call(make_segment_request("segments", messages, language)).value.text
-
-    return summarize
-
-
 BRIEF: RoleSpec[BriefWriter] = RoleSpec(
     name="brief",
     purpose="names a topic and writes the brief by which it is recognised",

@@ -8,8 +8,14 @@ from topicloom.context.prefix import PrefixMeter
 from topicloom.context.segments import SegmentLayout, Summarize, SummaryManager
 from topicloom.recordings.conversations import RecordedMessage
 from topicloom.recordings.replay import as_message
-from topicloom.roles.brief import ChatBriefWriter, summarize_by_briefs, summarize_by_extracts
+from topicloom.roles.brief import (
+    BriefWriter,
+    ChatBriefWriter,
+    make_segment_request,
+    summarize_by_extracts,
+)
 from topicloom.roles.chat import Chat
+from topicloom.state.language import Language
 from topicloom.state.stored_message import StoredMessage, to_stored_message
 from topicloom_lab.strategies.base import COUNTER, Context, Strategy, StrategyOptions, quoted_in
 
@@ -61,3 +67,12 @@ class SegmentSummaries(Strategy):
         return summarize_by_briefs(
             ChatBriefWriter(Chat.of(options.chat, PrefixMeter())), options.language
         )
+
+
+def summarize_by_briefs(writer: BriefWriter, language: Language) -> Summarize:
+    """A summarizer by briefs, of about 1,000 characters; what the writer raises is passed on."""
+
+    def summarize(messages: Sequence[StoredMessage]) -> str:
+        return writer.call(make_segment_request("segments", messages, language)).value.text
+
+    return summarize
