@@ -17,13 +17,10 @@ from topicloom.domain.sources import (
     list_best,
     scale_scores,
 )
+from topicloom.prompts.loader import load_words
 from topicloom.state.plan import SearchIntent
 
-_OVER = frozenset(
-    "done complete completed finished closed resolved cancelled canceled failed abandoned archived "
-    "skipped rejected expired "
-    "完成 已完成 结束 已结束 关闭 已关闭 取消 已取消 失败 已失败 放弃 已放弃".split()
-)
+_OVER = load_words("over")
 
 DocumentEvent = Mapping[str, Any]
 

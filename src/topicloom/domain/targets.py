@@ -10,12 +10,10 @@ from types import UnionType
 from typing import Any
 
 from topicloom.domain.document import Document, DocumentNode, get_anchor, get_label, index_nodes
+from topicloom.prompts.loader import load_words
 
 _LATIN = re.compile(r"[a-z0-9_/-]+")
-_FILLERS = frozenset(
-    "the a an of my our your his her its their this that s for in on to value field task item "
-    "quest event order entry thing list 清单 列表 的 这个 那个 任务 物品 事件 订单".split()
-)
+_FILLERS = load_words("object_fillers")
 _POSSESSIVE = re.compile(r"['’]s?\b")
 _SHOWN = 12
 

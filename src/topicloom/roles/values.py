@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from topicloom.errors import UnusableAnswerError
+from topicloom.prompts.loader import load_patterns
 from topicloom.roles.markup import extract_answers
 
 _NUMBER = re.compile(
@@ -94,29 +95,11 @@ def _fold(text: str) -> str:
 _LONGEST_VERDICT = 4_000
 """Characters of an answer that are looked at."""
 
-_QUESTION = re.compile(
-    r"(?<![a-z])yes\W{0,4}(?:(?:or|and|或者?|和)\W{0,4})?no(?![a-z])|是否[^。!?:\n]{0,40}[?:]", re.I
+_VERDICTS, _ = load_patterns("cues/verdicts")
+_QUESTION, _LABELLED, _LEADING, _MENTIONED = (
+    re.compile(_VERDICTS[name], re.I) for name in ("question", "labelled", "leading", "mentioned")
 )
-"""The question's own "YES / NO", or its "是否……", said again before the answer or instead of it."""
-_YES = r"(?:yes|true)(?![a-z])|是(?!否|不是|新|一个新|另)|属于|对(?:的|(?!\w))|有关|相关|同一"
-_NO = (
-    r"(?:no(?! ?[a-z])|false)(?![a-z])"
-    r"|不是|不属于|不算|不相关|不对|不(?!\w)|并非|否|无关|没有关系"
-)
-_VERDICT = rf"(?:(?P<yes>{_YES})|(?P<no>{_NO}))"
-_LABEL = (
-    r"(?:answer|verdict|conclusion|output|result|答案|结论|输出|判断|回答|结果)"
-    r"[\"'*_`]{0,4}\s{0,3}(?:is(?![a-z])|:|=|[是为]\s{0,3}:?)[\W_]{0,8}"
-)
-_LABELLED = re.compile(_LABEL + _VERDICT, re.I)
-_LOUD = re.compile(r"(?<![A-Za-z])(?:(?P<yes>YES)|(?P<no>NO))(?![A-Za-z])")
-_LEADING = re.compile(r"[\W_]{0,16}" + _VERDICT, re.I)
-_MENTIONED = re.compile(
-    r"(?<![a-z])(?:(?P<yes>yes|true)|(?P<no>no(?! ?[a-z])|false))(?![a-z])"
-    r"|(?P<same>(?<!不)(?:是|属于)同一)"
-    r"|(?P<other>不(?:是|属于)同一|不同的?任务|是一?个?新的?任务|无关)",
-    re.I,
-)
+_LOUD = re.compile(_VERDICTS["loud"])
 
 
 def parse_verdict(text: str) -> bool:
