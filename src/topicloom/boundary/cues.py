@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from topicloom.boundary.similarity import Floats, lagged
 from topicloom.index.words import words_of
+from topicloom.prompts.loader import load_patterns
 from topicloom.state.script import measure_cjk_share
 
 
@@ -41,24 +42,10 @@ CJK_LETTERS = 3.0
 MOSTLY_CJK = 0.4
 """Share of CJK letters from which a message counts as CJK text, as in `index.encoders`."""
 
-_ASKS = re.compile(
-    r"[?？]|吗|呢|什么|多少|哪|怎么"
-    r"|^\s*(?:what|who|where|when|why|how|which|do|does|did|can|could|is|are|would|will|should)\b",
-    re.IGNORECASE,
+_PATTERNS, _ = load_patterns("cues/boundary")
+_ASKS, _LEANS, _POINTS = (
+    re.compile(_PATTERNS[name], re.IGNORECASE) for name in ("asks", "leans", "points")
 )
-_LEANS = re.compile(
-    r"\s*(?:(?:it|its|that|this|these|those|they|them|their|he|she|his|her|him|and|but|so|also|or"
-    r"|then|yes|yeah|yep|no|nope|not|ok|okay|sure|because|there|which|same)\b"
-    r"|那|这|它|他|她|还|也|对|是|不|嗯|哦|就|可是|但|所以|而且|然后|因为)",
-    re.IGNORECASE,
-)
-"""Starts that answer or carry on what was said before."""
-_POINTS = re.compile(
-    r"\b(?:it|its|that|this|these|those|they|them|their|he|she|his|her|him|there|one|ones)\b"
-    r"|它|他|她|这|那|该|其",
-    re.IGNORECASE,
-)
-"""Words that stand for something named before."""
 _DIGIT = re.compile(r"\d")
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.index.words import words_of
+from topicloom.prompts.loader import load_patterns
 
 _NAMED = 1.0
 """Bonus for the words of someone whom the query names, before it spreads to the surroundings."""
@@ -55,17 +56,8 @@ _MEETING = RankWeights(own=0.05, near=1.0, nearer=1.0, reach=300.0, price=0.35)
 _MONTHS = frozenset(
     "january february march april may june july august september october november december".split()
 )
-_YOU_SAID = re.compile(
-    r"\b(did|had|have|were) you\b|\byou (said|told|recommend|suggest|advis|mention|explain|propos"
-    r"|gave|give|describ|outlin|provid)\w*\b"
-    r"|\byour (suggestion|advice|recommendation|answer|explanation|proposal)|你",
-    re.IGNORECASE,
-)
-_I_SAID = re.compile(
-    r"\b(did|do|have|had|was|were|am|when|that|which|what|should) I\b"
-    r"|\bI('ve| have| had| said| told| mention| want| ask| brought)\w*\b|\bmy\b|我",
-    re.IGNORECASE,
-)
+_WHOSE, _ = load_patterns("cues/whose_words")
+_YOU_SAID, _I_SAID = (re.compile(_WHOSE[name], re.IGNORECASE) for name in ("yours", "mine"))
 
 
 @dataclass(frozen=True, slots=True)
