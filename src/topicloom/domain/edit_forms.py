@@ -15,7 +15,7 @@ from typing import Any
 from topicloom.domain.document import Document, find_label_field
 from topicloom.domain.edits import Edit, apply_edits
 from topicloom.domain.targets import EditTarget, ObjectResolver, describe_kind, find_words, fold
-from topicloom.prompts.loader import load_patterns
+from topicloom.prompts.loader import load_patterns, load_word_groups
 
 _NAMED, _ROWS = load_patterns("cues/edits")
 _LEAD, _TRAIL, _QUESTION, _ASKING, _CLAUSE, _TRUE, _FALSE = (
@@ -25,12 +25,8 @@ _LEAD, _TRAIL, _QUESTION, _ASKING, _CLAUSE, _TRUE, _FALSE = (
 _FORMS = [(name, re.compile(form, re.I)) for name, form in _ROWS]
 _MEASURES = "个把瓶件张块元点次人天本只条颗枚份"
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,9})?")
-_NUMBER_WORDS = (
-    "zero 零, one 一, two 二 两, three 三, four 四, five 五, "
-    "six 六, seven 七, eight 八, nine 九, ten 十"
-)
 _SAID_NUMBERS: Mapping[str, int] = {
-    word: n for n, words in enumerate(_NUMBER_WORDS.split(", ")) for word in words.split()
+    word: n for n, words in enumerate(load_word_groups("numbers")) for word in words
 }
 _STATUS_FIELDS = ("status", "state", "状态", "done", "completed", "完成")
 _QUOTED = re.compile(r"[\"“「『'‘](.+)[\"”」』'’]")

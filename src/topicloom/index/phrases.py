@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from topicloom.index.embedder import Embedder
 from topicloom.index.words import FUNCTION_WORDS
-from topicloom.prompts.loader import load_words
+from topicloom.prompts.loader import load_rows, load_words
 from topicloom.state.script import CJK_RUN
 
 _EMPTY_WORDS = FUNCTION_WORDS | load_words("empty_words")
@@ -20,17 +20,9 @@ _HAN_RUN = re.compile(r"[\u3400-\u9fff]{2,}")
 _CANDIDATES = 12
 _NEARLY = 0.8
 """Share of a phrase's occurrences from which it counts as part of a longer one."""
-_HAN_BREAK = frozenset(
-    "的了是我你他她它们这那就都也和与或在有不没很吗呢吧啊呀嘛哦哎嗯把被给让对从跟但而因为所以"
-    "如果虽然还再又才只已经正将着过得地之其此该您咱各某每当于至并且及则却即使连"
+_HAN_BREAK, _HAN_EDGE = (
+    frozenset("".join(load_rows(f"cues/{name}"))) for name in ("han_breaks", "han_edges")
 )
-"""Characters that a name of something hardly ever holds."""
-_HAN_EDGE = frozenset(
-    "一二三四五六七八九十百千万两几半多少些个条件种次位张块颗包瓶斤克升米号日月年天周点分钟时候"
-    "前后上下里外内中间来去到出进回起开要会能可想说看听做弄打用吃喝买卖送拿放带找问答写读叫请帮"
-    "比最更太真好大小新老早晚先今明昨现刚马直行成定应需求别另同样怎什么哪谁啥何"
-)
-"""Characters that a name may hold, but neither begin nor end with: counts, times, common verbs."""
 
 
 def make_title(
