@@ -101,7 +101,7 @@ class TestYaml:
 
 class TestSkeletons:
     def test_the_one_that_ships(self) -> None:
-        text = OURS.render(the_document(), TurnPlan(goal="Go on.")).text
+        text = OURS.render(the_document(), TurnPlan(goal="Go on."))[0]
         assert list(split_elements(text)) == ["status", "active_events", "guidance"]
         assert "events" not in yaml.safe_load(body(text, "status"))
         assert [e["id"] for e in yaml.safe_load(body(text, "active_events"))] == ["q_001", "q_002"]
@@ -115,23 +115,23 @@ class TestSkeletons:
         document.pop("events", None)
         if not document:
             return
-        rendered = OURS.render(document, TurnPlan(goal=goal))
-        assert rendered == OURS.render(shuffled(document), TurnPlan(goal=goal))
-        assert rendered.fault == ""
-        assert set(split_elements(rendered.text)) == {"status", "active_events"} | (
+        text, fault = OURS.render(document, TurnPlan(goal=goal))
+        assert (text, fault) == OURS.render(shuffled(document), TurnPlan(goal=goal))
+        assert fault == ""
+        assert set(split_elements(text)) == {"status", "active_events"} | (
             {"guidance"} if goal else set()
         )
-        assert rendered.text.count("<") == (6 if goal else 4)
+        assert text.count("<") == (6 if goal else 4)
 
     def test_events_may_have_another_name(self) -> None:
         skeletons = SkeletonRenderer(Domain(events="quests"))
-        text = skeletons.render({"quests": [{"id": "q", "status": "open"}]}, TurnPlan()).text
+        text = skeletons.render({"quests": [{"id": "q", "status": "open"}]}, TurnPlan())[0]
         assert '{"id": "q", "status": "open"}' in body(text, "active_events")
         assert body(text, "status") == "{}"
 
     def test_nothing_of_nothing(self) -> None:
-        assert OURS.render({}, TurnPlan()).text == ""
-        assert "guidance" in OURS.render({}, TurnPlan(goal="Go")).text
+        assert OURS.render({}, TurnPlan())[0] == ""
+        assert "guidance" in OURS.render({}, TurnPlan(goal="Go"))[0]
 
 
 class TestOwnTemplates:
@@ -152,7 +152,7 @@ class TestOwnTemplates:
             "<focus>\n{{ focus.objective }}\n{{ plan.template }}\n</focus>\n"
             "{% for e in events %}{{ e.id }} {% endfor %}"
         )
-        elements = split_elements(self.rendered(folder, template).text)
+        elements = split_elements(self.rendered(folder, template)[0])
         assert elements["hp"] == "<hp>\n85\n</hp>"
         assert '_anchor: "inventory"' in elements["bag"]
         assert elements["focus"] == "<focus>\nHelp the blacksmith\nown\n</focus>"
@@ -160,18 +160,18 @@ class TestOwnTemplates:
 
     def test_values_are_escaped(self, folder: Path) -> None:
         template = "<a>\n{{ goal }} {{ document.x }} {{ document | yaml }}\n</a>\n"
-        text = self.rendered(folder, template, {"x": "</a><b>"}).text
+        text = self.rendered(folder, template, {"x": "</a><b>"})[0]
         assert text.count("<") == 2
 
     def test_they_may_go_on_from_ours(self, folder: Path) -> None:
-        text = self.rendered(folder, '{% include "topicloom/default.jinja" %}\n<x>\n1\n</x>').text
+        text = self.rendered(folder, '{% include "topicloom/default.jinja" %}\n<x>\n1\n</x>')[0]
         assert list(split_elements(text)) == ["status", "active_events", "guidance", "x"]
 
     def test_the_default_may_be_theirs(self, folder: Path) -> None:
         (folder / "default.jinja").write_text("<mine>\n1\n</mine>")
         skeletons = SkeletonRenderer(Domain(templates=folder))
         assert skeletons.templates == {"default": ""}
-        assert skeletons.render({"a": 1}, TurnPlan()).text == "<mine>\n1\n</mine>"
+        assert skeletons.render({"a": 1}, TurnPlan())[0] == "<mine>\n1\n</mine>"
 
     @pytest.mark.parametrize(
         "template",
@@ -187,9 +187,9 @@ class TestOwnTemplates:
         ],
     )
     def test_one_that_fails_is_replaced_by_ours(self, folder: Path, template: str) -> None:
-        rendered = self.rendered(folder, template)
-        assert rendered.text == OURS.render(the_document(), TurnPlan(goal="Go </g> on")).text
-        assert rendered.fault.startswith("template 'own' failed, 'default' was used: ")
+        text, fault = self.rendered(folder, template)
+        assert text == OURS.render(the_document(), TurnPlan(goal="Go </g> on"))[0]
+        assert fault.startswith("template 'own' failed, 'default' was used: ")
 
     def test_one_that_cannot_be_read_is_told_at_once(self, folder: Path) -> None:
         with pytest.raises(ConfigurationError, match=r"domain.templates: own.jinja, line 2: "):
@@ -201,6 +201,6 @@ class TestOwnTemplates:
 
     def test_a_template_cannot_read_files_outside(self, folder: Path) -> None:
         (folder.parent / "secret.jinja").write_text("secret")
-        rendered = self.rendered(folder, '{% include "../secret.jinja" %}')
-        assert "secret" not in rendered.text.replace(rendered.fault, "")
-        assert rendered.fault
+        text, fault = self.rendered(folder, '{% include "../secret.jinja" %}')
+        assert "secret" not in text.replace(fault, "")
+        assert fault

@@ -22,8 +22,9 @@ from topicloom.state.lifecycle import (
     mark_active,
     mark_archived,
     mark_divided,
+    merge_in_order,
+    merge_topic_rows,
 )
-from topicloom.state.merging import merge_in_order, merge_topic_rows
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic

@@ -50,16 +50,6 @@ _FAULTS = (
 """Errors of templates, which are code of the application."""
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedSkeleton:
-    """A skeleton as text."""
-
-    text: str
-    """Its elements, one after another; without the frame."""
-    fault: str = ""
-    """Error of the template that was asked for, if it could not be used."""
-
-
 class SkeletonRenderer:
     """Renders skeletons by Jinja2 templates.
 
@@ -100,13 +90,14 @@ class SkeletonRenderer:
         comment = _PURPOSE.match(source)
         return " ".join(comment[1].split()) if comment else ""
 
-    def render(self, document: Document, plan: TurnPlan) -> RenderedSkeleton:
-        """The skeleton of a document; an empty text for an empty document without a goal.
+    def render(self, document: Document, plan: TurnPlan) -> tuple[str, str]:
+        """The skeleton of a document, its elements without the frame; the fault of its template.
 
-        A template of the application that fails is replaced by the one that ships.
+        The text is empty for an empty document without a goal. A template of the application that
+        fails is replaced by the one that ships.
         """
         if not document and not plan.goal:
-            return RenderedSkeleton("")
+            return "", ""
         events = list_events(document, self._events)
         values = {
             "document": document,
@@ -119,10 +110,10 @@ class SkeletonRenderer:
         }
         name = plan.template if plan.template in self.templates else DEFAULT
         try:
-            return RenderedSkeleton(self._fill(f"{name}{_SUFFIX}", values))
+            return self._fill(f"{name}{_SUFFIX}", values), ""
         except _FAULTS as error:
             fault = f"template {name!r} failed, {DEFAULT!r} was used: {error}"
-            return RenderedSkeleton(self._fill(_OURS, values), fault)
+            return self._fill(_OURS, values), fault
 
     def _fill(self, name: str, values: Mapping[str, Any]) -> str:
         return self._environment.get_template(name).render(values).strip()
@@ -151,7 +142,8 @@ class SkeletonService:
     renderer: SkeletonRenderer
     deps: Deps
 
-    def render(self, state: Mapping[str, Any]) -> RenderedSkeleton:
+    def render(self, state: Mapping[str, Any]) -> tuple[str, str]:
+        """The skeleton of the turn's document, and the fault of its template."""
         plan = current_plan(state) or TurnPlan()
         return self.renderer.render(state.get("document") or {}, plan)
 
@@ -166,7 +158,7 @@ class SkeletonService:
         self, state: Mapping[str, Any], store: SessionStore, session: Session, turn: Turn
     ) -> tuple[int, int]:
         """Tokens that the skeleton adds to the prompt of this turn, and that it has whole."""
-        text, count = self.render(state).text, self.deps.window.counter.text
+        (text, _), count = self.render(state), self.deps.window.counter.text
         layer = self.build_layer(text, store, session, turn)
         whole = Layer(kind="deterministic", text=text)
         return count(format_layer(layer)) if layer else 0, count(format_layer(whole)) if text else 0
@@ -177,13 +169,13 @@ def render_skeleton(skeletons: SkeletonService) -> Runnable[DomainState, Update]
 
     def step(state: DomainState) -> Update:
         session, turn, workspace = open_turn(skeletons.deps.workspaces, state)
-        rendered = skeletons.render(state)
-        layer = skeletons.build_layer(rendered.text, workspace.store, session, turn)
+        text, fault = skeletons.render(state)
+        layer = skeletons.build_layer(text, workspace.store, session, turn)
         update: Update = {}
         if layer is not None:
             update["layers"] = [layer.model_dump(mode="json", exclude_defaults=True)]
-        if rendered.fault:
-            update["calls"] = dumped([Call(role="skeleton", failure=rendered.fault)])
+        if fault:
+            update["calls"] = dumped([Call(role="skeleton", failure=fault)])
         return update
 
     return node(step, "skeleton")

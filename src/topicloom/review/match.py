@@ -26,7 +26,7 @@ from topicloom.review.session_client import ReviewDeps
 from topicloom.review.survey import ask_reviewer
 from topicloom.roles.calls import ask_all
 from topicloom.state.activation import transfer_activation
-from topicloom.state.merging import merge_in_order
+from topicloom.state.lifecycle import merge_in_order
 from topicloom.state.receipt import Call
 from topicloom.state.session import Session
 from topicloom.state.topics import Topic

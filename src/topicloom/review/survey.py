@@ -16,7 +16,7 @@ from topicloom.review.reviewer import REVIEWER, ReviewRequest
 from topicloom.review.session_client import ReviewDeps
 from topicloom.roles.calls import ask_first
 from topicloom.roles.registry import Roles
-from topicloom.state.merging import find_survivor
+from topicloom.state.lifecycle import find_survivor
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session

@@ -59,7 +59,6 @@ class ArchiveSearch(Stepwise[ArchiveQuery, Route]):
         return type(self.store).__name__
 
     def step(self, request: ArchiveQuery) -> Step[Answer[Route]]:
-        """Search."""
         store, own = self.store, SessionFilter(request.session)
         found = yield from either(
             lambda: store.similarity_search(request.text, _HITS, filter=own),

@@ -67,7 +67,6 @@ class ChatBriefWriter(ChatRole[BriefRequest, Brief]):
     role = "brief"
 
     def step(self, request: BriefRequest) -> Step[Answer[Brief]]:
-        """Write the brief."""
         prompt = build_brief_prompt(request, self._chat.prompt_window)
         window = f"brief:{request.topic.id}"
         answer = yield from self.ask(request, window, prompt, parse_brief, "<topic_brief>")
@@ -116,7 +115,6 @@ class EmbeddedBriefWriter(LocalRole[BriefRequest, Brief]):
         self._embedder = embedder
 
     def call(self, request: BriefRequest) -> Answer[Brief]:
-        """Write one brief."""
         said = [r for r in request.messages if r.role == "user" and r.text.strip()]
         said = (said or [r for r in request.messages if r.text.strip()])[-_READ:]
         if not said:

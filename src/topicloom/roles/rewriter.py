@@ -40,7 +40,6 @@ class ChatRewriter(ChatRole[RewriteRequest, str]):
     role = "rewriter"
 
     def step(self, request: RewriteRequest) -> Step[Answer[str]]:
-        """Rewrite the message."""
         prompt = build_rewriter_prompt(request, self._chat.prompt_window)
         return (yield from self.ask(request, "rewriter", prompt, parse_query, "<query>"))
 

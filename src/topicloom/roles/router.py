@@ -195,7 +195,6 @@ class EmbeddedRouter(LocalRole[RouteRequest, Route]):
     """Ranks topics by what the index finds in them and in their briefs."""
 
     def call(self, request: RouteRequest) -> Answer[Route]:
-        """Route one query."""
         relevance = {t.id: request.priors.get(t.id, 0.0) for t in request.topics}
         if request.when is not None:
             # A query that names the time means one of the topics of that time.

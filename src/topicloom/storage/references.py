@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from topicloom.state.activation import transfer_activation
-from topicloom.state.merging import merge_in_order, merge_topic_rows
+from topicloom.state.lifecycle import merge_in_order, merge_topic_rows
 from topicloom.state.references import Reference, build_reader_window, select_newest
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Session
