@@ -16,6 +16,7 @@ from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.base import EDITS, LEDGER, ROSTER, TIMELINE, TRANSCRIPT, TURNS
 from topicloom.storage.caches import WeighedCache
+from topicloom.storage.chain import PURGED
 from topicloom.storage.log import SessionLog
 from topicloom.storage.message_rows import Row, from_row, recover_rows, to_row
 from topicloom.storage.packing import ArchiveCard
@@ -81,8 +82,13 @@ class SessionStore:
         for back in range(1, min(len(refs), 64) + 1):
             base = self._tables.get(refs[-back])
             if base is not None:
-                return TopicTable.fold(self.log.read(ROSTER, refs[len(refs) - back + 1 :]), base)
-        return TopicTable.fold(self.log.read(ROSTER, refs))
+                return TopicTable.fold(self._topic_rows(refs[len(refs) - back + 1 :]), base)
+        return TopicTable.fold(self._topic_rows(refs))
+
+    def _topic_rows(self, refs: Sequence[str]) -> list[Row]:
+        # A topic keeps what it does not know, but is no tombstone once it is written again.
+        rows = self.log.read(ROSTER, refs)
+        return [{key: value for key, value in row.items() if key != PURGED} for row in rows]
 
     def save_topics(self, session: Session, topics: Sequence[Topic]) -> Session:
         """Write topics to the roster; a row replaces the earlier ones of its id."""
