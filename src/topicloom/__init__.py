@@ -12,8 +12,8 @@ Policies
     SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy
 What is stored
     A session at rest: its messages, topics, notes, receipts.
-    get_session open_session Session SessionStore PurgePlan StoredMessage Topic Round Note TopicNote
-    Receipt Call JournalEntry
+    get_session open_session Session SessionStore purge_messages PurgePlan PurgeResult
+    StoredMessage Topic Round Note TopicNote Receipt Call JournalEntry
 Storages
     Where sessions live.
     Storage FileStorage StoreStorage

@@ -43,6 +43,10 @@ from .errors import (
     UnknownModelError as UnknownModelError,
     UnusableAnswerError as UnusableAnswerError,
 )
+from .graph.purge import (
+    PurgeResult as PurgeResult,
+    purge_messages as purge_messages,
+)
 from .graph.review import (
     ReviewOptions as ReviewOptions,
     areview_session as areview_session,

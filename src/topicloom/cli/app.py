@@ -261,7 +261,10 @@ def purge(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Remove messages for good, and what was made of them. What goes is named first."""
+    """Remove messages for good, and what was made of them. What goes is named first.
+
+    Older checkpoints go too: there is no going back to before.
+    """
     from topicloom.cli.purge import run_purge
 
     run_purge(context.obj, name, topic or (), message or (), sure=yes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
 
 import typer
 from rich.console import Console
@@ -16,12 +15,12 @@ from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_li
 from topicloom.cli.context import make_thread_config, open_context
 from topicloom.cli.reflect import render_facts
 from topicloom.errors import InputError
+from topicloom.graph.purge import compact_file, purge_messages
 from topicloom.graph.session import build_session_graph
-from topicloom.nodes.step import dump
 from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.values import parse_message_ids
 from topicloom.state.recall import parse_message_number
-from topicloom.state.session import Session, Turn
+from topicloom.state.session import Session
 from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
 
@@ -43,36 +42,44 @@ def run_purge(
     with ExitStack() as held:
         held.enter_context(context.storage.lock(name))
         saver = held.enter_context(context.open_checkpoints())
-        kept = ReflectionStore(held.enter_context(context.open_store()))
+        facts_store = held.enter_context(context.open_store())
+        kept = ReflectionStore(facts_store)
         # No reflection may read what is about to go.
         held.enter_context(kept.hold_lease(name, time.time(), context.settings.reflection))
         graph = build_session_graph(settings=context.settings, storage=context.storage).compile(
             checkpointer=saver
         )
-        if graph.get_state(make_thread_config(name)).next:
+        thread = make_thread_config(name)
+        if graph.get_state(thread).next:
             raise InputError(f"a turn of {name!r} is not finished: finish it with /retry in a chat")
         session, store = context.read_session(name)
         numbers = _find_numbers(session, store, topics, messages)
         plan = store.plan_purge(session, numbers)
         asked = [f"m{number}" for number in numbers]
         facts = kept.find_resting_on(name, asked)
-        if not (plan.messages or facts):
-            print_dim(console, "nothing to remove: all of it has been removed before")
-            return
-        _print_messages(console, session, store, plan)
+        new = bool(plan.messages or facts)
+        if new:
+            _print_messages(console, session, store, plan)
         if facts:
             print_dim(console, "facts that rest on them:")
             console.print(render_facts(facts.values()))
-        if not (sure or typer.confirm("Remove all of this for good?")):
+        if new and not (sure or typer.confirm("Remove all of this for good?")):
             print_dim(console, "nothing was removed")
             return
         kept.forget(name, asked, plan.topics)
-        store.purge(plan)
-        _clear_state(graph, name, session, store, plan)
-    print_dim(console, f"{len(plan.messages)} messages were removed; their places stay")
+        left = list(purge_messages(graph, thread, context.storage, plan).left)
+        if not compact_file(facts_store.conn):
+            left.append("free pages of the file of facts: another process uses it")
+    if new:
+        print_dim(console, f"{len(plan.messages)} messages were removed; their places stay")
+    else:
+        # A purge that was killed may have left checkpoints.
+        print_dim(console, "nothing to remove: all of it has been removed before")
     if facts:
         print_dim(console, f"facts removed with them: {len(facts)}")
-    print_dim(console, "checkpoints from before may still hold what was newest then")
+    print_dim(console, "older checkpoints went too: there is no going back to one of them")
+    for place in left:
+        console.print(Text(f"not removed: {place}", style="yellow"), soft_wrap=True)
 
 
 def _find_numbers(
@@ -110,19 +117,3 @@ def _print_messages(
     names = [f"{t} “{shorten(table[t].name, 40)}”" for t in plan.topics if t in table]
     if names:
         print_dim(console, to_one_line(f"names, briefs and summaries of {', '.join(names)}"))
-
-
-def _clear_state(
-    graph: Any, name: str, session: Session, store: SessionStore, plan: PurgePlan
-) -> None:
-    """Remove the messages from the newest checkpoint, with the query and the plan of its turn.
-
-    A message that stood there with its old text would count as a new one.
-    """
-    values = graph.get_state(make_thread_config(name)).values
-    shown = {message.id for message in values["messages"]}
-    gone = store.pick(session, map(parse_message_number, plan.messages)).values()
-    turn = Turn.model_validate(values["turn"])
-    empty = Turn(first=turn.first, user=turn.user, query="", answer=False)
-    update = dump(turn=empty) | {"messages": [m.message for m in gone if m.source in shown]}
-    graph.update_state(make_thread_config(name), update, as_node="finalize")

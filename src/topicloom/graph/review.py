@@ -17,6 +17,7 @@ from langgraph.types import RetryPolicy, Send
 from topicloom.effects import Step, arun_step, either, run_step
 from topicloom.errors import MissingThreadError
 from topicloom.graph.deps import choose_models, make_deps
+from topicloom.graph.stored import make_review_thread
 from topicloom.index.embedder import Embedder
 from topicloom.review.apply import apply, index_archived, judge, move_archived
 from topicloom.review.archive_index import ArchiveIndexer
@@ -194,7 +195,7 @@ def _reviewed(
     app = build_review_graph(graph, **options).compile(checkpointer=checkpointer)
     given: ReviewInput | None
     given = {"thread": thread, "dry_run": dry_run, "now": now.isoformat() if now else ""}
-    name = f"topicloom:review:{thread}"  # that no session is likely to have
+    name = make_review_thread(thread)
     own: RunnableConfig = {"configurable": {"thread_id": name}}
     if checkpointer is not None:
         snapshot = yield from either(lambda: app.get_state(own), lambda: app.aget_state(own))

@@ -16,6 +16,11 @@ Graph = CompiledStateGraph[Any, TurnOptions, Any, Any]
 """A compiled session graph."""
 
 
+def make_review_thread(thread: str) -> str:
+    """The thread of a session's reviews, a name that no session is likely to have."""
+    return f"topicloom:review:{thread}"
+
+
 def get_session(graph: Graph, config: RunnableConfig) -> Session:
     """The session that a thread's newest checkpoint holds; an empty one for a new thread.
 

