@@ -283,11 +283,18 @@ def test_a_brief_is_read_in_every_form(text: str) -> None:
     [
         "<query>How much is the hotel?</query>",
         "Sure: <query>How much is the hotel?",
+        "I write it in <query>: <query>How much is the hotel?</query>",
+        "In <query>, then: <query>How much is the hotel?",
         '{"query": "How much is the hotel?"}',
     ],
 )
 def test_a_query_is_read_in_every_form(text: str) -> None:
     assert parse_query(text) == "How much is the hotel?"
+
+
+def test_between_two_opening_tags_may_stand_anything() -> None:
+    with pytest.raises(UnusableAnswerError):
+        parse_query("<query>Let me see what it refers to.<query>")
 
 
 @pytest.mark.parametrize("parse", PARSERS)

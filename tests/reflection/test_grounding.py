@@ -204,10 +204,35 @@ def test_claims_are_judged_by_what_they_mean(pairs: list[tuple[str, str]], kept:
         ("我朋友问：“我住在上海吗？”", "用户住在上海"),
         ("If my sister lives in Leeds. What then?", "User's sister lives in Leeds."),
         ("I live in Leeds.", ""),
+        ("医生说我对花生过敏，其实不是。", "用户对花生过敏"),
+        ("体检说我有高血压，后来发现是误诊。", "用户有高血压"),
+        ("My doctor said I'm allergic to nuts, but that’s not true.", "I'm allergic to nuts"),
+        ("They wrote that I live in Leeds, but they were wrong.", "I live in Leeds"),
+        ("I want to have two cats.", "The user has two cats."),
+        ("I'd like to live in Oslo.", "The user lives in Oslo."),
+        ("我想养两只猫。", "用户养了两只猫。"),
+        ("我打算搬到杭州。", "用户住在杭州。"),
     ],
 )
-def test_what_is_asked_supposed_or_quoted_is_not_said(said: str, claim: str) -> None:
+def test_what_is_asked_supposed_quoted_taken_back_or_wished_is_not_said(
+    said: str, claim: str
+) -> None:
     assert not is_kept(said, claim)
+
+
+@pytest.mark.parametrize(
+    ("said", "claim"),
+    [
+        ("You may not believe that I have three cats, but it's true.", "I have three cats"),
+        ("我喜欢茶，不喜欢咖啡。", "用户喜欢茶"),
+        ("我对花生过敏，这不是开玩笑。", "用户对花生过敏"),
+        ("I want to have two cats.", "The user wants to have two cats."),
+        ("I wanted to tell you I have two cats.", "The user has two cats."),
+        ("我打算搬到杭州。", "用户打算搬到杭州。"),
+    ],
+)
+def test_what_only_looks_like_it_is_said(said: str, claim: str) -> None:
+    assert is_kept(said, claim)
 
 
 @pytest.mark.parametrize(

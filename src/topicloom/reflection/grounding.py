@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from topicloom.index.encoders import default_embedder
 from topicloom.index.words import words_of
 from topicloom.reflection.facts import Claim, Fact
-from topicloom.reflection.statements import find_assertions, is_of_another
+from topicloom.reflection.statements import find_assertions, is_of_another, is_wish
 from topicloom.roles.reader import find_unsaid
 from topicloom.state.script import CJK_RUN
 from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
@@ -84,7 +84,7 @@ def find_flaw(claim: Claim, shown: Mapping[str, StoredMessage]) -> str:
 
 def _bears_out(said: str, text: str) -> bool:
     """True if a message says what a text in the first person says."""
-    assertions = find_assertions(said)
+    assertions = [s for s in find_assertions(said) if is_wish(text) or not is_wish(s)]
     if text and any(text in sentence for sentence in assertions):
         return True
     alike = _select_alike(text, assertions)

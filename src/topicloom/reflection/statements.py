@@ -72,6 +72,11 @@ def is_of_another(sentence: str, claim: str) -> bool:
     )
 
 
+def is_wish(sentence: str) -> bool:
+    """True if a sentence says what somebody would like or means to do."""
+    return _PATTERNS["wish"].search(sentence) is not None
+
+
 def find_frame(sentence: str) -> str:
     """The one thing that a statement is about, if people have only one: "name", "age", "home"."""
     bare = _strip_punctuation(sentence)
@@ -84,7 +89,8 @@ def _find_sentences(text: str) -> list[str]:
 
 
 def _split_clauses(sentence: str) -> list[str]:
-    """The clauses before anything is supposed; none of a sentence that is questioned as such."""
+    """The clauses before anything is supposed; none of a sentence that is questioned as such, or
+    taken back."""
     supposed = _PATTERNS["supposed"].search(sentence)
     if _PATTERNS["tag"].search(sentence) or (supposed and not supposed.start()):
         return []

@@ -45,6 +45,8 @@ class Element:
     """Attributes by name in lower case."""
     body: str
     """What stands between the tags, markup included."""
+    closed: bool = True
+    """False if another of its name begins before it ends."""
 
     def field(self, *names: str) -> str:
         """The first of some attributes or child elements that is there, else ""."""
@@ -106,12 +108,16 @@ def find_elements(text: str, name: str, *enders: str) -> Iterator[Element]:
         inside = match["inside"]
         empty = inside.endswith("/")
         body = "" if empty else text[match.end() : closed.start() if closed else limit]
-        yield Element(_parse_attributes(inside), body.strip())
+        ended = empty or closed is not None or limit == len(text)
+        yield Element(_parse_attributes(inside), body.strip(), ended)
 
 
 def find_child_text(text: str, name: str, *enders: str) -> str:
-    """Plain text of the first element of a name that holds anything, else ""."""
-    return _first(unescape(e.body) for e in find_elements(text, name, *enders))
+    """Plain text of the first element of a name that ends and holds anything, else "".
+
+    Between two opening tags may stand anything: an answer, or words on how it will be given.
+    """
+    return _first(unescape(e.body) for e in find_elements(text, name, *enders) if e.closed)
 
 
 def unescape(text: str) -> str:
