@@ -17,6 +17,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
+from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
 from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors
 from topicloom.index.encoders import ForeignEmbedder, MixedEmbedder, hashing_share, open_embedder
@@ -155,9 +156,16 @@ class TestMiniLM:
         single = np.concatenate([MINILM.embed([text]) for text in TEXTS[:4]])
         assert np.allclose(single, MINILM.embed(TEXTS[:4]), atol=1e-4)
 
-    def test_the_file_is_the_one_the_fingerprint_names(self) -> None:
-        found = hashlib.sha256((MODEL_FOLDER / "minilm-int8.onnx").read_bytes()).hexdigest()
-        assert found == MODEL_SHA256
+    def test_only_the_file_that_the_fingerprint_names_is_loaded(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        shipped = (MODEL_FOLDER / "minilm-int8.onnx").read_bytes()
+        assert hashlib.sha256(shipped).hexdigest() == MODEL_SHA256
+        (tmp_path / "minilm-int8.onnx").write_bytes(shipped[:-1] + b"\0")
+        (tmp_path / "tokenizer.json").write_bytes((MODEL_FOLDER / "tokenizer.json").read_bytes())
+        monkeypatch.setattr("topicloom.index.minilm.MODEL_FOLDER", tmp_path)
+        with pytest.raises(ConfigurationError, match="not what was shipped"):
+            MiniLMEmbedder().embed(["tea"])
 
     def test_nothing_heavy_is_imported_early(self) -> None:
         code = (

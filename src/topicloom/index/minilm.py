@@ -6,6 +6,7 @@ and the tokenizer are imported and loaded when the first text is embedded.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Vectors, readable
 
 if TYPE_CHECKING:
@@ -88,8 +90,11 @@ def _session() -> InferenceSession:
     options.inter_op_num_threads = 1
     # Idle threads sleep: spinning would burn a core between two short texts.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    path = str(MODEL_FOLDER / "minilm-int8.onnx")
-    return InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    path = MODEL_FOLDER / "minilm-int8.onnx"
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != MODEL_SHA256:
+            raise ConfigurationError(f"{path} is not what was shipped: install topicloom anew")
+    return InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def _batches(encodings: Sequence[Encoding]) -> Iterator[list[int]]:
