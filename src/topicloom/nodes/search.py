@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping, Sequence, Set
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -76,16 +76,17 @@ class TopicSearch:
             query = replace(query, request=request, days=None)
             topics = query.select_topics(archived=False)
         route, briefs = yield from self._ask_routers(query, topics)
+        put_away = [t for t in query.select_topics(archived=True) if t.status == "archived"]
         asked = looked_at = {t.id for t in topics if request.include_archived}
         if not (missed or _finds_active(session, route, policy)):
-            archived, indexed = yield from self._ask_archive(query)
-            asked, looked_at = asked | archived.keys(), asked | indexed
-            route = replace(route, relevance={**route.relevance, **archived})
+            archived = yield from self._ask_archive(query, put_away)
+            if archived is not None:
+                asked, looked_at = asked | archived.keys(), {t.id for t in put_away}
+                route = replace(route, relevance={**route.relevance, **archived})
         relevance, waiting = route.relevance, turn.unread
         session, turn = activate_topics(
             workspace.store, session, turn, relevance, policy, asked=asked
         )
-        put_away = (t for t in query.select_topics(archived=True) if t.status == "archived")
         left_out = sum(t.id not in looked_at for t in put_away)
         best = sorted(relevance, key=lambda t: -relevance[t])
         found = tuple(t for t in best if t in session.active)
@@ -144,24 +145,18 @@ class TopicSearch:
             found = Route({**found.relevance, **route.relevance}, route.reason, alike)
         return found, len(topics) - len(left)
 
-    def _ask_archive(self, query: _Query) -> Step[tuple[Mapping[str, float], Set[str]]]:
-        """Relevance of the archived topics that the archive's index leads to, if there is one, and
-        all topics that it was searched for."""
-        if self.archive is None:
-            return {}, frozenset()
-        refs = {
-            t.id: frozenset(query.workspace.store.log.refs(t.chain, t.head))
-            for t in query.select_topics(archived=True)
-            if t.status == "archived"
-        }
-        if not refs:
-            return {}, frozenset()
+    def _ask_archive(
+        self, query: _Query, topics: Sequence[Topic]
+    ) -> Step[Mapping[str, float] | None]:
+        """Relevance of the topics that the archive's index leads to; None without a search."""
+        if self.archive is None or not topics:
+            return None
+        log = query.workspace.store.log
+        refs = {t.id: frozenset(log.refs(t.chain, t.head)) for t in topics}
         question = ArchiveQuery(query.session.id, query.request.query, refs)
         answer, call = yield from ask_role("router", self.archive, question)
         query.calls.append(call)
-        if answer is None:
-            return {}, frozenset()
-        return _restrict_route(answer, refs).relevance, refs.keys()
+        return _restrict_route(answer, refs).relevance if answer is not None else None
 
 
 def _restrict_route(route: Route, offered: Collection[str]) -> Route:
