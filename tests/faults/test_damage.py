@@ -31,7 +31,6 @@ def test_every_file_damaged_in_some_ways(cases: list[Case]) -> None:
     run([case for case in cases if "dimension" not in case.name], 2)
 
 
-@pytest.mark.xfail(strict=True, reason="vectors of another dimension are not made anew yet")
 def test_vectors_of_another_dimension(cases: list[Case]) -> None:
     run([case for case in cases if "dimension" in case.name])
 

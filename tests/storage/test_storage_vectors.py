@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicloom.errors import InputError, StorageError
+from topicloom.errors import InputError
 from topicloom.storage import FileStorage, Storage
 
 Reopen = Callable[[], Storage]
@@ -59,7 +59,6 @@ def test_what_does_not_fit_is_refused(reopen: Reopen) -> None:
         (KEYS, VECTORS[:, 0]),
         (["xyz"], VECTORS[:1]),
         (["A" * 16], VECTORS[:1]),
-        (KEYS, VECTORS[:, :2]),
     ):
         with pytest.raises(InputError):
             again.append(keys, vectors)
@@ -79,11 +78,47 @@ def test_a_torn_file(tmp_path: Path, left: int) -> None:
     assert path.stat().st_size == 32 + 5 * 14
 
 
-def test_a_file_of_something_else(tmp_path: Path) -> None:
-    log = FileStorage(tmp_path).open("s").vectors("a")
+def write_magic(path: Path) -> None:
+    path.write_bytes(b"\x80\x04" * 50)
+
+
+def write_dimension(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:16] + (2**31 - 1).to_bytes(4, "little") + bytes(100))
+
+
+def write_nan(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-2] + np.float16("nan").tobytes())
+
+
+def put_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("harm", [write_magic, write_dimension, write_nan, put_folder])
+def test_a_damaged_file_is_made_anew_or_done_without(
+    tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    session = FileStorage(tmp_path).open("s")
+    head = session.append("transcript", None, [{"text": "x"}])
+    log = session.vectors("a")
     log.append(KEYS, VECTORS)
-    (tmp_path / "s/vectors-a.bin").write_bytes(b"\x80\x04" * 50)
-    with pytest.raises(StorageError, match=r"vectors-a\.bin"):
-        log.load()
-    with pytest.raises(StorageError, match="delete"):
-        log.append(KEYS, VECTORS)
+    harm(tmp_path / "s/vectors-a.bin")
+    assert len(log.load(3)[0]) < 5
+    again = FileStorage(tmp_path).open("s").vectors("a")
+    again.append(KEYS, VECTORS)
+    if harm is put_folder:
+        assert again.load(3)[0] == []
+        return
+    np.testing.assert_array_equal(again.load(3)[1], ROUNDED)
+    harm(tmp_path / "s/vectors-a.bin")
+    assert session.purge("transcript", [str(head)]) == 1
+
+
+def test_those_of_another_dimension_give_way(reopen: Reopen) -> None:
+    reopen().open("s").vectors("a").append(KEYS, VECTORS)
+    log = reopen().open("s").vectors("a")
+    assert log.load(2)[0] == []
+    log.append(KEYS[:2], VECTORS[:2, :2])
+    assert reopen().open("s").vectors("a").load()[0] == KEYS[:2]
+    assert reopen().open("s").vectors("a").load(3)[0] == []

@@ -198,7 +198,9 @@ class DocumentLoreIndex:
 
     def _load_vectors(self) -> Vectors:
         texts = {_hash_text(p.headed): p.headed for p in self.passages}
-        kept, made = self._log.load() if self._log is not None else ([], np.zeros((0, 0), "f"))
+        kept, made = (
+            self._log.load(self._embedder.dimension) if self._log else ([], np.zeros((0, 0), "f"))
+        )
         known = dict(zip(kept, made, strict=True))
         missing = [key for key in texts if key not in known]
         for start in range(0, len(missing), _BATCH):

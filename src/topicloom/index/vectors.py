@@ -48,7 +48,7 @@ class StoredVectors:
         found = np.zeros((len(keys), self._embedder.dimension), dtype=np.float32)
         stored: dict[str, int] = {}
         if self._known is None or not self._known.isdisjoint(keys):
-            names, matrix = self._log.load()
+            names, matrix = self._log.load(self._embedder.dimension)
             stored = {key: row for row, key in enumerate(names)}
             self._known = set(names)
             held = [i for i, key in enumerate(keys) if key in stored]

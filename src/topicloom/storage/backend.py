@@ -49,7 +49,7 @@ class Batch(NamedTuple):
     """A hash of the rows as they were added. A place that keeps all vectors in one row may give
     that one another."""
     dimension: int
-    """Numbers in a vector."""
+    """Numbers in a vector; 0 in one that is damaged, which has no rows."""
     rows: bytes
     """Keys and vectors, one after the other (`vectors.pack_rows`)."""
 

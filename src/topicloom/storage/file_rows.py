@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from topicloom.errors import InputError, StorageError
 from topicloom.storage.backend import Batch, Pack, Rows
 from topicloom.storage.disk import (
     append_bytes,
@@ -113,6 +112,8 @@ class BatchFile(Rows[Batch]):
         dimension = self._dimension(data)
         if dimension is None:
             return []
+        if not dimension:
+            return [Batch("", 0, b"")]
         rows = data[_HEADER.size :]
         whole = len(rows) - len(rows) % row_bytes(dimension)
         return [Batch("", dimension, rows[:whole])]
@@ -134,30 +135,25 @@ class BatchFile(Rows[Batch]):
         return str(self._path)
 
     def _cut_to_rows(self, dimension: int) -> int:
-        """Cut off a torn row or header; returns what is left, in bytes."""
+        """Cut off a torn row, or all of another dimension; returns what is left, in bytes."""
         try:
             size = self._path.stat().st_size
         except FileNotFoundError:
             return 0
         with self._path.open("rb") as file:
             stored = self._dimension(file.read(_HEADER.size))
-        if stored is not None and stored != dimension:
-            raise InputError(f"{self._path} holds vectors of {stored} numbers, not of {dimension}")
         body = max(0, size - _HEADER.size)
-        whole = 0 if stored is None else size - body % row_bytes(stored)
+        whole = size - body % row_bytes(dimension) if stored == dimension else 0
         if whole < size:
             os.truncate(self._path, whole)
         return whole
 
     def _dimension(self, data: bytes) -> int | None:
+        """The dimension in a header, 0 for none of ours; None where it is torn."""
         if len(data) < _HEADER.size:
             return None
         magic, dimension = _HEADER.unpack_from(data)
-        if magic != _MAGIC or dimension == 0:
-            raise StorageError(
-                f"{self._path} is not a file of vectors; delete it, and they are computed again"
-            )
-        return int(dimension)
+        return int(dimension) if magic == _MAGIC else 0
 
 
 def _whole(row: Batch) -> bytes:

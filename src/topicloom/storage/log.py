@@ -17,7 +17,7 @@ from topicloom.storage.caches import BodyCache, HeadCache
 from topicloom.storage.chain import PURGED, RawEntry, draft, is_intact, link, load_body, tombstone
 from topicloom.storage.chains import StoredChain
 from topicloom.storage.packing import ArchiveCard, card_text, is_month
-from topicloom.storage.vectors import MADE, VectorLog
+from topicloom.storage.vectors import VectorLog
 
 
 class SessionLog:
@@ -178,8 +178,7 @@ class SessionLog:
             bodies = self.readable(chain, refs).values()
             keys = {link(None, body) for body in bodies if PURGED not in body}
             for vectors in map(self._vectors, self._backend.spaces()):
-                made = {key for key in vectors.load()[0] if key.startswith(MADE)}
-                vectors.remove({*tombstones, *keys, *made})
+                vectors.remove({*tombstones, *keys})
             count = self._chain(chain).purge(tombstones, summary or {})
             for raw in tombstones.values():
                 self._bodies.replace((self._backend.session, chain, raw.ref), raw.body)

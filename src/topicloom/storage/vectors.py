@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
@@ -11,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.errors import InputError, StorageError
+from topicloom.errors import InputError
 from topicloom.storage.backend import Batch, Rows
 from topicloom.storage.chain import link
 
+_log = logging.getLogger("topicloom.storage")
+_log.addHandler(logging.NullHandler())
 _KEY = re.compile(r"[0-9a-f]{16}")
 _KEY_BYTES = 8
 MADE = "000000"
@@ -29,7 +32,7 @@ def made_key(text: str) -> str:
 
 def row_bytes(dimension: int) -> int:
     """The size of a row: a key and a vector of that many numbers."""
-    return _row_type(dimension).itemsize
+    return _KEY_BYTES + 2 * dimension
 
 
 def pack_rows(keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> bytes:
@@ -67,7 +70,11 @@ def drop_rows(rows: bytes, dimension: int, keys: Collection[str]) -> bytes:
 
 
 class VectorLog:
-    """Vectors of one embedding space, by 16-hex-digit key. Safe to use from several threads."""
+    """Vectors of one embedding space, by 16-hex-digit key. Safe to use from several threads.
+
+    A cache: what is damaged, of another size or out of reach counts as not there, and what cannot
+    be written is done without; the log `topicloom.storage` says so.
+    """
 
     def __init__(
         self, batches: Rows[Batch], writing: Callable[[], AbstractContextManager[None]]
@@ -77,56 +84,64 @@ class VectorLog:
         self._writing = writing
         self._dimension: int | None = None
 
-    def load(self) -> tuple[list[str], NDArray[np.float32]]:
+    def load(self, dimension: int | None = None) -> tuple[list[str], NDArray[np.float32]]:
         """Keys [n] without duplicates, and vectors [n, d] rounded to float16; [0, 0] for nothing.
 
-        Raises:
-            StorageError: The stored data is not vectors.
+        Those of `dimension` numbers, or of as many as the newest has.
         """
-        batches = list(self._batches.scan())
-        dimensions = sorted({batch.dimension for batch in batches})
-        if len(dimensions) > 1:
-            raise StorageError(
-                f"{self._batches.where(batches[0].key)} and others beside it are vectors of"
-                f" different sizes, {dimensions}: delete them, and they are computed again"
-            )
-        if not batches:
+        batches = []
+        try:
+            batches = [batch for batch in self._batches.scan() if batch.dimension]
+        except Exception:  # noqa: BLE001 - whatever a place raises, vectors are made again
+            _log.warning("vectors cannot be read; they are made again", exc_info=True)
+        wanted = dimension or (batches[-1].dimension if batches else 0)
+        rows = b"".join(batch.rows for batch in batches if batch.dimension == wanted)
+        if not rows:
             return [], np.zeros((0, 0), dtype=np.float32)
-        [self._dimension] = dimensions
-        return unpack_rows(b"".join(batch.rows for batch in batches), self._dimension)
+        keys, vectors = unpack_rows(rows, wanted)
+        finite = np.flatnonzero(np.isfinite(vectors).all(axis=1))
+        if len(finite) == len(keys):
+            return keys, vectors
+        return [keys[row] for row in finite], vectors[finite]
 
     def append(self, keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> None:
-        """Add vectors [n, d] by their keys [n]; d is the same in every call.
+        """Add vectors [n, d] by their keys [n]; those of another d give way.
 
         Raises:
             InputError: Keys or shape are wrong.
-            StorageUnavailableError: Nothing can be written there.
         """
         if not len(keys):
             return
         rows = pack_rows(keys, vectors)
-        dimension = vectors.shape[1]
-        if self._dimension is None:
-            self.load()
-        if self._dimension not in (None, dimension):
-            raise InputError(
-                f"what is stored are vectors of {self._dimension} numbers, not of {dimension}: an"
-                " embedder that gives others needs another fingerprint"
-            )
-        with self._writing():
-            key = hashlib.sha256(rows).hexdigest()[:32]
-            self._batches.append([Batch(key, dimension, rows)])
-        self._dimension = dimension
+        fresh = Batch(hashlib.sha256(rows).hexdigest()[:32], vectors.shape[1], rows)
+        try:
+            with self._writing():
+                if self._dimension != fresh.dimension:
+                    known = self._batches.scan()
+                    stale = [batch.key for batch in known if batch.dimension != fresh.dimension]
+                    self._batches.replace([], remove=stale)
+                self._batches.append([fresh])
+            self._dimension = fresh.dimension
+        except Exception:  # noqa: BLE001 - whatever a place raises, vectors are made again
+            _log.warning("vectors cannot be kept; they are made again", exc_info=True)
 
     def remove(self, keys: Collection[str]) -> None:
-        """Remove the vectors of some keys; raises as `load` and `append` do."""
+        """Remove the vectors of some keys, all that were made of messages, and what is damaged.
+
+        Raises:
+            StorageUnavailableError: Nothing can be read or written there.
+        """
         newer: set[str] = set()
         with self._writing():
             for batch in reversed(list(self._batches.scan())):
+                if not batch.rows:
+                    self._batches.replace([], remove=[batch.key])
+                    continue
                 own = set(unpack_rows(batch.rows, batch.dimension)[0])
-                if not own.isdisjoint(keys):
+                gone = {key for key in own if key in keys or key.startswith(MADE)}
+                if gone:
                     # A batch written again is the newest, and must not outdo what came after it.
-                    left = drop_rows(batch.rows, batch.dimension, {*keys, *newer})
+                    left = drop_rows(batch.rows, batch.dimension, gone | newer)
                     if left:
                         self._batches.replace([batch._replace(rows=left)])
                     else:
