@@ -121,7 +121,7 @@ def main_prompt(order: LayoutName) -> Build:
         found = TopicNote(topic="t1", name=text, score=1, quotes=("m1", "m2", "m3"), summary=text)
         curated = CuratedEntry(id="lore_1", kind="lore", title=text, text=text)
         recalled = curated.model_copy(update={"kind": "narrative"})
-        rendered = SkeletonRenderer(Domain()).render({"note": text}, TurnPlan(goal=text))
+        skeleton, _ = SkeletonRenderer(Domain()).render({"note": text}, TurnPlan(goal=text))
         note = Note(
             after=7,
             topics=(found,),
@@ -130,7 +130,7 @@ def main_prompt(order: LayoutName) -> Build:
             listed={"t1": text},
             candidates=(text,),
             layers=(
-                Layer(kind="deterministic", text=rendered.text),
+                Layer(kind="deterministic", text=skeleton),
                 Layer(kind="probabilistic", entries=(curated, recalled), rationale=text),
             ),
         )
