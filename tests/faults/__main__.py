@@ -13,6 +13,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from faults.campaign import Campaign, Case
+from faults.crowds import crowd_cases
 from faults.damage import damage_cases
 from faults.disks import OPERATIONS as DISK_OPERATIONS, can_mount, disk_cases
 from faults.http import http_cases
@@ -41,6 +42,11 @@ def _disk(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
     return disk_cases(frozenset(given.only or DISK_OPERATIONS), tmpfs)
 
 
+def _crowd(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
+    kinds = ("files", "postgres") if given.on == "both" else ("files",)
+    return crowd_cases(kinds, given.sessions, given.at_once)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python tests/faults",
@@ -67,6 +73,12 @@ def _parser() -> argparse.ArgumentParser:
     http.add_argument("--turns", type=int, default=500, help="turns with each fault")
     disk = _command(commands, "disk", _disk, "fail under each write, and on a small file system")
     disk.add_argument("--only", nargs="+", choices=DISK_OPERATIONS, help="operations to try")
+    crowd = _command(
+        commands, "crowd", _crowd, "talk from many threads, tasks and processes, and cancel turns"
+    )
+    crowd.add_argument("--on", choices=["files", "both"], default="both")
+    crowd.add_argument("--sessions", type=int, default=50)
+    crowd.add_argument("--at-once", type=int, default=200, help="threads, and tasks")
     return parser
 
 

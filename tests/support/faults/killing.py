@@ -84,9 +84,19 @@ def run_child(work: Callable[[], object], errors: Path, fuse: Fuse | None = None
         0 if it got through, -9 if it was killed; 2 if it raised an error of the package, 1 for any
         other, which `errors` tells.
     """
+    return wait_for(start_child(work, errors, fuse))
+
+
+def start_child(work: Callable[[], object], errors: Path, fuse: Fuse | None = None) -> int:
+    """Do something in a child process; returns its id."""
     child = os.fork()
     if not child:
         _be_child(work, errors, fuse)
+    return child
+
+
+def wait_for(child: int) -> int:
+    """How a child process ended; see `run_child`."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
