@@ -13,7 +13,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from faults.campaign import Campaign, Case
-from faults.crowds import crowd_cases
+from faults.crowds import CROWDS, crowd_cases
 from faults.damage import damage_cases
 from faults.disks import OPERATIONS as DISK_OPERATIONS, can_mount, disk_cases
 from faults.http import http_cases
@@ -44,7 +44,7 @@ def _disk(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
 
 def _crowd(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
     kinds = ("files", "postgres") if given.on == "both" else ("files",)
-    return crowd_cases(kinds, given.sessions, given.at_once)
+    return crowd_cases(kinds, given.sessions, given.at_once, frozenset(given.only))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     crowd = _command(
         commands, "crowd", _crowd, "talk from many threads, tasks and processes, and cancel turns"
     )
+    crowd.add_argument("--only", nargs="+", default=CROWDS, choices=CROWDS)
     crowd.add_argument("--on", choices=["files", "both"], default="both")
     crowd.add_argument("--sessions", type=int, default=50)
     crowd.add_argument("--at-once", type=int, default=200, help="threads, and tasks")

@@ -34,15 +34,21 @@ from topicloom.errors import NoNewMessageError, TopicLoomError
 from topicloom.graph.stored import Graph
 from topicloom.testing import ScriptedResponder, fake_roles
 
+CROWDS = ("threads", "tasks", "two", "beside", "cancel")
+"""Kinds of crowds."""
+
 
 @contextmanager
-def crowd_cases(kinds: Sequence[str], sessions: int, at_once: int) -> Iterator[list[Case]]:
+def crowd_cases(
+    kinds: Sequence[str], sessions: int, at_once: int, only: frozenset[str]
+) -> Iterator[list[Case]]:
     """Cases of so many at once on so many sessions.
 
     Args:
         kinds: `files` or `postgres`, or both: where two processes write to one session.
         sessions: How many sessions threads and tasks talk in.
         at_once: How many threads and tasks there are.
+        only: Some of `CROWDS`.
     """
     with ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
@@ -53,7 +59,7 @@ def crowd_cases(kinds: Sequence[str], sessions: int, at_once: int) -> Iterator[l
             stages.append(PostgresStage(server, "postgres", folder).empty("base"))
         for stage in stages:
             count_steps(partial(talk, stage), stage.folder, folder / "errors")
-        yield [
+        cases = [
             Case("crowd/threads/1", partial(_threads, folder / "threads", sessions, at_once)),
             Case("crowd/tasks/1", partial(_tasks, folder / "tasks", sessions, at_once)),
             *(
@@ -64,6 +70,7 @@ def crowd_cases(kinds: Sequence[str], sessions: int, at_once: int) -> Iterator[l
             *(Case(f"crowd/beside/{n}", partial(_beside, files)) for n in range(4)),
             *(Case(f"crowd/cancel/{k}", partial(_cancel, files, k)) for k in range(1, 60)),
         ]
+        yield [case for case in cases if case.group.split("/")[1].partition("-")[0] in only]
 
 
 def _shared(folder: Path, saver: Any) -> Graph:
