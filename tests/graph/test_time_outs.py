@@ -1,0 +1,47 @@
+"""A deadline ends the work: neither threads nor the process outlive readers that hang."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from openai_behaviours import Hang
+from openai_server import OpenAIServer
+
+_TURNS = """
+import asyncio
+import sys
+url, folder, how, *sys.path[:] = sys.argv[1:]
+from threading import enumerate as list_threads
+from langgraph.checkpoint.memory import InMemorySaver
+from topicloom import Settings, TurnOptions, build_session_graph
+settings = Settings(window=1_500, folder=folder, embedder="hashing", fsync=False, base_url=url,
+                    api_key="k", role_seconds=0.5, max_retries=2)
+built = build_session_graph(role_models={"reader": "openai:slow"}, settings=settings)
+graph = built.compile(checkpointer=InMemorySaver())
+config = {"configurable": {"thread_id": "s"}}
+past = [("user", f"{n} about {n // 4} " + f"word{n // 4} thing{n} " * 20) for n in range(12)]
+graph.invoke({"messages": past}, config, context=TurnOptions(answer=False))
+for n in range(4):
+    said, options = {"messages": [("user", f"And {n}?")]}, TurnOptions(keep_messages=0)
+    if how == "sync":
+        graph.invoke(said, config, context=options)
+    else:
+        asyncio.run(graph.ainvoke(said, config, context=options))
+print(sum(t.name == "topicloom-background" for t in list_threads()))
+"""
+
+
+@pytest.mark.parametrize("how", ["sync", "async"])
+def test_readers_that_hang(openai_server: OpenAIServer, tmp_path: Path, how: str) -> None:
+    openai_server.otherwise(Hang(600))
+    given = [openai_server.base_url, str(tmp_path), how, *sys.path]
+    done = subprocess.run(
+        [sys.executable, "-c", _TURNS, *given], capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    asked = len(openai_server.requests)
+    assert asked >= 4, "readers were asked"
+    assert int(done.stdout) <= asked // 4, "those of the newest turn, if any"
