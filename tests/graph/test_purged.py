@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import chatter, check_kept, kept, open_graph, tell, thread
 
 from topicloom.graph.stored import get_session
+from topicloom.state.receipt import Call
+from topicloom.state.session import Search
 from topicloom.state.stored_message import REMOVED
 
 
@@ -24,3 +27,22 @@ def test_a_purged_message_is_not_recorded_again(tmp_path: Path) -> None:
     messages = check_kept(kept(tmp_path, after), after)
     assert after.count == session.count + 2
     assert [r.text for r in messages if r.seq == session.count - 1] == [REMOVED]
+
+
+def test_no_receipt_repeats_what_is_removed(tmp_path: Path) -> None:
+    """Version 0.1.0 kept whole errors of providers, some of which repeat their prompt."""
+    graph = open_graph(tmp_path)
+    text = "The door of the shed opens with HERON77 at dusk"
+    tell(graph, thread(), text, "And now?")
+    session = get_session(graph, thread())
+    store = kept(tmp_path, session)
+    (newest,) = store.receipts(session, 1)
+    call = Call(role="reader", failure=f"BadRequestError: bad prompt: {text!r}", remarks=(text,))
+    searches = (Search(query="what the door of the shed opens with", reason=text),)
+    told = newest.model_copy(update={"calls": (call,), "searches": searches})
+    session = store.add_receipt(session, told)
+    store.purge(store.plan_purge(session, [1]))
+    (left,) = store.receipts(session, 1)
+    assert left.calls[0].failure == "BadRequestError: bad prompt: '…'"
+    assert left.searches[0].query == "what the …"
+    assert not re.search("HERON77|the shed", (tmp_path / "s" / "turns.jsonl").read_text("utf-8"))

@@ -35,6 +35,7 @@ from topicloom.state.language import Language
 from topicloom.state.layers import CuratedEntry, SourceKind
 from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import Call
+from topicloom.state.safe_text import describe_error
 from topicloom.state.stored_message import StoredMessage
 
 _ENTRY_TOKENS = 500
@@ -117,7 +118,7 @@ def _search_sources(
     }
     wait(searches.values())
     failures = {kind: future.exception() for kind, future in searches.items()}
-    events = [f"{k}: {type(e).__name__}: {e}" for k, e in failures.items() if e is not None]
+    events = [f"{k}: {describe_error(e)}" for k, e in failures.items() if e is not None]
     return [f.result() for k, f in searches.items() if failures[k] is None], events
 
 
@@ -223,7 +224,7 @@ class Curator:
         if not future.done():
             return f"not done within {self.policy.deadline:g} s"
         error = future.exception()
-        return "" if error is None else f"{type(error).__name__}: {error}"
+        return "" if error is None else describe_error(error)
 
 
 def _run_in_slot(slots: BoundedSemaphore, steps: Step[CurationResult]) -> CurationResult:

@@ -35,6 +35,7 @@ from topicloom.domain.targets import (
     suggest_similar,
 )
 from topicloom.errors import InputError
+from topicloom.state.safe_text import clip, replace_surrogates
 
 Edit = tuple[Any, ...]
 Operation = Literal["SET", "INC", "PUSH", "REMOVE"]
@@ -88,7 +89,7 @@ def apply_edits(
     errors = errors or work.find_faults(check)
     if errors:
         # An error quotes what it was given, which may be no text that can be stored.
-        storable = (e.encode("utf-8", "replace").decode() for e in errors[:_MOST_ERRORS])
+        storable = (clip(replace_surrogates(e)) for e in errors[:_MOST_ERRORS])
         return EditResult(document, errors=tuple(storable))
     return EditResult(work.document, tuple(changes))
 

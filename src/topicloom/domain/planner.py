@@ -101,7 +101,7 @@ class ChatPlanner(ChatRole[PlanRequest, TurnPlan]):
         prompt = build_planner_prompt(request, self._chat.prompt_window)
         asked = yield from self.ask(request, "planner", prompt, parse_plan, "<turn_plan>")
         plan, repairs = sanitize_plan(asked.value, request)
-        return Answer(plan, asked.usage, asked.remarks + repairs)
+        return Answer(plan, remarks=asked.remarks + repairs)
 
 
 def sanitize_plan(plan: TurnPlan, request: PlanRequest) -> tuple[TurnPlan, tuple[str, ...]]:

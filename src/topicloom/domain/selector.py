@@ -97,7 +97,7 @@ class ChatSelector(ChatRole[SelectRequest, Selection]):
             *note_repairs(ids[request.limit :], "pick too many", "picks too many"),
         )
         chosen = Selection(tuple(ids[: request.limit]), clip(asked.value.rationale, _RATIONALE))
-        return Answer(chosen, asked.usage, asked.remarks + repairs)
+        return Answer(chosen, remarks=asked.remarks + repairs)
 
 
 def _parse_known(text: str, known: Set[str]) -> Selection:

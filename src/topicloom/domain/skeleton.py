@@ -31,6 +31,7 @@ from topicloom.state.channels import DomainState
 from topicloom.state.layers import Layer
 from topicloom.state.plan import TurnPlan
 from topicloom.state.receipt import Call
+from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn
 from topicloom.storage.sessions import SessionStore
 
@@ -112,7 +113,7 @@ class SkeletonRenderer:
         try:
             return self._fill(f"{name}{_SUFFIX}", values), ""
         except _FAULTS as error:
-            fault = f"template {name!r} failed, {DEFAULT!r} was used: {error}"
+            fault = f"template {name!r} failed, {DEFAULT!r} was used: {describe_error(error)}"
             return self._fill(_OURS, values), fault
 
     def _fill(self, name: str, values: Mapping[str, Any]) -> str:

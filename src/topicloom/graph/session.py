@@ -16,7 +16,7 @@ from langgraph.types import RetryPolicy
 
 from topicloom.context.token_count import TokenCounter
 from topicloom.domain.domain import Domain
-from topicloom.errors import ReplyError
+from topicloom.errors import ReplyError, StorageUnavailableError
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.routes import MESSAGE, UNUSABLE, Routes
 from topicloom.index.embedder import Embedder
@@ -145,7 +145,9 @@ def _add_nodes(
         "finalize": finalize(deps),
     }
     nodes |= domain.nodes if domain else {}
-    storage_retry = RetryPolicy(max_attempts=2, initial_interval=0.1, retry_on=OSError)
+    storage_retry = RetryPolicy(
+        max_attempts=2, initial_interval=0.1, retry_on=(OSError, StorageUnavailableError)
+    )
     for name, step in nodes.items():
         graph.add_node(name, step, retry_policy=storage_retry)
     reader = read_topic(deps)

@@ -29,7 +29,7 @@ def finalize(deps: Deps) -> Runnable[SessionState, Update]:
         now = deps.clock()
         time = now.isoformat(timespec="seconds")
         recent = workspace.recent(session, messages)
-        replies = select_unstored(messages, recent) if turn.answer else []
+        replies = select_unstored(messages, recent)
         session = store.append(
             session,
             [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import Runnable
 
 from topicloom.boundary.adsorber import LOOK_BACK, Adsorber
@@ -39,8 +39,14 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
         messages = state.get("messages", [])
         recent = workspace.recent(session, messages)
         options = turn_options()
+        begun = Turn.model_validate(state["turn"]) if state.get("turn") else None
+        failed = begun is not None and begun.number > session.turn
+        last = messages[-1] if messages else None
+        if begun and failed and isinstance(last, AIMessage) and not last.tool_calls:
+            # It failed at its end and is sent again: all that is left is to close it.
+            return dump(turn=begun.model_copy(update={"answer": False}))
         # A turn that brings changes to the topics of a conversation need not bring a message.
-        silent = bool(options.changes and recent)
+        silent = bool((options.changes or failed) and recent)
         fresh = find_new_messages(messages, recent, answer=options.answer, silent=silent)
         if session.turn == 0:
             spoken = deps.language or detect_language([get_text(m) for m in messages])
@@ -64,6 +70,7 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
         session = workspace.store.append(session, stored)
         stored = stored or list(recent[-1:])
         turn = Turn(
+            number=session.turn + 1,
             first=stored[0].seq,
             user=stored[-1].seq,
             query=query,

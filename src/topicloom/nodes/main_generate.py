@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import get_runtime
@@ -28,7 +29,9 @@ from topicloom.state.messages import (
     strip_tool_calls,
 )
 from topicloom.state.receipt import Call
+from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn
+from topicloom.state.stored_message import get_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +72,12 @@ class _MainWindow:
             said = yield from stream_reply(reply)
         except GraphBubbleUp:
             raise
-        except Exception as error:  # however a provider fails, it ends in one clear error
+        except Exception as error:  # noqa: BLE001 - however a provider fails: one clear error
             server = self._server
             if server and not prepared.gate.held and server.learn(error, prepared.window):
                 return {"calls": dumped(written)}
-            raise self._make_error(error) from error
+            # What caused it repeats the prompt, maybe: it stands in no traceback.
+            raise self._make_error(error, prepared.request.messages) from None
         update = self._conclude(prepared, said)
         return update | {"calls": [*dumped(written), *update["calls"]]}
 
@@ -146,6 +150,12 @@ class _MainWindow:
                 "sections": prepared.prompt.sections,
             }
         )
+        if said.seen and (cut := self._server.find_cut(message) if self._server else ""):
+            # What was said stands, but is not taken for whole: wherever it is kept, it says so.
+            kwargs = {**message.additional_kwargs, "cut": cut}
+            message = message.model_copy(update={"additional_kwargs": kwargs})
+            event = f"the reply was cut off: {cut}"
+            turn = turn.model_copy(update={"events": (*turn.events, event)})
         update = dump(self._calibrate(prepared, message), turn)
         update["calls"] = dumped([self._make_call(prepared, message)])
         if said.seen:
@@ -183,8 +193,9 @@ class _MainWindow:
     def _model(self) -> str:
         return self.deps.roles[RESPONDER].model
 
-    def _make_error(self, error: Exception) -> ReplyError:
+    def _make_error(self, error: Exception, sent: Sequence[BaseMessage]) -> ReplyError:
+        reason = describe_error(error, "\n".join(map(get_text, sent)))
         return ReplyError(
-            f"{self._model} gave no reply ({type(error).__name__}: {error}). "
+            f"{self._model} gave no reply ({reason}). "
             "Your message is kept; send the next one, or run the turn again with invoke(None)"
         )

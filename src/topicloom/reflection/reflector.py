@@ -74,7 +74,7 @@ class ChatReflector(ChatRole[ReflectRequest, tuple[Claim, ...]]):
         )
         unknown = [n for claim in asked.value for n in claim.supersedes if n not in keys]
         repairs = note_repairs(unknown, "fact is not known", "facts are not known")
-        return Answer(claims, asked.usage, asked.remarks + repairs)
+        return Answer(claims, remarks=asked.remarks + repairs)
 
 
 def build_reflector_prompt(request: ReflectRequest, window: PromptWindow) -> list[BaseMessage]:

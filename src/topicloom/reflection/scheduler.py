@@ -29,6 +29,7 @@ from topicloom.reflection.due import (
     mark_failed,
     mark_reviewed,
 )
+from topicloom.state.safe_text import describe_error
 
 _log = logging.getLogger("topicloom.reflection")
 _log.addHandler(logging.NullHandler())
@@ -249,7 +250,7 @@ class ReflectionScheduler:
         self, session: str, outcome: T | BaseException, reason: Reason | None = None
     ) -> T | None:
         if isinstance(outcome, Exception):
-            failure = f"{type(outcome).__name__}: {outcome}"
+            failure = describe_error(outcome)
             self.reports.append(ReflectionReport(session, reason, failure=failure))
             _log.warning("reflection of %r: %s", session, failure)
             return None

@@ -48,7 +48,7 @@ class ChatMerger(ChatRole[MergeRequest, float]):
         """Ask, and once more if the answer is neither."""
         prompt = build_merger_prompt(request, self._chat.prompt_window)
         answer = yield from self.ask(request, "merger", prompt, parse_verdict, "YES / NO")
-        return Answer(float(answer.value), answer.usage, answer.remarks)
+        return Answer(float(answer.value), remarks=answer.remarks)
 
 
 def build_merger_prompt(request: MergeRequest, window: PromptWindow) -> list[BaseMessage]:

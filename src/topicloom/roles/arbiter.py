@@ -47,11 +47,11 @@ class ChatArbiter(ChatRole[BoundaryQuestion, float]):
     def step(self, request: BoundaryQuestion) -> Step[Answer[float]]:
         """Ask once, without a second try."""
         messages = build_arbiter_prompt(request, self._chat.prompt_window)
-        answer, usage = yield from self.send("", "arbiter", messages)
+        answer = yield from self.send("", "arbiter", messages)
         try:
-            return Answer(float(parse_verdict(get_text(answer))), usage)
+            return Answer(float(parse_verdict(get_text(answer))))
         except UnusableAnswerError as error:
-            return Answer(request.prior, usage, (f"{error}: left at {request.prior:.2f}",))
+            return Answer(request.prior, remarks=(f"{error}: left at {request.prior:.2f}",))
 
 
 def build_arbiter_prompt(question: BoundaryQuestion, window: PromptWindow) -> list[BaseMessage]:

@@ -12,9 +12,10 @@ from typing import Any, Generic, cast
 from topicloom.background import submit_daemon
 from topicloom.effects import Step, arun_step, perform, run_step
 from topicloom.errors import UnusableAnswerError
-from topicloom.roles.base import A, Answer, Q, Role, RoleName
+from topicloom.roles.base import A, Answer, Q, Role, RoleName, Usage
 from topicloom.roles.registry import spec_of
 from topicloom.state.receipt import Call
+from topicloom.state.safe_text import clip, describe_error
 
 
 class Stepwise(Generic[Q, A]):
@@ -141,10 +142,10 @@ def _make_failure(ask: RoleRequest, error: Exception, seconds: float) -> RoleOut
     reason = (
         f"no answer within {ask.role.deadline:g} s"
         if isinstance(error, TimeoutError) and ask.role.deadline is not None
-        else f"{type(error).__name__}: {error}"
+        else describe_error(error, repr(ask.request))
     )
     call = Call(role=ask.name, model=ask.role.model, topic=ask.topic, seconds=seconds)
-    return RoleOutcome(None, call.model_copy(update={"failure": reason}))
+    return RoleOutcome(None, call.model_copy(update=_spent(error) | {"failure": reason}))
 
 
 def _check_answer(ask: RoleRequest, answer: Answer[Any]) -> Answer[Any]:
@@ -156,7 +157,12 @@ def _check_answer(ask: RoleRequest, answer: Answer[Any]) -> Answer[Any]:
 
 
 def _make_outcome(ask: RoleRequest, answer: Answer[Any], seconds: float) -> RoleOutcome:
-    call = Call(role=ask.name, topic=ask.topic, seconds=seconds, remarks=answer.remarks)
-    # The fields of a usage are those of a call.
-    usage = asdict(answer.usage) if answer.usage is not None else {}
-    return RoleOutcome(answer.value, call.model_copy(update=usage))
+    remarks = tuple(map(clip, answer.remarks))
+    call = Call(role=ask.name, topic=ask.topic, seconds=seconds, remarks=remarks)
+    return RoleOutcome(answer.value, call.model_copy(update=_spent(answer)))
+
+
+def _spent(of: object) -> dict[str, Any]:
+    """The cost of an answer, or of a failure that knows it: its fields are those of a call."""
+    usage = getattr(of, "usage", None)
+    return asdict(usage) if isinstance(usage, Usage) else {}

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -28,6 +29,7 @@ from topicloom.roles.chat import Chat, sum_usage
 from topicloom.roles.markup import extract_answers
 from topicloom.roles.models import take_retries
 from topicloom.state.language import Language
+from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import get_text
 
 T = TypeVar("T")
@@ -64,6 +66,8 @@ class ChatRole(Stepwise[Q, A]):
         self.model, self.deadline = chat.name, chat.deadline
         self._once, self._retries = take_retries(chat.model)
         self._end = math.inf
+        self._spent: Usage | None = None
+        self._cut = ""
 
     def begin(self, request: Q) -> Step[Answer[A]]:
         """Come to an answer, by another prompt if the server turns out not to take this one."""
@@ -72,9 +76,12 @@ class ChatRole(Stepwise[Q, A]):
         while True:
             size = self._chat.size
             try:
-                return (yield from timed.step(request))
+                answer = yield from timed.step(request)
+                cut = (f"cut off: {timed._cut}",) if timed._cut else ()
+                return replace(answer, usage=timed._spent, remarks=answer.remarks + cut)
             except Exception as error:
                 if not self._chat.server.learn(error, size):
+                    vars(error)["usage"] = timed._spent
                     raise
 
     def send(
@@ -83,8 +90,8 @@ class ChatRole(Stepwise[Q, A]):
         window: str,
         prompt: list[BaseMessage],
         schema: Mapping[str, Any] | None = None,
-    ) -> Step[tuple[AIMessage, Usage]]:
-        """Within a step: the model's answer to a prompt, and its cost.
+    ) -> Step[AIMessage]:
+        """Within a step: the model's answer to a prompt; its cost is noted.
 
         Asks again if the server is overloaded. Raises `TimeoutError` at the deadline, and passes on
         what the client raises.
@@ -103,7 +110,10 @@ class ChatRole(Stepwise[Q, A]):
             except Exception as error:  # noqa: BLE001 - raised again by `_find_wait`
                 time.sleep(self._find_wait(error, retry))
         server.notice_thoughts(answer)
-        return answer, self._chat.usage(session, window, prompt, answer)
+        self._cut = server.find_cut(answer)
+        usage = self._chat.usage(session, window, prompt, answer)
+        self._spent = sum_usage(self._spent, usage) if self._spent else usage
+        return answer
 
     def _find_rest(self) -> float | None:
         """Seconds until the deadline, None without one; raises `TimeoutError` past it."""
@@ -136,19 +146,18 @@ class ChatRole(Stepwise[Q, A]):
         Some servers take a JSON `schema` of the answer as well, which its parser has to know.
         Raises `UnusableAnswerError` if the second answer can't be read either.
         """
-        answer, usage = yield from self.send(request.session, window, prompt, schema)
+        answer = yield from self.send(request.session, window, prompt, schema)
         text = get_text(answer)
         try:
-            return Answer(_read(text, prompt, parse), usage)
+            return Answer(_read(text, prompt, parse))
         except UnusableAnswerError as error:
             repair = f"asked again: {error}"
         # Some providers refuse an assistant message without text.
-        own: list[BaseMessage] = [AIMessage(text)] if text.strip() else []
+        own: list[BaseMessage] = [AIMessage(clip(text))] if text.strip() else []
         complaint = HumanMessage(get_wording(request.language).complaint.format(form=form))
         longer = [*prompt, *own, complaint]
-        answer, again = yield from self.send(request.session, window, longer, schema)
-        value = _read(get_text(answer), prompt, parse)
-        return Answer(value, sum_usage(usage, again), (repair,))
+        answer = yield from self.send(request.session, window, longer, schema)
+        return Answer(_read(get_text(answer), prompt, parse), remarks=(repair,))
 
 
 def _read(text: str, prompt: Sequence[BaseMessage], parse: Callable[[str], T]) -> T:

@@ -124,7 +124,7 @@ class ChatReader(ChatRole[ReadRequest, Reading]):
         repairs = note_repairs(unknown, "id is not in the topic", "ids are not in the topic")
         summary, refusal = _check_summary(answer.value.summary, ids, request)
         reading = _make_reading(topic, answer.value.score, ids, summary)
-        return Answer(reading, answer.usage, (*answer.remarks, *repairs, *refusal))
+        return Answer(reading, remarks=(*answer.remarks, *repairs, *refusal))
 
 
 def build_reader_prompt(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from langchain_core.messages import BaseMessage
@@ -16,6 +16,7 @@ from topicloom.roles.base import Answer, Role, RoleSpec
 from topicloom.roles.dialogue import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.state.language import Language
+from topicloom.state.safe_text import KEPT, clip
 from topicloom.state.stored_message import StoredMessage
 
 
@@ -41,7 +42,8 @@ class ChatRewriter(ChatRole[RewriteRequest, str]):
 
     def step(self, request: RewriteRequest) -> Step[Answer[str]]:
         prompt = build_rewriter_prompt(request, self._chat.prompt_window)
-        return (yield from self.ask(request, "rewriter", prompt, parse_query, "<query>"))
+        answer = yield from self.ask(request, "rewriter", prompt, parse_query, "<query>")
+        return replace(answer, value=clip(answer.value, len(request.text) + KEPT))
 
 
 def build_rewriter_prompt(request: RewriteRequest, window: PromptWindow) -> list[BaseMessage]:

@@ -120,7 +120,7 @@ class ChatRouter(ChatRole[RouteRequest, Route]):
         reason = clip(answer.value.reason, _REASON)
         seen = len(page) if len(page) < len(request.topics) else None
         route = Route(relevance, reason, answer.value.alternatives, seen)
-        return Answer(route, answer.usage, answer.remarks + repairs)
+        return Answer(route, remarks=answer.remarks + repairs)
 
 
 def build_router_prompt(request: RouteRequest, window: PromptWindow) -> list[BaseMessage]:

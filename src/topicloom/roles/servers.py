@@ -23,6 +23,7 @@ from langchain_core.messages import (
 )
 
 from topicloom.roles.models import take_retries
+from topicloom.state.safe_text import clip, describe_error
 from topicloom.state.stored_message import get_text
 
 Need = Literal["tools", "json_schema", "roles in a row", "system", "max_tokens"]
@@ -43,6 +44,10 @@ _CONTEXT = re.compile(
     r"(\d[\d,]*)|> (\d[\d,]*) maximum"
 )
 """The context in the words of llama.cpp, vLLM, OpenAI, LM Studio, Gemini and Anthropic."""
+_ENDS = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
+"""Keys under which providers say why an answer ends."""
+_CUT = re.compile(r"length|max_|filter|safety|recitation|exceed|incomplete|resource|error", re.I)
+"""Words for an answer that ends too early."""
 _SHRINK = 0.75
 """Share of a context that is used where a prompt made for it was too long: tokenizers of small
 models count up to 1.4 times what was estimated."""
@@ -97,8 +102,8 @@ class Server:
 
         Either a prompt made for a window of `built_for` tokens is too long, or a need is refused.
         """
-        text = f"{type(error).__name__}: {error}"
-        if found := _CONTEXT.search(text):
+        text = describe_error(error)  # what was sent says nothing of the server
+        if found := _CONTEXT.search(str(error)[:500]):
             named = int((found[1] or found[2]).replace(",", ""))
             # No tokenizer counts twice what was estimated: what is too long then cannot shrink.
             least = max(_SMALLEST, named // 2)
@@ -109,13 +114,20 @@ class Server:
         needs = (need for need, words in _REFUSALS.items() if re.search(words, text, re.I))
         new = next((need for need in needs if need not in self.refused), None)
         if new:
-            self.refused[new] = text[:200]
+            self.refused[new] = text
         return new is not None
 
     def notice_thoughts(self, answer: AIMessage) -> None:
         """Limit answers no more if one ended in its thoughts for want of tokens."""
         text, cut = get_text(answer), answer.response_metadata.get("finish_reason") == "length"
         self._thinks = self._thinks or (cut and (not text or "<think" in text))
+
+    def find_cut(self, answer: AIMessage) -> str:
+        """The reason why an answer ends too early, in its provider's word; "" for a whole one."""
+        # OpenAI's protocol names one in any case, unless the stream broke off.
+        unnamed = "" if self._client is None else "incomplete: no end"
+        reason = next(filter(None, map(answer.response_metadata.get, _ENDS)), unnamed)
+        return clip(str(reason), 40) if _CUT.search(str(reason)) else ""
 
     def describe(self) -> str:
         """A line on what one's own server takes, after a request with a tool and one by a schema.
@@ -135,7 +147,7 @@ class Server:
                 schemas.pop()
             except Exception as error:  # noqa: BLE001 - it is what the line is about
                 if not self.learn(error, self._context or sys.maxsize):
-                    return f"no answer: {error}"
+                    return f"no answer: {describe_error(error)}"
         size = f"{self.context:,} tokens" if self.context else "of a size that it does not say"
         takes = ", ".join(need for need in _REFUSALS if need not in self.refused)
         return "; ".join([f"context {size}", f"takes {takes}", *self.remarks])

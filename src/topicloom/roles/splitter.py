@@ -85,7 +85,7 @@ class ChatSplitter(ChatRole[SplitRequest, tuple[Assignment, ...]]):
         prompt = build_splitter_prompt(request, self._chat.prompt_window)
         answer = yield from self.ask(request, "splitter", prompt, parse_split, "<topic_split>")
         usable, repairs = _repair(request, answer.value)
-        return Answer(usable, answer.usage, answer.remarks + repairs)
+        return Answer(usable, remarks=answer.remarks + repairs)
 
 
 def build_splitter_prompt(request: SplitRequest, window: PromptWindow) -> list[BaseMessage]:
@@ -201,15 +201,14 @@ def _last_name(topic: Topic) -> str:
 def _resolve(assignment: Assignment, topics: set[str], named: dict[str, str]) -> Assignment | None:
     """An assignment to a topic that exists or has a name; "new" ones that exist are those."""
     also = tuple(i for i in assignment.also if i in topics)
+    assignment = replace(assignment, brief=clip(assignment.brief, BRIEF_LIMIT), also=also)
     if assignment.topic in topics:
-        return replace(assignment, also=also)
+        return assignment
     name = clip(assignment.name, NAME_LIMIT)
     if not name:
         return None
     topic = named.get(name.casefold())
-    return replace(
-        assignment, topic=topic, name=name, brief=clip(assignment.brief, BRIEF_LIMIT), also=also
-    )
+    return replace(assignment, topic=topic, name=name)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_patterns
 from topicloom.roles.markup import extract_answers
+from topicloom.state.safe_text import clip as clip
 
 _NUMBER = re.compile(
     r"(?P<minus>(?<![a-z0-9])[-−])?"
@@ -127,12 +128,6 @@ def _common_verdict(found: Iterable[re.Match[str]]) -> bool | None:
     """The verdict of all matches; None if there are none or they differ."""
     kinds = {match.lastgroup in ("yes", "same") for match in found}
     return kinds.pop() if len(kinds) == 1 else None
-
-
-def clip(text: str, characters: int) -> str:
-    """A text of at most some characters, an ellipsis at its end if it was longer."""
-    text = text.strip()
-    return text if len(text) <= characters else text[: characters - 1].rstrip() + "…"
 
 
 def note_repairs(things: Sequence[str], one: str, many: str) -> tuple[str, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 
 from langchain_core.messages import AnyMessage
-from langgraph.graph.message import add_messages
+from langgraph.graph.message import Messages, add_messages
 
 from topicloom.state.changes import TopicChange
+from topicloom.state.safe_text import replace_surrogates
 
 
 def append_or_reset(
@@ -18,10 +19,27 @@ def append_or_reset(
     return [] if new is None else [*(old or ()), *new]
 
 
+def add_storable(old: Messages, new: Messages) -> Messages:
+    """Reducer of messages, as `add_messages`; texts become what a checkpoint can hold at once.
+
+    A message with half a character would come back as another one, and no provider takes it.
+    """
+    messages = [(m, _make_storable(m.content)) for m in cast("list[Any]", add_messages(old, new))]
+    return [m if m.content == c else m.model_copy(update={"content": c}) for m, c in messages]
+
+
+def _make_storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    if isinstance(value, list):
+        return [_make_storable(v) for v in value]
+    return {k: _make_storable(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
 class SessionState(TypedDict, total=False):
     """State of the session graph. All but `messages` is JSON-native and of bounded size."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
+    messages: Annotated[list[AnyMessage], add_storable]
     """The newest messages of the conversation; older ones are in storage."""
     session: dict[str, Any]
     """The session's core, a dumped `Session`."""
@@ -36,7 +54,7 @@ class SessionState(TypedDict, total=False):
 class SessionInput(TypedDict):
     """Input of an application."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
+    messages: Annotated[list[AnyMessage], add_storable]
     """The new message, or several; older ones need not be passed again."""
 
 

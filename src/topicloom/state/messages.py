@@ -16,6 +16,7 @@ from langchain_core.messages import (
 
 from topicloom.errors import InputError, NoNewMessageError
 from topicloom.state.language import Language
+from topicloom.state.safe_text import clip
 from topicloom.state.script import measure_cjk_share
 from topicloom.state.session import SearchRequest
 from topicloom.state.stored_message import (
@@ -129,8 +130,8 @@ def find_search_request(message: AIMessage, tool: str) -> SearchRequest | None:
         return None
     query, when = args.get("query"), args.get("when")
     return SearchRequest(
-        query=query if isinstance(query, str) else get_text(message),
-        when=when if isinstance(when, str) and when.strip() else None,
+        query=clip(query if isinstance(query, str) else get_text(message)),
+        when=clip(when) if isinstance(when, str) and when.strip() else None,
         include_archived=args.get("include_archived") is True,
         forgotten=args.get("forgotten") is True,
     )

@@ -137,6 +137,8 @@ class Search(BaseModel, frozen=True):
 class Turn(BaseModel, frozen=True, extra="allow"):
     """The working data of one turn; started afresh by `ingest`."""
 
+    number: int = 0
+    """Number of the turn, from 1; more than the session's turns until the turn is closed."""
     first: int
     """Number of the turn's first message."""
     user: int

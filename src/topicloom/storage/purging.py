@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from topicloom.state.safe_text import remove_shared
 from topicloom.state.topics import Topic
 from topicloom.storage.base import EDITS, LEDGER, ROSTER, TRANSCRIPT, TURNS
 from topicloom.storage.chain import PURGED, link
@@ -56,6 +57,7 @@ def plan_purge(log: SessionLog, refs: Sequence[str]) -> PurgePlan:
         messages=frozenset(wanted),
         topics=frozenset(held),
         names=frozenset(row["name"] for row in table.values() if row["id"] in held),
+        said="\n".join(f"{row.get('text')} {row.get('whole', '')}" for row in wanted.values()),
     )
     changed = {
         chain: {
@@ -135,6 +137,8 @@ class DerivedTexts:
     """Ids of the topics that hold them."""
     names: frozenset[str]
     """Names that these topics ever had."""
+    said: str
+    """What was said in the messages."""
 
     def without_in_topic(self, row: Row) -> Row:
         """A row of the roster: a new name, no brief, no summary."""
@@ -148,7 +152,7 @@ class DerivedTexts:
         asked = f"m{row['after']}" in self.messages
         names = [name for name in row.get("candidates", ()) if name not in self.names]
         topics = [self._without_in_part(part) for part in row.get("topics", ())]
-        searched = "" if asked else row.get("searched", "")
+        searched = "" if asked else remove_shared(row.get("searched", ""), self.said)
         layers = [self._without_in_layer(layer, asked) for layer in row.get("layers", ())]
         cleaned = {**row, "topics": topics, "candidates": names, "searched": searched}
         if asked and row.get("scope"):
@@ -158,18 +162,20 @@ class DerivedTexts:
         return cleaned | ({"layers": layers} if layers else {})
 
     def without_in_receipt(self, row: Row) -> Row:
-        """A receipt: the same, and no names of the topics in what happened."""
+        """A receipt: the same, no names of the topics in what happened, and nothing that was said
+        in searches and in what went wrong."""
         asked = row["user"] in self.messages
         searches = [
             {**search, **_UNASKED, "scope": {**search.get("scope", {}), "missed": ""}}
             if asked
-            else search
+            else self._clean(search)
             for search in row.get("searches", ())
         ]
         quoted = [self._without_in_part(part) for part in row.get("quoted", ())]
         events = [self._hide_names(event) for event in row.get("events", ())]
         planned: Row = {"plan": None, "edits": [], "edit_errors": []} if asked else {}
-        cleaned = {**row, "searches": searches, "quoted": quoted, "events": events}
+        calls = [self._clean(call) for call in row.get("calls", ())]
+        cleaned = {**row, "searches": searches, "quoted": quoted, "events": events, "calls": calls}
         return cleaned | {key: value for key, value in planned.items() if key in row}
 
     def without_in_edit(self, row: Row) -> Row:
@@ -190,6 +196,13 @@ class DerivedTexts:
         if part["topic"] not in self.topics and self.messages.isdisjoint(part["quotes"]):
             return part
         return {**part, "name": _plain_name(part["topic"]), "summary": ""}
+
+    def _clean(self, part: Row) -> Row:
+        """A search or a call without what was said."""
+        texts = {k: part[k] for k in ("query", "reason", "failure") if part.get(k)}
+        cleaned: Row = {k: remove_shared(text, self.said) for k, text in texts.items()}
+        remarks = [remove_shared(remark, self.said) for remark in part.get("remarks", ())]
+        return {**part, **cleaned} | ({"remarks": remarks} if remarks else {})
 
     def _hide_names(self, event: str) -> str:
         for name in self.names:

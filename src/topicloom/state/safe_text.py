@@ -1,0 +1,84 @@
+"""Texts of others made fit to be kept: short, whole characters, without keys and prompts."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from typing import Any
+
+from topicloom.errors import TopicLoomError
+from topicloom.state.script import CJK_RUN
+
+KEPT = 300
+"""Characters that are kept of what somebody else says, where it is no part of the conversation."""
+_ECHO = 3
+"""Words in a row that an error hardly shares with a prompt unless it repeats it."""
+_SECRETS = re.compile("auth|key|token|secret|cookie", re.I)
+"""In the names of headers that hold a key."""
+_KEY = re.compile(r"(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{20,}")
+"""Keys, whoever was sent them: letters and digits that are no word."""
+_CJK = CJK_RUN.pattern.removesuffix("+")
+_WORD = re.compile(rf"{_CJK}|(?:(?!{_CJK})\w)+")
+
+
+def clip(text: str, characters: int = KEPT) -> str:
+    """A text of at most some characters, an ellipsis at its end if it was longer."""
+    text = text.strip()
+    return text if len(text) <= characters else text[: characters - 1].rstrip() + "…"
+
+
+def describe_error(error: BaseException, sent: str = "") -> str:
+    """A short sentence on an error: its type, a provider's code, and its message.
+
+    Providers repeat what they were sent. So there is no key of the request's headers in it, and
+    neither words in a row nor names and numbers of its prompt or of `sent`.
+    """
+    if isinstance(error, TopicLoomError):  # in our own words
+        return clip(f"{type(error).__name__}: {error}")
+    code = getattr(error, "code", None)
+    text = (f"{clip(code, 60)}: {error}" if code and isinstance(code, str) else str(error))[:4_000]
+    request: Any = vars(error).get("request")
+    with suppress(AttributeError, RuntimeError, ValueError):  # none, or none that can be read
+        named = (value for name, value in request.headers.items() if _SECRETS.search(name))
+        for secret in (part for value in named for part in value.split() if len(part) > 5):
+            text = text.replace(secret, "…")
+        body = json.loads(request.content)  # names of the model and of tools may be told
+        said = [body[key] for key in body.keys() - {"model", "tools"}]
+        sent += json.dumps([value for value in said if isinstance(value, list | str)])
+    text = remove_shared(_KEY.sub("…", text), sent)
+    return clip(f"{type(error).__name__}: {text}").rstrip(": ")
+
+
+def remove_shared(text: str, known: str) -> str:
+    """A text with an ellipsis for what stands in another one too.
+
+    That is `_ECHO` words in a row or more, and single words with capitals or digits: names, codes.
+    The first and the last may be parts of words: who repeats a text may cut it.
+    """
+    text, known = _unescape(text), " ".join(_WORD.findall(_unescape(known)))
+    found = list(_WORD.finditer(text))
+    words = [match[0] for match in found]
+    gone = {n for n, word in enumerate(words) if _is_telling(word) and word in known}
+    for first in range(len(words) - _ECHO + 1):
+        if " ".join(words[first : first + _ECHO]) in known:
+            gone.update(range(first, first + _ECHO))
+    for number in sorted(gone, reverse=True):
+        start, end = found[number].span()
+        text = f"{text[:start]}…{text[end:]}"
+    return re.sub(r"…(?:\W*…)+", "…", text)
+
+
+def _is_telling(word: str) -> bool:
+    return len(word) > 2 and any(c.isupper() or c.isdigit() for c in word)
+
+
+def _unescape(text: str) -> str:
+    """Text as it was before it was written as JSON, or as Python's `repr`, as often as it was."""
+    text = re.sub(r"\\+u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text)
+    return replace_surrogates(re.sub(r"\\+[nrtbf]?", " ", text))
+
+
+def replace_surrogates(text: str) -> str:
+    """Text that UTF-8 can hold: halves of a character joined, and U+FFFD for one left alone."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,49 @@
+"""A reply that was cut off is kept word for word, and is not taken for whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from openai_behaviours import Behaviour, Reply
+from openai_server import OpenAIServer
+from sessions import last_receipt, tell, thread, transcript_of
+
+from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import Graph
+from topicloom.settings import Settings
+
+CONFIG = thread()
+TEXT = "It was the heron, and then"
+
+
+def open_graph(server: OpenAIServer, folder: Path) -> Graph:
+    settings = Settings(folder=folder, fsync=False, base_url=server.base_url, api_key="k")
+    built = build_session_graph(model="openai:main", settings=settings)
+    return built.compile(checkpointer=InMemorySaver())
+
+
+CUT: list[Any] = [
+    (Reply(TEXT, finish_reason="length"), "length"),
+    (Reply(TEXT, finish_reason="content_filter"), "content_filter"),
+    (Reply(TEXT, finish_reason=""), "incomplete: no end"),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "reason"), CUT)
+def test_it_says_so(
+    openai_server: OpenAIServer, tmp_path: Path, behaviour: Behaviour, reason: str
+) -> None:
+    openai_server.then(behaviour, Reply("And then it flew."))
+    graph = open_graph(openai_server, tmp_path)
+    reply = tell(graph, CONFIG, "What was it?")[-1]
+    assert (reply.content, reply.additional_kwargs["cut"]) == (TEXT, reason)
+    assert last_receipt(tmp_path, graph, CONFIG).events == (f"the reply was cut off: {reason}",)
+    stored = transcript_of(tmp_path, graph, CONFIG)[-1]
+    assert (stored.text, stored.message.additional_kwargs) == (TEXT, {"cut": reason})
+    whole = tell(graph, CONFIG, "Go on.")[-1]
+    assert "cut" not in whole.additional_kwargs
+    assert {"role": "assistant", "content": TEXT} in openai_server.requests[-1]["messages"]
+    assert last_receipt(tmp_path, graph, CONFIG).events == ()
