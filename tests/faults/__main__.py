@@ -16,7 +16,7 @@ from faults.campaign import Campaign, Case
 from faults.crowds import CROWDS, crowd_cases
 from faults.damage import damage_cases
 from faults.disks import OPERATIONS as DISK_OPERATIONS, can_mount, disk_cases
-from faults.http import http_cases
+from faults.http import canary_cases, http_cases
 from faults.kills import kill_cases
 
 os.environ["TOPICLOOM_EMBEDDER"] = "hashing"
@@ -40,6 +40,10 @@ def _disk(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
     if not tmpfs:
         sys.stderr.write("SMALL FILE SYSTEMS ARE NOT TESTED: this process may not mount one\n")
     return disk_cases(frozenset(given.only or DISK_OPERATIONS), tmpfs)
+
+
+def _canary(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
+    return canary_cases(given.turns)
 
 
 def _crowd(given: argparse.Namespace) -> AbstractContextManager[list[Case]]:
@@ -73,6 +77,10 @@ def _parser() -> argparse.ArgumentParser:
     http.add_argument("--turns", type=int, default=500, help="turns with each fault")
     disk = _command(commands, "disk", _disk, "fail under each write, and on a small file system")
     disk.add_argument("--only", nargs="+", choices=DISK_OPERATIONS, help="operations to try")
+    canary = _command(
+        commands, "canary", _canary, "look for secrets everywhere, before a purge and after it"
+    )
+    canary.add_argument("--turns", type=int, default=20, help="turns with each fault")
     crowd = _command(
         commands, "crowd", _crowd, "talk from many threads, tasks and processes, and cancel turns"
     )

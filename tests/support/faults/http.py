@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import sqlite3
 import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from domains import the_document
 from langchain_core.messages import HumanMessage
-from openai_behaviours import Behaviour, Request
+from openai_behaviours import Behaviour, Reply, Request
 from openai_server import OpenAIServer
 from sessions import thread
 
 from faults.campaign import Case, Outcome
 from faults.checker import check
-from faults.providers import FAULTS, INNER, KEY, ROLES, play_well, prompt_of
+from faults.providers import FAULTS, INNER, KEY, ROLES, newest, play_well, prompt_of
 from faults.stages import NAME, FilesStage
+from topicloom.cli import main
 from topicloom.domain.domain import Domain
 from topicloom.errors import ReplyError
 from topicloom.graph.deps import choose_models, make_deps
@@ -37,6 +41,8 @@ BEGUN = 8
 """Turns before anything fails; by then there are topics."""
 SPLITS = (4, 7)
 """Turns of these before which the older messages move into topics."""
+SECRET, ANSWERED = "zyxwvutsium4711", "abcdefghium0815"
+"""Said in the third turn, and answered there; both go with messages `m5` and `m6`."""
 SUBJECTS = ("tea", "rain", "bread", "music")
 BUDGETS = {
     "most checkpoint bytes": 200_000,
@@ -48,13 +54,16 @@ BUDGETS = {
 
 
 @contextmanager
-def http_cases(turns: int, only: frozenset[str]) -> Iterator[list[Case]]:
-    """A case for every fault of every role, and of all inner roles at once.
+def canary_cases(turns: int) -> Iterator[list[Case]]:
+    """A case for every fault that may show a secret: nothing is left of it after a purge."""
+    with _begun() as (server, base):
+        faults = ("400-prompt", "401-key", "cut-tags", "nested-tags", "tool-unknown")
+        yield [Case(f"canary/purge/{f}", partial(_purge, server, base, f, turns)) for f in faults]
 
-    Args:
-        turns: How often the models fail in a case.
-        only: Names of roles, or `inner` for all but the responder; all of them if empty.
-    """
+
+@contextmanager
+def _begun() -> Iterator[tuple[OpenAIServer, FilesStage]]:
+    """A server of models, and a session that has topics."""
     with tempfile.TemporaryDirectory() as folder, OpenAIServer() as server:
         base = FilesStage(Path(folder) / "base")
         trial = _Trial(server, base)
@@ -62,6 +71,18 @@ def http_cases(turns: int, only: frozenset[str]) -> Iterator[list[Case]]:
         for number in range(BEGUN):
             trial.say(number)
         trial.close()
+        yield server, base
+
+
+@contextmanager
+def http_cases(turns: int, only: frozenset[str]) -> Iterator[list[Case]]:
+    """A case for every fault of every role, and of all inner roles at once.
+
+    Args:
+        turns: How often the models fail in a case.
+        only: Names of roles, or `inner` for all but the responder; all of them if empty.
+    """
+    with _begun() as (server, base):
         groups: dict[str, tuple[str, ...]] = {role: (role,) for role in ROLES}
         groups["inner"] = INNER
         yield [
@@ -75,6 +96,8 @@ def http_cases(turns: int, only: frozenset[str]) -> Iterator[list[Case]]:
 def message(number: int) -> str:
     """What the user says in a turn."""
     subject = SUBJECTS[number // 3 % 4]
+    if number == 2:
+        return f"I am allergic to {SECRET}, and I like tea. " + "There is more of it. " * 12
     if number % 9 == 8:
         return f"Did you forget? I told you about {subject}, in message {number}."
     search = "Search for it. " if number % 7 == 6 else ""
@@ -113,6 +136,10 @@ class _Trial:
 
         def answer(request: Request) -> Behaviour:
             good, fault = play_well(request), faults.get(request["model"])
+            if request["model"] in ("brief", "reader") and SECRET in prompt_of(request):
+                good = replace(good, text=re.sub(r"(A [bs]\w+)", rf"\1 of {SECRET}", good.text))
+            if request["model"] == "responder" and SECRET in newest(request):
+                good = Reply(f"I note {ANSWERED}.")
             self._most("most prompt bytes", len(prompt_of(request).encode()))
             return FAULTS[fault](request, good) if fault else good
 
@@ -179,6 +206,8 @@ def _fail(
     trial = _Trial(server, stage)
     trial.play(dict.fromkeys(roles, fault))
     problems: list[str] = []
+    # What the main model says is the conversation, and kept whole, however much it is.
+    whole = roles == ("responder",) and fault in ("4MB", "no-finish", "length")
     expected = ReplyError if roles == ("responder",) else ()
     for number in range(BEGUN, BEGUN + turns):
         try:
@@ -196,15 +225,58 @@ def _fail(
     trial.weigh()
     trial.close()
     trial.figures["turns"] = turns
-    return Outcome([*problems, *_breaches(trial, total)], trial.figures)
+    return Outcome([*problems, *_breaches(trial, total, bounded=not whole)], trial.figures)
 
 
-def _breaches(trial: _Trial, total: int) -> Iterator[str]:
+def _purge(server: OpenAIServer, base: FilesStage, fault: str, turns: int) -> Outcome:
+    """Have inner roles fail, reflect, and purge what held the secrets: nobody has them then."""
+    stage = base.copy("canary")
+    trial = _Trial(server, stage)
+    trial.play(dict.fromkeys(INNER, fault))
+    logged: list[str] = []
+    with _logging(logged):
+        for number in range(BEGUN, BEGUN + turns):
+            trial.say(number)
+        trial.play({})
+        trial.look_back()
+    trial.close()
+    before = {secret: stage.places_of(secret.encode()) for secret in (SECRET, ANSWERED, KEY)}
+    problems = [f"the key is in {before[KEY]}"] if before[KEY] else []
+    for text in (SECRET, KEY):
+        problems += [f"logged: {line:.200}" for line in logged if text in line]
+    with suppress(SystemExit):
+        main(["--folder", str(stage.root), "purge", NAME, "--yes", "--message", "m5-m6"])
+    after = {secret: stage.places_of(secret.encode()) for secret in before}
+    problems += [f"after a purge: {secret} in {where}" for secret, where in after.items() if where]
+    problems += [] if before[SECRET] and before[ANSWERED] else ["the secrets were never there"]
+    figures = Counter(places_before=sum(map(len, before.values())))
+    return Outcome(problems, figures + Counter(places_after=sum(map(len, after.values()))))
+
+
+@contextmanager
+def _logging(lines: list[str]) -> Iterator[None]:
+    """Collect what is logged by the package, and by anyone that something is wrong."""
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(_line_of(record))  # type: ignore[method-assign]
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+
+
+def _line_of(record: logging.LogRecord) -> str:
+    return logging.Formatter().format(record)
+
+
+def _breaches(trial: _Trial, total: int, *, bounded: bool) -> Iterator[str]:
     found = check(trial.stage.read())
     yield from found.problems
     if found.users != [message(number) for number in range(total)]:
         yield f"what the user said is not there in order: {[text[:12] for text in found.users]}"
-    for name, limit in BUDGETS.items():
+    budgets = BUDGETS if bounded else {}
+    for name, limit in budgets.items():
         if trial.figures[name] > limit:
             yield f"{name}: {trial.figures[name]:,}, over {limit:,}"
     places = trial.stage.places_of(KEY.encode())

@@ -77,10 +77,15 @@ _FIXED = {
 
 def _reply(request: Request, text: str) -> Reply:
     tools = [tool["function"]["name"] for tool in request.get("tools", ())]
-    newest = next(m for m in reversed(request["messages"]) if m["role"] in ("user", "tool"))
-    if "activate_topic" in tools and "Search" in str(newest["content"]):
+    if "activate_topic" in tools and "Search" in newest(request):
         return Reply("", tool_calls=[Call("activate_topic", {"query": "tea"})])
     return Reply("A good reply. " * 8)
+
+
+def newest(request: Request) -> str:
+    """The newest message of the user, or result of a tool, in a request."""
+    messages = reversed(request["messages"])
+    return str(next(m["content"] for m in messages if m["role"] in ("user", "tool")))
 
 
 def prompt_of(request: Request) -> str:
