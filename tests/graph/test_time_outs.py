@@ -39,7 +39,7 @@ def test_readers_that_hang(openai_server: OpenAIServer, tmp_path: Path, how: str
     openai_server.otherwise(Hang(600))
     given = [openai_server.base_url, str(tmp_path), how, *sys.path]
     done = subprocess.run(
-        [sys.executable, "-c", _TURNS, *given], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", _TURNS, *given], capture_output=True, text=True, timeout=300
     )
     assert (done.returncode, done.stderr) == (0, "")
     asked = len(openai_server.requests)
