@@ -156,7 +156,7 @@ def test_what_cannot_stay(reopen: Reopen, keep: dict[str, Any]) -> None:
 
 
 def test_removing_vectors(reopen: Reopen) -> None:
-    keys = [f"{n:016x}" for n in range(2**60, 2**60 + 5)]  # none of a text made of messages
+    keys = [f"{n:016x}" for n in range(2**58, 2**58 + 5)]  # of messages, not of briefs
     vectors = np.arange(15, dtype=np.float32).reshape(5, 3)
     log = reopen().open("s").vectors("a")
     log.remove(keys)

@@ -1,7 +1,7 @@
 """The commands and their options; the code of a command is imported when it runs.
 
 topicloom [--folder DIR] [--language en] chat | replay | topics | transcript | receipt | sessions
-    | review | reflect | facts | memory | purge
+    | review | reflect | facts | memory | purge | check | repair
 
 Distributions of their own add commands by entry points in the group `topicloom.commands`: each a
 Typer app, or a function that is a command. So does the laboratory, with `eval`, `train` and `tune`.
@@ -247,6 +247,28 @@ def memory(
     from topicloom.cli.memory import run_memory
 
     run_memory(context.obj, name, out, force=force)
+
+
+@app.command()
+def check(
+    context: typer.Context,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Name of the session; all if not given.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Say what is wrong with what is stored; the exit code is 1 if anything is."""
+    from topicloom.cli.repair import run_check
+
+    run_check(context.obj, name, as_json=json)
+
+
+@app.command()
+def repair(context: typer.Context, name: Name) -> None:
+    """Make anew what is missing or damaged, as far as the transcript tells. It stays untouched."""
+    from topicloom.cli.repair import run_repair
+
+    run_repair(context.obj, name)
 
 
 @app.command()

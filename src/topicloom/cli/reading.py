@@ -11,7 +11,7 @@ from rich.text import Text
 from topicloom.cli._views import format_day, print_messages, render_receipt, render_topics
 from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
 from topicloom.cli.context import open_context
-from topicloom.errors import InputError
+from topicloom.errors import InputError, StorageError
 from topicloom.storage.message_rows import to_row
 from topicloom.storage.sessions import SessionStore
 
@@ -27,16 +27,19 @@ def show_sessions(cli: CliOptions) -> None:
     for heading in ("session", "messages", "topics", "last message"):
         table.add_column(heading, justify="right" if heading in ("messages", "topics") else "left")
     for name in names:
-        session = context.find_session(name)
+        wrong = "its checkpoints are not here"
+        try:
+            session = context.find_session(name)
+            store = SessionStore(context.storage.open(name))
+            last = store.message(session, session.count).day if session and session.count else ""
+        except StorageError:
+            session, wrong = None, f"cannot be read: topicloom check {name}"
         if session is None:
-            missing = Text("its checkpoints are not here", style="dim")
-            table.add_row(
-                to_one_line(name), Text("-", style="dim"), Text("-", style="dim"), missing
-            )
+            none = Text("-", style="dim")
+            table.add_row(to_one_line(name), none, none, Text(to_one_line(wrong), style="dim"))
             continue
-        store = SessionStore(context.storage.open(name))
-        last = format_day(store.message(session, session.count).day) if session.count else ""
-        table.add_row(to_one_line(name), f"{session.count:,}", f"{session.topics:,}", last)
+        shown = format_day(last) if last else ""
+        table.add_row(to_one_line(name), f"{session.count:,}", f"{session.topics:,}", shown)
     console.print(table)
 
 

@@ -65,7 +65,7 @@ class StoredChain:
         return found
 
     def append(self, head: str | None, entries: Sequence[RawEntry]) -> None:
-        """Add those entries that are not there yet, or cannot be read any more."""
+        """Add those entries that are not there yet, or are not what was written any more."""
         refs = [raw.ref for raw in entries]
         if head is not None:
             # Before the lock, which creates the session: a wrong head shall leave nothing behind.
@@ -74,7 +74,11 @@ class StoredChain:
             self.prev(head)
             refs.insert(0, head)
         with self._backend.lock(create=True):
-            absent = set(_absent(refs, list(self._entries.read(refs))))
+            there = list(self._entries.read(refs))
+            spoilt = {raw.ref for raw in there if not is_intact(raw)}
+            if spoilt:
+                self._entries.replace([raw for raw in entries if raw.ref in spoilt])
+            absent = set(_absent(refs, there))
             # One that was known, not as archived, and is not there has moved.
             moved = (ref in self._prevs and ref not in self.archive.prevs for ref in absent)
             if not self.archive.loaded or any(moved):
@@ -188,9 +192,11 @@ class StoredChain:
                 self._seen(raw)
 
     def _missing(self, ref: str) -> MissingRecordError:
+        session = self._backend.session
         return MissingRecordError(
-            f"entry {ref} is not in chain {self._name!r} of session {self._backend.session!r}: the"
-            " checkpoint belongs to other storage, or an entry was lost"
+            f"entry {ref} is not in chain {self._name!r} of session {session!r}: the checkpoint"
+            " belongs to other storage, or an entry was lost. What can be made anew is by"
+            f" `topicloom repair {session}`"
             + "".join(f"; {report}" for report in self._backend.reports)
         )
 
