@@ -9,6 +9,7 @@ import os
 
 import pytest
 from faults.short import run_short
+
 from topicloom.settings import Settings
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

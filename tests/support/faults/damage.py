@@ -13,8 +13,8 @@ from pathlib import Path
 
 from faults.campaign import Case, Outcome
 from faults.checker import Said
-from faults.operations import operations
-from faults.stages import FilesStage
+from faults.operations import operations, run_command
+from faults.stages import NAME, FilesStage
 from faults.talk import CONFIG, ROUNDS, expected, say, talk, talking
 from topicloom.errors import TopicLoomError
 from topicloom.graph.stored import open_session
@@ -115,7 +115,17 @@ def _damage(base: FilesStage, file: str, harm: Harm) -> Outcome:
     except TopicLoomError as error:
         refused = 1 - answered
         wrong = [] if str(error).strip() else ["an error without a word"]
-    return Outcome(wrong, Counter(answered=answered, refused=refused))
+    repaired = 0
+    if refused and file.startswith(f"{NAME}/") and Path(file).name not in _NEEDED:
+        run_command(stage, "repair", NAME)
+        with talking(stage) as (graph, _):
+            say(graph, ROUNDS, patient=True)
+        repaired = 1
+    return Outcome(wrong, Counter(answered=answered, refused=refused, repaired=repaired))
+
+
+_NEEDED = ("transcript.jsonl", "session.json")
+"""Files that nothing else tells: what is damaged in them comes from a backup."""
 
 
 def _foreign(said: Sequence[Said]) -> list[str]:

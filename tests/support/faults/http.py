@@ -9,7 +9,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,9 +23,9 @@ from sessions import thread
 
 from faults.campaign import Case, Outcome
 from faults.checker import check
+from faults.operations import run_command
 from faults.providers import FAULTS, INNER, KEY, ROLES, newest, play_well, prompt_of
 from faults.stages import NAME, FilesStage
-from topicloom.cli import main
 from topicloom.domain.domain import Domain
 from topicloom.errors import ReplyError
 from topicloom.graph.deps import choose_models, make_deps
@@ -244,8 +244,7 @@ def _purge(server: OpenAIServer, base: FilesStage, fault: str, turns: int) -> Ou
     problems = [f"the key is in {before[KEY]}"] if before[KEY] else []
     for text in (SECRET, KEY):
         problems += [f"logged: {line:.200}" for line in logged if text in line]
-    with suppress(SystemExit):
-        main(["--folder", str(stage.root), "purge", NAME, "--yes", "--message", "m5-m6"])
+    run_command(stage, "purge", NAME, "--yes", "--message", "m5-m6")
     after = {secret: stage.places_of(secret.encode()) for secret in before}
     problems += [f"after a purge: {secret} in {where}" for secret, where in after.items() if where]
     problems += [] if before[SECRET] and before[ANSWERED] else ["the secrets were never there"]

@@ -12,7 +12,7 @@ from faults.campaign import Case, Outcome
 from faults.checker import check, check_told
 from faults.killing import Fuse, count_steps, run_child
 from faults.operations import Operation, operations
-from faults.stages import FilesStage, PostgresStage, Stage, postgres_server
+from faults.stages import NAME, FilesStage, PostgresStage, Stage, postgres_server
 from faults.talk import talk
 
 
@@ -50,6 +50,10 @@ def _prepare(base: Stage) -> Stage:
 
 def _cases(talked: Stage, operation: Operation) -> list[Case]:
     base = talked if operation.before else talked.empty("nothing")
+    if operation.breaks:
+        base = talked.copy("broken")
+        for file in operation.breaks:
+            (base.folder / NAME / file).unlink()
     trial = base.copy("trial")
     steps = count_steps(lambda: operation.act(trial, True), trial.folder, _errors(base))
     wrong = _missing(trial, operation)
@@ -69,7 +73,8 @@ def _kill(base: Stage, operation: Operation, step: int) -> Outcome:
     if end not in (0, -9):
         return Outcome([f"it fails before it is killed: {errors.read_text()[-1_000:]}"])
     found = check(stage.read())
-    problems = [*found.problems, *check_told(found, operation.before, operation.after)]
+    problems = check_told(found, operation.before, operation.after)
+    problems += [] if operation.breaks else found.problems
     if run_child(lambda: operation.act(stage, patient), errors):
         problems.append(f"doing it again fails: {errors.read_text()[-1_000:]}")
     else:

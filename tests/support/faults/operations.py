@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -26,6 +28,10 @@ Act = Callable[[Stage, bool], None]
 """Does it on a stage, or goes on with it; True if what was cut off is let go on first."""
 
 
+SIDE_FILES = ("topics/topic-t1.jsonl", "timeline.jsonl", "ledger.jsonl")
+"""Files that a repair makes anew."""
+
+
 @dataclass(frozen=True)
 class Operation:
     """Something that changes a session."""
@@ -38,6 +44,8 @@ class Operation:
     """What is wrong once it got through."""
     before: Sequence[Said] = tuple(expected(ROUNDS))
     """The conversation that it begins with; empty where there is nothing yet."""
+    breaks: tuple[str, ...] = ()
+    """Files of the session that are gone before it."""
 
 
 def operations(kind: str) -> list[Operation]:
@@ -60,6 +68,7 @@ def operations(kind: str) -> list[Operation]:
         *more,
         Operation("purge", _command("purge", NAME, "--yes", "--message", "m9"), purged, _is_purged),
         Operation("reflect", _command("reflect", NAME, "--force"), talked, _has_fact),
+        Operation("repair", _command("repair", NAME), talked, _holds, breaks=SIDE_FILES),
         Operation("export", _command("memory", NAME, "--out", "{}/memory"), talked, _is_exported),
     ]
 
@@ -103,13 +112,22 @@ def _purge(stage: Stage, patient: bool) -> None:
         assert not done.left
 
 
+def run_command(stage: Stage, *words: str) -> int:
+    """Run `topicloom` on a folder, what it prints aside; its exit code, 0 or 1.
+
+    Raises:
+        TopicLoomError: It says that it cannot.
+    """
+    with redirect_stdout(io.StringIO()) as said, pytest.raises(SystemExit) as end:
+        main(["--folder", str(stage.folder), *(word.format(stage.folder) for word in words)])
+    if end.value.code == 2:
+        raise TopicLoomError(f"{words[0]} says why it cannot: {said.getvalue()}")
+    return int(end.value.code or 0)
+
+
 def _command(*words: str) -> Act:
     def act(stage: Stage, patient: bool) -> None:
-        with pytest.raises(SystemExit) as end:
-            main(["--folder", str(stage.folder), *(word.format(stage.folder) for word in words)])
-        if end.value.code == 2:
-            raise TopicLoomError(f"{words[0]} says why it cannot be done")
-        assert not end.value.code
+        assert run_command(stage, *words) == 0
 
     return act
 
