@@ -52,8 +52,8 @@ Errors
     All that is raised on purpose.
     TopicLoomError ConfigurationError UnknownModelError StorageUnavailableError InputError
     MissingThreadError InvalidNameError NoNewMessageError NotAConversationError StorageError
-    MissingRecordError NewerFormatError BrokenInvariantError SessionBusyError TransitionError
-    UnusableAnswerError ReplyError
+    MissingRecordError NewerFormatError BrokenInvariantError SessionBusyError ConflictError
+    TransitionError UnusableAnswerError ReplyError
 """
 
 from __future__ import annotations

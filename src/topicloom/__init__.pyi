@@ -27,6 +27,7 @@ from .domain.selector import (
 from .errors import (
     BrokenInvariantError as BrokenInvariantError,
     ConfigurationError as ConfigurationError,
+    ConflictError as ConflictError,
     InputError as InputError,
     InvalidNameError as InvalidNameError,
     MissingRecordError as MissingRecordError,

@@ -14,7 +14,8 @@ TopicLoomError
 │   ├── MissingRecordError    a reference that points at nothing
 │   └── NewerFormatError      a session that a newer topicloom wrote
 ├── BrokenInvariantError      a session that lost, doubled or changed a message
-├── SessionBusyError          another process holds the session's lock
+├── SessionBusyError          another process holds the session's lock, or the turn itself does
+├── ConflictError             another writer's turn ended first, and `on_conflict` is `raise`
 ├── TransitionError           a step that the life of a topic does not have
 ├── UnusableAnswerError       a model's answer that holds nothing of what was asked for
 └── ReplyError                the main model failed after its retries
@@ -80,7 +81,11 @@ class BrokenInvariantError(TopicLoomError):
 
 
 class SessionBusyError(TopicLoomError):
-    """Another process holds the session."""
+    """Another process holds the session, or a turn of it calls for another."""
+
+
+class ConflictError(TopicLoomError):
+    """Another writer's turn ended while this one went on; what was said is kept nevertheless."""
 
 
 class TransitionError(TopicLoomError):

@@ -71,6 +71,9 @@ class Settings(BaseSettings):
     visible_messages: int = Field(default=4, ge=1)
     """Newest messages that stay in the `messages` channel after a turn, in whole rounds."""
 
+    on_conflict: Literal["merge", "raise", "branch"] = "merge"
+    """What a turn does if another writer's turn ended while it went on: comes behind it, raises
+    `ConflictError`, or stays on a branch of its own. Its receipt says which."""
     facts: int = Field(default=12, ge=0, le=100)
     """Newest facts about the user in the main prompt, where reflection keeps some in the graph's
     store; chosen anew at each split. 0 for none."""

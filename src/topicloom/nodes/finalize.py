@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from langchain_core.runnables import Runnable
 
+from topicloom.errors import ConflictError
+from topicloom.nodes.apply_changes import make_changes
+from topicloom.nodes.catch_up import Replay, catch_up, show_newest
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, current_plan, dump, emit, node, open_turn, read_beside
+from topicloom.nodes.runs import current_run
+from topicloom.nodes.step import (
+    Update,
+    current_plan,
+    dump,
+    emit,
+    node,
+    open_turn,
+    read_beside,
+    turn_options,
+)
 from topicloom.state.activation import average_scores, update_activation
 from topicloom.state.changes import apply_brief_updates
 from topicloom.state.channels import SessionState
@@ -16,16 +31,19 @@ from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import to_stored_message
+from topicloom.storage.lines import Head, find_rivals, publish
 from topicloom.storage.sessions import SessionStore
 
 
-def finalize(deps: Deps) -> Runnable[SessionState, Update]:
-    """The node that ends a turn."""
+def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:
+    """The node that ends a turn; `replay` makes other writers' edits of a document.
+
+    Raises `ConflictError` if another writer's turn ended meanwhile and the settings say so.
+    """
 
     def step(state: SessionState) -> Update:
         session, turn, workspace = open_turn(deps.workspaces, state)
         store, messages = workspace.store, state["messages"]
-        readings = [Reading.model_validate(r) for r in state.get("readings") or ()]
         now = deps.clock()
         time = now.isoformat(timespec="seconds")
         recent = workspace.recent(session, messages)
@@ -37,27 +55,94 @@ def finalize(deps: Deps) -> Runnable[SessionState, Update]:
                 for n, m in enumerate(replies, session.count + 1)
             ],
         )
-        ranked = sorted(readings, key=lambda r: r.score)
-        scores = {r.topic: r.score for r in ranked if not r.failed}
-        result = update_activation(session.active, scores, deps.settings.activation)
-        session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
-        session = _apply_new_briefs(deps, store, session)
-        turn = turn.model_copy(update={"slept": (*turn.slept, *result.deactivated)})
-        calls = tuple(Call.model_validate(c) for c in state.get("calls") or ())
-        plan = current_plan(state) if turn.answer else None
-        receipt = _make_receipt(store, session, turn, scores, now).model_copy(
-            update={"calls": calls, "plan": plan, "window": deps.window.size}
-        )
-        session = store.add_receipt(session, receipt)
+        end = _TurnEnd(deps, store, state, now, replay)
+        closed, turn, receipt = end.written_before(session, turn) or end.write(session, turn)
         emit("receipt", receipt=receipt.model_dump(mode="json"))
-        return {
-            **dump(session, turn),
-            "messages": list_removals(messages, deps.settings.visible_messages),
-            "readings": None,
-            "calls": None,
-        }
+        keep = deps.settings.visible_messages
+        shown = show_newest(store, closed, keep) if end.merged else list_removals(messages, keep)
+        rest = {"messages": shown, "readings": None, "calls": None}
+        return {**dump(closed, turn), **end.changed, **rest}
 
     return node(step, "finalize")
+
+
+_ATTEMPTS = 8
+"""Times that a turn gives way to others at its end; the next turn takes over what is left."""
+
+
+@dataclass(slots=True)
+class _TurnEnd:
+    """The end of a turn, which others may have come before."""
+
+    deps: Deps
+    store: SessionStore
+    state: SessionState
+    now: datetime
+    replay: Replay | None
+    merged: bool = False
+    """True if another came first, and what it did was taken over."""
+    changed: Update = field(default_factory=dict)
+    """The update of the document by that."""
+
+    def written_before(self, session: Session, turn: Turn) -> tuple[Session, Turn, Receipt] | None:
+        """What this same turn wrote when it was killed before its checkpoint; else None."""
+        store = self.store
+        for head in find_rivals(store, session):
+            receipt, ends = store.last_receipt(head.session), store.messages(session, session.count)
+            same = [m.source for m in store.messages(head.session, head.session.count)]
+            if receipt and receipt.started == turn.started and same == [m.source for m in ends]:
+                return head.session, turn, receipt
+        return None
+
+    def write(self, session: Session, turn: Turn) -> tuple[Session, Turn, Receipt]:
+        """Close the turn and write the session as the head of its line, behind those of others."""
+        written: list[str] = []
+        for _ in range(_ATTEMPTS):
+            rivals = [h for h in find_rivals(self.store, session) if h.ref not in written]
+            if rivals:
+                session, turn = self._settle(session, turn, rivals)
+            closed, ended, receipt = self._close(session, turn)
+            written.append(publish(self.store, closed, written))
+            if not find_rivals(self.store, closed):
+                break
+        return closed, ended, receipt
+
+    def _settle(self, session: Session, turn: Turn, rivals: Sequence[Head]) -> tuple[Session, Turn]:
+        """The session and the turn as the settings have it where another came first."""
+        mode = self.deps.settings.on_conflict
+        if mode == "raise":
+            raise ConflictError(
+                f"another writer's turn of session {session.id!r} ended while this one went on."
+                " What was said is kept, and the next turn goes on from both"
+            )
+        if mode == "branch":
+            line = f"{current_run().thread}/{session.transcript}"
+            event = "another writer came first: this turn stays on a branch of its own"
+            session = session.model_copy(update={"line": line})
+            return session, turn.model_copy(update={"events": (*turn.events, event)})
+        turns, count = session.turn, session.count
+        state = {**self.state, **self.changed}
+        session, events, changed = catch_up(self.store, session, rivals, state, self.replay)
+        self.merged, self.changed = True, self.changed | changed
+        moved = session.count - count if rivals[-1].session.turn >= turns else 0
+        events = (*turn.events, *events)
+        turn = turn.model_copy(update={"user": turn.user + moved, "events": events})
+        return make_changes(self.store, session, turn, turn_options().changes)
+
+    def _close(self, session: Session, turn: Turn) -> tuple[Session, Turn, Receipt]:
+        """The session after the turn, the turn, and the receipt of it."""
+        readings = [Reading.model_validate(r) for r in self.state.get("readings") or ()]
+        scores = {r.topic: r.score for r in sorted(readings, key=lambda r: r.score) if not r.failed}
+        result = update_activation(session.active, scores, self.deps.settings.activation)
+        session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
+        session = _apply_new_briefs(self.deps, self.store, session)
+        turn = turn.model_copy(update={"slept": (*turn.slept, *result.deactivated)})
+        calls = tuple(Call.model_validate(c) for c in self.state.get("calls") or ())
+        plan = current_plan(self.state) if turn.answer else None
+        receipt = _make_receipt(self.store, session, turn, scores, self.now).model_copy(
+            update={"calls": calls, "plan": plan, "window": self.deps.window.size}
+        )
+        return self.store.add_receipt(session, receipt), turn, receipt
 
 
 def _apply_new_briefs(deps: Deps, store: SessionStore, session: Session) -> Session:

@@ -9,7 +9,9 @@ from langchain_core.runnables import Runnable
 
 from topicloom.boundary.adsorber import LOOK_BACK, Adsorber
 from topicloom.effects import Step
+from topicloom.nodes.catch_up import Replay, catch_up, show_newest
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
     Update,
     current_session,
@@ -22,22 +24,30 @@ from topicloom.nodes.step import (
 from topicloom.roles.calls import ask_role
 from topicloom.roles.rewriter import REWRITER, RewriteRequest
 from topicloom.state.channels import SessionState
-from topicloom.state.messages import detect_language, find_new_messages
+from topicloom.state.messages import detect_language, find_new_messages, select_unstored
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import group_rounds
-from topicloom.state.session import Turn
+from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage, get_text, to_stored_message
+from topicloom.storage.lines import find_rivals, publish
+from topicloom.storage.sessions import SessionStore
 
 
-def ingest(deps: Deps) -> Runnable[SessionState, Update]:
-    """The node that takes in what is new."""
+def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:
+    """The node that takes in what is new; `replay` makes other writers' edits of a document."""
     rewriter = deps.roles.get(REWRITER)
 
     def step(state: SessionState) -> Step[Update]:
-        session = current_session(state)
-        workspace = open_workspace(deps.workspaces, session)
+        known = current_session(state)
+        workspace = open_workspace(deps.workspaces, known)
         messages = state.get("messages", [])
-        recent = workspace.recent(session, messages)
+        session, events, changed = _begin(workspace.store, known, state, replay)
+        # The channel is as old as the session that the checkpoint holds.
+        recent = workspace.recent(session, messages, session.count - known.count)
+        if events:
+            unstored = select_unstored(messages, recent)
+            keep = deps.settings.visible_messages
+            changed["messages"] = [*show_newest(workspace.store, session, keep), *unstored]
         options = turn_options()
         begun = Turn.model_validate(state["turn"]) if state.get("turn") else None
         failed = begun is not None and begun.number > session.turn
@@ -78,11 +88,26 @@ def ingest(deps: Deps) -> Runnable[SessionState, Update]:
             said=bool(fresh),
             amnesia=answer and deps.amnesia.found_in(stored[-1].text),
             started=deps.clock().isoformat(),
+            events=events,
         )
-        update = {**dump(session, turn), "readings": None, "calls": None}
+        update = {**dump(session, turn), "readings": None, "calls": None, **changed}
         return update | ({"calls": dumped(calls)} if calls else {})
 
     return node(step, "ingest")
+
+
+def _begin(
+    store: SessionStore, session: Session, state: SessionState, replay: Replay | None
+) -> tuple[Session, tuple[str, ...], Update]:
+    """The session to go on with: that of the checkpoint, behind what others did since."""
+    rivals = find_rivals(store, session)
+    old = [r for r in rivals if not session.count and r.time < current_run().began]
+    if not old:
+        return catch_up(store, session, rivals, state, replay)
+    # No checkpoint leads there any more: the thread was deleted, or its checkpointer was changed.
+    publish(store, session, [head.ref for head in old])
+    most = max(head.session.count for head in old)
+    return session, (f"begun anew: an earlier conversation of {most} messages stays stored",), {}
 
 
 def _mark_beginnings(

@@ -32,12 +32,15 @@ from topicloom.state.receipt import Call
 from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import get_text
+from topicloom.storage.lines import publish
+from topicloom.storage.sessions import SessionStore
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     """A reply request, and the accounts that go with it."""
 
+    store: SessionStore
     session: Session
     turn: Turn
     request: ReplyRequest
@@ -76,6 +79,8 @@ class _MainWindow:
             server = self._server
             if server and not prepared.gate.held and server.learn(error, prepared.window):
                 return {"calls": dumped(written)}
+            # The message is kept, whoever goes on with the session next.
+            publish(prepared.store, prepared.session)
             # What caused it repeats the prompt, maybe: it stands in no traceback.
             raise self._make_error(error, prepared.request.messages) from None
         update = self._conclude(prepared, said)
@@ -126,7 +131,7 @@ class _MainWindow:
         info = get_runtime().execution_info
         if info is not None and info.node_attempt > 1:
             emit("reply_restarted")
-        return _Prepared(session, turn, request, prompt, gate, time.monotonic(), window.size)
+        return _Prepared(store, session, turn, request, prompt, gate, time.monotonic(), window.size)
 
     def _conclude(self, prepared: _Prepared, said: Said) -> Update:
         turn, message = prepared.turn, said.message

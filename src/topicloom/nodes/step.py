@@ -14,6 +14,7 @@ from topicloom.context.notes import format_facts
 from topicloom.effects import Step, arun_step, run_step
 from topicloom.errors import MissingThreadError
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.runs import current_run
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.state.channels import TurnOptions
 from topicloom.state.plan import TurnPlan
@@ -44,15 +45,15 @@ def node(work: Callable[[S], Update | Step[Update]], name: str) -> Runnable[S, U
 
 def current_session(state: Any) -> Session:
     """The session of the state, or a new one; raises `MissingThreadError` without a thread."""
+    run = current_run()
     if state.get("session"):
-        return Session.model_validate(state["session"])
-    info = get_runtime().execution_info
-    if info is None or info.thread_id in (None, ""):
+        return run.place(Session.model_validate(state["session"]))
+    if not run.thread:
         raise MissingThreadError(
             "a session needs a thread: call the graph with "
             'config={"configurable": {"thread_id": "..."}} and compile it with a checkpointer'
         )
-    return Session(id=str(info.thread_id))
+    return run.place(Session(id=run.thread))
 
 
 def current_plan(state: Any) -> TurnPlan | None:

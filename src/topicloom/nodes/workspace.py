@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -20,6 +19,7 @@ from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import TopicTable
 from topicloom.storage.base import Storage
+from topicloom.storage.caches import count_shared
 from topicloom.storage.log import SessionLog
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage
@@ -38,14 +38,19 @@ class TranscriptSizes:
         self._refs: Sequence[str] = ()
         self._sums: list[int] = [0]
         self._days: list[str] = [""]
+        self._mutex = Lock()
 
     def between(self, session: Session, first: int, last: int) -> int:
         """Tokens of the messages `first` to `last`, both included, with the lines of their days."""
+        with self._mutex:  # copied threads share a session, and each has a run of its own
+            return self._between(session, first, last)
+
+    def _between(self, session: Session, first: int, last: int) -> int:
         refs, cap = self._store.transcript_refs(session)[:last], self._layout().cap
         if first < self._first or not self._sums[1:] or cap != self._cap:
             self._first, self._refs, self._sums, self._days = first, refs[: first - 1], [0], [""]
             self._cap = cap
-        known = self._count_shared(refs)
+        known = count_shared(refs, self._refs)
         if known < self._first - 1:
             self._first, known = first, first - 1
         del self._sums[known - self._first + 2 :], self._days[known - self._first + 2 :]
@@ -66,13 +71,6 @@ class TranscriptSizes:
         self._sums.append(self._sums[-1] + size)
         self._days.append(day)
 
-    def _count_shared(self, refs: Sequence[str]) -> int:
-        """Leading messages that the two branches share: a ref stands for all before it."""
-        shared = min(len(refs), len(self._refs))
-        if shared == 0 or refs[shared - 1] == self._refs[shared - 1]:
-            return shared
-        return bisect_left(range(shared), True, key=lambda i: refs[i] != self._refs[i])
-
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
@@ -82,9 +80,11 @@ class Workspace:
     index: SessionIndex
     sizes: TranscriptSizes
 
-    def recent(self, session: Session, messages: Sequence[AnyMessage]) -> list[StoredMessage]:
-        """The newest messages, as many as the `messages` channel holds and some more."""
-        back = max(LOOK_BACK, len(messages))
+    def recent(
+        self, session: Session, messages: Sequence[AnyMessage], missed: int = 0
+    ) -> list[StoredMessage]:
+        """The newest messages: those the channel missed, as many as it holds, and some more."""
+        back = missed + max(LOOK_BACK, len(messages))
         return self.store.messages(session, session.count - back + 1)
 
     def indexed(self, table: TopicTable) -> SessionIndex:

@@ -101,9 +101,14 @@ def list_removals(messages: Sequence[AnyMessage], keep: int) -> list[RemoveMessa
 
     What is removed from the channel is in storage; the channel only shows the newest.
     """
+    hidden = messages[: find_visible(messages, keep)]
+    return [RemoveMessage(id=m.id) for m in hidden if m.id is not None]
+
+
+def find_visible(messages: Sequence[AnyMessage], keep: int) -> int:
+    """The place where the newest whole rounds begin that have so many messages, if there are."""
     starts = [i for i, m in enumerate(messages) if get_message_type(m) == "human"]
-    start = max((i for i in starts if len(messages) - i >= keep), default=0)
-    return [RemoveMessage(id=m.id) for m in messages[:start] if m.id is not None]
+    return max((i for i in starts if len(messages) - i >= keep), default=0)
 
 
 def find_edit_calls(message: BaseMessage, tool: str) -> list[tuple[str, object]]:

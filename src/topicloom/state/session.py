@@ -36,6 +36,8 @@ class Session(BaseModel, frozen=True, extra="allow"):
     """The thread."""
     format: int = 1
     """Format of the session; what a version with another writes says so."""
+    line: str = ""
+    """The line of turns that it belongs to; "" until something forks, or a thread is copied."""
     transcript: str | None = None
     """Head of the chain of all messages, in order."""
     count: int = 0

@@ -22,6 +22,8 @@ TURNS = "turns"
 """Receipts."""
 EDITS = "edits"
 """Edits of the application's document."""
+HEADS = "heads"
+"""The newest session of each line of turns; rows that are replaced, not linked."""
 
 
 class Storage(ABC):

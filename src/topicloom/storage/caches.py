@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Lock
 from typing import Generic, TypeVar, overload
@@ -115,6 +116,14 @@ class Refs(Sequence[str]):
             items = items[self._start : self._stop]
         items.extend(more)
         return Refs(items, 0, len(items))
+
+
+def count_shared(refs: Sequence[str], others: Sequence[str]) -> int:
+    """Leading entries that two branches of a chain share: a ref stands for all before it."""
+    shared = min(len(refs), len(others))
+    if shared == 0 or refs[shared - 1] == others[shared - 1]:
+        return shared
+    return bisect_left(range(shared), True, key=lambda i: refs[i] != others[i])
 
 
 class HeadCache:

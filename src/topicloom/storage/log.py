@@ -7,7 +7,7 @@ checkpoint saw. Purging is the one exception, and takes bodies only: refs and or
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -98,6 +98,21 @@ class SessionLog:
         """The ref before each ref of a chain, of all branches, in no order; empty if unknown."""
         with self._mutex:
             return self._chain(chain).prevs()
+
+    def rows(self, chain: str) -> dict[str, dict[str, Any]]:
+        """Those rows of a chain by themselves that are what was written, by ref; see below."""
+        found = self._backend.entries(chain).scan()
+        return {raw.ref: load_body(raw.body) for raw in found if is_intact(raw)}
+
+    def replace_rows(self, chain: str, body: Mapping[str, Any], remove: Collection[str]) -> str:
+        """Write a row that is linked to no other, then remove some; returns its ref.
+
+        Killed in between, some of them are still there.
+        """
+        row = draft(None, body)
+        with self._mutex, self._backend.lock(create=True):
+            self._backend.entries(chain).replace([row], set(remove) - {row.ref})
+        return row.ref
 
     def archive(self, chain: str, month: str, summary: Mapping[str, Any]) -> None:
         """Move a chain's bodies into the archive, compressed, beside a summary for people.

@@ -221,6 +221,11 @@ class SessionStore:
         """Receipts in order; only the `newest` ones if given."""
         return list(map(Receipt.model_validate, self._rows(session, TURNS, newest)))
 
+    def last_receipt(self, session: Session) -> Receipt | None:
+        """The newest receipt, read without those before it; None before the first turn ends."""
+        rows = self.log.read(TURNS, [session.turns] if session.turns else [])
+        return Receipt.model_validate(rows[0]) if rows else None
+
     def add_edits(self, session: Session, entry: JournalEntry) -> Session:
         """Append to the journal of edits."""
         return self._append(session, EDITS, [_dump(entry)])

@@ -1,0 +1,148 @@
+"""Runs of a session graph: those of one thread take turns, and each knows whether it is a fork."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from threading import Lock, get_ident
+from typing import Any
+from uuid import uuid4
+
+from langgraph.runtime import get_runtime
+
+from topicloom.errors import SessionBusyError
+from topicloom.state.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One call of a session graph."""
+
+    thread: str
+    """The thread; "" where there is none."""
+    namespace: str = ""
+    """Its place in a graph around it, if the session graph is a part of another."""
+    fork: str = ""
+    """A name of its own, if the caller named the checkpoint to go on from; else ""."""
+    began: float = math.inf
+    """When it was about to read its checkpoint, in seconds since the epoch."""
+    queue: RunQueue | None = None
+
+    def place(self, session: Session) -> Session:
+        """The session on the line of turns that this run goes on with.
+
+        Forks have a line of their own, and so has a thread that is a copy of another.
+        """
+        known = session.line.startswith(f"{self.thread}/")
+        first = not (session.line or self.namespace) and session.id == self.thread
+        if (known or first) and not self.fork:
+            return session
+        return session.model_copy(update={"line": f"{self.thread}/{self.fork or self.namespace}"})
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Make it the current one of what is called meanwhile, in other threads and tasks too."""
+        token = _around.set((*_around.get(), self))
+        try:
+            yield
+        finally:
+            _around.reset(token)
+
+
+_around: ContextVar[tuple[Run, ...]] = ContextVar("topicloom_runs", default=())
+
+
+def current_run() -> Run:
+    """The run of the session graph whose node this is called in."""
+    info = get_runtime().execution_info
+    thread = str(info.thread_id or "") if info else ""
+    return next((run for run in reversed(_around.get()) if run.thread == thread), Run(thread))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Place:
+    """A place in a queue."""
+
+    caller: int
+    """The operating system's thread that waits there; 0 on an event loop."""
+    reached: Future[None] = field(default_factory=Future)
+
+
+class RunQueue:
+    """Lets one run of a thread go on at a time, first come, first served.
+
+    Who has waited for too long goes on beside it, and comes behind it as another process would.
+    """
+
+    def __init__(self, patience: float) -> None:
+        """An empty queue, in which nobody waits for more than `patience` seconds."""
+        self._patience = patience
+        self._mutex = Lock()
+        self._queues: dict[str, deque[_Place]] = {}
+
+    @contextmanager
+    def hold(self, configurable: Mapping[str, Any]) -> Iterator[Run]:
+        """Begin a run as soon as no other one of its thread goes on.
+
+        Raises:
+            SessionBusyError: It is called by the very run that it would have to wait for.
+        """
+        thread = str(configurable.get("thread_id") or "")
+        place = self._enter(thread, get_ident())
+        try:
+            with suppress(TimeoutError):
+                place.reached.result(self._patience)
+            yield self._begin(thread, configurable)
+        finally:
+            self._leave(thread, place)
+
+    @asynccontextmanager
+    async def ahold(self, configurable: Mapping[str, Any]) -> AsyncIterator[Run]:
+        """The same on an event loop."""
+        thread = str(configurable.get("thread_id") or "")
+        place = self._enter(thread, 0)
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.wrap_future(place.reached), self._patience)
+            yield self._begin(thread, configurable)
+        finally:
+            self._leave(thread, place)
+
+    def _begin(self, thread: str, configurable: Mapping[str, Any]) -> Run:
+        namespace = str(configurable.get("checkpoint_ns") or "")
+        # A graph around it that goes back names the checkpoints of its parts in the map.
+        named = configurable.get("checkpoint_id") or namespace in configurable.get(
+            "checkpoint_map", {}
+        )
+        return Run(thread, namespace, uuid4().hex if named else "", time.time(), self)
+
+    def _enter(self, thread: str, caller: int) -> _Place:
+        place = _Place(caller)
+        with self._mutex:
+            queue = self._queues.setdefault(thread, deque())
+            nested = any(run.queue is self and run.thread == thread for run in _around.get())
+            if thread and (nested or (queue and caller and queue[0].caller == caller)):
+                raise SessionBusyError(
+                    f"session {thread!r} is in the middle of a turn, which this call is a part of:"
+                    " a tool may not take a turn of the session that called it"
+                )
+            queue.append(place)
+            if queue[0] is place or not thread:
+                place.reached.set_result(None)
+        return place
+
+    def _leave(self, thread: str, place: _Place) -> None:
+        with self._mutex:
+            queue = self._queues[thread]
+            queue.remove(place)
+            if not queue:
+                del self._queues[thread]
+            elif not queue[0].reached.done():  # done too where the waiting was cancelled
+                queue[0].reached.set_result(None)

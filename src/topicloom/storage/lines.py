@@ -1,0 +1,106 @@
+"""The newest session of each line of turns, for writers that go on with one line at a time.
+
+A checkpoint says where a run began; a head says how far its line has got meanwhile. No place has
+to compare and set: whoever ends a turn writes a head of its own, and looks for others only then.
+So of two that do so at once at least one sees the other's, and takes over what it says.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from topicloom.errors import MissingRecordError
+from topicloom.state.recall import parse_message_number
+from topicloom.state.receipt import JournalEntry
+from topicloom.state.session import Session
+from topicloom.state.stored_message import StoredMessage, make_message_key
+from topicloom.storage.base import EDITS, HEADS
+from topicloom.storage.caches import count_shared
+from topicloom.storage.sessions import SessionStore
+
+_LINES = 16
+"""Heads that are kept of other lines: forks that are gone on with once in a while."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A session as a turn of it ended."""
+
+    ref: str
+    session: Session
+    time: float
+    """When it was written, in seconds since the epoch."""
+
+
+def find_rivals(store: SessionStore, session: Session) -> list[Head]:
+    """The heads of a session's line that it does not go on from, the oldest first."""
+    return [head for head in _read_heads(store) if _is_rival(store, session, head.session)]
+
+
+def publish(store: SessionStore, session: Session, replaced: Collection[str] = ()) -> str:
+    """Write a session as the head of its line, in the place of those that it goes on from.
+
+    Returns:
+        The ref of the head. `find_rivals` says whether another was written meanwhile.
+    """
+    heads = _read_heads(store)
+    line = [head for head in heads if head.session.line == session.line]
+    others = [head for head in heads if head.session.line != session.line]
+    passed = [head for head in line if not _is_rival(store, session, head.session)]
+    gone = {head.ref for head in (*passed, *others[:-_LINES])} | set(replaced)
+    body = {"session": session.model_dump(mode="json", exclude_defaults=True), "time": time.time()}
+    return store.log.replace_rows(HEADS, body, gone)
+
+
+def merge_sessions(store: SessionStore, one: Session, other: Session) -> Session:
+    """Two sessions that went on from the same without knowing of each other, as one.
+
+    That with more turns comes first; of the other one what was said and edited comes behind it.
+    Its topics and notes give way: they can be made again of the messages.
+    """
+    onto, session = (one, other) if one.turn > other.turn else (other, one)
+    own = _find_missing(store, session, onto)
+    merged = store.append(
+        onto, [m.model_copy(update={"seq": n}) for n, m in enumerate(own, onto.count + 1)]
+    )
+    for entry in find_edits(store, session, onto):
+        number = parse_message_number(entry.message) + merged.count - session.count
+        moved = {"turn": onto.turn + 1, "message": f"m{number}"}
+        merged = store.add_edits(merged, entry.model_copy(update=moved))
+    return merged
+
+
+def find_edits(store: SessionStore, one: Session, other: Session) -> list[JournalEntry]:
+    """The edits of the document that one of two sessions has and the other has not."""
+    shared = count_shared(store.log.refs(EDITS, one.edits), store.log.refs(EDITS, other.edits))
+    return store.journal(one)[shared:]
+
+
+def _read_heads(store: SessionStore) -> list[Head]:
+    rows = store.log.rows(HEADS)
+    heads = [
+        Head(ref, Session.model_validate(row["session"]), row["time"]) for ref, row in rows.items()
+    ]
+    return sorted(heads, key=lambda head: head.time)
+
+
+def _is_rival(store: SessionStore, session: Session, head: Session) -> bool:
+    """True if a head is of the same line and conversation, and the session not behind it."""
+    if head.line != session.line:
+        return False
+    try:
+        refs, theirs = store.transcript_refs(session), store.transcript_refs(head)
+    except MissingRecordError:  # of a storage that was put back to an earlier state
+        return False
+    related = not (session.turn and head.turn) or theirs[:1] == refs[:1]
+    later = head.turn >= session.turn and head.turns != session.turns
+    return related and (later or bool(_find_missing(store, head, session)))
+
+
+def _find_missing(store: SessionStore, one: Session, other: Session) -> list[StoredMessage]:
+    """The messages of one session that another has not, wherever they stand there."""
+    shared = count_shared(store.transcript_refs(one), store.transcript_refs(other))
+    known = {make_message_key(m.message) for m in store.messages(other, shared + 1)}
+    return [m for m in store.messages(one, shared + 1) if make_message_key(m.message) not in known]
