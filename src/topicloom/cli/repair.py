@@ -14,7 +14,7 @@ from topicloom.cli.context import CliContext, make_thread_config, open_context
 from topicloom.errors import StorageError, StorageUnavailableError
 from topicloom.graph.session import build_session_graph
 from topicloom.nodes.step import dump
-from topicloom.storage.lines import find_rivals, publish
+from topicloom.storage.lines import find_missing, find_rivals, publish
 from topicloom.storage.repair import Fault, find_faults, repair_session
 
 
@@ -50,8 +50,8 @@ def run_repair(cli: CliOptions, name: str) -> None:
             # A turn that failed of it ends here; what it had said is taken in with the next.
             app.update_state(make_thread_config(name), dump(mended), as_node="finalize")
             heads = find_rivals(store, mended)
-            same = [h.ref for h in heads if h.session.transcript == mended.transcript]
-            publish(store, mended, same)  # the next turn goes on from what was mended
+            known = [h.ref for h in heads if not find_missing(store, h.session, mended)]
+            publish(store, mended, known)  # the next turn goes on from what was mended
     left = [fault for fault in faults if not fault.mend]
     print_dim(console, f"mended {len(faults) - len(left)}, left {len(left)}")
     if left:

@@ -61,7 +61,7 @@ def merge_sessions(store: SessionStore, one: Session, other: Session) -> Session
     Its topics and notes give way: they can be made again of the messages.
     """
     onto, session = (one, other) if one.turn > other.turn else (other, one)
-    own = _find_missing(store, session, onto)
+    own = find_missing(store, session, onto)
     merged = store.append(
         onto, [m.model_copy(update={"seq": n}) for n, m in enumerate(own, onto.count + 1)]
     )
@@ -96,10 +96,10 @@ def _is_rival(store: SessionStore, session: Session, head: Session) -> bool:
         return False
     related = not (session.turn and head.turn) or theirs[:1] == refs[:1]
     later = head.turn >= session.turn and head.turns != session.turns
-    return related and (later or bool(_find_missing(store, head, session)))
+    return related and (later or bool(find_missing(store, head, session)))
 
 
-def _find_missing(store: SessionStore, one: Session, other: Session) -> list[StoredMessage]:
+def find_missing(store: SessionStore, one: Session, other: Session) -> list[StoredMessage]:
     """The messages of one session that another has not, wherever they stand there."""
     shared = count_shared(store.transcript_refs(one), store.transcript_refs(other))
     known = {make_message_key(m.message) for m in store.messages(other, shared + 1)}
