@@ -10,8 +10,6 @@ import os
 import pytest
 from faults.short import run_short
 
-from topicloom.settings import Settings
-
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
@@ -20,11 +18,6 @@ def test_turns_beside_reviews_and_turns_that_are_cancelled() -> None:
     assert figures["crowd/beside"]["turns"] == 8
 
 
-@pytest.mark.xfail(
-    "on_conflict" not in Settings.model_fields,
-    strict=True,
-    reason="turns of one session at once are not in line yet",
-)
 def test_many_turns_at_once() -> None:
     options = ["--on", "files", "--only", "threads", "tasks", "two", "--sample", "1"]
     run_short("crowd", *options, "--sessions", "4", "--at-once", "12")
