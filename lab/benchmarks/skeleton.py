@@ -46,8 +46,8 @@ def main() -> None:
         document_of(ENTITIES, EVENTS),
         TurnPlan(goal="Go on."),
     )
-    text = skeletons.render(document, plan).text
-    assert text == SkeletonRenderer(Domain()).render(document_of(ENTITIES, EVENTS), plan).text
+    text, _ = skeletons.render(document, plan)
+    assert text == SkeletonRenderer(Domain()).render(document_of(ENTITIES, EVENTS), plan)[0]
     layer = build_skeleton_layer(text, [])
     assert layer is not None
     request = PlanRequest(
