@@ -56,7 +56,7 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
             ],
         )
         end = _TurnEnd(deps, store, state, now, replay)
-        closed, turn, receipt = end.written_before(session, turn) or end.write(session, turn)
+        closed, turn, receipt = end.write(session, turn)
         emit("receipt", receipt=receipt.model_dump(mode="json"))
         keep = deps.settings.visible_messages
         shown = show_newest(store, closed, keep) if end.merged else list_removals(messages, keep)
@@ -84,26 +84,30 @@ class _TurnEnd:
     changed: Update = field(default_factory=dict)
     """The update of the document by that."""
 
-    def written_before(self, session: Session, turn: Turn) -> tuple[Session, Turn, Receipt] | None:
-        """What this same turn wrote when it was killed before its checkpoint; else None."""
-        store = self.store
-        for head in find_rivals(store, session):
-            receipt, ends = store.last_receipt(head.session), store.messages(session, session.count)
-            same = [m.source for m in store.messages(head.session, head.session.count)]
-            if receipt and receipt.started == turn.started and same == [m.source for m in ends]:
-                return head.session, turn, receipt
-        return None
-
     def write(self, session: Session, turn: Turn) -> tuple[Session, Turn, Receipt]:
-        """Close the turn and write the session as the head of its line, behind those of others."""
-        written: list[str] = []
+        """Close the turn and write the session as the head of its line, behind those of others.
+
+        What this same turn wrote before it was killed stands, or gives way to another reply.
+        """
+        store, written = self.store, list[str]()
+        ends = [m.source for m in store.messages(session, turn.user)]
+        for head in find_rivals(store, session):
+            before = store.last_receipt(head.session)
+            said = store.messages(head.session, turn.user)
+            sources = [m.source for m in said]
+            merged = any(m.role == "user" for m in said[1:])  # with what another said
+            if not before or before.started != turn.started or sources[:1] != ends[:1] or merged:
+                continue
+            if sources == ends:
+                return head.session, turn, before
+            written.append(head.ref)
         for _ in range(_ATTEMPTS):
-            rivals = [h for h in find_rivals(self.store, session) if h.ref not in written]
+            rivals = [h for h in find_rivals(store, session) if h.ref not in written]
             if rivals:
                 session, turn = self._settle(session, turn, rivals)
             closed, ended, receipt = self._close(session, turn)
-            written.append(publish(self.store, closed, written))
-            if not find_rivals(self.store, closed):
+            written.append(publish(store, closed, written))
+            if not find_rivals(store, closed):
                 break
         return closed, ended, receipt
 

@@ -55,8 +55,9 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
         if begun and failed and isinstance(last, AIMessage) and not last.tool_calls:
             # It failed at its end and is sent again: all that is left is to close it.
             return dump(turn=begun.model_copy(update={"answer": False}))
-        # A turn that brings changes to the topics of a conversation need not bring a message.
-        silent = bool((options.changes or failed) and recent)
+        # A turn that brings changes to the topics of a conversation need not bring a message, nor
+        # does one that was killed at its very end and is sent again: it is part of what came first.
+        silent = bool((options.changes or failed or events) and recent)
         fresh = find_new_messages(messages, recent, answer=options.answer, silent=silent)
         if session.turn == 0:
             spoken = deps.language or detect_language([get_text(m) for m in messages])
