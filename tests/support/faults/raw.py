@@ -115,7 +115,8 @@ def read_postgres(uri: str, name: str) -> Raw:
     import psycopg
 
     with psycopg.connect(uri) as database:
-        has = "SELECT to_regclass('store'), to_regclass('checkpoints')"
+        # A set-up that was killed has made some of the tables; these two in this order.
+        has = "SELECT to_regclass('store'), to_regclass('checkpoint_blobs')"
         store, checkpoints = database.execute(has).fetchone() or (None, None)
         found = None
         if checkpoints:
