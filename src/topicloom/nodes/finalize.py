@@ -91,7 +91,8 @@ class _TurnEnd:
         """
         store, written = self.store, list[str]()
         ends = [m.source for m in store.messages(session, turn.user)]
-        for head in find_rivals(store, session):
+        rivals = find_rivals(store, session)
+        for head in rivals:
             before = store.last_receipt(head.session)
             said = store.messages(head.session, turn.user)
             sources = [m.source for m in said]
@@ -102,13 +103,13 @@ class _TurnEnd:
                 return head.session, turn, before
             written.append(head.ref)
         for _ in range(_ATTEMPTS):
-            rivals = [h for h in find_rivals(store, session) if h.ref not in written]
-            if rivals:
-                session, turn = self._settle(session, turn, rivals)
+            if others := [head for head in rivals if head.ref not in written]:
+                session, turn = self._settle(session, turn, others)
             closed, ended, receipt = self._close(session, turn)
             written.append(publish(store, closed, written))
             if not find_rivals(store, closed):
                 break
+            rivals = find_rivals(store, session)
         return closed, ended, receipt
 
     def _settle(self, session: Session, turn: Turn, rivals: Sequence[Head]) -> tuple[Session, Turn]:
