@@ -110,6 +110,16 @@ def test_it_is_asked_once_more(openai_server: OpenAIServer, how: str) -> None:
     assert "<turn_plan>" in openai_server.requests[1]["messages"][-1]["content"]
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_example_said_again_is_no_plan(openai_server: OpenAIServer, language: Language) -> None:
+    example = load_prompt("planner", language).split("\n\n<turn_plan>")[1].split("</turn_plan>")[0]
+    openai_server.then(Reply(f"<turn_plan>{example}</turn_plan>"), Reply(PLANNED))
+    plan, call = asked(planner(openai_server), replace(REQUEST, language=language), "sync")
+    assert plan is not None
+    assert plan.focus == "q_001"
+    assert "of the prompt's example" in call.remarks[0]
+
+
 @ways
 @pytest.mark.parametrize("behaviour", [Status(500), Garbage(), Empty(), Reply("No."), Hang(5)])
 def test_a_failure_is_no_plan(openai_server: OpenAIServer, behaviour: Behaviour, how: str) -> None:

@@ -23,23 +23,22 @@ EDIT = ("SET", "item_sword_01.count", 3)
 
 def parts_of(text: str) -> list[str]:
     """The examples of answers in a prompt."""
-    return [f"<turn_plan>{part}" for part in text.split("<turn_plan>\n")[1:]]
+    return re.findall("<turn_plan>\n.*?</turn_plan>", text, re.DOTALL)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_examples_in_the_prompt(language: Language) -> None:
-    filled = re.sub(r"‹[^‹›]+›", "1", load_prompt("planner", language))
-    narrative, edit = map(parse_plan, parts_of(filled))
-    assert (narrative.kind, narrative.focus, narrative.template) == ("narrative", "1", "default")
-    assert (narrative.goal, narrative.search.keywords) == ("1", ("1",))
-    weights = dict.fromkeys(DomainWeights.model_fields, 1)
+    narrative, edit = map(parse_plan, parts_of(load_prompt("planner", language)))
+    assert (narrative.kind, narrative.template) == ("narrative", "default")
+    name = {"en": "Ombrix", "zh": "欧布里"}[language]
+    assert name in narrative.goal
+    assert name in narrative.search.keywords
+    assert narrative.search.when == "past"
+    weights = {"narrative": 0.8, "lore": 0.2, "event": 0.5}
     assert narrative.search.weights.model_dump(exclude_unset=True) == weights
-    assert (edit.kind, edit.edits, edit.search.enabled) == (
-        "state_edit",
-        (("SET", "1.1", 1),),
-        False,
-    )
-    assert edit.reply == "1"
+    assert (edit.kind, edit.edits) == ("state_edit", (("SET", "ombrix.keys", 3),))
+    assert not edit.search.enabled
+    assert name in edit.reply
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -14,7 +14,6 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -141,12 +140,13 @@ _MIN_CACHED_CHARACTERS = 200
 class CachedTokenCounter(TokenCounter):
     """A token counter that remembers what another one said of longer texts.
 
-    Only digests are kept, the longest unused are forgotten first. Safe in several threads.
+    Only lengths and hashes are kept, the longest unused are forgotten first. A hash that let go of
+    the interpreter would wait for it anew in each of the threads that read topics at once.
     """
 
     def __init__(self, counter: TokenCounter, *, capacity: int = 50_000) -> None:
         self._counter = counter
-        known: LRUCache[bytes, int] = LRUCache(capacity)
+        known: LRUCache[tuple[int, int], int] = LRUCache(capacity)
         self._count_long = cached(known, key=_digest, lock=Lock())(counter.text)
 
     def text(self, text: str) -> int:
@@ -159,5 +159,5 @@ class CachedTokenCounter(TokenCounter):
         return self._counter.tools(tools)
 
 
-def _digest(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+def _digest(text: str) -> tuple[int, int]:
+    return len(text), hash(text)
