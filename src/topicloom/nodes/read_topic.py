@@ -33,7 +33,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         topic, query, days = table[task["topic"]], task["query"], Days.of(task["days"])
         # Up to date already, but for a turn that another process began.
         hits = workspace.indexed(table).search(query, days)
-        tail = workspace.store.messages(session, session.view // _STEP * _STEP)
+        tail = workspace.store.tail(session, session.view // _STEP * _STEP)
         dated = get_wording(session.language).days.format(days=days) if days else ""
         request = ReadRequest(
             session=session.id,

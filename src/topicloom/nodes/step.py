@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, TypeVar
 
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
 
@@ -29,18 +29,31 @@ Update = dict[str, Any]
 
 def node(work: Callable[[S], Update | Step[Update]], name: str) -> Runnable[S, Update]:
     """A node, named for traces, that works in the calling thread, or beside the event loop."""
+    return _Node(work, name)
 
-    def step(state: S) -> Step[Update]:
-        update = work(state)
+
+class _Node(Runnable[S, Update]):
+    """LangGraph traces a node by itself: this needs no run of its own below that."""
+
+    def __init__(self, work: Callable[[S], Update | Step[Update]], name: str) -> None:
+        self._work, self.name = work, name
+
+    def invoke(self, input: S, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
+        """Work in the calling thread."""
+        return run_step(self._step(input))
+
+    async def ainvoke(
+        self,
+        input: S,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Update:
+        """Work beside the event loop."""
+        return await arun_step(self._step(input))
+
+    def _step(self, state: S) -> Step[Update]:
+        update = self._work(state)
         return (yield from update) if isinstance(update, Generator) else update
-
-    def sync(state: S) -> Update:
-        return run_step(step(state))
-
-    async def asynchronous(state: S) -> Update:
-        return await arun_step(step(state))
-
-    return RunnableLambda(sync, asynchronous, name=name)
 
 
 def current_session(state: Any) -> Session:

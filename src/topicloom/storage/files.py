@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 from topicloom.errors import SessionBusyError, StorageUnavailableError
 from topicloom.state.session import FORMAT, check_format
 from topicloom.storage.backend import Backend, Batch, Rows
-from topicloom.storage.base import Storage
+from topicloom.storage.base import HEADS, Storage
 from topicloom.storage.caches import DEFAULT_BYTES
 from topicloom.storage.disk import make_folder, reachable, read_file, replace_file
 from topicloom.storage.file_rows import BatchFile, PackFiles
@@ -146,7 +146,7 @@ class FileBackend(Backend):
                 folder = self._folder.joinpath(*folders)
                 entries = ChainFile(
                     folder / f"{name}.jsonl",
-                    fsync=self._fsync,
+                    fsync=self._fsync and chain != HEADS,  # they speak to who writes now
                     reports=self.reports,
                     mutex=self.mutex,
                     lock=partial(self.lock, create=False),

@@ -36,6 +36,9 @@ class SessionStore:
             cached_bytes, lambda message: len(message.text) + _OVERHEAD
         )
         self._tables: WeighedCache[str | None, TopicTable] = WeighedCache(8, lambda _: 1)
+        self._tails: WeighedCache[tuple[str | None, int], list[StoredMessage]] = WeighedCache(
+            2, lambda _: 1
+        )
         self._reported = 0
 
     def append(self, session: Session, messages: Sequence[StoredMessage]) -> Session:
@@ -48,6 +51,15 @@ class SessionStore:
     ) -> list[StoredMessage]:
         """Messages `first` to `last` (the newest by default), in order."""
         return self._read(TRANSCRIPT, self.transcript_refs(session)[max(first, 1) - 1 : last])
+
+    def tail(self, session: Session, first: int) -> Sequence[StoredMessage]:
+        """Messages from `first` on, fetched once for all readers of a turn."""
+        key = session.transcript, first
+        tail = self._tails.get(key)
+        if tail is None:
+            tail = self.messages(session, first)
+            self._tails.put(key, tail)
+        return tail
 
     def transcript_refs(self, session: Session) -> Sequence[str]:
         """Refs of all messages, in order."""
@@ -185,6 +197,7 @@ class SessionStore:
         count = execute_purge(self.log, plan)
         self._messages.drop(ref for keep in plan.entries.values() for ref in keep)
         self._tables.clear()
+        self._tails.clear()
         return count
 
     def add_note(self, session: Session, note: Note) -> Session:
