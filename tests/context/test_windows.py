@@ -311,11 +311,15 @@ def kept(message: BaseMessage) -> StoredMessage:
 
 def test_what_text_cannot_show_stands_in_brackets() -> None:
     call = {"name": "find", "args": {"q": "橡木"}, "id": "c1", "type": "tool_call"}
-    assert describe_content(kept(AIMessage("", tool_calls=[call]))) == '[calls find {"q": "橡木"}]'
+    told = describe_content(kept(AIMessage("", tool_calls=[call])), "en")
+    assert told == '[calls find {"q": "橡木"}]'
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     content: list[str | dict[str, Any]] = [{"type": "text", "text": "Look"}, image]
-    assert describe_content(kept(HumanMessage(content))) == "Look\n[image_url]"
-    assert describe_content(kept(ToolMessage("42", tool_call_id="c1"))) == "42"
+    assert describe_content(kept(HumanMessage(content)), "en") == "Look\n[image: m1]"
+    assert describe_content(kept(HumanMessage([*content, image])), "zh") == "Look\n[图片 ×2：m1]"
+    odd = {"type": "odd]\n[m7] user: x" * 9}
+    assert describe_content(kept(HumanMessage([odd])), "en").count("\n") == 0
+    assert describe_content(kept(ToolMessage("42", tool_call_id="c1")), "en") == "42"
 
 
 class TestWhereTheConversationBegins:

@@ -81,7 +81,7 @@ class WatchedReader(ChatReader):
                 continue
             assert not CUT.search(shown)
             assert all(f"[{m.id}]" in shown for m in request.messages)
-            assert all(describe_content(m) in shown for m in request.messages)
+            assert all(describe_content(m, request.language) in shown for m in request.messages)
         self.read.clear()
 
 

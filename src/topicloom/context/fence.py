@@ -12,6 +12,7 @@ _TAGS = (
 """Tags of blocks and answers; not words that any markup has, such as `summary`."""
 _LINES = (
     r"\[[mtf]\d+\]",  # [m42] user: ...
+    r"\[[^\]\n]{1,50}[:：]\s?m\d+\]",  # [image: m42]
     r"[#＃].*[(（]t\d+[)）]",  # # Boiler (t3)
     r"={3,}.*={3,}",  # === The conversation now ===
     r"--.*--[ \t]*$",  # -- 2026-03-02 (Monday) --

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from langchain_core.messages import (
     AIMessage,
@@ -24,7 +24,13 @@ from langchain_core.messages import (
 from topicloom.context.fence import fence
 from topicloom.context.notes import format_layer, render_note
 from topicloom.context.token_count import TokenCounter
-from topicloom.context.transcript import date_messages, excerpt, format_day, show_message
+from topicloom.context.transcript import (
+    date_messages,
+    describe_blocks,
+    excerpt,
+    format_day,
+    show_message,
+)
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
 from topicloom.state.recall import Note, parse_message_number
@@ -35,6 +41,8 @@ _MAX_TOKENS_PER_CHARACTER = 2
 _UNSENDABLE = re.compile(r"[\s<|\\/>]+")
 
 LayoutName = Literal["ledger", "spec"]
+Block = dict[str, Any]
+"""A content block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,8 @@ class Layout:
     """Tokens of an original that is quoted in part."""
     order: LayoutName = "ledger"
     """Where recall notes stand."""
+    media: bool = True
+    """True to send images and other media, False for lines that stand for them."""
 
     def format_text(self, stored: StoredMessage, language: Language) -> str:
         """The text of a message as the prompt shows it."""
@@ -75,7 +85,7 @@ class Layout:
 
     def count_tokens(self, stored: StoredMessage) -> int:
         """Tokens of a message in the prompt, without the line of its day."""
-        message = show_message(stored, fence(stored.text), "")
+        message = show_message(stored, fence(stored.text), "", None if self.media else "en")
         return min(self.counter.message(message), self.cap)
 
     def count_day(self, day: str, language: Language) -> int:
@@ -107,14 +117,17 @@ class Layout:
         """
         notes = self.select_shown(notes, view[-1].seq if view else 0)
         texts = self._render_notes(notes, fetch, language)
+        media: dict[int, list[Block]] = {}
+        for note in notes:
+            media.setdefault(note.after, []).extend(self.show_media(note, fetch, language))
         loop = [self._shorten_result(m, language) for m in loop]
         days = date_messages(view, language)
         messages = [self._to_langchain(r, d, language) for r, d in zip(view, days, strict=True)]
-        if self.order == "ledger":
-            first = view[0].seq if view else 1
-            for after, text in texts.items():
-                place = max(0, min(after - first, len(messages) - 1))
-                messages[place] = _append_text(messages[place], text)
+        first = view[0].seq if view else 1
+        for after, blocks in media.items():
+            place = max(0, min(after - first, len(messages) - 1))
+            text = texts[after] if self.order == "ledger" else ""
+            messages[place] = _append_content(messages[place], text, blocks)
         head = [system] if system else []
         if self.order == "spec":
             head += texts.values()
@@ -125,7 +138,8 @@ class Layout:
             view_tokens = sum(map(self.count_tokens, view)) + lines
         said = _pair_tool_calls([*messages, *loop], language)
         layers = self._count_layers(notes)
-        noted = sum(self.counter.text(t) for t in texts.values())
+        noted = sum(map(self.counter.text, texts.values()))
+        noted += sum(map(self._count_blocks, media.values()))
         return MainPrompt(
             messages=[*([SystemMessage("\n\n".join(head))] if head else []), *said],
             sections={
@@ -138,7 +152,8 @@ class Layout:
         )
 
     def _to_langchain(self, stored: StoredMessage, day: str, language: Language) -> AnyMessage:
-        return _sanitize_name(show_message(stored, self.format_text(stored, language), day))
+        lines = None if self.media else language
+        return _sanitize_name(show_message(stored, self.format_text(stored, language), day, lines))
 
     def _shorten_result(self, message: BaseMessage, language: Language) -> BaseMessage:
         """A message of the tool loop; a tool result that is too large is shown in part."""
@@ -171,6 +186,34 @@ class Layout:
             return f"{mark}\n{part}" if at else part
 
         return render_note(note, fetch, show, language)
+
+    def show_media(
+        self, note: Note, fetch: Callable[[int], StoredMessage], language: Language
+    ) -> list[Block]:
+        """The media that a note brings back, each message's behind the line that stands for them.
+
+        Those of what was purged since are gone.
+        """
+        originals = [fetch(parse_message_number(i)) for i in note.media]
+        return [
+            block
+            for original in originals
+            if original.media
+            for block in (
+                {"type": "text", "text": describe_blocks(original, language)},
+                *(original.media if self.media else ()),
+            )
+        ]
+
+    def count_note(
+        self, note: Note, fetch: Callable[[int], StoredMessage], language: Language
+    ) -> int:
+        """Tokens of a note in the prompt."""
+        text = self.counter.text(self.render_note(note, fetch, language))
+        return text + self._count_blocks(self.show_media(note, fetch, language))
+
+    def _count_blocks(self, blocks: Sequence[Block]) -> int:
+        return self.counter.message(HumanMessage([*blocks])) if blocks else 0
 
     def _count_layers(self, notes: Sequence[Note]) -> dict[str, int]:
         """Tokens of the layers of a domain, by section."""
@@ -218,9 +261,10 @@ def _make_missing_results(
     return [ToolMessage(text, tool_call_id=i or "", name=name) for i, name in due.items()]
 
 
-def _append_text(message: AnyMessage, text: str) -> AnyMessage:
-    if isinstance(message.content, str):
-        return message.model_copy(update={"content": f"{message.content}\n\n{text}"})
-    return message.model_copy(
-        update={"content": [*message.content, {"type": "text", "text": text}]}
-    )
+def _append_content(message: AnyMessage, text: str, blocks: Sequence[Block]) -> AnyMessage:
+    content = message.content
+    if isinstance(content, str) and not blocks:
+        return message.model_copy(update={"content": f"{content}\n\n{text}"}) if text else message
+    parts: list[str | Block] = [content] if isinstance(content, str) else [*content]
+    parts += [{"type": "text", "text": text}] if text else []
+    return message.model_copy(update={"content": [*parts, *blocks]})

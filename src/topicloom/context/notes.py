@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from topicloom.context.fence import fence, fence_line
+from topicloom.context.transcript import describe_blocks
 from topicloom.prompts.wording import Wording, get_wording
 from topicloom.state.language import Language
 from topicloom.state.layers import CuratedEntry, Layer
@@ -54,9 +55,10 @@ ShowMessage = Callable[[StoredMessage, int | None], str]
 """The text of a message to show; if only a part fits, the number says where it begins."""
 
 
-def format_quote_line(message: StoredMessage, text: str) -> str:
+def format_quote_line(message: StoredMessage, text: str, language: Language) -> str:
     """One quoted original: `[m42] user: ...`. Its day stands in a line of its own."""
-    return f"[{message.id}] {fence_line(message.label)}: {fence(text)}"
+    shown = "\n".join(filter(None, [fence(text), describe_blocks(message, language)]))
+    return f"[{message.id}] {fence_line(message.label)}: {shown}"
 
 
 def format_topic_heading(topic: str, name: str) -> str:
@@ -75,7 +77,7 @@ def render_note(
     if not note.recalls:
         return "\n".join(layers)
     words = get_wording(language)
-    parts = [_render_topic(t, fetch, show, words.in_short) for t in note.topics]
+    parts = [_render_topic(t, fetch, show, language) for t in note.topics]
     told = map(fence_line, _describe_search(note, words))
     return "\n".join([*layers, "<memory>", *parts, *told, "</memory>"])
 
@@ -107,7 +109,7 @@ def format_facts(facts: Iterable[tuple[str, str]], language: Language) -> str:
 
 
 def _render_topic(
-    note: TopicNote, fetch: Callable[[int], StoredMessage], show: ShowMessage, summary_word: str
+    note: TopicNote, fetch: Callable[[int], StoredMessage], show: ShowMessage, language: Language
 ) -> str:
     lines = [format_topic_heading(note.topic, note.name)]
     day = ""
@@ -117,7 +119,7 @@ def _render_topic(
             day = original.day
             lines.append(f"{day}:")
         at = note.passages.get(message_id, 0) if message_id in note.partial else None
-        lines.append(format_quote_line(original, show(original, at)))
+        lines.append(format_quote_line(original, show(original, at), language))
     if note.summary:
-        lines.append(f"{summary_word}: {fence(note.summary)}")
+        lines.append(f"{get_wording(language).in_short}: {fence(note.summary)}")
     return "\n".join(lines)

@@ -9,7 +9,7 @@ summarised again. What does not fit is left out by whole segments, oldest first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from threading import Lock
 
@@ -18,7 +18,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 
 from topicloom.context.fence import fence
 from topicloom.context.token_count import TokenCounter
-from topicloom.context.transcript import date_messages, show_message
+from topicloom.context.transcript import date_messages, describe_blocks, show_message
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
 from topicloom.state.rounds import Round, group_rounds
@@ -64,11 +64,13 @@ class Segment:
     last: int
     """Number of the last one."""
     text: str
+    media: str = ""
+    """Lines for the content of the messages that is no text."""
 
     @property
     def line(self) -> str:
         """The summary as the prompt shows it."""
-        return f"[m{self.first}–m{self.last}] {fence(self.text)}"
+        return f"[m{self.first}–m{self.last}] {fence(self.text)}{self.media}"
 
 
 class SummaryManager:
@@ -166,15 +168,26 @@ class SegmentLayout:
     """What stays in view."""
 
     def build_prompt(
-        self, system: str, messages: Sequence[StoredMessage], budget: int, language: Language
+        self,
+        system: str,
+        messages: Sequence[StoredMessage],
+        budget: int,
+        language: Language,
+        *,
+        media: bool = True,
     ) -> SegmentPrompt:
         """Lay a prompt of up to `budget` tokens out.
 
         Rounds that are in no whole segment yet stay in view too, so that none is in neither. If
         what is in view does not fit, its oldest rounds go, the first ones last of all; the newest
-        round stays in any case.
+        round stays in any case. Without `media`, lines stand for them.
         """
         first, segments, newest = self.split_parts(messages)
+        told = {m.seq: f"\n{lines}" for m in messages if (lines := describe_blocks(m, language))}
+        segments = [
+            replace(s, media="".join(told.get(n, "") for n in range(s.first, s.last + 1)))
+            for s in segments
+        ]
         room = budget - (self.counter.message(SystemMessage(system)) if system else 0)
         shown = self._select_visible(first, newest, room, language)
         heading = get_wording(language).summaries
@@ -188,7 +201,10 @@ class SegmentLayout:
         head = "\n\n".join(filter(None, [system, summaries]))
         sent: list[BaseMessage] = [SystemMessage(head)] if head else []
         days = date_messages(shown, language)
-        sent += [show_message(m, fence(m.text), d) for m, d in zip(shown, days, strict=True)]
+        by_line = None if media else language
+        sent += [
+            show_message(m, fence(m.text), d, by_line) for m, d in zip(shown, days, strict=True)
+        ]
         return SegmentPrompt(sent, shown, fitting, sum(map(self.counter.message, sent)))
 
     def list_unwritten(self, messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:

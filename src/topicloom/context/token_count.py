@@ -21,6 +21,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
 
 from topicloom.errors import ConfigurationError
+from topicloom.state.stored_message import MEDIA
 
 CountText = Callable[[str], int]
 """Tokens of a text."""
@@ -46,8 +47,6 @@ IMAGE_TOKENS = 765
 LOW_DETAIL_IMAGE_TOKENS = 85
 """An image sent with `detail: low`, of any size."""
 
-_IMAGES = frozenset({"image", "image_url", "input_image"})
-_MEDIA = frozenset({"audio", "input_audio", "video", "file", "input_file", "document"})
 _CALLS = frozenset(
     {"tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta"}
 )
@@ -87,13 +86,12 @@ def _count_content(message: BaseMessage, count: CountText) -> int:
 
 def _count_block(block: Mapping[str, Any], count: CountText) -> int:
     """Count one content block; images and other media are a flat cost, calls are not here."""
-    kind = block.get("type")
+    kind = str(block.get("type"))
     if kind in _CALLS:
         return 0  # providers repeat them in `tool_calls`, where they are counted
-    if kind in _IMAGES:
-        return LOW_DETAIL_IMAGE_TOKENS if _get_detail(block) == "low" else IMAGE_TOKENS
-    if kind in _MEDIA:
-        return IMAGE_TOKENS
+    if kind in MEDIA:
+        low = MEDIA[kind] == "image" and _get_detail(block) == "low"
+        return LOW_DETAIL_IMAGE_TOKENS if low else IMAGE_TOKENS
     texts = [block[key] for key in _TEXT_KEYS if isinstance(block.get(key), str)]
     return sum(map(count, texts)) if texts else count(_to_json(block))
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import islice
 
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AnyMessage
 
 from topicloom.context.fence import fence, fence_line
 from topicloom.context.token_count import TokenCounter
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
 from topicloom.state.rounds import Round
-from topicloom.state.stored_message import StoredMessage
+from topicloom.state.stored_message import MEDIA, StoredMessage
 
 
 def excerpt(
@@ -87,13 +90,18 @@ def date_messages(messages: Sequence[StoredMessage], language: Language) -> list
     return lines
 
 
-def show_message(stored: StoredMessage, text: str, day: str) -> AnyMessage:
+def show_message(
+    stored: StoredMessage, text: str, day: str, language: Language | None = None
+) -> AnyMessage:
     """The message as the main model is sent it: with this text, and the line of a day above it.
 
-    It is the stored one itself where there is nothing to change.
+    It is the stored one itself where there is nothing to change. With a `language`, lines stand for
+    media, for a model that takes none.
     """
     message, content = stored.message, stored.message.content
-    if isinstance(content, str):
+    if language and stored.media:
+        content = "\n".join(filter(None, [day, text, describe_blocks(stored, language)]))
+    elif isinstance(content, str):
         content = f"{day}\n{text}" if day else text
     else:
         rest = content
@@ -106,8 +114,12 @@ def show_message(stored: StoredMessage, text: str, day: str) -> AnyMessage:
 
 
 _IMPLIED_BLOCK_TYPES = frozenset(
-    {"text", "tool_use", "tool_call", "function_call", "reasoning", "thinking"}
+    {"text", "text-plain", "tool_use", "tool_call", "function_call", "reasoning", "thinking"}
 )
+_KINDS_SHOWN = 8
+"""Kinds of content that a message is said to have, at most."""
+_LONGEST_KIND = 40
+"""Characters of the name of a kind that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +158,7 @@ class TranscriptFormatter:
         return "\n".join(self._format_message(r, self.cap) for r in round_.messages)
 
     def _format_message(self, message: StoredMessage, cap: float) -> str:
-        whole = fence(describe_content(message))
+        whole = describe_content(message, self.language)
         text = excerpt(whole, cap, self.counter.text, message.id, self.language)
         return f"[{message.id}] {fence_line(message.label)}: {text}"
 
@@ -155,18 +167,33 @@ class TranscriptFormatter:
         return f"{line}\n{text}" if line else text
 
 
-def describe_content(stored: StoredMessage) -> str:
-    """The text of a message, with tool calls, images and other content named in brackets."""
-    if stored.whole is None:
-        return stored.text
-    message = stored.message
-    parts = [stored.text] if stored.text else []
-    if isinstance(message, AIMessage):
-        parts += [
-            f"[calls {c['name']} {json.dumps(c['args'], ensure_ascii=False, default=str)}]"
-            for c in message.tool_calls
-        ]
-    blocks = message.content if isinstance(message.content, list) else []
-    kinds = [str(b.get("type", "content")) for b in blocks if isinstance(b, dict)]
-    parts += [f"[{kind}]" for kind in kinds if kind not in _IMPLIED_BLOCK_TYPES]
-    return "\n".join(parts)
+def describe_content(stored: StoredMessage, language: Language) -> str:
+    """The text of a message, fenced, with tool calls and other content named in brackets."""
+    calls = getattr(stored.message, "tool_calls", ())
+    told = (json.dumps(c["args"], ensure_ascii=False, default=str) for c in calls)
+    named = (f"[calls {c['name']} {args}]" for c, args in zip(calls, told, strict=True))
+    said = fence("\n".join(filter(None, [stored.text, *named])))
+    return "\n".join(filter(None, [said, describe_blocks(stored, language)]))
+
+
+def describe_blocks(stored: StoredMessage, language: Language) -> str:
+    """A line for each kind of content of a message that is no text: `[image: m42]`.
+
+    By it the main model can ask for media that have left its view.
+    """
+    words = get_wording(language)
+    names = dict(zip(("image", "audio", "video", "file"), words.media.split(), strict=True))
+    types = [str(b.get("type", "content")) for b in stored.blocks]
+    kinds = Counter(
+        names.get(MEDIA.get(kind, "")) or fence_line(kind)[:_LONGEST_KIND]
+        for kind in types
+        if kind not in _IMPLIED_BLOCK_TYPES
+    )
+    counted = (f"{kind} ×{n}" if n > 1 else kind for kind, n in kinds.items())
+    lines = (words.medium.format(kind=kind, id=stored.id) for kind in counted)
+    return "\n".join(islice(lines, _KINDS_SHOWN))
+
+
+def find_named_media(text: str) -> list[str]:
+    """The short ids in lines such as `[image: m42]`, wherever they stand in a text."""
+    return re.findall(r"[:：]\s*(m[0-9]+)\b", text)

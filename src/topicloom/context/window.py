@@ -44,6 +44,8 @@ class MainWindow:
     """What is shown until the first split; None for the whole conversation so far."""
     context: Callable[[], int | None] = lambda: None
     """Tokens that the main model's server is known to take by now; None if that is not known."""
+    media: Callable[[], bool] = lambda: True
+    """True unless it is known by now that it takes no images."""
 
     @property
     def size(self) -> int:
@@ -58,7 +60,7 @@ class MainWindow:
     @property
     def layout(self) -> Layout:
         """Lays prompts out that fit the window."""
-        return Layout(self.counter, self.size // 4, self.recall // 4, self.order)
+        return Layout(self.counter, self.size // 4, self.recall // 4, self.order, self.media())
 
     def build_system(self, session: Session, facts: str = "") -> str:
         """The system message: the application's words, ours on its data and on topics, and facts.
@@ -93,7 +95,7 @@ class MainWindow:
             return self.layout.build_prompt(
                 system, view, notes, fetch, session.language, loop, view_tokens
             )
-        laid = beginning.build_prompt(system, view, self.size, session.language)
+        laid = beginning.build_prompt(system, view, self.size, session.language, media=self.media())
         head = self.counter.message(SystemMessage(system)) if system else 0
         summaries = sum(self.counter.text(segment.line) for segment in laid.segments)
         tail = laid.tokens - head - summaries + sum(map(self.counter.message, loop))

@@ -99,6 +99,7 @@ def make_deps(
         edit=make_edit_tool() if domain else None,
         beginning=_make_beginning(settings, roles, embedder, counter),
         context=lambda: server.context if server else None,
+        media=lambda: server.takes_media if server else True,
     )
     return Deps(
         settings=settings,

@@ -6,10 +6,14 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
+from topicloom.context.transcript import find_named_media
 from topicloom.effects import Step
 from topicloom.nodes.search import TopicSearch
 from topicloom.nodes.step import Update, dump, emit, node, open_turn
 from topicloom.state.channels import SessionState
+from topicloom.state.recall import parse_message_number
+from topicloom.state.session import Search, Session
+from topicloom.storage.sessions import SessionStore
 
 ACTIVATE_TOPIC = "activate_topic"
 
@@ -21,7 +25,10 @@ class ActivateTopic(BaseModel):
     the user says that you forgot something or that it was said before.
     """
 
-    query: str = Field(description="What to look for, in the user's words and language.")
+    query: str = Field(
+        description="What to look for, in the user's words and language; or a line such as"
+        " [image: m42], to see that image again."
+    )
     when: str | None = Field(
         default=None, description='When it was talked about, if said: "last month", "上个月".'
     )
@@ -65,7 +72,18 @@ def _search_node(search: TopicSearch, name: str) -> Runnable[SessionState, Updat
             emit("remembering", query=turn.query)
         else:
             emit("searching", query=turn.request.query, when=turn.request.when)
+            if media := _find_media(workspace.store, session, turn.request.query):
+                found = Search(query=turn.request.query, media=media)
+                update = {"searches": (*turn.searches, found), "request": None}
+                return dump(turn=turn.model_copy(update=update))
         session, turn, calls = yield from search.search(workspace, session, turn)
         return {**dump(session, turn), "calls": calls}
 
     return node(step, name)
+
+
+def _find_media(store: SessionStore, session: Session, query: str) -> tuple[str, ...]:
+    """Short ids of the messages with media that a query names as `[image: m42]`."""
+    numbers = map(parse_message_number, find_named_media(query))
+    named = store.pick(session, (n for n in numbers if 1 <= n <= session.count))
+    return tuple(message.id for message in named.values() if message.media)

@@ -39,7 +39,7 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
         table = store.topic_table(session)
         # What was read before the newest search stands in the note before this one.
         readings = [r for r in load_readings(state) if r.search == len(turn.searches)]
-        if not turn.fast:
+        if not (turn.fast or (turn.searches and turn.searches[-1].media)):
             read = {r.topic for r in readings if r.source == "index"}
             readings += read_by_index(workspace, table, turn, read)
         note = _compose(store, session, turn, table, readings, window)
@@ -56,10 +56,9 @@ def enter_note(store: SessionStore, session: Session, note: Note, window: MainWi
     """Enter a note in the ledger, and what it costs in the session."""
 
     def cost(part: Note) -> int:
-        text = window.layout.render_note(
+        return window.layout.count_note(
             part, lambda number: store.message(session, number), session.language
         )
-        return window.counter.text(text) if text else 0
 
     # The skeleton is counted as it is; the average is of what is not known before.
     exact = tuple(layer for layer in note.layers if layer.kind == "deterministic")
@@ -104,12 +103,16 @@ def _compose(
 
     def price(message_id: str) -> int:
         message = originals[message_id]
-        return count(f"{format_quote_line(message, message.text)}\n")
+        return count(f"{format_quote_line(message, message.text, session.language)}\n")
 
     def find(message_id: str) -> int:
         text = originals[message_id].text if message_id in originals else "-"
         size = len(text) * window.layout.part // count(text) // 2
         return find_passage(text, turn.sought, size)
+
+    def price_media(message_id: str) -> int:
+        note = Note(after=turn.user, media=(message_id,))
+        return window.layout.count_note(note, lambda n: store.message(session, n), session.language)
 
     names = {t.id: t.name for t in table}
     whole = {i for i, m in originals.items() if count(m.text) <= window.layout.cap}
@@ -133,6 +136,11 @@ def _compose(
         in_view=whole & {f"m{n}" for n in range(session.view, session.count + 1)},
         search=search,
         found=[table[topic] for topic in search.listed] if search else (),
+        media={
+            i: price_media(i)
+            for i in (search.media if search else ())
+            if parse_message_number(i) < session.view
+        },
     )
 
 

@@ -45,6 +45,8 @@ class Wording:
     nothing: str
     complaint: str
     left_out: str
+    medium: str
+    media: str
     cut_off: str
     summaries: str
     in_short: str

@@ -26,9 +26,9 @@ from topicloom.roles.models import take_retries
 from topicloom.state.safe_text import clip, describe_error
 from topicloom.state.stored_message import get_text
 
-Need = Literal["tools", "json_schema", "roles in a row", "system", "max_tokens"]
+Need = Literal["tools", "json_schema", "roles in a row", "system", "max_tokens", "images"]
 """What a request may need: tools, an answer by a schema, several messages of one role in a row, a
-system message, a limited answer."""
+system message, a limited answer, images or other media in what the user says."""
 
 _REFUSALS: Mapping[Need, str] = {
     "tools": r"\btools?\b.{0,80}(support|require|enable)|support.{0,40}\b(tool|function)"
@@ -37,6 +37,9 @@ _REFUSALS: Mapping[Need, str] = {
     "roles in a row": r"\balternat(e|ing)\b",
     "system": r"\bsystem\b.{0,20}\brole|\brole.{0,20}\bsystem",
     "max_tokens": r"max_(completion_)?tokens",
+    "images": r"\b(images?|image_url|vision|multi-?modal)( content| inputs?)?s? (is|are) "
+    r"(not|only) support|\bnot support (images?|vision|multi-?modal)\b(?! (type|format))"
+    r"|not a multi-?modal|unknown variant `image_url`",
 }
 """Words by which servers refuse it."""
 _CONTEXT = re.compile(
@@ -80,6 +83,7 @@ class Server:
         profile = (model and model.profile) or {}
         self._thinks = profile.get("reasoning_output") is True
         """True if thoughts are counted among the tokens of an answer."""
+        self._sees = profile.get("image_inputs") is not False
         self._asked = not self.own
         self._context: int | None = None
         self._lock = Lock()
@@ -91,6 +95,11 @@ class Server:
             if not self._asked:
                 self._asked, self._context = True, _list_context(self._client, self._name)
             return self._context
+
+    @property
+    def takes_media(self) -> bool:
+        """False where images are refused, or its model takes none by its profile."""
+        return self._sees and "images" not in self.refused
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -149,7 +158,8 @@ class Server:
                 if not self.learn(error, self._context or sys.maxsize):
                     return f"no answer: {describe_error(error)}"
         size = f"{self.context:,} tokens" if self.context else "of a size that it does not say"
-        takes = ", ".join(need for need in _REFUSALS if need not in self.refused)
+        unknown = {*self.refused, "images"}  # none was sent
+        takes = ", ".join(need for need in _REFUSALS if need not in unknown)
         return "; ".join([f"context {size}", f"takes {takes}", *self.remarks])
 
     def shape(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:

@@ -125,6 +125,7 @@ def compose_note(
     in_view: Set[str],
     search: Search | None,
     found: Iterable[Topic] = (),
+    media: Mapping[str, int] = {},
 ) -> Note:
     """The note of a turn, without what the prompt shows already.
 
@@ -138,9 +139,15 @@ def compose_note(
         in_view: Short ids of the messages that it shows.
         search: The turn's last one, if it searched.
         found: The topics to list, best first.
+        media: Messages whose media are asked for and not in view, with the price of these.
     """
     listed = _list_topics(found, costs, round(_LIST_SHARE * budget))
     budget -= sum(map(costs.text, listed.values()))
+    again: list[str] = []
+    for message_id, price in media.items():
+        if price <= budget and not any(message_id in note.media for note in notes):
+            again.append(message_id)
+            budget -= price
     shown = [topic for note in notes for topic in note.topics]
     parts = {(i, at) for t in shown for i, at in t.passages.items()}
     quoted = {i for t in shown for i in t.quotes if i not in t.passages}
@@ -152,8 +159,9 @@ def compose_note(
         after=after,
         topics=topics,
         # A search that adds nothing has to say so, or the model would ask the same once more.
-        searched=search.query if search and not topics else "",
+        searched=search.query if search and not (topics or again) else "",
         scope=search.scope if search else None,
+        media=tuple(again),
         listed=listed,
         candidates=tuple(names[t] for t in search.candidates if t in names) if search else (),
     )

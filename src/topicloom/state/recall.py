@@ -73,6 +73,8 @@ class Note(BaseModel, frozen=True):
     """A line for each topic found, by id, best first."""
     candidates: tuple[str, ...] = ()
     """Names of topics of which one is meant, to ask the user about."""
+    media: tuple[str, ...] = ()
+    """Short ids of the messages whose images and other media it shows again."""
     layers: tuple[Layer, ...] = ()
     """What the application's domain added."""
 
@@ -84,7 +86,7 @@ class Note(BaseModel, frozen=True):
     @property
     def empty(self) -> bool:
         """True if it says nothing."""
-        return not (self.recalls or self.layers)
+        return not (self.recalls or self.media or self.layers)
 
 
 def parse_message_number(message_id: str) -> int:

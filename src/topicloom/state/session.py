@@ -134,6 +134,8 @@ class Search(BaseModel, frozen=True):
     scope: SearchScope = SearchScope()
     reason: str = ""
     """Why nothing was found."""
+    media: tuple[str, ...] = ()
+    """Short ids of the messages whose images it asks for; it searches nothing else."""
 
 
 class Turn(BaseModel, frozen=True, extra="allow"):

@@ -41,6 +41,14 @@ _ROLE_OF_TYPE: Mapping[str, MessageRole] = {
 }
 _EXCLUDED_FIELDS = {"response_metadata", "usage_metadata"}
 
+MEDIA: Mapping[str, str] = {
+    **dict.fromkeys(("image", "image_url", "input_image"), "image"),
+    **dict.fromkeys(("audio", "input_audio"), "audio"),
+    "video": "video",
+    **dict.fromkeys(("file", "input_file", "document"), "file"),
+}
+"""The kinds of content blocks that hold media, by their types."""
+
 REMOVED = "(removed on request)"
 """The text of a purged message."""
 
@@ -90,6 +98,17 @@ class StoredMessage(BaseModel, frozen=True):
     def line(self) -> str:
         """`speaker: text`, which is what is searched and embedded."""
         return f"{self.label}: {self.text}"
+
+    @property
+    def blocks(self) -> list[dict[str, Any]]:
+        """The content blocks, if it has any."""
+        content = self.message.content if self.whole is not None else ()
+        return [b for b in content if isinstance(b, dict)]
+
+    @property
+    def media(self) -> list[dict[str, Any]]:
+        """The content blocks that hold images, sounds, videos or files."""
+        return [b for b in self.blocks if str(b.get("type")) in MEDIA]
 
     @cached_property
     def message(self) -> AnyMessage:

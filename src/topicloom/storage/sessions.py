@@ -32,9 +32,7 @@ class SessionStore:
 
     def __init__(self, log: SessionLog, *, cached_bytes: int = 16_000_000) -> None:
         self.log = log
-        self._messages: WeighedCache[str, StoredMessage] = WeighedCache(
-            cached_bytes, lambda message: len(message.text) + _OVERHEAD
-        )
+        self._messages: WeighedCache[str, StoredMessage] = WeighedCache(cached_bytes, _weigh)
         self._tables: WeighedCache[str | None, TopicTable] = WeighedCache(8, lambda _: 1)
         self._tails: WeighedCache[tuple[str | None, int], list[StoredMessage]] = WeighedCache(
             2, lambda _: 1
@@ -280,7 +278,11 @@ class SessionStore:
 
 
 _OVERHEAD = 2_000
-"""Bytes of a validated message in memory beside its text, roughly."""
+"""Bytes of a validated message in memory beside its text and its blocks, roughly."""
+
+
+def _weigh(message: StoredMessage) -> int:
+    return len(message.text) + len(repr(message.whole)) + _OVERHEAD
 
 
 def _dump(row: BaseModel) -> dict[str, Any]:
