@@ -13,6 +13,7 @@ Policies
 What is stored
     A session at rest: its messages, topics, notes, receipts.
     get_session open_session Session SessionStore purge_messages PurgePlan PurgeResult
+    delete_session adelete_session delete_with_threads
     StoredMessage Topic Round Note TopicNote Receipt Call JournalEntry
 Storages
     Where sessions live.

@@ -44,6 +44,11 @@ from .errors import (
     UnknownModelError as UnknownModelError,
     UnusableAnswerError as UnusableAnswerError,
 )
+from .graph.deletion import (
+    adelete_session as adelete_session,
+    delete_session as delete_session,
+    delete_with_threads as delete_with_threads,
+)
 from .graph.purge import (
     PurgeResult as PurgeResult,
     purge_messages as purge_messages,

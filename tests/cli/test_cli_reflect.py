@@ -99,3 +99,13 @@ class TestPurge:
         store.purge(store.plan_purge(session, [1]))
         assert "facts removed with them: 1" in run("purge", met, "--message", "m1", "--yes").out
         assert "nothing to remove" in run("purge", met, "--message", "m1", "--yes").out
+
+
+def test_a_deleted_session_leaves_nothing(run: Run, met: str, tmp_path: Path) -> None:
+    run("reflect", met, "--force")
+    assert "nothing was deleted" in run("delete", met, stdin="n\n").out
+    assert run("delete", met, "--yes").code == 0
+    assert not any(
+        b"nuts" in path.read_bytes() for path in tmp_path.rglob("sessions/**/*") if path.is_file()
+    )
+    assert_one_line(run("delete", met, "--yes"), "there is no session")

@@ -197,6 +197,21 @@ async def test_two_threads_stay_apart(client: LangGraphClient) -> None:
     assert "swordfish" not in reply
 
 
+async def test_deleting_a_thread_deletes_its_session(
+    server: Server, client: LangGraphClient
+) -> None:
+    thread, other = await begin(client), await begin(client)
+    for one in (thread, other):
+        for text in (f"The code of {one} is XSECRETX{one}.", "And the cat is Tom.", "Now what?"):
+            await say(client, one, text, keep_messages=0)
+    await client.threads.delete(thread)
+    left = b"".join(p.read_bytes() for p in server.folder.rglob("*") if p.is_file())
+    assert f"XSECRETX{thread}".encode() not in left
+    assert f"XSECRETX{other}".encode() in left
+    reply, _ = await say(client, other, "What is the code?", keep_messages=0)
+    assert "XSECRETX" in reply
+
+
 async def test_bad_input_is_an_error_of_that_run_alone(client: LangGraphClient) -> None:
     thread = await begin(client)
     empty: Any = {"messages": [{"role": "user", "content": "  "}]}

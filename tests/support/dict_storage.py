@@ -72,6 +72,11 @@ class DictBackend(Backend):
                 self._tables.setdefault((self.session, ""), {})
             yield
 
+    def remove(self) -> None:
+        """Remove the session's tables."""
+        for name in [name for name in self._tables if name[0] == self.session]:
+            del self._tables[name]
+
     def sweep(self, chain: str, *, torn: bool = False) -> None:
         """Nothing is ever half-written."""
 

@@ -1,7 +1,7 @@
 """The commands and their options; the code of a command is imported when it runs.
 
 topicloom [--folder DIR] [--language en] chat | replay | topics | transcript | receipt | sessions
-    | review | reflect | facts | memory | purge | check | repair
+    | review | reflect | facts | memory | purge | delete | check | repair
 
 Distributions of their own add commands by entry points in the group `topicloom.commands`: each a
 Typer app, or a function that is a command. So does the laboratory, with `eval`, `train` and `tune`.
@@ -290,3 +290,15 @@ def purge(
     from topicloom.cli.purge import run_purge
 
     run_purge(context.obj, name, topic or (), message or (), sure=yes)
+
+
+@app.command()
+def delete(
+    context: typer.Context,
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of sessions.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete sessions for good: all that was said, what was made of it, checkpoints and facts."""
+    from topicloom.cli.purge import run_delete
+
+    run_delete(context.obj, names, sure=yes)

@@ -1,4 +1,4 @@
-"""`topicloom purge`: remove messages for good, after naming them."""
+"""`topicloom purge` and `delete`: remove messages or sessions for good, after naming them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_li
 from topicloom.cli.context import make_thread_config, open_context
 from topicloom.cli.reflect import render_facts
 from topicloom.errors import InputError
+from topicloom.graph.deletion import delete_session
 from topicloom.graph.purge import compact_file, purge_messages
 from topicloom.graph.session import build_session_graph
 from topicloom.reflection.store import ReflectionStore
@@ -80,6 +81,29 @@ def run_purge(
     print_dim(console, "older checkpoints went too: there is no going back to one of them")
     for place in left:
         console.print(Text(f"not removed: {place}", style="yellow"), soft_wrap=True)
+
+
+def run_delete(cli: CliOptions, names: Sequence[str], *, sure: bool) -> None:
+    """Delete sessions with their checkpoints and facts; asks unless `sure`."""
+    context, console = open_context(cli), open_console()
+    stored = context.storage.sessions()
+    for name in names:
+        if name not in stored:
+            context.read_session(
+                name
+            )  # of one that was killed on the way, the checkpoints are left
+    listed = ", ".join(map(repr, names))
+    if not (sure or typer.confirm(f"Delete all of {listed} for good?")):
+        print_dim(console, "nothing was deleted")
+        return
+    with context.open_checkpoints() as saver, context.open_store() as facts:
+        graph = build_session_graph(settings=context.settings, storage=context.storage)
+        app = graph.compile(checkpointer=saver, store=facts)
+        for name in names:
+            with context.storage.lock(name):
+                delete_session(app, name)
+        compact_file(facts.conn)
+    print_dim(console, f"deleted: {listed}")
 
 
 def _find_numbers(

@@ -134,7 +134,8 @@ def _drop_in_memory(saver: InMemorySaver, thread: RunnableConfig) -> None:
     newest: dict[str, CheckpointTuple] = {}
     for found in saver.list(thread):
         newest.setdefault(found.config["configurable"]["checkpoint_ns"], found)
-    saver.delete_thread(thread["configurable"]["thread_id"])
+    # Not its own method, if that deletes the session too.
+    InMemorySaver.delete_thread(saver, thread["configurable"]["thread_id"])
     for space, kept in newest.items():
         config: RunnableConfig = {
             "configurable": {**thread["configurable"], "checkpoint_ns": space}

@@ -37,6 +37,7 @@ from topicloom.nodes.retrieve import retrieve
 from topicloom.nodes.runs import RunQueue
 from topicloom.nodes.search import TopicSearch
 from topicloom.nodes.split import split
+from topicloom.nodes.workspace import Workspaces
 from topicloom.roles.archive_search import ArchiveSearch
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import ModelSpec
@@ -115,10 +116,11 @@ class CompiledSessionGraph(
 class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionState]):
     """The session graph, to be compiled."""
 
-    def __init__(self, *args: Any, patience: float, **options: Any) -> None:
+    def __init__(self, *args: Any, patience: float, workspaces: Workspaces, **options: Any) -> None:
         """As LangGraph has it; a run waits so many seconds for one before it."""
         super().__init__(*args, **options)
         self.runs = RunQueue(patience)
+        self.workspaces = workspaces
 
     def compile(self, *args: Any, **options: Any) -> CompiledSessionGraph:
         """Compile it as any LangGraph graph."""
@@ -198,6 +200,7 @@ def wire_graph(
     graph = SessionGraph(
         state,
         patience=deps.settings.reply_seconds,
+        workspaces=deps.workspaces,
         context_schema=TurnOptions,
         input_schema=given,
     )

@@ -126,6 +126,12 @@ class Workspaces:
                 workspace = self._open[key] = Workspace(stored, self._index(log), sizes)
             return workspace
 
+    def delete(self, session: str, store: BaseStore | None = None) -> None:
+        """Remove a session from its storage for good; see `Storage.delete`, and `open` for more."""
+        self.open(session, store).store.log.delete()
+        with self._lock:
+            self._open.pop((0 if self._storage is not None else id(store), session), None)
+
     def _choose_storage(self, store: BaseStore | None) -> Storage:
         if self._storage is not None:
             return self._storage

@@ -131,6 +131,15 @@ class ReflectionStore:
             self.save_briefs(session, left)
         return gone
 
+    def delete(self, session: str) -> None:
+        """Remove all that is kept of a session: its facts, its progress, briefs left for it."""
+        facts = self.facts_namespace(session)
+        with self._lock:
+            keys = [item.key for item in items_in(self._store, facts)]
+            delete_items(self._store, facts, keys)
+            for own in ("%briefs", "%reflected"):
+                delete_items(self._store, (*self._prefix, own), [label(session)])
+
     def find_resting_on(self, session: str, messages: Collection[str]) -> dict[str, Fact]:
         """The facts that rest on any of some messages, by key."""
         facts = self.facts(session).items()

@@ -160,6 +160,13 @@ class Backend(ABC):
         """
 
     @abstractmethod
+    def remove(self) -> None:
+        """Remove everything of the session, what lists it last. The caller holds the lock.
+
+        Killed on the way, the same call finishes; nothing to do where there is nothing.
+        """
+
+    @abstractmethod
     def sweep(self, chain: str, *, torn: bool = False) -> None:
         """Remove what a crash left half-written of a chain. The caller holds the lock.
 

@@ -49,6 +49,18 @@ class Storage(ABC):
         """
         return self._logs.get(session)
 
+    def delete(self, session: str) -> None:
+        """Remove a session for good, if it is there; call it while nobody writes to it.
+
+        Killed on the way, the same call finishes.
+
+        Raises:
+            InvalidNameError: The name is empty.
+            SessionBusyError: Another has held it for too long.
+            StorageUnavailableError: Nothing can be removed there.
+        """
+        self.open(session).delete()
+
     @abstractmethod
     def backend(self, session: str) -> Backend:
         """The rows of a session; nothing is created. Raises as `open` does."""

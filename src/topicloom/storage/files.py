@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 from filelock import FileLock, Timeout
@@ -28,7 +29,7 @@ from topicloom.state.session import FORMAT, check_format
 from topicloom.storage.backend import Backend, Batch, Rows
 from topicloom.storage.base import HEADS, Storage
 from topicloom.storage.caches import DEFAULT_BYTES
-from topicloom.storage.disk import make_folder, reachable, read_file, replace_file
+from topicloom.storage.disk import make_folder, reachable, read_file, remove_file, replace_file
 from topicloom.storage.file_rows import BatchFile, PackFiles
 from topicloom.storage.jsonl import ChainFile
 from topicloom.storage.names import original_name, safe_name, unreserved_name
@@ -133,6 +134,17 @@ class FileBackend(Backend):
                     with reachable(self._folder):
                         self._write_card()
                 yield
+
+    def remove(self) -> None:
+        with reachable(self._folder):
+            for path in self._folder.glob("*"):
+                if path.is_dir():
+                    rmtree(path)
+                elif path.name != _CARD:
+                    path.unlink()
+            if self._folder.is_dir():
+                remove_file(self._folder / _CARD, fsync=self._fsync)
+                self._folder.rmdir()
 
     def sweep(self, chain: str, *, torn: bool = False) -> None:
         entries, packs = self._of(chain)

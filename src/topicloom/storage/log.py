@@ -199,6 +199,14 @@ class SessionLog:
                 self._bodies.replace((self._backend.session, chain, raw.ref), raw.body)
             return count
 
+    def delete(self) -> None:
+        """Remove the session for good; see `Storage.delete`."""
+        with self._mutex, self._backend.lock(create=False):
+            self._backend.remove()
+            self._chains.clear()
+            self._heads = HeadCache()
+            self._bodies.clear()
+
     def vectors(self, fingerprint: str) -> VectorLog:
         """The vectors of one embedding space, named by its embedder's fingerprint."""
         return self._vectors(self._backend.batches(fingerprint))

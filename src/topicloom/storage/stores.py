@@ -25,6 +25,7 @@ from topicloom.storage.base import Storage
 from topicloom.storage.caches import DEFAULT_BYTES
 from topicloom.storage.store_items import (
     Namespace,
+    delete_items,
     items_at,
     items_in,
     label,
@@ -127,6 +128,13 @@ class StoreBackend(Backend):
             if create:
                 self._write_card()
             yield
+
+    def remove(self) -> None:
+        for namespace in list(namespaces_in(self._store, (*self._prefix, self._label))):
+            keys = [item.key for item in items_in(self._store, namespace)]
+            delete_items(self._store, namespace, keys)
+        delete_items(self._store, (*self._prefix, _SESSIONS), [self._label])
+        self._has_card = False
 
     def sweep(self, chain: str, *, torn: bool = False) -> None:
         """Nothing: a store has no item half-written."""
