@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from examples import weather
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from sessions import (
     chatter,
@@ -140,9 +140,18 @@ class TestStreams:
         messages = tell(graph, CONFIG, *[chatter("茶", n) for n in range(8)])
         assert [m.type for m in messages] == ["human", "ai"] * 2
 
+    def test_the_name_of_who_replies_is_kept(self, tmp_path: Path) -> None:
+        """LangChain adds chunks up without it."""
+        named = [AIMessageChunk(content="Hi", name="Ben"), AIMessageChunk(content=" Ann")]
+        for way, chunks in (("whole", named[:1]), ("in pieces", named)):
+            folder = tmp_path / way
+            graph = open_graph(folder, fake_roles(ScriptedResponder(otherwise=chunks)))
+            (_, reply) = tell(graph, CONFIG, "Hello")
+            (_, stored) = kept(folder, session := get_session(graph, CONFIG)).messages(session)
+            assert (reply.name, stored.speaker) == ("Ben", "Ben")
+
     def test_usage_is_counted_once(self, tmp_path: Path) -> None:
         from langchain_core.callbacks import get_usage_metadata_callback
-        from langchain_core.messages import AIMessageChunk
 
         usage = {"input_tokens": 30, "output_tokens": 5, "total_tokens": 35}
         chunks = [AIMessageChunk(content="Hi"), AIMessageChunk(content="", usage_metadata=usage)]

@@ -102,7 +102,8 @@ def stream_reply(reply: Reply) -> Step[Said]:
     message = yield from either(
         lambda: relay.invoke([], stream=True), lambda: relay.ainvoke([], stream=True)
     )
-    return Said(message.model_copy(update={"usage_metadata": relay.usage}), seen=True)
+    passed = {"usage_metadata": relay.usage, "name": relay.speaker}
+    return Said(message.model_copy(update=passed), seen=True)
 
 
 def merged(chunks: list[AIMessageChunk]) -> AIMessage:
@@ -128,6 +129,8 @@ class Relay(BaseChatModel):
     """What was held back of it comes first."""
     usage: UsageMetadata | None = None
     """Sum of the usage that the chunks carried."""
+    speaker: str | None = None
+    """The name that they carried: LangChain adds chunks up without it."""
 
     @property
     def _llm_type(self) -> str:
@@ -166,6 +169,7 @@ class Relay(BaseChatModel):
             yield self._passed_on(more)
 
     def _passed_on(self, chunk: AIMessageChunk) -> ChatGenerationChunk:
+        self.speaker = chunk.name or self.speaker
         self.usage = (
             add_usage(self.usage, chunk.usage_metadata) if chunk.usage_metadata else self.usage
         )
