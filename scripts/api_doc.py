@@ -11,9 +11,10 @@ from dataclasses import is_dataclass
 from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
-from typing import Any, is_typeddict
+from typing import Any
 
 from pydantic import BaseModel
+from typing_extensions import is_typeddict
 
 import topicloom
 from topicloom import RoleSpec, Settings, testing

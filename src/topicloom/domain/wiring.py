@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any, TypedDict, cast, get_type_hints
+from typing import Annotated, Any, cast, get_type_hints
 
 from filelock import FileLock
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 from pydantic import ValidationError
+from typing_extensions import TypedDict
 
 from topicloom.domain.curate import curate
 from topicloom.domain.curation import CurationPolicy

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 from topicloom.state.changes import TopicChange
 from topicloom.state.channels import append_or_reset

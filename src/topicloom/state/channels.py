@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, Any, cast
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import Messages, add_messages
+from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 from topicloom.state.changes import TopicChange
 from topicloom.state.safe_text import replace_surrogates
@@ -93,9 +94,11 @@ class ReadTask(TypedDict):
     """First and last day of what the user asks for, if it was asked for by date."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnOptions:
-    """Passed as `graph.invoke(..., context=TurnOptions(...))`."""
+class TurnOptions(BaseModel, frozen=True):
+    """Passed as `graph.invoke(..., context=TurnOptions(...))`, or as a dict.
+
+    Other keys of a dict are passed over: clients put their own there, such as `thread_id`.
+    """
 
     answer: bool = True
     """True to answer a new user message; False only records it."""
