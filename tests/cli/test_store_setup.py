@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from faults.short import run_short
 from langgraph.store.sqlite import SqliteStore
 
 from topicloom.cli.context import make_context
 from topicloom.settings import Settings
 
-SCRIPT = Path(__file__).parent.parent / "support" / "killed_setup.py"
-
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
-def test_killed_at_any_statement_it_is_completed_by_the_next(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(tmp_path)], check=True, capture_output=True, text=True
-    )
-    result = json.loads(done.stdout)
-    assert result["unusable"] == [], done.stderr
-    assert result["kills"] >= 10
+def test_killed_at_any_step_it_is_completed_by_the_next() -> None:
+    (figures,) = run_short("crowd", "--on", "files", "--only", "setup").values()
+    assert figures["kills"] == figures["cases"] >= 10
 
 
 def test_one_that_an_older_version_left_half_made_is_completed(tmp_path: Path) -> None:

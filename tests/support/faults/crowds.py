@@ -25,7 +25,7 @@ from sessions import open_graph, thread
 
 from faults.campaign import Case, Outcome
 from faults.checker import Found, check
-from faults.killing import count_steps, start_child, wait_for
+from faults.killing import Fuse, count_steps, run_child, start_child, wait_for
 from faults.operations import operations
 from faults.raw import read_files
 from faults.stages import FilesStage, Opened, PostgresStage, Stage, postgres_server
@@ -34,7 +34,7 @@ from topicloom.errors import NoNewMessageError, TopicLoomError
 from topicloom.graph.stored import Graph
 from topicloom.testing import ScriptedResponder, fake_roles
 
-CROWDS = ("threads", "tasks", "two", "beside", "cancel")
+CROWDS = ("threads", "tasks", "two", "beside", "cancel", "setup")
 """Kinds of crowds."""
 
 
@@ -70,6 +70,11 @@ def crowd_cases(
             *(Case(f"crowd/beside/{n}", partial(_beside, files)) for n in range(4)),
             *(Case(f"crowd/cancel/{k}", partial(_cancel, files, k)) for k in range(1, 60)),
         ]
+        if "setup" in only:
+            steps = count_steps(partial(_set_up, files.empty("nothing")), folder, folder / "errors")
+            cases += [
+                Case(f"crowd/setup/{n}", partial(_complete, files, n)) for n in range(1, steps + 1)
+            ]
         yield [case for case in cases if case.group.split("/")[1].partition("-")[0] in only]
 
 
@@ -216,6 +221,21 @@ def _go_on(stage: Stage) -> None:
     with talking(stage) as (graph, _):
         for number in range(ROUNDS, ROUNDS + 4):
             say(graph, number, patient=True)
+
+
+def _set_up(stage: Stage) -> None:
+    """Write to the store of a new place, and read."""
+    with stage.open() as opened:
+        opened.store.put(("a",), "b", {"c": 1})
+        assert [item.value for item in opened.store.search(("a",))] == [{"c": 1}]
+
+
+def _complete(base: FilesStage, step: int) -> Outcome:
+    """Kill a set-up before a step; two more open the same at once, as after a restart."""
+    stage = base.empty("none").copy("half")
+    end = run_child(partial(_set_up, stage), base.root.with_name("errors"), Fuse(stage.root, step))
+    _, problems = _at_once(stage, dict.fromkeys("ab", partial(_set_up, stage)))
+    return Outcome(problems, Counter(kills=int(end == -9)))
 
 
 def _cancel(base: FilesStage, at: int) -> Outcome:

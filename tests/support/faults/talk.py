@@ -94,8 +94,8 @@ def talking(stage: Stage) -> Iterator[tuple[Graph, Opened]]:
         yield make_graph(stage, opened), opened
 
 
-def make_graph(stage: Stage, opened: Opened) -> Graph:
-    """The graph over what is open of a stage."""
+def make_graph(stage: Stage, opened: Opened, **changes: Any) -> Graph:
+    """The graph over what is open of a stage; settings may be others."""
     return open_graph(
         stage.folder,
         roles(),
@@ -105,6 +105,7 @@ def make_graph(stage: Stage, opened: Opened) -> Graph:
         tools=[look_up],
         clock=Clock(),
         activation={"floor": 0, "usual": 2, "ceiling": 2},
+        **changes,
     )
 
 
@@ -114,18 +115,26 @@ def say(graph: Graph, number: int, *, patient: bool, durability: Any = "sync", *
     One that is patient lets a turn that was cut off go on. Any other says the same again under the
     same id; that there is nothing new then means that it was answered.
     """
-    options = {"durability": durability, "context": TurnOptions(**turn)}
     if patient:
-        # Not `next`: it leaves out a step whose writes were kept before its checkpoint was.
-        pending = [task.name for task in graph.get_state(CONFIG).tasks]
-        if pending and "__start__" not in pending:
-            graph.invoke(None, CONFIG, **options)
+        finish(graph, durability=durability, **turn)
+    options = {"durability": durability, "context": TurnOptions(**turn)}
     try:
         graph.invoke(
             {"messages": [HumanMessage(told(number), id=f"round-{number}")]}, CONFIG, **options
         )
     except NoNewMessageError:
         return
+
+
+def finish(graph: Graph, *, durability: Any = "sync", **turn: Any) -> bool:
+    """Let a turn that was cut off go on; false if there is none."""
+    # Not `next`: it leaves out a step whose writes were kept before its checkpoint was.
+    pending = [task.name for task in graph.get_state(CONFIG).tasks]
+    # A crash before the first checkpoint leaves nothing to go on with.
+    cut_off = bool(pending) and "__start__" not in pending
+    if cut_off:
+        graph.invoke(None, CONFIG, durability=durability, context=TurnOptions(**turn))
+    return cut_off
 
 
 def talk(stage: Stage, rounds: int = ROUNDS) -> None:
