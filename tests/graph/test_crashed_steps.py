@@ -81,7 +81,8 @@ Whole = Callable[..., Kept]
 
 def story(folder: Path, storage: FailingStorage, durability: Any, **changes: Any) -> Kept:
     """Twelve turns with splits, tools and searches, over a storage that may fail once."""
-    stage, opened = FilesStage(folder), Opened(InMemorySaver(), InMemoryStore(), storage)
+    kept_by: Any = storage
+    stage, opened = FilesStage(folder), Opened(InMemorySaver(), InMemoryStore(), kept_by)
     graph = make_graph(stage, opened, **changes)
     for number in range(TURNS):
         turn = {"durability": durability, "keep_messages": 4 if number in SPLITS else None}
