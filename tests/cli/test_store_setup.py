@@ -14,6 +14,7 @@ from topicloom.cli.context import make_context
 from topicloom.settings import Settings
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 def test_killed_at_any_step_it_is_completed_by_the_next() -> None:
     (figures,) = run_short("crowd", "--on", "files", "--only", "setup").values()

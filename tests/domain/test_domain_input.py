@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from domains import CONFIG, ScriptedPlanner, edit_plan, open_domain, reply_of, say, the_document
-from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from examples import FEW
+from hypothesis import given, settings, strategies as st
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -129,14 +130,6 @@ class TestRefused:
             build_session_graph(domain=Domain(templates=tmp_path))
 
 
-FEW = settings(
-    max_examples=8,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-
-
 class Crash(Exception):
     """The process dies."""
 
@@ -237,7 +230,8 @@ class TestCrashes:
         assert len(texts) == 14
         assert storage.appends >= 20
 
-    @FEW
+    @pytest.mark.slow
+    @settings(FEW, max_examples=8)
     @given(st.integers(1, 26), st.booleans(), st.sampled_from(["sync", "async", "exit"]))
     def test_anywhere_every_edit_is_made_once(
         self, tmp_path: Path, fail_at: int, afterwards: bool, durability: str

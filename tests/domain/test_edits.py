@@ -284,6 +284,7 @@ def one_by_one(edits: list[Any]) -> Iterator[Document]:
         yield document
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(EDIT, max_size=6), st.booleans())
 def test_no_list_of_edits_leaves_half_of_it(edits: list[Any], with_schema: bool) -> None:

@@ -10,7 +10,10 @@ import os
 import pytest
 from faults.short import run_short
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
+]
 
 
 def test_turns_beside_reviews_and_turns_that_are_cancelled() -> None:

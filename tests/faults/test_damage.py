@@ -12,6 +12,8 @@ import pytest
 from faults.campaign import Campaign, Case, problems_of
 from faults.damage import damage_cases
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def cases() -> Iterator[list[Case]]:

@@ -11,6 +11,8 @@ import pytest
 from faults.disks import can_mount
 from faults.short import run_short
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_under_some_writes() -> None:

@@ -13,6 +13,8 @@ import pytest
 from faults.operations import operations
 from faults.short import run_short
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_what_is_killed_is_done_again() -> None:

@@ -8,8 +8,11 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+import pytest
 from faults.campaign import Campaign, Case, problems_of
 from faults.http import canary_cases, http_cases
+
+pytestmark = pytest.mark.slow
 
 
 def run(cases: Sequence[Case]) -> None:

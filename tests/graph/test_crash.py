@@ -10,6 +10,8 @@ import os
 import pytest
 from faults.short import run_short
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_conversations_lose_nothing() -> None:

@@ -20,6 +20,8 @@ from sessions import check_kept, kept
 from topicloom.graph.stored import get_session
 from topicloom.storage.files import FileStorage
 
+pytestmark = pytest.mark.slow
+
 TURNS = 12
 
 

@@ -56,6 +56,8 @@ from topicloom.testing import (
     make_topic_search,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True)
 class Act:

@@ -25,6 +25,8 @@ from topicloom.state.receipt import Receipt
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 
+pytestmark = pytest.mark.slow
+
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "faults"}}
 KEY, SECRET = "sk-canary-KEY-0a1b2c3d4e5f6071", "my PIN is QQSECRETQQ, and the door opens at dusk"
 ROW = 48_000

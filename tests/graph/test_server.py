@@ -27,6 +27,8 @@ from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 
+pytestmark = pytest.mark.slow
+
 CONFIG = Path(__file__).parents[2] / "langgraph.json"
 GUARD = '''
 """Notes down whoever wants to leave this machine, and does not let them."""

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from examples import FEW
+from hypothesis import given, strategies as st
 from langchain_core.messages import HumanMessage
 from sessions import (
     chatter,
@@ -322,12 +323,8 @@ class MeasuringReader(SteadyReader):
         return super().call(request)
 
 
-@settings(
-    max_examples=6,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@pytest.mark.slow
+@FEW
 @given(
     said=st.lists(
         st.tuples(st.sampled_from("茶雨山"), st.sampled_from([20, 60, 150, 400, 4_000])),

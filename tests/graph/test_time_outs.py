@@ -10,6 +10,8 @@ import pytest
 from openai_behaviours import Hang
 from openai_server import OpenAIServer
 
+pytestmark = pytest.mark.slow
+
 _TURNS = """
 import asyncio
 import sys

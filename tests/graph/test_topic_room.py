@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from examples import FEW
+from hypothesis import given, settings, strategies as st
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 from sessions import chatter, check_kept, kept, last_receipt, open_graph, past, record, tell, thread
@@ -108,12 +109,8 @@ def opened(folder: Path, graph: Graph) -> tuple[Session, SessionStore, TopicTabl
     return session, store, store.topic_table(session)
 
 
-@settings(
-    max_examples=8,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@pytest.mark.slow
+@settings(FEW, max_examples=8)
 @given(
     said=st.lists(
         st.tuples(st.sampled_from("茶雨山!"), st.sampled_from([4, 20, 60, 150, 260, 3_000])),

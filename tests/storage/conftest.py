@@ -18,6 +18,8 @@ from topicloom.storage import FileStorage, Storage, StoreStorage
 Reopen = Callable[[], Storage]
 """Opens one place again, as another process would: nothing remembered."""
 
+POSTGRES = pytest.param("postgres", marks=pytest.mark.slow)
+
 _numbers = itertools.count()
 
 
@@ -63,7 +65,7 @@ def sqlite(tmp_path: Path) -> Iterator[BaseStore]:
         yield store
 
 
-@pytest.fixture(params=["files", "memory", "sqlite", "postgres", "dicts"])
+@pytest.fixture(params=["files", "memory", "sqlite", POSTGRES, "dicts"])
 def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Reopen:
     """A place of its own, empty."""
     if request.param == "files":

@@ -21,6 +21,8 @@ from langgraph.store.memory import InMemoryStore
 import topicloom.storage
 from topicloom.storage import FileStorage, Storage, StoreStorage
 
+pytestmark = pytest.mark.slow
+
 MOVES = ("jsonl.py", "file_rows.py", "chains.py", "archive.py", "disk.py", "store_rows.py")
 SOURCES = {str(Path(topicloom.storage.__file__).with_name(name)) for name in MOVES}
 CHAIN = "topics/topic-t1"

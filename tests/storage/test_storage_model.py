@@ -6,11 +6,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule
 from langgraph.store.memory import InMemoryStore
 
 from topicloom.storage import FileStorage, Storage, StoreStorage
+
+pytestmark = pytest.mark.slow
 
 chains = st.sampled_from(["transcript", "topics/topic-t1"])
 bodies = st.lists(

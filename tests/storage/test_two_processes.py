@@ -19,6 +19,8 @@ from topicloom.settings import Settings
 from topicloom.storage import FileStorage, StoreStorage
 from topicloom.testing import fake_roles
 
+pytestmark = pytest.mark.slow
+
 CONFIG: Any = {"configurable": {"thread_id": "two"}}
 TURNS = 8
 

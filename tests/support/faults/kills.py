@@ -22,7 +22,7 @@ from faults.checker import check, check_told
 from faults.killing import Fuse, count_steps, run_child, start_child, wait_for
 from faults.operations import Operation, operations
 from faults.stages import NAME, FilesStage, PostgresStage, Stage, postgres_server
-from faults.talk import expected, say, talk, talking, told
+from faults.talk import expected, finish, say, talk, talking, told
 
 CONVERSATION = "conversation"
 """The name of what is killed at random times."""
@@ -156,11 +156,12 @@ def _is_killed(work: Callable[[Callable[[], None]], None], errors: Path, seconds
 
 def _go_on(stage: Stage, durability: Any, patient: bool, ready: Callable[[], None]) -> None:
     """Go on with the conversation where it stopped, to its end."""
-    begun = len(check(stage.read()).users)
     with talking(stage) as (graph, _):
         ready()
-        for number in range(begun, TURNS):
-            say(graph, number, patient=patient, durability=durability)
+        if patient:
+            finish(graph, durability=durability)
+        for number in range(len(check(stage.read()).users), TURNS):
+            say(graph, number, patient=False, durability=durability)
 
 
 def _lost(stage: Stage, patient: bool) -> list[str]:
