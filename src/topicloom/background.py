@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import contextvars
 from collections.abc import Callable, Iterator
@@ -34,6 +35,11 @@ def submit_daemon(call: Callable[[], T]) -> Future[T]:
 
     Thread(target=work, name="topicloom-background", daemon=True).start()
     return future
+
+
+def asubmit_daemon(call: Callable[[], T]) -> asyncio.Future[T]:
+    """The same for the event loop: the future is done there, and asyncio's own pool stays free."""
+    return asyncio.wrap_future(submit_daemon(call))
 
 
 class _ExitGate:

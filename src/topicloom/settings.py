@@ -104,7 +104,9 @@ class Settings(BaseSettings):
     role_seconds: float = Field(default=60.0, gt=0)
     """Deadline of every inner role."""
     reply_seconds: float = Field(default=120.0, gt=0)
-    """Time-out of the main model's requests."""
+    """Time-out of the main model's requests, up to the next part of a reply."""
+    reply_deadline: float = Field(default=600.0, gt=0)
+    """Seconds after which a reply is cut that still goes on."""
     max_retries: int = Field(default=2, ge=0)
     """Retries of a model's client on 429 and 5xx."""
     reply_tokens: int | None = Field(default=None, ge=1)

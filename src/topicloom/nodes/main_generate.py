@@ -70,7 +70,8 @@ class _MainWindow:
         """Lay the prompt out, pass the reply on, account for it."""
         written = yield from self._summarize_beginning(state)
         prepared = self._prepare(state)
-        reply = Reply(self.deps.roles[RESPONDER], prepared.request, prepared.gate)
+        seconds = self.deps.settings.reply_deadline
+        reply = Reply(self.deps.roles[RESPONDER], prepared.request, prepared.gate, seconds)
         try:
             said = yield from stream_reply(reply)
         except GraphBubbleUp:
@@ -145,8 +146,9 @@ class _MainWindow:
             # words of a reply that calls a tool which was not offered.
             message = strip_tool_calls(message)
         if not (message.content or message.tool_calls or edits):
+            why = f" ({said.cut})" if said.cut else ""
             raise ReplyError(
-                f"{self._model} gave an empty answer; your message is kept, send the next"
+                f"{self._model} gave an empty answer{why}; your message is kept, send the next"
             )
         turn = turn.model_copy(
             update={
@@ -155,7 +157,8 @@ class _MainWindow:
                 "sections": prepared.prompt.sections,
             }
         )
-        if said.seen and (cut := self._server.find_cut(message) if self._server else ""):
+        cut = said.cut or (self._server.find_cut(message) if self._server else "")
+        if said.seen and cut:
             # What was said stands, but is not taken for whole: wherever it is kept, it says so.
             kwargs = {**message.additional_kwargs, "cut": cut}
             message = message.model_copy(update={"additional_kwargs": kwargs})

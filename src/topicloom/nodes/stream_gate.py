@@ -7,8 +7,12 @@ stands, and a later call only adds to it.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -18,9 +22,17 @@ from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict
 
+from topicloom.background import submit_daemon
 from topicloom.effects import Step, either, perform
 from topicloom.roles.responder import ReplyRequest, Responder
+from topicloom.state.messages import is_json_so_far, strip_tool_calls
 from topicloom.state.stored_message import get_text
+
+_CHECKED = 2_000
+"""Characters of arguments between two looks at them: LangChain tries one character after another
+where the end of a call cannot be read."""
+_LONGEST_ARGUMENTS = 1_000_000
+"""Characters that the arguments of a call may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +43,8 @@ class Said:
     """The reply, with its usage."""
     seen: bool
     """False for a call of `activate_topic` that was held back whole."""
+    cut: str = ""
+    """The reason why it was ended too early."""
 
 
 @dataclass(slots=True)
@@ -61,8 +75,16 @@ class Gate:
 class Reply:
     """A reply on its way. As an effect: hold it back until the gate opens."""
 
-    def __init__(self, responder: Responder, request: ReplyRequest, gate: Gate) -> None:
+    def __init__(
+        self, responder: Responder, request: ReplyRequest, gate: Gate, seconds: float
+    ) -> None:
+        """Nothing is asked yet. It is cut where it goes on for more than some seconds."""
         self.gate = gate
+        self.cut = ""
+        """The reason why it was ended too early; "" if it was not."""
+        self._seconds, self._end = seconds, time.monotonic() + seconds
+        self._arguments: dict[int | str | None, str] = {}
+        self._unchecked = 0
         self._responder = responder
         self._request = request
         self._chunks: Iterator[AIMessageChunk] | None = None
@@ -81,37 +103,75 @@ class Reply:
 
     def next(self) -> AIMessageChunk | None:
         """The next chunk, None at the end; raises whatever the responder raises."""
-        if self._chunks is None:
-            self._chunks = self._responder.stream(self._request)
-        return next(self._chunks, None)
+        if self.cut:
+            return None
+        chunks = self._chunks = self._chunks or self._responder.stream(self._request)
+        # In a thread that nobody has to wait for: a server may keep a stream open for ever.
+        coming: Future[AIMessageChunk | None] = submit_daemon(partial(next, chunks, None))
+        try:
+            chunk = coming.result(max(0.0, self._end - time.monotonic()))
+        except TimeoutError:
+            if coming.done():  # the responder's own
+                raise
+            self.cut = f"not finished within {self._seconds:g} s"
+            chunk = None
+        if self._accept(chunk):
+            return chunk
+        coming.add_done_callback(lambda _: getattr(chunks, "close", lambda: None)())
+        return None
 
     async def anext(self) -> AIMessageChunk | None:
         """The next chunk on the event loop; raises whatever the responder raises."""
-        if self._achunks is None:
-            self._achunks = self._responder.astream(self._request)
-        return await anext(self._achunks, None)
+        if self.cut:
+            return None
+        chunks = self._achunks = self._achunks or self._responder.astream(self._request)
+        chunk, timer = None, asyncio.timeout(self._end - time.monotonic())
+        try:
+            async with timer:
+                chunk = await anext(chunks, None)
+        except TimeoutError:
+            if not timer.expired():  # the responder's own
+                raise
+            self.cut = f"not finished within {self._seconds:g} s"
+        if self._accept(chunk):
+            return chunk
+        if close := getattr(chunks, "aclose", None):
+            await close()
+        return None
+
+    def _accept(self, chunk: AIMessageChunk | None) -> bool:
+        """True for a chunk; False at the end, and if it adds what no tool call can have."""
+        for call in chunk.tool_call_chunks if chunk else ():
+            arguments = self._arguments.get(call["index"], "") + (call["args"] or "")
+            self._unchecked += len(call["args"] or "")
+            self._arguments[call["index"]] = arguments if call["index"] is not None else ""
+            if self._unchecked >= _CHECKED:
+                self._unchecked = 0
+                if len(arguments) > _LONGEST_ARGUMENTS or not is_json_so_far(arguments):
+                    self.cut = "a tool call whose arguments cannot be read"
+        return chunk is not None and not self.cut
 
 
 def stream_reply(reply: Reply) -> Step[Said]:
     """Within a step: pass a reply on into the user's stream, unless it is abandoned."""
     released = yield from perform(reply)
-    call = None if released else reply.gate.abandoned()
+    call = None if released or reply.cut else reply.gate.abandoned()
     if call is not None:
         return Said(call, seen=False)
     relay = Relay(reply=reply)
     message = yield from either(
         lambda: relay.invoke([], stream=True), lambda: relay.ainvoke([], stream=True)
     )
+    if reply.cut:  # no tool is run by half of what it was to be told
+        message = strip_tool_calls(message)
     passed = {"usage_metadata": relay.usage, "name": relay.speaker}
-    return Said(message.model_copy(update=passed), seen=True)
+    return Said(message.model_copy(update=passed), seen=True, cut=reply.cut)
 
 
 def merged(chunks: list[AIMessageChunk]) -> AIMessage:
     """The message that chunks make up; an empty one of no chunks."""
-    whole = chunks[0] if chunks else AIMessageChunk(content="")
-    for chunk in chunks[1:]:
-        whole += chunk
-    message = message_chunk_to_message(whole)
+    # All at once: LangChain parses the arguments of calls with each addition.
+    message = message_chunk_to_message(AIMessageChunk(content="") + chunks)
     assert isinstance(message, AIMessage)
     return message
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
+from topicloom.background import asubmit_daemon
 from topicloom.index.embedder import Embedder
 
 if TYPE_CHECKING:
@@ -82,8 +83,8 @@ class LocalRole(Generic[Q, A]):
         raise NotImplementedError
 
     async def acall(self, request: Q) -> Answer[A]:
-        """Answer the request in a worker thread."""
-        return await asyncio.to_thread(self.call, request)
+        """Answer the request in a thread of its own, which nothing waits for past the deadline."""
+        return await asubmit_daemon(partial(self.call, request))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

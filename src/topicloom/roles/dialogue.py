@@ -19,6 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import TAG_NOSTREAM
 
+from topicloom.background import asubmit_daemon
 from topicloom.effects import Step, either
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import get_wording
@@ -27,7 +28,7 @@ from topicloom.roles.caches import with_cache_hints
 from topicloom.roles.calls import Stepwise
 from topicloom.roles.chat import Chat, sum_usage
 from topicloom.roles.markup import extract_answers
-from topicloom.roles.models import take_retries
+from topicloom.roles.models import blocks_async, take_retries
 from topicloom.state.language import Language
 from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import get_text
@@ -103,10 +104,10 @@ class ChatRole(Stepwise[Q, A]):
             ready = with_cache_hints(server.shape(prompt), model, session, window)
             options = ready.options | server.limit(tokens, self._find_rest(), schema)
             try:
-                answer = yield from either(
-                    partial(model.invoke, ready.messages, config, **options),
-                    partial(model.ainvoke, ready.messages, config, **options),
-                )
+                call = partial(model.invoke, ready.messages, config, **options)
+                acall = partial(model.ainvoke, ready.messages, config, **options)
+                own = partial(asubmit_daemon, call) if blocks_async(model) else acall
+                answer = yield from either(call, own)
                 break
             except Exception as error:  # noqa: BLE001 - raised again by `_find_wait`
                 time.sleep(self._find_wait(error, retry))

@@ -57,6 +57,20 @@ def get_window_size(model: BaseChatModel, default: int) -> int:
     return size if isinstance(size, int) and size > 0 else default
 
 
+def blocks_async(model: BaseChatModel, *, stream: bool = False) -> bool:
+    """True if LangChain would run the sync form of a call in asyncio's own pool of threads.
+
+    A few that hang fill it, and nothing else goes on.
+    """
+    own = {n for n in _FORMS if getattr(type(model), n) is not getattr(BaseChatModel, n, None)}
+    if stream and (own & {"_stream", "_astream"}):
+        return "_astream" not in own
+    return "_agenerate" not in own
+
+
+_FORMS = ("_stream", "_astream", "_agenerate")
+
+
 def take_retries(model: BaseChatModel) -> tuple[BaseChatModel, int]:
     """The model with a client that makes one request a call, and how often it would have retried:
     that is for those who know the deadline.

@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Protocol, cast
 
 import numpy as np
@@ -21,6 +22,7 @@ from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
+from topicloom.background import asubmit_daemon
 from topicloom.index.embedder import Embedder
 from topicloom.index.words import words_of
 from topicloom.prompts.loader import Prompts
@@ -28,8 +30,8 @@ from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import CachedPrompt, with_cache_hints
 from topicloom.roles.dialogue import make_config
-from topicloom.roles.models import get_model_name
-from topicloom.roles.servers import find_server
+from topicloom.roles.models import blocks_async, get_model_name
+from topicloom.roles.servers import cut_arguments, find_server
 from topicloom.state.language import Language
 from topicloom.state.messages import detect_language
 from topicloom.state.stored_message import StoredMessage, get_text
@@ -85,7 +87,11 @@ class ChatResponder:
     def __init__(
         self, model: BaseChatModel, prompts: Prompts | None = None, tokens: int | None = None
     ) -> None:
-        self._model, self._prompts, self._tokens = model, prompts or Prompts(), tokens
+        self._model, self._prompts, self._tokens = (
+            cut_arguments(model),
+            prompts or Prompts(),
+            tokens,
+        )
         self.model = get_model_name(model)
         self.server = find_server(model)
         """What the main window has to fit."""
@@ -100,10 +106,15 @@ class ChatResponder:
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
         """The chunks of the reply; raises whatever the model's client raises."""
+        if blocks_async(self._model, stream=True):
+            chunks = self.stream(request)
+            while chunk := await asubmit_daemon(partial(next, chunks, None)):
+                yield chunk
+            return
         model, ready, said = *self._prepare(request), list[AIMessage]()
-        chunks = model.astream(ready.messages, _CONFIG, **ready.options)
+        achunks = model.astream(ready.messages, _CONFIG, **ready.options)
         # Closed with this generator, not by the garbage collector: a reply may be abandoned.
-        async with aclosing(cast("AsyncGenerator[AIMessage, None]", chunks)) as open_chunks:
+        async with aclosing(cast("AsyncGenerator[AIMessage, None]", achunks)) as open_chunks:
             async for chunk in open_chunks:
                 said.append(chunk)
                 yield _to_chunk(chunk)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -210,6 +212,72 @@ def find_server(model: BaseChatModel) -> Server:
     options = repr(getattr(model, "extra_body", None))
     key = (str(client.base_url), getattr(model, "model_name", ""), options)
     return _SERVERS.setdefault(key, server)
+
+
+def cut_arguments(model: BaseChatModel) -> BaseChatModel:
+    """The model with a client of OpenAI's protocol that streams arguments in small pieces.
+
+    LangChain parses each piece by itself, for minutes where it is large and no whole JSON.
+    """
+    client, aclient = getattr(model, "client", None), getattr(model, "async_client", None)
+    if get_host(model) == "." or client is None:
+        return model
+    clients = {"client": _Completions(client), "async_client": _AsyncCompletions(aclient)}
+    return model.model_copy(update=clients)
+
+
+_PIECE = 1_000
+"""Characters of arguments that LangChain parses at once, in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Completions:
+    """What makes completions, but for its streams as it is."""
+
+    made_by: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.made_by, name)
+
+    def create(self, **request: Any) -> Any:
+        answer = self.made_by.create(**request)
+        return _stream_cut(answer) if request.get("stream") else answer
+
+
+class _AsyncCompletions(_Completions):
+    async def create(self, **request: Any) -> Any:
+        answer = await self.made_by.create(**request)
+        return _astream_cut(answer) if request.get("stream") else answer
+
+
+@contextmanager
+def _stream_cut(stream: Any) -> Iterator[Iterator[Any]]:
+    with stream:
+        yield (piece for chunk in stream for piece in _cut_chunk(chunk))
+
+
+@asynccontextmanager
+async def _astream_cut(stream: Any) -> AsyncIterator[AsyncIterator[Any]]:
+    async with stream:
+        yield (piece async for chunk in stream for piece in _cut_chunk(chunk))
+
+
+def _cut_chunk(chunk: Any) -> Iterator[Any]:
+    """A chunk; behind it, chunks of their own for what is left of arguments that are too long."""
+    rest = []
+    for choice in chunk.choices or ():
+        for call in (choice.delta and choice.delta.tool_calls) or ():
+            text = (call.function and call.function.arguments) or ""
+            if len(text) > _PIECE:
+                call.function.arguments = text[:_PIECE]
+                places = range(_PIECE, len(text), _PIECE)
+                rest += [(choice.index, call.index, text[n : n + _PIECE]) for n in places]
+    yield chunk
+    for choice, index, text in rest:
+        called = {"index": index, "function": {"arguments": text}}
+        yield {
+            "choices": [{"index": choice, "delta": {"tool_calls": [called]}}],
+        }
 
 
 def get_host(model: BaseChatModel | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -140,6 +141,21 @@ def find_search_request(message: AIMessage, tool: str) -> SearchRequest | None:
         include_archived=args.get("include_archived") is True,
         forgotten=args.get("forgotten") is True,
     )
+
+
+def is_json_so_far(text: str) -> bool:
+    """True if a text may be the beginning of JSON."""
+    try:
+        json.loads(text, strict=False)
+    except json.JSONDecodeError as error:
+        return error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip()) - _UNFINISHED
+    except RecursionError:
+        return False
+    return True
+
+
+_UNFINISHED = 12
+"""Characters of the longest word of JSON, or escape, that may be unfinished at its end."""
 
 
 def strip_tool_calls(message: AIMessage) -> AIMessage:
