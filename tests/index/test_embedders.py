@@ -17,13 +17,17 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
+from topicloom import open_session
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
 from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors
 from topicloom.index.encoders import ForeignEmbedder, MixedEmbedder, hashing_share, open_embedder
 from topicloom.index.hashing import CHUNK_TEXTS, HashingEmbedder
 from topicloom.index.minilm import MODEL_FOLDER, MODEL_SHA256, MiniLMEmbedder
+from topicloom.index.vectors import StoredVectors
 from topicloom.settings import Settings
+from topicloom.storage.files import FileStorage
+from topicloom.testing import ScriptedResponder, fake_roles
 
 MINILM = MiniLMEmbedder()
 HASHING = HashingEmbedder()
@@ -335,3 +339,60 @@ def test_a_graph_searches_with_the_embeddings_of_the_application(tmp_path: Path)
         graph.invoke({"messages": [HumanMessage(text)]}, config)
     assert any("cabbage beds" in text for text in theirs.embedded)
     assert list(tmp_path.rglob("vectors-Counted*letters-1*"))
+
+
+class Falling(Counted):
+    """Fails while it is down, and tells what it was sent."""
+
+    down = False
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        if self.down:
+            raise RuntimeError(f"401: key sk-abc123def456ghi789jkl for {texts} refused" * 99)
+        return super().embed_documents(texts)
+
+
+def test_a_turn_goes_on_without_an_encoder(tmp_path: Path) -> None:
+    theirs, responder = Falling(), ScriptedResponder()
+    graph = build_session_graph(
+        settings=Settings(folder=tmp_path, window=1_500, fsync=False),
+        roles=fake_roles(responder),
+        embedder=ForeignEmbedder(theirs, rest=0.0),
+    ).compile(checkpointer=InMemorySaver())
+    config: RunnableConfig = {"configurable": {"thread_id": "s"}}
+
+    def ask(text: str) -> tuple[str, ...]:
+        graph.invoke({"messages": [HumanMessage(text)]}, config)
+        session, store = open_session(graph, config, FileStorage(tmp_path))
+        (receipt,) = store.receipts(session, 1)
+        return receipt.events
+
+    for number in range(8):
+        ask(f"tea: Note number {number} on the cabbage beds: " + "water them every day. " * 8)
+    ask("rain: The barrel is a Zwickauer.")
+    theirs.down = True
+    for number in range(8):
+        events = ask(f"Rain {number}: mending the gutter with Ottokar. " + "and so on. " * 20)
+    (told,) = [e for e in events if e.startswith("the encoder failed")]
+    assert len(told) < 400
+    assert not any(secret in told for secret in ("sk-abc", "gutter", "Ottokar"))
+    ask("What is a Zwickauer?")
+    assert "The barrel is a Zwickauer" in str(responder.prompts[-1])
+    theirs.down = False
+    assert not any("encoder" in e for e in ask("tea: And Ottokar?"))
+    stored = StoredVectors(ForeignEmbedder(theirs), FileStorage(tmp_path).open("s"))
+    session, store = open_session(graph, config, FileStorage(tmp_path))
+    before = len(theirs.embedded)
+    topics = store.topic_table(session).open()
+    rows = [stored.of(store.topic_messages(topic)) for topic in topics]
+    assert all(row.any(axis=1).all() for row in rows)
+    assert len(theirs.embedded) == before, "what it missed was made up for"
+
+
+def test_an_encoder_that_is_down_from_the_first() -> None:
+    theirs = Falling()
+    theirs.down = True
+    with pytest.raises(ConfigurationError, match="gives no vectors: ") as caught:
+        ForeignEmbedder(theirs).embed(["Ottokar"])
+    assert len(str(caught.value)) < 400
+    assert "sk-abc" not in str(caught.value)

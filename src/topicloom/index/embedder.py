@@ -88,6 +88,11 @@ class CachedEmbedder:
     def dimension(self) -> int:
         return self._embedder.dimension
 
+    @property
+    def failure(self) -> str:
+        """The reason why there are no vectors now; "" if there are."""
+        return getattr(self._embedder, "failure", "")
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         with self._lock:
             found = {t: self._known[t] for t in dict.fromkeys(texts) if t in self._known}
@@ -96,7 +101,7 @@ class CachedEmbedder:
             # Outside the lock: two threads may embed one text twice, but none waits for the model.
             found |= zip(missing, self._embedder.embed(missing), strict=True)
             with self._lock:
-                for text in missing:
+                for text in (t for t in missing if found[t].any()):
                     self._known[text] = found[text].copy()  # a view would keep its whole batch
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)

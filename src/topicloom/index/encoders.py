@@ -10,6 +10,7 @@ unless they share words, such as a product name.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import cache, cached_property
 
@@ -17,10 +18,12 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
+from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, embed_telling, unit_rows
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.minilm import MiniLMEmbedder
 from topicloom.index.pretrained import SentenceTransformerEmbedder
+from topicloom.state.safe_text import describe_error
 from topicloom.state.script import measure_cjk_share
 
 VERSION = 1
@@ -76,12 +79,16 @@ class ForeignEmbedder:
     """`Embedder` around an application's LangChain `Embeddings`, such as `OpenAIEmbeddings`.
 
     Documents and queries are embedded alike, by `embed_documents`. Nothing is embedded before a
-    vector is asked for, or the dimension, for which one word is.
+    vector is asked for, or the dimension, for which one word is. Where its provider fails, rows are
+    zero, and it is not asked again for a while: messages are found by their words then.
     """
 
-    def __init__(self, embeddings: Embeddings) -> None:
-        """Embeddings are called from several threads."""
+    def __init__(self, embeddings: Embeddings, rest: float = 30.0) -> None:
+        """Embeddings are called from several threads; after a failure they rest some seconds."""
         self._embeddings = embeddings
+        self._rest, self._rests_until = rest, 0.0
+        self.failure = ""
+        """The reason why there are no vectors now; "" if there are."""
 
     @property
     def fingerprint(self) -> str:
@@ -90,10 +97,25 @@ class ForeignEmbedder:
 
     @cached_property
     def dimension(self) -> int:
-        return len(self._embeddings.embed_documents(["a"])[0])
+        """Raises `ConfigurationError` if the provider fails: no session can be opened then."""
+        try:
+            return len(self._embeddings.embed_documents(["a"])[0])
+        except Exception as error:  # noqa: BLE001 - however a provider fails: one clear error
+            reason = describe_error(error)
+        raise ConfigurationError(f"{_name_of(self._embeddings)} gives no vectors: {reason}")
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        return embed_telling(texts, self.dimension, _CHARACTERS, self._embeddings.embed_documents)
+        encode, dimension = self._embeddings.embed_documents, self.dimension
+        if time.monotonic() < self._rests_until:
+            return np.zeros((len(texts), dimension), dtype=np.float32)
+        try:
+            vectors = embed_telling(texts, dimension, _CHARACTERS, encode)
+        except Exception as error:  # noqa: BLE001 - likewise: a turn goes on without it
+            self.failure = describe_error(error, "\n".join(texts))
+            self._rests_until = time.monotonic() + self._rest
+            return np.zeros((len(texts), dimension), dtype=np.float32)
+        self.failure = ""
+        return vectors
 
 
 def _name_of(embeddings: Embeddings) -> str:

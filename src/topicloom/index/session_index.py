@@ -74,6 +74,9 @@ class SessionIndex:
         Messages of a divided or merged topic are found through the topics that have them now.
         """
         with self._lock:
+            if self._vectors.incomplete:  # the encoder may be back
+                self._clear()
+                self._vectors.incomplete = False
             if table is self._taken:
                 return
             self._taken = None

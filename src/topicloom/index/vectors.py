@@ -32,6 +32,8 @@ class StoredVectors:
         self._embedder = embedder
         self._log = log.vectors(embedder.fingerprint)
         self._known: set[str] | None = None
+        self.incomplete = False
+        """True if it gave rows that are zero because the encoder failed."""
 
     def of(self, messages: Sequence[StoredMessage]) -> Vectors:
         """Vectors [n, d] of messages [n], embedding and storing those that are new.
@@ -57,8 +59,11 @@ class StoredVectors:
         missing = [i for i, key in enumerate(keys) if key not in stored]
         if missing:
             found[missing] = self._embedder.embed([texts[i] for i in missing])
-            self._log.append([keys[i] for i in missing], found[missing])
-            self._known.update(keys)
+            made = [i for i in missing if found[i].any()]
+            self._log.append([keys[i] for i in made], found[made])
+            self._known.update(keys[i] for i in made)
+            void = (texts[i] for i in missing if not found[i].any())
+            self.incomplete |= any(any(map(str.isalnum, text)) for text in void)
         return found
 
 

@@ -147,6 +147,9 @@ class _TurnEnd:
         receipt = _make_receipt(self.store, session, turn, scores, self.now).model_copy(
             update={"calls": calls, "plan": plan, "window": self.deps.window.size}
         )
+        if failure := getattr(self.deps.embedder, "failure", ""):
+            event = f"the encoder failed, and what was said is found by its words alone: {failure}"
+            receipt = receipt.model_copy(update={"events": (*receipt.events, event)})
         return self.store.add_receipt(session, receipt), turn, receipt
 
 
