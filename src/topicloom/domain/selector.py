@@ -40,6 +40,8 @@ _RATIONALE = 300
 _MESSAGE_TOKENS = 200
 """Tokens that a message of the conversation is shown with."""
 _ID = re.compile(rf"(?:{'|'.join(get_args(SourceKind))})_[\w.-]*\w", re.I)
+_MESSAGE_ID = re.compile(r"\[m\d+\] ")
+"""Before a message in a preview; small models take it for the id of the candidate."""
 _PICKS = ("pick", "item", "entry", "id")
 _LISTS = ("ids", "picks", "selected", "selection", "selected_ids", "items")
 _MOST = 50
@@ -138,10 +140,11 @@ def _take_fitting(lines: Sequence[str], counter: TokenCounter, room: int) -> lis
 
 
 def _candidate_line(candidate: Candidate) -> str:
-    """A candidate in one line: nothing in it can pass for a line of ours."""
+    """A candidate in one line: nothing in it can pass for a line of ours, or for its id."""
     tags = ", ".join(map(collapse_whitespace, candidate.tags))
     named = f"{collapse_whitespace(candidate.title)} {f'({tags})' if tags else ''}".strip()
-    return f"[{candidate.id}] {fence_line(named)}: {fence_line(candidate.preview)}"
+    preview = _MESSAGE_ID.sub("", candidate.preview)
+    return f"[{candidate.id}] {fence_line(named)}: {fence_line(preview)}"
 
 
 def parse_selection(text: str) -> Selection:
