@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 from sessions import last_receipt, open_graph, tell, thread
 
@@ -42,6 +44,30 @@ def test_sums_follow_a_window_that_turns_out_smaller(tmp_path: Path) -> None:
     cap = 500
     assert sizes.between(session, 1, 5) == shown(1, 5, cap) < shown(1, 5) / 5
     assert sizes.between(session, 2, 4) == shown(2, 4, cap)
+
+
+def test_two_runs_of_a_session_at_once_count_what_each_shows(tmp_path: Path) -> None:
+    """Another thread asks for other messages while those of the first are being counted."""
+    store = SessionStore(FileStorage(tmp_path, fsync=False).open("s"))
+    session = store.append(Session(id="s"), SAID)
+    other: list[int] = []
+
+    def count_other() -> None:
+        other.append(sizes.between(session, 3, 5))
+
+    thread_of_other = Thread(target=count_other)
+
+    class Interrupted(SessionStore):
+        def messages(self, *args: Any) -> list[StoredMessage]:
+            if not thread_of_other.ident:
+                thread_of_other.start()
+                thread_of_other.join(0.5)  # it has to wait, or it comes in between
+            return super().messages(*args)
+
+    sizes = TranscriptSizes(Interrupted(store.log), layout)
+    assert sizes.between(session, 1, 5) == shown(1, 5)
+    thread_of_other.join()
+    assert other == [shown(3, 5)]
 
 
 def test_a_split_counts_the_lines_of_days(tmp_path: Path) -> None:

@@ -201,6 +201,24 @@ class TestMerge:
         tell(one, CONFIG, "And now?")
         assert texts(tmp_path, one)[-4:] == ["Now?", REPLY, "And now?", REPLY]
 
+    def test_a_session_is_opened_as_the_next_turn_finds_it(self, tmp_path: Path) -> None:
+        saver = InMemorySaver()
+        one, other = (open_graph(tmp_path, checkpointer=saver) for _ in range(2))
+        say(one, "one")
+        before = one.get_state(CONFIG)
+        say(other, "two")
+        # The checkpoint of who ended last is not the newest.
+        newest = one.get_state(CONFIG).config["configurable"]["checkpoint_id"]
+        del saver.storage["s"][""][newest]
+        assert one.get_state(CONFIG).config == before.config
+        session, store = open_session(one, CONFIG, FileStorage(tmp_path))
+        assert [m.text for m in store.messages(session)] == ["one", REPLY, "two", REPLY]
+        assert [r.user for r in store.receipts(session)] == ["m1", "m3"]
+        session, store = open_session(one, before.config, FileStorage(tmp_path))
+        assert [m.text for m in store.messages(session)] == ["one", REPLY], "that one alone"
+        say(one, "three")
+        assert users(tmp_path, one) == ["one", "two", "three"]
+
     def test_nothing_of_others_is_streamed_as_if_it_were_said_now(self, tmp_path: Path) -> None:
         one, other, meanwhile = pair(tmp_path)
         tell(one, CONFIG, "Hello")

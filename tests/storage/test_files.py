@@ -218,3 +218,17 @@ def test_the_cache_keeps_its_bound(tmp_path: Path) -> None:
     refs = log.refs("c", head)
     for _ in range(2):
         assert [body["text"][0] for body in log.read("c", refs)] == list("012345678")
+
+
+def test_line_ends_of_windows_change_nothing(tmp_path: Path) -> None:
+    """Such as after a copy by git; what is appended later has those of before."""
+    text = "two lines\r\nand \r one"
+    head = FileStorage(tmp_path).open("s").append("c", None, said("a", text))
+    path = tmp_path / "s/c.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    log = FileStorage(tmp_path).open("s")
+    head = log.append("c", head, said("c"))
+    assert log.append("c", None, said("a"))  # repeated
+    assert texts_at(tmp_path, head) == ["a", text, "c"]
+    assert FileStorage(tmp_path).open("s").reports() == []
+    assert path.read_bytes().count(b"\n") == 3

@@ -10,6 +10,7 @@ from langgraph.graph.state import CompiledStateGraph
 from topicloom.state.channels import TurnOptions
 from topicloom.state.session import Session
 from topicloom.storage.base import Storage
+from topicloom.storage.lines import find_rivals, merge_sessions
 from topicloom.storage.sessions import SessionStore
 
 Graph = CompiledStateGraph[Any, TurnOptions, Any, Any]
@@ -39,6 +40,8 @@ def open_session(
 ) -> tuple[Session, SessionStore]:
     """A session, and the store that reads its messages, topics, notes and receipts.
 
+    It is as the next turn finds it: behind what other writers did since its newest checkpoint.
+
         session, store = open_session(graph, thread, FileStorage(Settings().folder))
         store.receipts(session, newest=3)
 
@@ -48,4 +51,8 @@ def open_session(
         storage: The one that the graph was built with, or another over the same place.
     """
     session = get_session(graph, config)
-    return session, SessionStore(storage.open(session.id))
+    store = SessionStore(storage.open(session.id))
+    if session.count and "checkpoint_id" not in config["configurable"]:
+        for head in find_rivals(store, session):
+            session = merge_sessions(store, session, head.session)
+    return session, store

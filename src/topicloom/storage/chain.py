@@ -110,6 +110,7 @@ def join_line(raw: RawEntry) -> bytes:
 
 def split_line(line: bytes) -> RawEntry | None:
     """An entry from its line, the body unparsed; None when the tail is not that of an entry."""
+    line = _strip_return(line)
     tail = split_tail(line)
     if tail is None:
         return None
@@ -119,11 +120,17 @@ def split_line(line: bytes) -> RawEntry | None:
 
 def split_tail(line: bytes) -> tuple[str, str | None] | None:
     """Ref and prev of a line, without looking at its body; None when they are not there."""
+    line = _strip_return(line)
     match = _TAIL.fullmatch(line, max(0, len(line) - _TAIL_BYTES - 1))
     if match is None or not line.startswith(b"{"):
         return None
     prev, ref = match[1].decode("ascii"), match[2].decode("ascii")
     return ref, None if prev == NO_PREV else prev
+
+
+def _strip_return(line: bytes) -> bytes:
+    """The line as it was written, where a copy was given the line ends of Windows."""
+    return line[:-2] + b"\n" if line.endswith(b"\r\n") else line
 
 
 def tombstone(ref: str, prev: str | None, keep: Mapping[str, Any]) -> RawEntry:
