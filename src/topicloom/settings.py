@@ -74,6 +74,10 @@ class Settings(BaseSettings):
     on_conflict: Literal["merge", "raise", "branch"] = "merge"
     """What a turn does if another writer's turn ended while it went on: comes behind it, raises
     `ConflictError`, or stays on a branch of its own. Its receipt says which."""
+    on_edit: Literal["hide", "purge", "ignore"] = "hide"
+    """What becomes of messages that the application removes from the `messages` channel or changes
+    there: they are out of view, and stay in storage until a purge; they are purged at the end of
+    the turn; or they stay in view, and a changed one counts as new."""
     facts: int = Field(default=12, ge=0, le=100)
     """Newest facts about the user in the main prompt, where reflection keeps some in the graph's
     store; chosen anew at each split. 0 for none."""

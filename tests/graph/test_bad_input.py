@@ -179,7 +179,7 @@ class TestIds:
         assert texts[::2] == [f"Say {n}" for n in range(20)]
         assert len(texts) == 40
 
-    def test_the_same_id_with_other_words_is_new(self, tmp_path: Path, graph: Graph) -> None:
+    def test_what_was_said_under_the_same_id_is_kept(self, tmp_path: Path, graph: Graph) -> None:
         send(graph, HumanMessage("First", id="a"))
         send(graph, HumanMessage("Second", id="a"))
         send(graph, HumanMessage("Third", id="b"))
@@ -191,7 +191,7 @@ class TestIds:
         send(graph, HumanMessage("First", id="a"))
         send(graph, HumanMessage("Second", id="a"))
         shown = [m.content for m in responder.requests[-1].messages]
-        assert shown == [f"{DAY}\nFirst", REPLY, "Second"]
+        assert shown == [f"{DAY}\nSecond"], "an edit: what it superseded is out of view"
 
     def test_the_same_id_with_another_picture_is_new(self, tmp_path: Path, graph: Graph) -> None:
         send(graph, HumanMessage([IMAGE], id="a"))

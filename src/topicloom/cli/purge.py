@@ -116,6 +116,8 @@ def _find_numbers(
         if topic not in table:
             raise InputError(f"session {session.id!r} has no topic {topic!r}")
         numbers |= {message.seq for message in store.topic_messages(table[topic])}
+        planned = store.plan_purge(session, table[topic]).messages  # what was superseded in it too
+        numbers |= set(map(parse_message_number, planned))
     for text in messages:
         named = [parse_message_number(i) for i in parse_message_ids(text, _WIDEST)]
         if not named or max(named) > session.count:
@@ -130,8 +132,9 @@ def _find_numbers(
 def _print_messages(
     console: Console, session: Session, store: SessionStore, plan: PurgePlan
 ) -> None:
-    messages = store.pick(session, map(parse_message_number, plan.messages[:_NAMED]))
-    for message in messages.values():
+    numbers = list(map(parse_message_number, plan.messages[:_NAMED]))
+    messages = [store.originals(session, number, number)[0] for number in numbers]
+    for message in messages:
         text = f"{message.id} {message.day} {message.label}: {shorten(message.text, 60)}"
         console.print(Text(to_one_line(text)), soft_wrap=True)
     rest = len(plan.messages) - len(messages)

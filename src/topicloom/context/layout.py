@@ -8,6 +8,7 @@ the design paper: what was recalled this turn, by score, before the messages.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -123,9 +124,9 @@ class Layout:
         loop = [self._shorten_result(m, language) for m in loop]
         days = date_messages(view, language)
         messages = [self._to_langchain(r, d, language) for r, d in zip(view, days, strict=True)]
-        first = view[0].seq if view else 1
+        numbers = [message.seq for message in view]
         for after, blocks in media.items():
-            place = max(0, min(after - first, len(messages) - 1))
+            place = max(0, bisect_right(numbers, after) - 1)
             text = texts[after] if self.order == "ledger" else ""
             messages[place] = _append_content(messages[place], text, blocks)
         head = [system] if system else []

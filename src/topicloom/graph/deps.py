@@ -116,7 +116,7 @@ def make_deps(
         meter=meter,
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
         known_facts=lambda store, session: {
-            key: (fact.at[:10], fact.text, fact.refs)
+            key: (fact.at[:10], fact.text, fact.refs, fact.messages)
             for key, fact in ReflectionStore(store).facts(session).items()
         },
         clock=clock or (lambda: datetime.now().astimezone()),

@@ -44,6 +44,7 @@ from topicloom.roles.choice import ModelSpec
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.channels import ReadTask, SessionInput, SessionState, TurnOptions
+from topicloom.state.superseding import removes_all
 from topicloom.storage.base import Storage
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class CompiledSessionGraph(
             self.builder.runs.hold(self._configurable(config)) as run,
             closing(cast("Generator[Any]", super().stream(input, config, **options))) as parts,
         ):
+            run = run.given(input)
             while True:
                 with run.inside():
                     part = next(parts, _END)
@@ -88,6 +90,7 @@ class CompiledSessionGraph(
                 cast("AsyncGenerator[Any]", super().astream(input, config, **options))
             ) as parts,
         ):
+            run = run.given(input)
             while True:
                 with run.inside():
                     part = await anext(parts, _END)
@@ -98,16 +101,24 @@ class CompiledSessionGraph(
     def bulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
-        """As LangGraph has it; at a checkpoint that is named, it begins a fork."""
-        values = self.get_state(config).values if _names_checkpoint(config) else {}
-        return super().bulk_update_state(config, _fork(config, values, supersteps))
+        """As LangGraph has it; at a checkpoint that is named, it begins a fork.
+
+        Where it removes all messages, these are all that were ever said.
+        """
+        if _names_checkpoint(config) or _clears(supersteps):
+            supersteps = _mark(config, self.get_state(config).values, supersteps)
+        return super().bulk_update_state(config, supersteps)
 
     async def abulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
-        """As LangGraph has it; at a checkpoint that is named, it begins a fork."""
-        values = (await self.aget_state(config)).values if _names_checkpoint(config) else {}
-        return await super().abulk_update_state(config, _fork(config, values, supersteps))
+        """As LangGraph has it; at a checkpoint that is named, it begins a fork.
+
+        Where it removes all messages, these are all that were ever said.
+        """
+        if _names_checkpoint(config) or _clears(supersteps):
+            supersteps = _mark(config, (await self.aget_state(config)).values, supersteps)
+        return await super().abulk_update_state(config, supersteps)
 
     def _configurable(self, config: RunnableConfig | None) -> dict[str, Any]:
         return ensure_config(merge_configs(self.config, config)).get("configurable", {})
@@ -213,16 +224,24 @@ def _names_checkpoint(config: RunnableConfig) -> bool:
     return bool(config.get("configurable", {}).get("checkpoint_id"))
 
 
-def _fork(
+def _clears(supersteps: Sequence[Sequence[StateUpdate]]) -> bool:
+    return any(removes_all(update.values) for step in supersteps for update in step)
+
+
+def _mark(
     config: RunnableConfig, values: Mapping[str, Any], supersteps: Sequence[Sequence[StateUpdate]]
 ) -> Sequence[Sequence[StateUpdate]]:
-    """Updates of a state, the first of which puts its session on a line of its own."""
+    """Updates of a state, the first of which marks its session: at a checkpoint that is named, as
+    one on a line of its own, and where all messages are removed, as one that showed them all.
+    """
     first = supersteps[0][0] if supersteps and supersteps[0] else None
     if not values.get("session") or first is None or not isinstance(first.values, Mapping):
         return supersteps
-    line = f"{config['configurable']['thread_id']}/{uuid4().hex}"
-    forked = {"session": {**values["session"], "line": line}} | first.values
-    return [[first._replace(values=forked), *supersteps[0][1:]], *supersteps[1:]]
+    marks: dict[str, Any] = {"shown": 1} if _clears(supersteps) else {}
+    if _names_checkpoint(config):
+        marks["line"] = f"{config['configurable']['thread_id']}/{uuid4().hex}"
+    marked = {"session": {**values["session"], **marks}} | first.values
+    return [[first._replace(values=marked), *supersteps[0][1:]], *supersteps[1:]]
 
 
 def _runtime(domain: Domain, deps: Deps) -> DomainRuntime:

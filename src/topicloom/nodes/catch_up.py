@@ -1,4 +1,4 @@
-"""What other writers did with a session since a run read its checkpoint, taken over."""
+"""What others did with a session, taken over: other writers, and the application by its edits."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AnyMessage
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from topicloom.boundary.adsorber import LOOK_BACK
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update
+from topicloom.nodes.workspace import Workspace
 from topicloom.state.messages import find_visible
 from topicloom.state.receipt import JournalEntry
 from topicloom.state.session import Session
+from topicloom.state.superseding import align_ids, find_edit
 from topicloom.storage.lines import Head, find_edits, merge_sessions
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.superseding import supersede
 
 Replay = Callable[[dict[str, Any], Sequence[JournalEntry]], tuple[dict[str, Any], tuple[str, ...]]]
 """Makes edits of a journal in a document; returns it, and what was wrong with some of them."""
@@ -46,15 +49,43 @@ def catch_up(
     return session, tuple(events), update
 
 
-def show_newest(store: SessionStore, session: Session, keep: int) -> list[Any]:
-    """An update of the `messages` channel after which it shows the newest rounds that are stored.
+def show_newest(store: SessionStore, session: Session, keep: int) -> list[AnyMessage]:
+    """The newest rounds that are stored, for the `messages` channel to show.
 
-    They come as data: LangGraph would stream messages as if they were said just now.
+    They take the place of all others by `Overwrite`: otherwise LangGraph would stream them as if
+    they were said just now.
     """
     newest = store.messages(session, session.count - max(LOOK_BACK, keep) + 1)
     messages: list[AnyMessage] = [stored.message for stored in newest]
-    shown = messages[find_visible(messages, keep) :]
-    return [
-        {"type": "remove", "id": REMOVE_ALL_MESSAGES, "content": ""},
-        *(m.model_dump() for m in shown),
-    ]
+    return messages[find_visible(messages, keep) :]
+
+
+def take_edits(
+    deps: Deps,
+    workspace: Workspace,
+    session: Session,
+    messages: Sequence[AnyMessage],
+    *,
+    answer: bool = False,
+    cleared: bool | None = False,
+) -> tuple[Session, Sequence[AnyMessage], tuple[str, ...]]:
+    """Take in what the application changed in the `messages` channel of what was said before.
+
+    With `answer`, a message of the user's may be said anew. All messages were removed before what
+    is there now if `cleared`; if that is None, they were if nothing is left of them.
+
+    Returns:
+        The session, the messages that are in view, and what was edited, in words for the receipt.
+    """
+    if not session.count or deps.settings.on_edit == "ignore":
+        return session, messages, ()
+    recent = workspace.recent(session, messages, first=session.shown)
+    if cleared is None:
+        ids = {m.id for m in messages}
+        cleared = bool(session.shown and all(m.source not in ids for m in recent))
+    first = 1 if cleared else session.shown
+    if first == 1:
+        recent = workspace.store.messages(session)
+        messages = align_ids(messages, recent)
+    edit, messages = find_edit(messages, recent, first, answer=answer)
+    return supersede(workspace.store, session, edit), messages, edit.describe()

@@ -21,6 +21,9 @@ from topicloom.state.changes import BriefUpdate
 from topicloom.state.cues import Cues
 from topicloom.state.language import Language
 
+KnownFact = tuple[str, str, Sequence[str], Sequence[str]]
+"""Day, text and refs of a fact, and the short ids of the messages that it rests on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Deps:
@@ -39,8 +42,8 @@ class Deps:
     meter: PrefixMeter
     new_briefs: Callable[[BaseStore, str], Iterable[BriefUpdate]]
     """Briefs of a session that were written beside the graph and left in its store."""
-    known_facts: Callable[[BaseStore, str], Mapping[str, tuple[str, str, Sequence[str]]]]
-    """Day, text and refs of the facts that are kept there of the user, by key, the newest last."""
+    known_facts: Callable[[BaseStore, str], Mapping[str, KnownFact]]
+    """The facts that are kept there of the user, by key, the newest last."""
     clock: Callable[[], datetime]
     """Now, in the session's time zone; dates what carries no time of its own."""
 

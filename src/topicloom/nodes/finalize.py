@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from langchain_core.runnables import Runnable
+from langgraph.types import Overwrite
 
 from topicloom.errors import ConflictError
 from topicloom.nodes.apply_changes import make_changes
-from topicloom.nodes.catch_up import Replay, catch_up, show_newest
+from topicloom.nodes.catch_up import Replay, catch_up, show_newest, take_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
@@ -26,11 +28,12 @@ from topicloom.nodes.step import (
 from topicloom.state.activation import average_scores, update_activation
 from topicloom.state.changes import apply_brief_updates
 from topicloom.state.channels import SessionState
-from topicloom.state.messages import list_removals, select_unstored
+from topicloom.state.messages import find_visible, list_removals, select_unstored
 from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import to_stored_message
+from topicloom.state.superseding import find_shown
 from topicloom.storage.lines import Head, find_rivals, publish
 from topicloom.storage.sessions import SessionStore
 
@@ -43,7 +46,9 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
 
     def step(state: SessionState) -> Update:
         session, turn, workspace = open_turn(deps.workspaces, state)
-        store, messages = workspace.store, state["messages"]
+        store = workspace.store
+        session, messages, edits = take_edits(deps, workspace, session, state["messages"])
+        turn = turn.model_copy(update={"events": (*turn.events, *edits)})
         now = deps.clock()
         time = now.isoformat(timespec="seconds")
         recent = workspace.recent(session, messages)
@@ -59,8 +64,16 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         closed, turn, receipt = end.write(session, turn)
         emit("receipt", receipt=receipt.model_dump(mode="json"))
         keep = deps.settings.visible_messages
-        shown = show_newest(store, closed, keep) if end.merged else list_removals(messages, keep)
-        rest = {"messages": shown, "readings": None, "calls": None}
+        shown = messages[find_visible(messages, keep) :]
+        kept: Any = list_removals(messages, keep)
+        if end.merged:
+            shown = show_newest(store, closed, keep)
+            kept = Overwrite(shown)
+        first = find_shown(shown, workspace.recent(closed, messages))
+        closed = closed.model_copy(update={"shown": first})
+        if deps.settings.on_edit == "purge":
+            store.purge_superseded(closed)
+        rest = {"messages": kept, "readings": None, "calls": None}
         return {**dump(closed, turn), **end.changed, **rest}
 
     return node(step, "finalize")

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import Runnable
+from langgraph.types import Overwrite
 
 from topicloom.boundary.adsorber import LOOK_BACK, Adsorber
 from topicloom.effects import Step
-from topicloom.nodes.catch_up import Replay, catch_up, show_newest
+from topicloom.nodes.catch_up import Replay, catch_up, show_newest, take_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.step import (
@@ -21,7 +22,8 @@ from topicloom.nodes.step import (
     open_workspace,
     turn_options,
 )
-from topicloom.roles.calls import ask_role
+from topicloom.roles.brief import BRIEF, BriefRequest
+from topicloom.roles.calls import ask_first, ask_role
 from topicloom.roles.rewriter import REWRITER, RewriteRequest
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import detect_language, find_new_messages, select_unstored
@@ -29,8 +31,11 @@ from topicloom.state.receipt import Call
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage, get_text, to_stored_message
+from topicloom.state.superseding import find_shown
+from topicloom.state.topics import Topic
 from topicloom.storage.lines import find_rivals, publish
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.superseding import list_nameless
 
 
 def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:
@@ -40,31 +45,43 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
     def step(state: SessionState) -> Step[Update]:
         known = current_session(state)
         workspace = open_workspace(deps.workspaces, known)
-        messages = state.get("messages", [])
-        session, events, changed = _begin(workspace.store, known, state, replay)
+        options = turn_options()
+        given, cleared = state.get("messages", []), current_run().cleared
+        edited, messages, edits = take_edits(
+            deps, workspace, known, given, answer=options.answer, cleared=cleared
+        )
+        session, events, changed = _begin(workspace.store, edited, state, replay)
         # The channel is as old as the session that the checkpoint holds.
         recent = workspace.recent(session, messages, session.count - known.count)
-        if events:
-            unstored = select_unstored(messages, recent)
+        # What another writer took out of view is none of what is new.
+        before = workspace.recent(edited, messages) if events else []
+        if events or edits or [m.id for m in messages] != [m.id for m in given]:
+            unstored = select_unstored(messages, [*before, *recent])
             keep = deps.settings.visible_messages
-            changed["messages"] = [*show_newest(workspace.store, session, keep), *unstored]
-        options = turn_options()
+            shown = show_newest(workspace.store, session, keep)
+            changed["messages"] = Overwrite([*shown, *unstored])
+            session = session.model_copy(update={"shown": find_shown(shown, recent)})
+        events = (*edits, *events)
         begun = Turn.model_validate(state["turn"]) if state.get("turn") else None
         failed = begun is not None and begun.number > session.turn
         last = messages[-1] if messages else None
-        if begun and failed and isinstance(last, AIMessage) and not last.tool_calls:
+        if begun and failed and not edits and isinstance(last, AIMessage) and not last.tool_calls:
             # It failed at its end and is sent again: all that is left is to close it.
             return dump(turn=begun.model_copy(update={"answer": False}))
         # A turn that brings changes to the topics of a conversation need not bring a message, nor
         # does one that was killed at its very end and is sent again: it is part of what came first.
-        silent = bool((options.changes or failed or events) and recent)
-        fresh = find_new_messages(messages, recent, answer=options.answer, silent=silent)
+        silent = bool(edits or ((options.changes or failed or events) and recent))
+        fresh = find_new_messages(
+            messages, [*before, *recent], answer=options.answer, silent=silent
+        )
         if session.turn == 0:
             spoken = deps.language or detect_language([get_text(m) for m in messages])
             session = session.model_copy(update={"language": spoken})
-        newest = fresh[-1] if fresh else recent[-1].message
+        newest = (fresh or [m.message for m in recent[-1:]] or [AIMessage("")])[-1]
         answer = isinstance(newest, HumanMessage) and options.answer
         query, calls = get_text(newest), list[Call]()
+        if edits:
+            session = yield from _name_topics(deps, workspace.store, session, calls)
         if answer and rewriter is not None and session.topics:
             request = RewriteRequest(session.id, query, recent, session.language)
             rewritten, call = yield from ask_role("rewriter", rewriter, request)
@@ -82,8 +99,8 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
         stored = stored or list(recent[-1:])
         turn = Turn(
             number=session.turn + 1,
-            first=stored[0].seq,
-            user=stored[-1].seq,
+            first=stored[0].seq if stored else session.count,
+            user=stored[-1].seq if stored else session.count,
             query=query,
             answer=answer,
             said=bool(fresh),
@@ -95,6 +112,22 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
         return update | ({"calls": dumped(calls)} if calls else {})
 
     return node(step, "ingest")
+
+
+def _name_topics(
+    deps: Deps, store: SessionStore, session: Session, calls: list[Call]
+) -> Step[Session]:
+    """The session, whose topics have names and briefs again that were made of what is gone."""
+    named = list[Topic]()
+    for topic in list_nameless(store, session):
+        messages = store.topic_messages(topic)
+        request = BriefRequest(session.id, topic, messages, session.language)
+        writers = deps.roles.in_turn(BRIEF)
+        brief = yield from ask_first("brief", writers, request, calls, topic.id)
+        if brief is not None:
+            update = {"name": brief.name or topic.name, "brief": brief.text}
+            named.append(topic.model_copy(update=update))
+    return store.save_topics(session, named)
 
 
 def _begin(

@@ -14,6 +14,7 @@ from langgraph.runtime import get_runtime
 from topicloom.context.layout import MainPrompt
 from topicloom.effects import Step
 from topicloom.errors import ReplyError
+from topicloom.nodes.catch_up import take_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, dumped, emit, node, open_turn, show_facts
 from topicloom.nodes.stream_gate import Gate, Reply, Said, stream_reply
@@ -106,8 +107,9 @@ class _MainWindow:
     def _prepare(self, state: SessionState) -> _Prepared:
         session, turn, workspace = open_turn(self.deps.workspaces, state)
         store, window, settings = workspace.store, self.deps.window, self.deps.settings
+        session, messages, edits = take_edits(self.deps, workspace, session, state["messages"])
+        turn = turn.model_copy(update={"events": (*turn.events, *edits)})
         view = store.messages(session, session.view)
-        messages = state["messages"]
         prompt = window.build_prompt(
             session,
             view,

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock, get_ident
 from typing import Any
 from uuid import uuid4
@@ -19,6 +19,7 @@ from langgraph.runtime import get_runtime
 
 from topicloom.errors import SessionBusyError
 from topicloom.state.session import Session
+from topicloom.state.superseding import removes_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Run:
     began: float = math.inf
     """When it was about to read its checkpoint, in seconds since the epoch."""
     queue: RunQueue | None = None
+    cleared: bool | None = False
+    """True if its input removes all messages, whatever follows; None if it has no input."""
 
     def place(self, session: Session) -> Session:
         """The session on the line of turns that this run goes on with.
@@ -45,6 +48,10 @@ class Run:
         if (known or first) and not self.fork:
             return session
         return session.model_copy(update={"line": f"{self.thread}/{self.fork or self.namespace}"})
+
+    def given(self, data: object) -> Run:
+        """The same run with its input."""
+        return replace(self, cleared=None if data is None else removes_all(data))
 
     @contextmanager
     def inside(self) -> Iterator[None]:

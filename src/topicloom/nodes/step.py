@@ -13,7 +13,7 @@ from langgraph.store.base import BaseStore
 from topicloom.context.notes import format_facts
 from topicloom.effects import Step, arun_step, run_step
 from topicloom.errors import MissingThreadError
-from topicloom.nodes.deps import Deps
+from topicloom.nodes.deps import Deps, KnownFact
 from topicloom.nodes.runs import current_run
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.state.channels import TurnOptions
@@ -102,7 +102,7 @@ def choose_facts(deps: Deps, session: Session, refs: Sequence[str]) -> dict[str,
     branch = frozenset(refs)
     chosen: dict[str, str] = {}
     left = deps.window.recall
-    for key, (day, text, said) in reversed(_read_facts(deps, session).items()):
+    for key, (day, text, said, _) in reversed(_read_facts(deps, session).items()):
         if said and branch.isdisjoint(said):
             continue
         left -= deps.window.counter.text(text)
@@ -119,8 +119,12 @@ def show_facts(deps: Deps, session: Session) -> str:
     return format_facts(kept, session.language)
 
 
-def _read_facts(deps: Deps, session: Session) -> dict[str, tuple[str, str, Sequence[str]]]:
-    return dict((read_beside(deps.known_facts, session) if deps.settings.facts else None) or {})
+def _read_facts(deps: Deps, session: Session) -> dict[str, KnownFact]:
+    """The facts that rest on nothing that was superseded, by key."""
+    known = (read_beside(deps.known_facts, session) if deps.settings.facts else None) or {}
+    superseded = open_workspace(deps.workspaces, session).store.superseded(session)
+    gone = {f"m{number}" for number in superseded}
+    return {key: fact for key, fact in known.items() if gone.isdisjoint(fact[3])}
 
 
 def read_beside(read: Callable[[BaseStore, str], T], session: Session) -> T | None:

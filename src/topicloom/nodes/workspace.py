@@ -38,6 +38,7 @@ class TranscriptSizes:
         self._refs: Sequence[str] = ()
         self._sums: list[int] = [0]
         self._days: list[str] = [""]
+        self._superseded: str | None = None
         self._mutex = Lock()
 
     def between(self, session: Session, first: int, last: int) -> int:
@@ -47,15 +48,18 @@ class TranscriptSizes:
 
     def _between(self, session: Session, first: int, last: int) -> int:
         refs, cap = self._store.transcript_refs(session)[:last], self._layout().cap
-        if first < self._first or not self._sums[1:] or cap != self._cap:
+        edited = session.superseded != self._superseded
+        if first < self._first or not self._sums[1:] or cap != self._cap or edited:
+            self._superseded = session.superseded
             self._first, self._refs, self._sums, self._days = first, refs[: first - 1], [0], [""]
             self._cap = cap
         known = count_shared(refs, self._refs)
         if known < self._first - 1:
             self._first, known = first, first - 1
         del self._sums[known - self._first + 2 :], self._days[known - self._first + 2 :]
-        for message in self._store.messages(session, known + 1, last):
-            self._add(message, session.language)
+        shown = {m.seq: m for m in self._store.messages(session, known + 1, last)}
+        for number in range(known + 1, last + 1):
+            self._add(shown.get(number), session.language)
         self._refs = refs
         before = first - self._first
         day, *begins = self._days[before : before + 2]
@@ -63,9 +67,10 @@ class TranscriptSizes:
         line = self._layout().count_day(day, session.language) if begins == [day] else 0
         return line + self._sums[last - self._first + 1] - self._sums[before]
 
-    def _add(self, message: StoredMessage, language: Language) -> None:
-        size, day = self._layout().count_tokens(message), self._days[-1]
-        if message.role == "user" and message.day != day:
+    def _add(self, message: StoredMessage | None, language: Language) -> None:
+        """Add a message, None for one that is out of view."""
+        size, day = self._layout().count_tokens(message) if message else 0, self._days[-1]
+        if message and message.role == "user" and message.day != day:
             day = message.day
             size += self._layout().count_day(day, language)
         self._sums.append(self._sums[-1] + size)
@@ -81,11 +86,14 @@ class Workspace:
     sizes: TranscriptSizes
 
     def recent(
-        self, session: Session, messages: Sequence[AnyMessage], missed: int = 0
+        self, session: Session, messages: Sequence[AnyMessage], missed: int = 0, first: int = 0
     ) -> list[StoredMessage]:
-        """The newest messages: those the channel missed, as many as it holds, and some more."""
-        back = missed + max(LOOK_BACK, len(messages))
-        return self.store.messages(session, session.count - back + 1)
+        """The newest messages: those the channel missed, as many as it holds, and some more.
+
+        From the `first` on, if that is one before them.
+        """
+        begin = session.count - missed - max(LOOK_BACK, len(messages)) + 1
+        return self.store.messages(session, min(begin, first or begin))
 
     def indexed(self, table: TopicTable) -> SessionIndex:
         """The index, with what the topics of a table hold."""

@@ -97,7 +97,7 @@ class ReflectionRunner:
         said = choose_chat_records(self.external(thread) if self.external else None, native)
         calls: list[Call] = []
         here = {m.id: refs[m.seq - 1] for m in native} if said.source == "native" else {}
-        found = yield from self._find_facts(session, said, here, calls)
+        found = yield from self._find_facts(session, store, said, here, calls)
         changed = merge_facts(found.facts, kept.facts(thread))
         briefs = yield from self._write_briefs(session, store, unread[0].seq, last.seq, calls)
         kept.change_facts(thread, changed)
@@ -122,11 +122,18 @@ class ReflectionRunner:
         )
 
     def _find_facts(
-        self, session: Session, said: ChatRecords, refs: Mapping[str, str], calls: list[Call]
+        self,
+        session: Session,
+        store: SessionStore,
+        said: ChatRecords,
+        refs: Mapping[str, str],
+        calls: list[Call],
     ) -> Step[GroundedClaims]:
         if not any(m.role == "user" for m in said.messages):
             return GroundedClaims((), {})
-        known = tuple(self.sessions.store.facts(session.id).values())
+        gone = {f"m{number}" for number in store.superseded(session)}
+        facts = self.sessions.store.facts(session.id).values()
+        known = tuple(fact for fact in facts if gone.isdisjoint(fact.messages))
         request = ReflectRequest(session.id, said.messages, known, session.language)
         players = self.roles.in_turn(REFLECTOR)
         answer = yield from ask_first("reflector", players, request, calls)

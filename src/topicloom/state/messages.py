@@ -43,7 +43,7 @@ def find_new_messages(
     `NoNewMessageError` if there is none, nothing waits and the turn may not be `silent`, and
     `InputError` if what there is to answer is empty.
     """
-    if messages and not _has_content(messages[-1]):
+    if messages and not has_content(messages[-1]):
         raise InputError("the message is empty: give it a text or another content block")
     fresh = select_unstored(messages, recent)
     waits = _is_unanswered(messages, fresh, recent)
@@ -80,7 +80,7 @@ def select_unstored(
     return [
         m
         for m in messages
-        if _has_content(m) and make_message_key(m) not in known and m.id not in gone
+        if has_content(m) and make_message_key(m) not in known and m.id not in gone
     ]
 
 
@@ -89,7 +89,8 @@ def detect_language(texts: Sequence[str]) -> Language:
     return "zh" if measure_cjk_share(" ".join(texts)[:4_000]) > 1 / 3 else "en"
 
 
-def _has_content(message: AnyMessage) -> bool:
+def has_content(message: AnyMessage) -> bool:
+    """False for a user's message that says nothing."""
     if not isinstance(message, HumanMessage):
         return True  # a tool's result may well be empty, and so is a reply that calls tools
     blocks = message.content if isinstance(message.content, list) else []

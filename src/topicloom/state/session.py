@@ -42,6 +42,10 @@ class Session(BaseModel, frozen=True, extra="allow"):
     """Head of the chain of all messages, in order."""
     count: int = 0
     """Messages in the conversation."""
+    superseded: str | None = None
+    """Head of the chain of edits of the conversation: messages that were removed or changed."""
+    shown: int = 0
+    """Number of the message from which on the `messages` channel shows all; 0 if not known."""
     tail: int = 1
     """Number of the first message that is in no topic yet."""
     home: str | None = None
@@ -84,7 +88,7 @@ class Session(BaseModel, frozen=True, extra="allow"):
 
     def for_readers(self) -> Session:
         """The part of it that a reader needs: the payload of every one of them is checkpointed."""
-        needed = {"id", "transcript", "count", "roster", "view", "language"}
+        needed = {"id", "transcript", "count", "superseded", "roster", "view", "language"}
         return Session(**self.model_dump(include=needed))
 
 

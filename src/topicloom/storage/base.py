@@ -12,6 +12,8 @@ from topicloom.storage.log import SessionLog
 # The chains of a session; those of topics are named by `Topic.chain` and `Topic.references`.
 TRANSCRIPT = "transcript"
 """Every message, in order."""
+SUPERSEDED = "superseded"
+"""Edits of the conversation: which messages are out of view, and what others say now."""
 ROSTER = "roster"
 """Topics; a later row of a topic replaces the earlier ones."""
 LEDGER = "ledger"

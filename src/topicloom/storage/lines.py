@@ -16,9 +16,10 @@ from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import JournalEntry
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage, make_message_key
-from topicloom.storage.base import EDITS, HEADS
+from topicloom.storage.base import EDITS, HEADS, SUPERSEDED
 from topicloom.storage.caches import count_shared
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.superseding import supersede
 
 _LINES = 16
 """Heads that are kept of other lines: forks that are gone on with once in a while."""
@@ -65,6 +66,7 @@ def merge_sessions(store: SessionStore, one: Session, other: Session) -> Session
     merged = store.append(
         onto, [m.model_copy(update={"seq": n}) for n, m in enumerate(own, onto.count + 1)]
     )
+    merged = _carry_edits(store, session, onto, merged)
     for entry in find_edits(store, session, onto):
         number = parse_message_number(entry.message) + merged.count - session.count
         moved = {"turn": onto.turn + 1, "message": f"m{number}"}
@@ -102,5 +104,21 @@ def _is_rival(store: SessionStore, session: Session, head: Session) -> bool:
 def find_missing(store: SessionStore, one: Session, other: Session) -> list[StoredMessage]:
     """The messages of one session that another has not, wherever they stand there."""
     shared = count_shared(store.transcript_refs(one), store.transcript_refs(other))
-    known = {make_message_key(m.message) for m in store.messages(other, shared + 1)}
-    return [m for m in store.messages(one, shared + 1) if make_message_key(m.message) not in known]
+    known = {make_message_key(m.message) for m in store.originals(other, shared + 1)}
+    rest = store.originals(one, shared + 1)
+    return [m for m in rest if make_message_key(m.message) not in known]
+
+
+def _carry_edits(store: SessionStore, one: Session, other: Session, merged: Session) -> Session:
+    """The merged session with those edits of the conversation that one has and the other has not.
+
+    The other is what comes first in it.
+    """
+    log, edits = store.log, store.edits(one)
+    both = [log.refs(SUPERSEDED, session.superseded) for session in (one, other)]
+    if fresh := edits[count_shared(*both) :]:
+        said = {make_message_key(m.message): m.seq for m in store.originals(merged)}
+        numbers = {m.seq: said[make_message_key(m.message)] for m in store.originals(one)}
+        for edit in fresh:
+            merged = supersede(store, merged, edit.renumber(numbers))
+    return merged

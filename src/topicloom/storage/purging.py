@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from topicloom.state.safe_text import remove_shared
+from topicloom.state.stored_message import REMOVED, StoredMessage
 from topicloom.state.topics import Topic
-from topicloom.storage.base import EDITS, LEDGER, ROSTER, TRANSCRIPT, TURNS
+from topicloom.storage.base import EDITS, LEDGER, ROSTER, SUPERSEDED, TRANSCRIPT, TURNS
 from topicloom.storage.chain import PURGED, link
 from topicloom.storage.log import SessionLog
-from topicloom.storage.message_rows import Row, from_row, to_shell
+from topicloom.storage.message_rows import Row, from_row, to_row, to_shell
 
 _CARD_STAYS = ("topic", "messages", "count", "days", "first_at", "last_at")
 """Keys that stay in the summary of an archived topic: numbers and dates."""
+_Wanted = Mapping[str, Sequence[Row]]
+"""Rows of messages by short id: as they were said, and as they were changed."""
 _UNASKED: Row = {"query": "", "when": None, "days": None, "reason": ""}
 """What is left of what a search was asked."""
 
@@ -38,16 +41,24 @@ class PurgePlan:
     """By chain: what stays of an archived topic's summary."""
 
 
-def plan_purge(log: SessionLog, refs: Sequence[str]) -> PurgePlan:
+def plan_purge(log: SessionLog, refs: Sequence[str], *, edits: bool = False) -> PurgePlan:
     """The plan by which some messages are removed, by their refs in the transcript.
+
+    With `edits`, what they were changed to goes too.
 
     Raises:
         StorageError: A message cannot be read, so that it is unknown where else it stands.
     """
     rows = dict(zip(refs, log.read(TRANSCRIPT, refs), strict=True))
+    asked = {row["id"] for row in rows.values()}
     rows = {ref: row for ref, row in rows.items() if PURGED not in row}
-    wanted = {row["id"]: row for row in rows.values()}
-    shells = {message: to_shell(from_row(row)) for message, row in wanted.items()}
+    wanted = {row["id"]: [row] for row in rows.values()}
+    edited = _all_rows(log, SUPERSEDED) if edits else {}
+    for row in (row for edit in edited.values() for row in edit.get("changed", ())):
+        message = StoredMessage.model_validate(row)
+        if message.id in asked and message.text != REMOVED:
+            wanted.setdefault(message.id, []).append(to_row(message))
+    shells = {message: to_shell(from_row(row)) for message, (row, *_) in wanted.items()}
 
     table = _all_rows(log, ROSTER)
     topics = {row["id"]: Topic.model_validate(row) for row in table.values()}
@@ -57,7 +68,9 @@ def plan_purge(log: SessionLog, refs: Sequence[str]) -> PurgePlan:
         messages=frozenset(wanted),
         topics=frozenset(held),
         names=frozenset(row["name"] for row in table.values() if row["id"] in held),
-        said="\n".join(f"{row.get('text')} {row.get('whole', '')}" for row in wanted.values()),
+        said="\n".join(
+            f"{row.get('text')} {row.get('whole', '')}" for same in wanted.values() for row in same
+        ),
     )
     changed = {
         chain: {
@@ -70,6 +83,7 @@ def plan_purge(log: SessionLog, refs: Sequence[str]) -> PurgePlan:
             (LEDGER, derived.without_in_note),
             (TURNS, derived.without_in_receipt),
             (EDITS, derived.without_in_edit),
+            *([(SUPERSEDED, derived.without_in_change)] if edits else []),
         )
     }
     in_topics = {
@@ -104,7 +118,7 @@ def _all_rows(log: SessionLog, chain: str) -> dict[str, dict[str, Any]]:
     return {ref: {k: v for k, v in row.items() if k != PURGED} for ref, row in rows.items()}
 
 
-def _find_messages(log: SessionLog, chain: str, wanted: Mapping[str, Row]) -> dict[str, str]:
+def _find_messages(log: SessionLog, chain: str, wanted: _Wanted) -> dict[str, str]:
     """The entries of a topic's chain that are wanted messages: short ids by ref."""
     prevs = log.entries(chain)
     readable = log.readable(chain, list(prevs))
@@ -112,15 +126,16 @@ def _find_messages(log: SessionLog, chain: str, wanted: Mapping[str, Row]) -> di
     return {ref: message for ref, message in found.items() if message is not None}
 
 
-def _identify(row: Row | None, prev: str | None, ref: str, wanted: Mapping[str, Row]) -> str | None:
+def _identify(row: Row | None, prev: str | None, ref: str, wanted: _Wanted) -> str | None:
     """The id of an entry's message if wanted. One that cannot be read is identified by its ref.
 
     Another branch may have another message of that number: all the words have to be the same.
     """
     if row is None:
-        return next((m for m, other in wanted.items() if link(prev, other) == ref), None)
+        every = ((message, one) for message, same in wanted.items() for one in same)
+        return next((message for message, one in every if link(prev, one) == ref), None)
     message = str(row.get("id"))
-    same = message in wanted and link(None, row) == link(None, wanted[message])
+    same = link(None, row) in (link(None, one) for one in wanted.get(message, ()))
     return message if same else None
 
 
@@ -181,6 +196,16 @@ class DerivedTexts:
     def without_in_edit(self, row: Row) -> Row:
         """An entry of the journal: no edits that the messages asked for."""
         return {**row, "edits": []} if row["message"] in self.messages else row
+
+    def without_in_change(self, row: Row) -> Row:
+        """An edit of the conversation: shells of the messages that it changed."""
+        changed = [
+            to_shell(StoredMessage.model_validate(one)) | {"text": REMOVED}
+            if f"m{one['seq']}" in self.messages
+            else one
+            for one in row.get("changed", ())
+        ]
+        return {**row, "changed": changed} if changed else row
 
     def _without_in_layer(self, layer: Row, asked: bool) -> Row:
         """A layer of a note: nothing of the topics, and no reason that tells what was asked."""

@@ -13,7 +13,7 @@ from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
-from topicloom.storage.base import EDITS, LEDGER, ROSTER, TIMELINE, TRANSCRIPT, TURNS
+from topicloom.storage.base import EDITS, LEDGER, ROSTER, SUPERSEDED, TIMELINE, TRANSCRIPT, TURNS
 from topicloom.storage.log import SessionLog
 from topicloom.storage.references import read_references
 from topicloom.storage.sessions import SessionStore
@@ -23,6 +23,7 @@ _MENDS = {
     TIMELINE: "made anew from the topics",
     LEDGER: "begins anew: nothing of the conversation is in it",
     TURNS: "goes on behind the receipts that are left",
+    SUPERSEDED: "goes on behind the edits that are left, and all messages go back to the tail",
     EDITS: "goes on behind the edits that are left",
 }
 _BACKUP = "restore it from a backup"
@@ -49,7 +50,7 @@ def find_faults(session: Session, store: SessionStore) -> list[Fault]:
         except (StorageError, ValueError, KeyError) as error:
             faults.append(Fault(place, str(error), mend))
 
-    try_reading(TRANSCRIPT, "", lambda: store.messages(session))
+    try_reading(TRANSCRIPT, "", lambda: store.originals(session))
     for chain, mend in _MENDS.items():
         head = getattr(session, chain)
         try_reading(chain, mend, lambda: log.read(chain, log.refs(chain, head)))  # noqa: B023
@@ -73,11 +74,11 @@ def repair_session(session: Session, store: SessionStore, faults: Sequence[Fault
     broken = {fault.place for fault in faults}
     if TRANSCRIPT in broken:
         raise StorageError(f"the transcript of session {session.id!r} is damaged: {_BACKUP}")
-    for chain in broken & {TURNS, EDITS}:
+    for chain in broken & {TURNS, EDITS, SUPERSEDED}:
         session = session.model_copy(update={chain: _find_longest(store.log, chain)})
-    if broken & {LEDGER, ROSTER}:
+    if broken & {LEDGER, ROSTER, SUPERSEDED}:
         session = session.model_copy(update={"ledger": None, "ledger_tokens": 0})
-    if ROSTER in broken:
+    if broken & {ROSTER, SUPERSEDED}:
         empty: dict[str, Any] = {
             "roster": None,
             "timeline": None,

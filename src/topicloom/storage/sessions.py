@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,9 +12,10 @@ from topicloom.state.recall import Note
 from topicloom.state.receipt import JournalEntry, Receipt
 from topicloom.state.rounds import Round
 from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
+from topicloom.state.stored_message import REMOVED, StoredMessage
+from topicloom.state.superseding import Edit, fold_edits
 from topicloom.state.topics import Topic, TopicTable
-from topicloom.storage.base import EDITS, LEDGER, ROSTER, TIMELINE, TRANSCRIPT, TURNS
+from topicloom.storage.base import EDITS, LEDGER, ROSTER, SUPERSEDED, TIMELINE, TRANSCRIPT, TURNS
 from topicloom.storage.caches import WeighedCache
 from topicloom.storage.chain import PURGED
 from topicloom.storage.log import SessionLog
@@ -34,9 +35,11 @@ class SessionStore:
         self.log = log
         self._messages: WeighedCache[str, StoredMessage] = WeighedCache(cached_bytes, _weigh)
         self._tables: WeighedCache[str | None, TopicTable] = WeighedCache(8, lambda _: 1)
-        self._tails: WeighedCache[tuple[str | None, int], list[StoredMessage]] = WeighedCache(
-            2, lambda _: 1
+        self._tails: WeighedCache[tuple[str | None, str | None, int], list[StoredMessage]] = (
+            WeighedCache(2, lambda _: 1)
         )
+        self._superseded: WeighedCache[str, Mapping[int, StoredMessage | None]]
+        self._superseded = WeighedCache(8, lambda _: 1)
         self._reported = 0
 
     def append(self, session: Session, messages: Sequence[StoredMessage]) -> Session:
@@ -47,12 +50,22 @@ class SessionStore:
     def messages(
         self, session: Session, first: int = 1, last: int | None = None
     ) -> list[StoredMessage]:
-        """Messages `first` to `last` (the newest by default), in order."""
+        """Messages `first` to `last` (the newest by default), in order, as they are in view.
+
+        Those that were removed are not among them, and those that were changed say what they say
+        now.
+        """
+        return self._show(session, self.originals(session, first, last))
+
+    def originals(
+        self, session: Session, first: int = 1, last: int | None = None
+    ) -> list[StoredMessage]:
+        """The same as they were said, superseded or not."""
         return self._read(TRANSCRIPT, self.transcript_refs(session)[max(first, 1) - 1 : last])
 
     def tail(self, session: Session, first: int) -> Sequence[StoredMessage]:
         """Messages from `first` on, fetched once for all readers of a turn."""
-        key = session.transcript, first
+        key = session.transcript, session.superseded, first
         tail = self._tails.get(key)
         if tail is None:
             tail = self.messages(session, first)
@@ -64,20 +77,45 @@ class SessionStore:
         return self.log.refs(TRANSCRIPT, session.transcript)
 
     def message(self, session: Session, number: int) -> StoredMessage:
-        """The message of that number.
+        """The message of that number; of one that is out of view, that it was there.
 
         Raises:
             IndexError: If the conversation has no such message.
         """
         self._check(session, number)
-        (message,) = self.messages(session, number, number)
-        return message
+        (original,) = self.originals(session, number, number)
+        gone = {"text": REMOVED, "whole": None, "speaker": None, "query": None}
+        found = self._show(session, [original])
+        return found[0] if found else original.model_copy(update=gone)
 
     def pick(self, session: Session, numbers: Iterable[int]) -> dict[int, StoredMessage]:
-        """The messages of some numbers."""
-        wanted, refs = sorted(set(numbers)), self.transcript_refs(session)
-        messages = self._read(TRANSCRIPT, [refs[n - 1] for n in wanted])
-        return dict(zip(wanted, messages, strict=True))
+        """Those messages of some numbers that are in view."""
+        originals = self._read(TRANSCRIPT, self._refs_of(session, numbers))
+        return {message.seq: message for message in self._show(session, originals)}
+
+    def superseded(self, session: Session) -> Mapping[int, StoredMessage | None]:
+        """What is shown in the place of superseded messages, by number; None for nothing."""
+        if session.superseded is None:
+            return {}
+        found = self._superseded.get(session.superseded)
+        if found is None:
+            found = fold_edits(self.edits(session))
+            self._superseded.put(session.superseded, found)
+        return found
+
+    def edits(self, session: Session) -> list[Edit]:
+        """The edits of the conversation, in order."""
+        return list(map(Edit.model_validate, self._rows(session, SUPERSEDED)))
+
+    def add_edit(self, session: Session, edit: Edit) -> Session:
+        """Append to the edits of the conversation; `supersede` does what follows from it."""
+        row = edit.model_dump(mode="json", exclude_defaults=True)
+        return self._append(session, SUPERSEDED, [row])
+
+    def _show(self, session: Session, originals: list[StoredMessage]) -> list[StoredMessage]:
+        superseded = self.superseded(session)
+        shown = [superseded.get(m.seq, m) for m in originals] if superseded else originals
+        return [message for message in shown if message is not None]
 
     def topic_table(self, session: Session) -> TopicTable:
         """The topics of the checkpoint."""
@@ -166,17 +204,24 @@ class SessionStore:
     def plan_purge(self, session: Session, messages: Topic | Iterable[int]) -> PurgePlan:
         """The plan by which messages, or all of a topic, are removed; nothing is removed yet.
 
+        What they superseded goes with them, and what they were changed to.
+
         Raises:
             IndexError: If the conversation has no such message.
             StorageError: A message cannot be read.
         """
+        superseded = self.superseded(session)
         if isinstance(messages, Topic):
-            messages = [r.seq for r in self.topic_messages(messages)]
-        numbers = sorted(set(messages))
-        for number in numbers[:1] + numbers[-1:]:
+            ever = self.log.readable(messages.chain, list(self.log.entries(messages.chain)))
+            left = {int(row["seq"]) for row in ever.values()} & superseded.keys()
+            messages = [*left, *(r.seq for r in self.topic_messages(messages))]
+        numbers = set(messages)
+        for number in sorted(numbers)[:1] + sorted(numbers)[-1:]:
             self._check(session, number)
-        refs = self.transcript_refs(session)
-        return plan_purge(self.log, [refs[n - 1] for n in numbers])
+        before = self._read(TRANSCRIPT, self._refs_of(session, superseded))
+        sources = {m.source for m in self._read(TRANSCRIPT, self._refs_of(session, numbers))}
+        numbers |= {m.seq for m in before if m.source and m.source in sources}
+        return plan_purge(self.log, self._refs_of(session, numbers), edits=True)
 
     def purge(self, plan: PurgePlan) -> int:
         """Remove messages for good, and what was made of them; see `SessionLog.purge`.
@@ -196,7 +241,19 @@ class SessionStore:
         self._messages.drop(ref for keep in plan.entries.values() for ref in keep)
         self._tables.clear()
         self._tails.clear()
+        self._superseded.clear()
         return count
+
+    def purge_superseded(self, session: Session) -> int:
+        """Purge the originals of all superseded messages; see `purge`."""
+        refs = self._refs_of(session, self.superseded(session))
+        if all(message.text == REMOVED for message in self._read(TRANSCRIPT, refs)):
+            return 0
+        return self.purge(plan_purge(self.log, refs))
+
+    def _refs_of(self, session: Session, numbers: Iterable[int]) -> list[str]:
+        refs = self.transcript_refs(session)
+        return [refs[number - 1] for number in sorted(set(numbers))]
 
     def add_note(self, session: Session, note: Note) -> Session:
         """Append a recall note to the ledger."""

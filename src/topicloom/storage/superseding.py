@@ -1,0 +1,89 @@
+"""Taking messages out of view: out of the topics that hold them, and of what was made of them."""
+
+from __future__ import annotations
+
+from topicloom.state.recall import Note
+from topicloom.state.rounds import group_rounds
+from topicloom.state.session import Session
+from topicloom.state.superseding import Edit
+from topicloom.state.topics import Topic
+from topicloom.storage.purging import DerivedTexts
+from topicloom.storage.sessions import SessionStore
+
+
+def supersede(store: SessionStore, session: Session, edit: Edit) -> Session:
+    """The session after an edit; all that it superseded stays in storage, and on older branches.
+
+    Topics that held it are written anew without it, and so are the notes. Of these topics names,
+    briefs and summaries are gone; `list_nameless` finds them.
+    """
+    if not edit.numbers:
+        return session
+    held = _find_holders(store, session, edit)
+    derived = DerivedTexts(
+        messages=frozenset(f"m{number}" for number in edit.numbers),
+        topics=frozenset(topic.id for topic in held),
+        names=frozenset(topic.name for topic in held),
+        said="\n".join(m.text for m in store.pick(session, edit.numbers).values()),
+    )
+    session = store.add_edit(session, edit)
+    rows = [
+        Topic.model_validate(derived.without_in_topic(_refill(store, t, edit).model_dump()))
+        for t in held
+    ]
+    session = store.save_topics(session, rows)
+    empty = {topic.id for topic in rows if not topic.count}
+    active = {t: scores for t, scores in session.active.items() if t not in empty}
+    return _clean_notes(store, session.model_copy(update={"active": active}), edit, derived)
+
+
+def list_nameless(store: SessionStore, session: Session) -> list[Topic]:
+    """The topics that hold messages and have no brief any more."""
+    return [t for t in store.topic_table(session) if t.head is not None and not t.brief]
+
+
+def _find_holders(store: SessionStore, session: Session, edit: Edit) -> list[Topic]:
+    if min(edit.numbers) >= session.tail:
+        return []
+    filled = [topic for topic in store.topic_table(session) if topic.head is not None]
+    return [t for t in filled if any(m.seq in edit.numbers for m in store.topic_messages(t))]
+
+
+def _refill(store: SessionStore, topic: Topic, edit: Edit) -> Topic:
+    """The topic with a chain that has nothing superseded in it."""
+    changed = {m.seq: m for m in edit.changed}
+    held = store.topic_messages(topic)
+    left = [changed.get(m.seq, m) for m in held if m.seq not in edit.removed]
+    if not left:
+        return topic.emptied()
+    filled = store.move(topic.emptied(), group_rounds(left))
+    update = {"tokens": topic.tokens, "newest": left[-1].seq, "borrowed": topic.borrowed}
+    return filled.model_copy(update=update)
+
+
+def _clean_notes(
+    store: SessionStore, session: Session, edit: Edit, derived: DerivedTexts
+) -> Session:
+    notes = store.notes(session)
+    cleaned = [
+        _unquote(Note.model_validate(derived.without_in_note(note.model_dump(mode="json"))), edit)
+        for note in notes
+        if note.after not in edit.removed
+    ]
+    if cleaned == notes:
+        return session
+    session = session.model_copy(update={"ledger": None})
+    for note in cleaned:
+        session = session if note.empty else store.add_note(session, note)
+    return session
+
+
+def _unquote(note: Note, edit: Edit) -> Note:
+    """The note, without quotes of what is superseded."""
+    gone = {f"m{number}" for number in edit.numbers}
+    parts = [
+        part.model_copy(update={"quotes": tuple(q for q in part.quotes if q not in gone)})
+        for part in note.topics
+    ]
+    kept = tuple(part for part in parts if part.quotes)
+    return note.model_copy(update={"topics": kept})
