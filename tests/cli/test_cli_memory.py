@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import Run
+from command_line import Run, replay_recording
 
 from topicloom.cli.console import CliOptions
 from topicloom.cli.memory import run_memory
@@ -16,10 +16,7 @@ from topicloom.storage.files import FileStorage
 @pytest.fixture
 def given(run: Run, recording: Path, tmp_path: Path) -> CliOptions:
     """A folder with a session that has topics."""
-    replayed = run(
-        "replay", str(recording), "--session", "talk", "--no-questions", "--window", "1000"
-    )
-    assert replayed.code == 0
+    replay_recording(run, recording)
     return CliOptions(folder=tmp_path / "sessions")
 
 

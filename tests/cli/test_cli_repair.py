@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import Outcome, Run, assert_one_line
+from command_line import Outcome, Run, assert_one_line, replay_recording
 from sessions import check_kept
 
 from topicloom.cli.context import make_context
@@ -22,7 +22,7 @@ def talked(run: Run, recording: Path) -> Callable[..., Outcome]:
     def replay(limit: int) -> Outcome:
         return run("replay", str(recording), *arguments, "--limit", str(limit))
 
-    assert replay(26).code == 0
+    replay_recording(run, recording, "--limit", "26")
     return replay
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import Run
+from command_line import Run, replay_recording
 
 from topicloom.cli.context import make_context, make_thread_config
 from topicloom.graph.session import build_session_graph
@@ -17,10 +17,7 @@ from topicloom.storage.files import FileStorage
 @pytest.fixture
 def talked(run: Run, recording: Path) -> str:
     """A session with topics; its messages are of long ago."""
-    outcome = run(
-        "replay", str(recording), "--session", "talk", "--no-questions", "--window", "1000"
-    )
-    assert outcome.code == 0
+    replay_recording(run, recording)
     return "talk"
 
 

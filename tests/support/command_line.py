@@ -33,6 +33,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     for name in [n for n in os.environ if n.startswith("TOPICLOOM_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TOPICLOOM_FSYNC", "false")
 
     def command(*arguments: str, stdin: str = "", folder: Path | None = None) -> Outcome:
         monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
@@ -50,6 +51,25 @@ _TALK = (
     ("running", "Today I ran {n} kilometres around the lake for the half marathon"),
     ("running", "My shin hurts after running, {n} days of rest for the marathon"),
 )
+
+
+_replayed: dict[tuple[str, ...], dict[Path, bytes]] = {}
+
+
+def replay_recording(run: Run, recording: Path, *options: str) -> None:
+    """Have `run` a session `talk` of the recording, without questions, in a window of 1,000.
+
+    What was replayed once in the same way is copied.
+    """
+    folder = recording.parent / "sessions"
+    for path, content in _replayed.get(options, {}).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    if options not in _replayed:
+        given = ("--session", "talk", "--no-questions", "--window", "1000", *options)
+        assert run("replay", str(recording), *given).code == 0
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        _replayed[options] = {path.relative_to(folder): path.read_bytes() for path in files}
 
 
 @pytest.fixture
