@@ -6,8 +6,8 @@ Those of a real model, which downloads it, may.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -24,7 +24,10 @@ _reached_out: list[str] = []
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.markexpr != "real_model":
-        sys.addaudithook(_stay_here)
+        # Not by an audit hook: while one runs, Python lets no other thread install its tracer.
+        for name, place in (("connect", 1), ("connect_ex", 1), ("sendto", -1)):
+            setattr(socket.socket, name, _stay_here(getattr(socket.socket, name), place))
+        socket.getaddrinfo = _stay_here(socket.getaddrinfo, 0)
 
 
 @pytest.fixture(autouse=True)
@@ -34,14 +37,16 @@ def _nobody_reaches_out() -> Iterator[None]:
     assert not reached, f"connections to {reached}"
 
 
-def _stay_here(event: str, arguments: tuple[Any, ...]) -> None:
-    """An audit hook: what is about to be looked up or connected to has to be on this machine."""
-    host = None
-    if event == "socket.getaddrinfo":
-        host = arguments[0]
-    elif event in ("socket.connect", "socket.sendto") and isinstance(arguments[1], tuple):
-        host = arguments[1][0]
-    name = host.decode() if isinstance(host, bytes) else host
-    if name is not None and name not in _HERE:
-        _reached_out.append(str(name))
-        raise ConnectionRefusedError(f"a test may not reach out to {name}")
+def _stay_here(function: Callable[..., Any], place: int) -> Callable[..., Any]:
+    """The same, if what is looked up or connected to, its argument at a place, is this machine."""
+
+    def checked(*arguments: Any, **named: Any) -> Any:
+        given = arguments[place] if arguments else named["host"]
+        host = given[0] if isinstance(given, tuple) else given if place == 0 else None
+        name = host.decode() if isinstance(host, bytes) else host
+        if name is not None and name not in _HERE:
+            _reached_out.append(str(name))
+            raise ConnectionRefusedError(f"a test may not reach out to {name}")
+        return function(*arguments, **named)
+
+    return checked

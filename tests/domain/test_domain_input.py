@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from domains import CONFIG, ScriptedPlanner, edit_plan, open_domain, reply_of, say, the_document
 from examples import FEW
+from failing_storage import Crash, FailingStorage
+from faults.talk import finish
 from hypothesis import given, settings, strategies as st
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
@@ -21,7 +23,6 @@ from topicloom.domain.domain import Domain
 from topicloom.errors import ConfigurationError, InputError, ReplyError
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import get_session
-from topicloom.storage.files import FileStorage
 from topicloom.testing import ScriptedResponder, fake_roles, make_tool_call
 
 REPLY = "All right, noted."
@@ -130,45 +131,6 @@ class TestRefused:
             build_session_graph(domain=Domain(templates=tmp_path))
 
 
-class Crash(Exception):
-    """The process dies."""
-
-
-class FailingStorage:
-    """A storage that dies at its n-th append, before or after it."""
-
-    def __init__(self, folder: Path, fail_at: int = 0, *, afterwards: bool = False) -> None:
-        self._storage = FileStorage(folder, fsync=False)
-        self.fail_at, self.afterwards = fail_at, afterwards
-        self.appends = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._storage, name)
-
-    def open(self, session: str) -> Any:
-        return FailingLog(self, self._storage.open(session))
-
-
-class FailingLog:
-    """A session's log of such a storage."""
-
-    def __init__(self, storage: FailingStorage, log: Any) -> None:
-        self._storage, self._log = storage, log
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
-
-    def append(self, *args: Any) -> Any:
-        self._storage.appends += 1
-        fails = self._storage.appends == self._storage.fail_at
-        if fails and not self._storage.afterwards:
-            raise Crash
-        head = self._log.append(*args)
-        if fails:
-            raise Crash
-        return head
-
-
 TURNS = [
     "Hello",
     "increase the sword count by 1",
@@ -209,9 +171,8 @@ def story(folder: Path, storage: FailingStorage, durability: Any) -> tuple[Any, 
             graph.invoke(said, CONFIG, durability=durability)
         except Crash:
             graph = opened()
-            pending = [task.name for task in graph.get_state(CONFIG).tasks]
-            again = None if pending and "__start__" not in pending else said
-            graph.invoke(again, CONFIG, durability=durability)
+            if not finish(graph, durability=durability):
+                graph.invoke(said, CONFIG, durability=durability)
     session = get_session(graph, CONFIG)
     store = kept(folder, session)
     document: Document = graph.get_state(CONFIG).values["document"]

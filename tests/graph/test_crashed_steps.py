@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from examples import FEW, fresh
+from failing_storage import Crash, FailingStorage
 from faults.checker import Said
 from faults.stages import FilesStage, Opened
 from faults.talk import CONFIG, SPLITS, expected, finish, make_graph, say
@@ -18,60 +19,10 @@ from langgraph.store.memory import InMemoryStore
 from sessions import check_kept, kept
 
 from topicloom.graph.stored import get_session
-from topicloom.storage.files import FileStorage
 
 pytestmark = pytest.mark.slow
 
 TURNS = 12
-
-
-class Crash(Exception):
-    """Stands for the end of a process."""
-
-
-class FailingLog:
-    """A log whose n-th append fails, before or after it is written."""
-
-    def __init__(self, storage: FailingStorage, log: Any) -> None:
-        self._storage, self._log = storage, log
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
-
-    def append(self, chain: str, head: str | None, bodies: Sequence[Any]) -> str | None:
-        storage = self._storage
-        storage.appends += 1
-        due = storage.appends == storage.fail_at
-        if due and not storage.afterwards:
-            raise storage.error
-        new: str | None = self._log.append(chain, head, bodies)
-        if due:
-            raise storage.error
-        return new
-
-
-class FailingStorage:
-    """A storage whose n-th append fails."""
-
-    def __init__(
-        self,
-        folder: Path,
-        fail_at: int = 0,
-        *,
-        afterwards: bool = False,
-        error: Exception | None = None,
-    ) -> None:
-        self._storage = FileStorage(folder, fsync=False)
-        self.appends = 0
-        self.fail_at = fail_at
-        self.afterwards = afterwards
-        self.error = error or Crash()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._storage, name)
-
-    def open(self, session: str) -> Any:
-        return FailingLog(self, self._storage.open(session))
 
 
 SMALL_TOPICS = {"window": 1_900, "topic_window": 1_000, "topic_share": 0.15}

@@ -49,13 +49,15 @@ def length(request: Request) -> int:
 def test_no_request_begins_after_the_turn_has_gone_on(
     openai_server: OpenAIServer, how: str
 ) -> None:
-    openai_server.otherwise(Hang(30))
-    reader = ChatReader(chat(openai_server, f"hangs-{how}", deadline=0.5))
     drive: Any = run_step if how == "sync" else lambda step: asyncio.run(arun_step(step))
+    openai_server.then(Reply(READ))  # so that a client is at hand, and time is the server's alone
+    drive(ask_role("reader", ChatReader(chat(openai_server, f"hangs-{how}")), ASKED, "t1"))
+    openai_server.otherwise(Hang(30))
+    reader = ChatReader(chat(openai_server, f"hangs-{how}", deadline=2))
     value, call = drive(ask_role("reader", reader, ASKED, "t1"))
-    assert (value, call.failure) == (None, "no answer within 0.5 s")
-    time.sleep(2)  # its client would have asked again by now, and once more
-    assert len(openai_server.requests) == 1
+    assert (value, call.failure) == (None, "no answer within 2 s")
+    time.sleep(3)  # its client would have asked again by now
+    assert len(openai_server.requests) == 2
 
 
 def test_an_overloaded_server_is_not_waited_for_past_the_deadline(

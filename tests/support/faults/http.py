@@ -45,7 +45,7 @@ SECRET, ANSWERED = "zyxwvutsium4711", "abcdefghium0815"
 """Said in the third turn, and answered there; both go with messages `m5` and `m6`."""
 SUBJECTS = ("tea", "rain", "bread", "music")
 BUDGETS = {
-    "most checkpoint bytes": 200_000,
+    "most checkpoint bytes": 48_000,
     "most receipt bytes": 60_000,
     "most prompt bytes": 150_000,
     "most calls": 60,
@@ -111,6 +111,11 @@ class _Trial:
         self.server, self.stage = server, stage
         self.figures: Counter[str] = Counter()
         self.streamed: list[str] = []
+        self.open()
+
+    def open(self, seconds: float = 60.0) -> None:
+        """Open the session, with so many seconds for each answer of a model."""
+        stage, server = self.stage, self.server
         self._held = stage.open()
         self._opened = self._held.__enter__()
         self._settings = Settings(
@@ -121,8 +126,8 @@ class _Trial:
             folder=stage.root,
             window=1_600,
             topic_window=1_500,
-            role_seconds=1.0,
-            reply_seconds=1.0,
+            role_seconds=seconds,
+            reply_seconds=seconds,
             max_retries=1,
             fsync=False,
             embedder="hashing",
@@ -205,6 +210,9 @@ def _fail(
     stage = base.copy("failing")
     trial = _Trial(server, stage)
     trial.play(dict.fromkeys(roles, fault))
+    if fault in ("hang", "drip"):  # else no model is so slow that it may not be waited for
+        trial.close()
+        trial.open(seconds=1.0)
     problems: list[str] = []
     # What the main model says is the conversation, and kept whole, however much it is.
     whole = roles == ("responder",) and fault in ("4MB", "no-finish", "length")
@@ -218,6 +226,8 @@ def _fail(
             problems.append(f"turn {number}: {type(error).__name__}: {error!s:.300}")
     if not {"reviewer", "merger", "reflector"}.isdisjoint(roles):
         trial.look_back()
+    trial.close()
+    trial.open()
     trial.play({})
     total = BEGUN + turns + 2
     for number in (total - 2, total - 1):
