@@ -12,7 +12,6 @@ from openai_behaviours import Behaviour, Reply, Request, Status
 from openai_server import OpenAIServer
 from sessions import (
     check_kept,
-    get_session,
     kept,
     last_receipt,
     open_graph,
@@ -23,6 +22,7 @@ from sessions import (
     thread,
 )
 
+from topicloom.graph.stored import get_session
 from topicloom.roles.responder import RESPONDER, ChatResponder, ReplyRequest
 from topicloom.testing import ScriptedResponder, fake_roles, make_topic_search
 
