@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -223,6 +224,20 @@ class TestOversize:
         assert isinstance(shown.content, list)
         assert IMAGE in shown.content
         assert len(str(shown.content)) < len(self.LONG)
+
+    @pytest.mark.parametrize("order", ["ledger", "spec"])
+    def test_images_that_a_note_brings_back_stand_last(self, order: LayoutName) -> None:
+        shown = HumanMessage([{"type": "text", "text": "See?"}, IMAGE])
+        stored = messages_of([shown, AIMessage("Yes."), HumanMessage("Which colour?")])
+        line = {"type": "text", "text": "[image: m1]"}
+        for media, blocks in ((True, [line, IMAGE]), (False, [line])):
+            arranged = replace(layout(order), media=media)
+            prompt = lay_out(arranged, stored, [Note(after=3, media=("m1",))], view=3)
+            assert prompt.messages[-1].content == ["Which colour?", *blocks]
+            assert (prompt.sections["notes"] > 765) == media
+        gone = [stored[0].model_copy(update={"text": "", "whole": None}), *stored[1:]]
+        prompt = lay_out(layout(order), gone, [Note(after=3, media=("m1",))], view=3)
+        assert prompt.messages[-1].content == "Which colour?"
 
     def test_tool_calls_stay(self) -> None:
         stored = messages_of([HumanMessage("Go"), AIMessage(self.LONG, tool_calls=[CALL])])

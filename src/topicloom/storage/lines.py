@@ -32,7 +32,8 @@ class Head:
     ref: str
     session: Session
     time: float
-    """When it was written, in seconds since the epoch."""
+    """When it was written, in seconds since the epoch, by the machine's clock: a session's own may
+    go through recorded times, and says nothing of which of two processes came first."""
 
 
 def find_rivals(store: SessionStore, session: Session) -> list[Head]:
