@@ -7,7 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import given, strategies as st
 
-from topicloom.index.ranking import Messages, asked_first, rank, weights_for, words_of_day
+from topicloom.index import ranking
+from topicloom.index.ranking import Messages, asked_first, keep_floor, weights_for, words_of_day
+
+Numbers = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+def rank(query: str, cosine: Numbers, lexical: Numbers, messages: Messages) -> Numbers:
+    return ranking.rank(query, cosine, lexical, messages, weights_for(messages))
 
 
 def talk(
@@ -29,13 +36,13 @@ def talk(
     )
 
 
-def peaks(count: int, *places: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def peaks(count: int, *places: int) -> Numbers:
     scores = np.zeros(count)
     scores[list(places)] = 1.0
     return scores
 
 
-def first(priority: np.ndarray[tuple[int], np.dtype[np.float64]]) -> int:
+def first(priority: Numbers) -> int:
     return int(priority.argmax())
 
 
@@ -131,6 +138,35 @@ def test_every_message_gets_a_finite_priority(
     priority = rank(query, np.array(cosine), np.array(lexical), messages)
     assert priority.shape == (len(rows),)
     assert np.isfinite(priority).all()
+
+
+_PLACED = st.lists(st.tuples(st.floats(-5, 5), st.floats(-5, 5), st.integers(1, 400)), max_size=60)
+
+
+class TestFloor:
+    @given(_PLACED, st.integers(1, 4_000), st.data())
+    def test_what_flat_search_finds_in_its_share_comes_within_the_budget(
+        self, rows: list[tuple[float, float, int]], budget: int, data: st.DataObject
+    ) -> None:
+        priority, flat, costs = np.array(rows, dtype=float).reshape(-1, 3).T
+        best = np.argsort(-priority, kind="stable")
+        hidden = data.draw(st.sets(st.sampled_from(best.tolist()))) if rows else set()
+        best = best[~np.isin(best, list(hidden))]
+        order = keep_floor(best, flat, costs, budget)
+        assert sorted(order) == sorted(best)
+        price = costs + ranking._FRAME
+        found = best[np.argsort(-flat[best], kind="stable")]
+        found = found[np.cumsum(price[found]) <= ranking._FLOOR * budget]
+        within = np.cumsum(price[order]) <= (ranking._FLOOR + ranking._SAFE) * budget
+        assert set(found) <= set(order[within])
+        ahead = int(np.searchsorted(np.cumsum(price[best]), ranking._SAFE * budget, "right"))
+        assert list(order[:ahead]) == list(best[:ahead])
+
+    def test_it_only_adds_what_was_too_far_behind(self) -> None:
+        """Where the ranking agrees with flat search, its order stays."""
+        best = np.arange(30)
+        flat = -np.arange(30.0)
+        assert keep_floor(best, flat, np.full(30, 50.0), 400).tolist() == best.tolist()
 
 
 class TestDaysThatAreAskedFor:

@@ -1,7 +1,7 @@
 """The worth of a message for a query, by words, meaning, surroundings and cost.
 
 Found by comparing evidence recall under a token budget on four kinds of conversations (two
-people, an assistant, meetings, interleaved tasks). Ablations are in `docs/recall.md`.
+people, an assistant, meetings, interleaved tasks). What else was tried is in `docs/recall.md`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ _SELF, _DATE = 1.5, 1.5
 """Bonus for the user's own words when the query is about them, and for each named date word."""
 _PARTY = 0.05
 """Share of the messages from which someone has a part in a conversation."""
+_WORDS = 0.5
+"""Weight of BM25 beside the cosine in flat search."""
+_FLOOR, _SAFE = 0.2, 0.5
+"""Share of the budget that is flat search's own, and the share behind which that comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +82,13 @@ class Messages:
     """Place of each one's speaker among the names."""
 
 
-def rank(query: str, cosine: Floats, lexical: Floats, messages: Messages) -> Floats:
+def rank(
+    query: str, cosine: Floats, lexical: Floats, messages: Messages, weights: RankWeights
+) -> Floats:
     """Priorities [n] of messages for quoting under a budget, higher first; no fixed scale.
 
     `cosine` is the similarity of each message's vector to the query's, `lexical` the BM25 of each.
     """
-    weights = weights_for(messages)
     price = np.log(messages.costs + _FRAME)
     found = standardize(_without_length(standardize(cosine) + standardize(lexical), price))
     found = found + _NAMED * _named(query, messages)
@@ -104,6 +109,38 @@ def rank(query: str, cosine: Floats, lexical: Floats, messages: Messages) -> Flo
         shared = np.array([len(asked & day) for day in messages.days])
         priority = priority + _DATE * shared[messages.day]
     return priority
+
+
+def keep_floor(
+    best: NDArray[np.intp], flat: Floats, costs: Floats, budget: float
+) -> NDArray[np.intp]:
+    """The messages by place, with what flat search finds in a part of the budget well within it.
+
+    So the ranking finds no less than flat search does in that part, on whatever kind of talk it
+    errs. Behind half of the budget it is early enough to be quoted beside headings and days, and
+    does not say which topic is best.
+
+    Args:
+        best: Places of messages, the best first.
+        flat: Scores of all messages [n]; see `search_flat`.
+        costs: Tokens of all messages [n], at least 1.
+        budget: Tokens that a turn's recall may add.
+    """
+    scores, room, costs = flat[best], _FLOOR * budget, costs + _FRAME
+    likely = best  # sorting all takes long in a long session
+    if room + 1 < len(best):
+        likely = best[scores >= np.partition(scores, -int(room + 1))[-int(room + 1)]]
+    found = likely[np.argsort(-flat[likely], kind="stable")]
+    found = found[np.cumsum(costs[found]) <= room]
+    ahead = int(np.searchsorted(np.cumsum(costs[best]), _SAFE * budget, "right"))
+    first, rest = best[:ahead], best[ahead:]
+    own = found[~np.isin(found, first)]
+    return np.concatenate([first, own, rest[~np.isin(rest, own)]])
+
+
+def search_flat(cosine: Floats, lexical: Floats) -> Floats:
+    """Scores [n] of messages by their own words alone: neither place nor price counts."""
+    return standardize(cosine) + _WORDS * standardize(lexical)
 
 
 def asked_first(

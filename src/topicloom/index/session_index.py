@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from topicloom.index.centroids import TopicCentroids
 from topicloom.index.embedder import Embedder
 from topicloom.index.message_table import MessageTable
-from topicloom.index.ranking import asked_first, rank
+from topicloom.index.ranking import asked_first, keep_floor, rank, search_flat, weights_for
 from topicloom.index.time_expressions import Days
 from topicloom.index.vectors import StoredVectors, embed_rounds
 from topicloom.state.hierarchy import describe_topic, drop_empty
@@ -172,15 +172,17 @@ class SessionIndex:
         cosine = (self._table.matrix @ vector).astype(float)[view.order]
         lexical, cover = self._table.words.scores(query)
         messages = replace(view.messages, costs=costs)
-        priority = rank(query, cosine, lexical[view.order], messages)
-        sure = max(float(cosine.max()) / _SURE_COSINE, cover / _SURE_COVER)
+        lexical = lexical[view.order]
+        priority = rank(query, cosine, lexical, messages, weights_for(messages))
         best = np.argsort(-priority, kind="stable")
+        sure = max(float(cosine.max()) / _SURE_COSINE, cover / _SURE_COVER)
+        hidden = [] if include_archived else self._archived
+        best = best[~view.held_by(hidden)[best]]
+        best = keep_floor(best, search_flat(cosine, lexical), costs, self._budget)
         if days is not None:
             asked = view.said_on(days.first.isoformat(), days.last.isoformat())
             best = asked_first(best, asked, view.topics)
             sure = max(sure, float(asked.any()))
-        hidden = [] if include_archived else self._archived
-        best = best[~view.held_by(hidden)[best]]
         worths = worth(costs[best], self._budget) * min(1.0, max(0.0, sure))
         found = worths > 0
         relevance = self._centroids.relevance(vector).items()
