@@ -1,0 +1,283 @@
+"""Ranks recorded conversations without a session, and chooses weights with a whole kind left out.
+
+    python lab/benchmarks/ranking.py chat=locomo.jsonl meetings=qmsum.jsonl ... [--questions 20]
+
+Evidence recall under some budgets of the package's ranking (`topicloom.index.ranking`) and of flat
+searches, for each kind. "left out" has the weights that were best on all other kinds, among those
+of `CANDIDATES`, one choice for every conversation, however many speak in it; "worst" has the other
+manner of the two on each, and shows what the floor is worth. Vectors are made once and kept in a
+folder. What a quote costs beside its text in a session (number, day, heading of its topic) is
+`FRAME` tokens here; topics that stay closed and what is in view already are not looked at, so
+`topicloom eval memory` has the last word.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topicloom.context.tokens import count_budget_tokens
+from topicloom.index.bm25 import LexicalIndex
+from topicloom.index.embedder import Embedder, Vectors
+from topicloom.index.encoders import default_embedder
+from topicloom.index.ranking import (
+    Floats,
+    Messages,
+    RankWeights,
+    keep_floor,
+    rank,
+    search_flat,
+    weights_for,
+    words_of_day,
+)
+from topicloom.recordings.conversations import Conversation, RecordedMessage
+from topicloom.recordings.replay import iso_time
+from topicloom_lab.comparison.config import Comparison, load_source
+from topicloom_lab.comparison.summary import mean_interval, table
+from topicloom_lab.comparison.trial import Bench, Trial
+from topicloom_lab.strategies.base import StrategyOptions, line_of
+from topicloom_lab.strategies.catalogue import STRATEGIES
+from topicloom_lab.strategies.search import Dense, Lexical, Mixed, Pairs, SearchStrategy
+
+BUDGETS = (2_000, 4_000, 8_000)
+FRAME = 5
+FLAT = ("dense", "hybrid", "hybrid+1", "bm25-user", "bm25-stems+1")
+HALF = "hybrid, 1/2 before"
+CANDIDATES = [
+    RankWeights(1.0, near, nearer, reach, price)
+    for near, nearer, reach, price in itertools.product(
+        (1.0, 2.0), (0.5, 1.0), (80.0, 200.0), (0.6, 0.9)
+    )
+]
+Places = NDArray[np.intp]
+
+
+@dataclass
+class KeptEmbedder:
+    """An encoder whose vectors are kept on disk, a file for each list of texts."""
+
+    encoder: Embedder
+    folder: Path
+    known: dict[str, Vectors] = field(default_factory=dict)
+
+    @property
+    def fingerprint(self) -> str:
+        return self.encoder.fingerprint
+
+    @property
+    def dimension(self) -> int:
+        return self.encoder.dimension
+
+    def prepare(self, texts: Sequence[str]) -> None:
+        """Read or make the vectors of some texts."""
+        digest = hashlib.sha256("\0".join((self.fingerprint, *texts)).encode()).hexdigest()
+        path = self.folder / f"{digest[:24]}.npy"
+        if not path.exists():
+            parts = [self.encoder.embed(texts[i : i + 32]) for i in range(0, len(texts), 32)]
+            np.save(path, np.concatenate(parts))
+        self.known |= zip(texts, np.load(path), strict=True)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of texts that were prepared."""
+        return np.stack([self.known[text] for text in texts])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A question, and all that a ranking is told of the messages before it."""
+
+    kind: str
+    query: str
+    cosine: Floats
+    lexical: Floats
+    messages: Messages
+    evidence: frozenset[int]
+    gold: int
+    """Messages of evidence, those included that nobody could find."""
+    others: dict[str, list[float]]
+    """Recall of flat searches, by budget."""
+
+    def recalls(self, weights: RankWeights, *, floor: bool = True) -> list[float]:
+        """Recall of the ranking, by budget."""
+        scores = rank(self.query, self.cosine, self.lexical, self.messages, weights)
+        best, costs = np.argsort(-scores, kind="stable"), self.messages.costs
+        flat = search_flat(self.cosine, self.lexical)
+        orders = (keep_floor(best, flat, costs, b) if floor else best for b in BUDGETS)
+        return [self.recall(*pair) for pair in zip(orders, BUDGETS, strict=True)]
+
+    def flat(self) -> list[float]:
+        """Recall of the search that the floor is of, by budget; it pays for frames too."""
+        order = np.argsort(-search_flat(self.cosine, self.lexical), kind="stable")
+        return [self.recall(order, budget) for budget in BUDGETS]
+
+    def recall(self, order: Places, budget: float) -> float:
+        """Recall of messages by place; one that does not fit is passed over."""
+        found, costs = 0, self.messages.costs[order] + FRAME
+        place = 0
+        while (fits := np.flatnonzero(costs[place:] <= budget)).size:
+            place += int(fits[0])
+            budget -= costs[place]
+            found += int(order[place]) in self.evidence
+            place += 1
+        return found / self.gold
+
+
+def cases(kind: str, trial: Trial, kept: KeptEmbedder) -> Iterator[Case]:
+    """The questions of a conversation."""
+    spoken: list[RecordedMessage] = []
+    lexical = LexicalIndex()
+    options = StrategyOptions(kept, Path(), max(BUDGETS), trial.language)
+    flat = {name: STRATEGIES[name].make(options) for name in FLAT}
+    flat[HALF] = SearchStrategy(
+        Mixed(
+            (
+                (1.0, Dense(kept)),
+                (0.5, Dense(kept, previous=True)),
+                (0.5, Lexical()),
+                (0.25, Lexical(previous=True)),
+            )
+        )
+    )
+    for chunk, due in trial.stretches():
+        for message in chunk:
+            lexical.add(name_of(message) or message.role, message.text)
+        spoken += chunk
+        for strategy in flat.values():
+            strategy.feed(chunk)
+        messages = messages_of(spoken)
+        vectors = kept.embed(list(map(line_of, spoken)))
+        for question in due:
+            gold = set(question.evidence)
+            others = {}
+            for name, strategy in flat.items():
+                shown = [set(strategy.context(question.question, b).sources) for b in BUDGETS]
+                others[name] = [len(gold & s) / len(gold) for s in shown]
+            yield Case(
+                kind,
+                question.question,
+                (vectors @ kept.embed([question.question])[0]).astype(float),
+                lexical.scores(question.question)[0],
+                messages,
+                frozenset(i for i, m in enumerate(spoken) if m.id in gold),
+                len(gold),
+                others,
+            )
+
+
+def name_of(message: RecordedMessage) -> str:
+    """The speaker's name as a session has it; "" for a role."""
+    return message.speaker if message.speaker and message.speaker != message.role else ""
+
+
+def messages_of(spoken: Sequence[RecordedMessage]) -> Messages:
+    """Recorded messages as ranking takes them."""
+    days = [iso_time(m.time)[:10] if m.time else "" for m in spoken]
+    names = [name_of(m) for m in spoken]
+    all_days, all_names = sorted(set(days)), sorted({"", *names})
+    return Messages(
+        costs=np.array([count_budget_tokens(line_of(m)) for m in spoken], dtype=float),
+        from_user=np.array([m.role == "user" for m in spoken], dtype=float),
+        days=[words_of_day(day) for day in all_days],
+        day=np.array([all_days.index(day) for day in days]),
+        names=all_names,
+        speaker=np.array([all_names.index(name) for name in names]),
+    )
+
+
+def read(kind: str, source: str, questions: int, kept: KeptEmbedder) -> Iterator[Case]:
+    """The questions of a source, at most so many of each conversation."""
+    comparison = Comparison(files=(source,), questions=questions, out=Path())
+    for conversation in load_source(source):
+        asked = comparison.chosen(conversation)
+        kept.known.clear()
+        kept.prepare(texts_of(conversation))
+        kept.prepare([question.question for question in asked])
+        yield from cases(kind, Trial(source, conversation, asked, Bench(kept, "")), kept)
+
+
+def texts_of(conversation: Conversation) -> list[str]:
+    """Messages as they are embedded, by themselves and with the one before, each text once."""
+    lines = [line_of(m) for m in conversation.messages if m.text.strip()]
+    return list(dict.fromkeys((*lines, *Pairs(True).texts(lines))))
+
+
+def other_manner(messages: Messages) -> RankWeights:
+    """The weights of a meeting for talk of two, and those of talk of two for a meeting."""
+    two, three = (
+        weights_for(Messages(one, one, [frozenset()], speaker * 0, names, speaker))
+        for names, speaker in ((["a"], np.zeros(1, int)), (["a", "b", "c"], np.arange(3)))
+        for one in [np.ones(len(speaker))]
+    )
+    return two if weights_for(messages) == three else three
+
+
+def figures(rows: Sequence[Sequence[float]]) -> str:
+    """Means by budget."""
+    return " / ".join(f"{mean(column):.3f}" for column in zip(*rows, strict=True))
+
+
+def main() -> None:
+    """Read, choose and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sources", nargs="+", metavar="KIND=FILE", help="a kind may come twice")
+    parser.add_argument("--questions", type=int, default=10**6, help="of a conversation at most")
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir(), "ranking"))
+    given = parser.parse_args()
+    given.cache.mkdir(parents=True, exist_ok=True)
+    kept = KeptEmbedder(default_embedder(), given.cache)
+    found: dict[str, list[Case]] = {}
+    for kind, _, source in (pair.partition("=") for pair in given.sources):
+        found.setdefault(kind, []).extend(read(kind, source, given.questions, kept))
+        print(f"{kind}: {len(found[kind])} questions", flush=True)
+    print(report(found))
+
+
+def report(found: dict[str, list[Case]]) -> str:
+    """The table of all kinds, and the weights that were chosen without each."""
+    tried = [{k: [c.recalls(w) for c in cs] for k, cs in found.items()} for w in CANDIDATES]
+
+    def worth(choice: int, without: str) -> float:
+        others = [np.mean(rows) for kind, rows in tried[choice].items() if kind != without]
+        return float(np.mean(others)) if others else 0.0
+
+    chosen = {}
+    for kind in found:
+        worths = [worth(choice, kind) for choice in range(len(CANDIDATES))]
+        chosen[kind] = worths.index(max(worths))
+    ours: dict[str, Callable[[Case], list[float]]] = {
+        "as shipped": lambda c: c.recalls(weights_for(c.messages)),
+        "without floor": lambda c: c.recalls(weights_for(c.messages), floor=False),
+        "worst": lambda c: c.recalls(other_manner(c.messages)),
+        "worst, without floor": lambda c: c.recalls(other_manner(c.messages), floor=False),
+    }
+    ours["flat search of the floor"] = Case.flat
+    rows = {
+        name: {k: [make(c) for c in cs] for k, cs in found.items()} for name, make in ours.items()
+    }
+    rows["left out"] = {k: tried[chosen[k]][k] for k in found}
+    for name in (*FLAT, HALF):
+        rows[name] = {k: [c.others[name] for c in cs] for k, cs in found.items()}
+    lines = [[name, *(figures(by[k]) for k in found)] for name, by in rows.items()]
+    lead = ["left out over the best flat search at 4,000"]
+    for kind in found:
+        best = max((*FLAT, HALF), key=lambda n: mean(r[1] for r in rows[n][kind]))
+        pairs = zip(rows["left out"][kind], rows[best][kind], strict=True)
+        by, low, high = mean_interval([a[1] - b[1] for a, b in pairs], 0)
+        lead.append(f"{by:+.3f} ({low:+.3f} to {high:+.3f}), {best}")
+    made = [f"{kind} left out: {CANDIDATES[i]}" for kind, i in chosen.items()]
+    return "\n".join([table(["", *found], [*lines, lead]), "", *made])
+
+
+if __name__ == "__main__":
+    main()
