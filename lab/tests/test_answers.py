@@ -7,7 +7,8 @@ from typing import get_args
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
-from openai_server import OpenAIServer, Reply
+from openai_behaviours import Reply
+from openai_server import OpenAIServer
 
 from topicloom.prompts.loader import load_prompt
 from topicloom.recordings.conversations import Question

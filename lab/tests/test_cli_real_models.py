@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from command_line import Run, assert_one_line
-from openai_server import OpenAIServer, Reply, Request, Status, Usage
+from openai_behaviours import Reply, Request, Status, Usage
+from openai_server import OpenAIServer
 
 from topicloom.roles.registry import ROLES
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from openai_server import OpenAIServer, Reply, router
+from openai_behaviours import Reply, router
+from openai_server import OpenAIServer
 from talks import talk, talk_file, toml_file
 
 from topicloom.errors import ConfigurationError, NotAConversationError

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
-from openai_server import OpenAIServer, Reply
+from openai_behaviours import Reply
+from openai_server import OpenAIServer
 from talks import talk
 
 from topicloom.index.encoders import LangChainEmbeddings

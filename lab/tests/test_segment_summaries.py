@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from openai_server import OpenAIServer, Reply
+from openai_behaviours import Reply
+from openai_server import OpenAIServer
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.roles.brief import ChatBriefWriter

@@ -11,7 +11,8 @@ import pytest
 from command_line import Run
 from langchain_core.messages import AIMessageChunk
 from langgraph.checkpoint.memory import InMemorySaver
-from openai_server import OpenAIServer, Reply, Status
+from openai_behaviours import Reply, Status
+from openai_server import OpenAIServer
 from rich.console import Console
 
 from topicloom.cli import main

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from command_line import Run, question, write
-from openai_server import OpenAIServer, Reply
+from openai_behaviours import Reply
+from openai_server import OpenAIServer
 
 from topicloom.cli.context import make_context
 from topicloom.recordings.conversations import load_conversations

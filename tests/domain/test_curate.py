@@ -17,7 +17,8 @@ from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage
 from langchain_core.vectorstores import InMemoryVectorStore
 from langgraph.checkpoint.memory import InMemorySaver
-from openai_server import OpenAIServer, Reply
+from openai_behaviours import Reply
+from openai_server import OpenAIServer
 from sessions import (
     chunks_of,
     kept,

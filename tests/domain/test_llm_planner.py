@@ -7,16 +7,8 @@ from dataclasses import replace
 
 import pytest
 from domains import the_document
-from openai_server import (
-    Behaviour,
-    Empty,
-    Garbage,
-    Hang,
-    OpenAIServer,
-    Reply,
-    Status,
-    Usage as Reported,
-)
+from openai_behaviours import Behaviour, Empty, Garbage, Hang, Reply, Status, Usage as Reported
+from openai_server import OpenAIServer
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.domain.planner import ChatPlanner, PlanRequest

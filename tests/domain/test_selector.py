@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 from langchain_core.messages import BaseMessage
-from openai_server import Empty, OpenAIServer, Reply, Status, Usage
+from openai_behaviours import Empty, Reply, Status, Usage
+from openai_server import OpenAIServer
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.token_count import EstimatingCounter

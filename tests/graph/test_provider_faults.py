@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faults.providers import KEY, ROW
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite import SqliteSaver
 from openai_behaviours import Answer, Call, Reply, Request, Status, router
@@ -28,10 +29,7 @@ from topicloom.storage.sessions import SessionStore
 pytestmark = pytest.mark.slow
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "faults"}}
-KEY, SECRET = "sk-canary-KEY-0a1b2c3d4e5f6071", "my PIN is QQSECRETQQ, and the door opens at dusk"
-ROW = 48_000
-"""Bytes of a checkpoint row or a write of a node at most, whatever goes wrong: twelve readers that
-fail twice leave 24 calls of 600 bytes, twelve readings have summaries of 2,000 characters."""
+SECRET = "my PIN is QQSECRETQQ, and the door opens at dusk"
 PROMPT = 40_000
 """Bytes of a request at most, with a window of 1,600 tokens."""
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from openai_server import OpenAIServer, Reply
+from openai_behaviours import Reply
+from openai_server import OpenAIServer
 from sessions import past, record, tell, thread
 
 from topicloom.errors import ConfigurationError

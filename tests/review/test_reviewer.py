@@ -6,7 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from openai_server import Empty, OpenAIServer, Reply, Status, Usage
+from openai_behaviours import Empty, Reply, Status, Usage
+from openai_server import OpenAIServer
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.errors import UnusableAnswerError

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from openai_server import OpenAIServer, Reply
+from openai_behaviours import Reply
+from openai_server import OpenAIServer
 from tiny_models import tiny_cross_encoder
 
 from topicloom.boundary.policy import BoundaryQuestion

@@ -8,17 +8,17 @@ from dataclasses import replace
 import pytest
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
-from openai_server import (
+from openai_behaviours import (
     Behaviour,
     CutStream,
     Empty,
     Garbage,
     Hang,
-    OpenAIServer,
     Reply,
     Status,
     Usage as Reported,
 )
+from openai_server import OpenAIServer
 
 from topicloom.boundary.policy import BoundaryQuestion
 from topicloom.context.prefix import PrefixMeter

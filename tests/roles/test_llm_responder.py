@@ -11,18 +11,8 @@ import pytest
 from langchain_core.messages import AIMessageChunk, HumanMessage, SystemMessage
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph import END, START, StateGraph
-from openai_server import (
-    Behaviour,
-    Call,
-    CutStream,
-    Empty,
-    Garbage,
-    Hang,
-    OpenAIServer,
-    Reply,
-    Status,
-    Usage,
-)
+from openai_behaviours import Behaviour, Call, CutStream, Empty, Garbage, Hang, Reply, Status, Usage
+from openai_server import OpenAIServer
 
 from topicloom.roles.models import open_model
 from topicloom.roles.responder import ChatResponder, ReplyRequest, Responder

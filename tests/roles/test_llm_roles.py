@@ -12,17 +12,8 @@ import pytest
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, StateGraph
-from openai_server import (
-    Behaviour,
-    CutStream,
-    Empty,
-    Garbage,
-    Hang,
-    OpenAIServer,
-    Reply,
-    Status,
-    Usage,
-)
+from openai_behaviours import Behaviour, CutStream, Empty, Garbage, Hang, Reply, Status, Usage
+from openai_server import OpenAIServer
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.effects import arun_step, run_step

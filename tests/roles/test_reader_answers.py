@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from openai_server import OpenAIServer, Reply
+from openai_behaviours import Reply
+from openai_server import OpenAIServer
 
 from topicloom.context.prefix import PrefixMeter
 from topicloom.roles.base import Answer

@@ -23,7 +23,6 @@ import pytest
 from openai_behaviours import (
     Answer,
     Behaviour,
-    Call,
     CutStream,
     Drip,
     Empty,
@@ -32,26 +31,7 @@ from openai_behaviours import (
     Reply,
     Request,
     Status,
-    Usage,
-    router,
 )
-
-__all__ = [
-    "Answer",
-    "Behaviour",
-    "Call",
-    "CutStream",
-    "Drip",
-    "Empty",
-    "Garbage",
-    "Hang",
-    "OpenAIServer",
-    "Reply",
-    "Request",
-    "Status",
-    "Usage",
-    "router",
-]
 
 
 class OpenAIServer:

@@ -13,7 +13,7 @@ import openai
 import pytest
 from langchain_core.messages import AIMessageChunk, HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
-from openai_server import (
+from openai_behaviours import (
     Answer,
     Behaviour,
     Call,
@@ -21,12 +21,12 @@ from openai_server import (
     Empty,
     Garbage,
     Hang,
-    OpenAIServer,
     Reply,
     Status,
     Usage,
     router,
 )
+from openai_server import OpenAIServer
 
 FAILURES: list[tuple[Behaviour, type[Exception]]] = [
     (Status(400), openai.BadRequestError),

@@ -24,7 +24,7 @@ from sessions import thread
 from faults.campaign import Case, Outcome
 from faults.checker import check
 from faults.operations import run_command
-from faults.providers import FAULTS, INNER, KEY, ROLES, newest, play_well, prompt_of
+from faults.providers import FAULTS, INNER, KEY, ROLES, ROW, newest, play_well, prompt_of
 from faults.stages import NAME, FilesStage
 from topicloom.domain.domain import Domain
 from topicloom.errors import ReplyError
@@ -45,7 +45,7 @@ SECRET, ANSWERED = "zyxwvutsium4711", "abcdefghium0815"
 """Said in the third turn, and answered there; both go with messages `m5` and `m6`."""
 SUBJECTS = ("tea", "rain", "bread", "music")
 BUDGETS = {
-    "most checkpoint bytes": 48_000,
+    "most checkpoint bytes": ROW,
     "most receipt bytes": 60_000,
     "most prompt bytes": 150_000,
     "most calls": 60,
