@@ -108,7 +108,7 @@ class TestSplit:
 
     def test_messages_stay_in_view_whether_split_or_not(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()
-        graph = open_graph(tmp_path, fake_roles(responder))
+        graph = open_graph(tmp_path, fake_roles(responder), window=2_200)
         record(graph, CONFIG, *past("茶", "雨", rounds=6))
         tell(graph, CONFIG, chatter("山", 1))
         session = get_session(graph, CONFIG)
