@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
@@ -22,6 +23,7 @@ from topicloom.nodes.step import (
     open_workspace,
     turn_options,
 )
+from topicloom.nodes.workspace import Workspace
 from topicloom.roles.brief import BRIEF, BriefRequest
 from topicloom.roles.calls import ask_first, ask_role
 from topicloom.roles.rewriter import REWRITER, RewriteRequest
@@ -40,53 +42,28 @@ from topicloom.storage.superseding import list_nameless
 
 def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, Update]:
     """The node that takes in what is new; `replay` makes other writers' edits of a document."""
-    rewriter = deps.roles.get(REWRITER)
 
     def step(state: SessionState) -> Step[Update]:
-        known = current_session(state)
-        workspace = open_workspace(deps.workspaces, known)
-        options = turn_options()
-        given, cleared = state.get("messages", []), current_run().cleared
-        edited, messages, edits = take_edits(
-            deps, workspace, known, given, answer=options.answer, cleared=cleared
-        )
-        session, events, changed = _begin(workspace.store, edited, state, replay)
-        # The channel is as old as the session that the checkpoint holds.
-        recent = workspace.recent(session, messages, session.count - known.count)
-        # What another writer took out of view is none of what is new.
-        before = workspace.recent(edited, messages) if events else []
-        if events or edits or [m.id for m in messages] != [m.id for m in given]:
-            unstored = select_unstored(messages, [*before, *recent])
-            keep = deps.settings.visible_messages
-            shown = show_newest(workspace.store, session, keep)
-            changed["messages"] = Overwrite([*shown, *unstored])
-            session = session.model_copy(update={"shown": find_shown(shown, recent)})
-        events = (*edits, *events)
-        begun = Turn.model_validate(state["turn"]) if state.get("turn") else None
-        failed = begun is not None and begun.number > session.turn
-        last = messages[-1] if messages else None
-        if begun and failed and not edits and isinstance(last, AIMessage) and not last.tool_calls:
+        past = _take_over(deps, state, replay)
+        begun = past.find_begun(state)
+        if begun is not None:
             # It failed at its end and is sent again: all that is left is to close it.
             return dump(turn=begun.model_copy(update={"answer": False}))
-        # A turn that brings changes to the topics of a conversation need not bring a message, nor
-        # does one that was killed at its very end and is sent again: it is part of what came first.
-        silent = bool(edits or ((options.changes or failed or events) and recent))
+        session, store, recent = past.session, past.workspace.store, past.recent
+        options = turn_options()
         fresh = find_new_messages(
-            messages, [*before, *recent], answer=options.answer, silent=silent
+            past.messages, past.known, answer=options.answer, silent=past.may_be_silent(state)
         )
         if session.turn == 0:
-            spoken = deps.language or detect_language([get_text(m) for m in messages])
+            spoken = deps.language or detect_language([get_text(m) for m in past.messages])
             session = session.model_copy(update={"language": spoken})
         newest = (fresh or [m.message for m in recent[-1:]] or [AIMessage("")])[-1]
-        answer = isinstance(newest, HumanMessage) and options.answer
-        query, calls = get_text(newest), list[Call]()
-        if edits:
-            session = yield from _name_topics(deps, workspace.store, session, calls)
-        if answer and rewriter is not None and session.topics:
-            request = RewriteRequest(session.id, query, recent, session.language)
-            rewritten, call = yield from ask_role("rewriter", rewriter, request)
-            query = rewritten or query
-            calls.append(call)
+        answer, calls = isinstance(newest, HumanMessage) and options.answer, list[Call]()
+        if past.edits:
+            session = yield from _name_topics(deps, store, session, calls)
+        query = get_text(newest)
+        if answer:
+            query = yield from _rewrite(deps, session, query, recent, calls)
         now = deps.clock().isoformat(timespec="seconds")
         said = [
             to_stored_message(m, seq=n, time=now) for n, m in enumerate(fresh, session.count + 1)
@@ -95,7 +72,7 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
             said[-1] = said[-1].model_copy(update={"query": query})
         # No model is asked here, where the user waits: an arbiter is when the tail is split.
         stored = _mark_beginnings(said, recent, deps.adsorber)
-        session = workspace.store.append(session, stored)
+        session = store.append(session, stored)
         stored = stored or list(recent[-1:])
         turn = Turn(
             number=session.turn + 1,
@@ -106,12 +83,83 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
             said=bool(fresh),
             amnesia=answer and deps.amnesia.found_in(stored[-1].text),
             started=deps.clock().isoformat(),
-            events=events,
+            events=(*past.edits, *past.events),
         )
-        update = {**dump(session, turn), "readings": None, "calls": None, **changed}
+        update = {**dump(session, turn), "readings": None, "calls": None, **past.update}
         return update | ({"calls": dumped(calls)} if calls else {})
 
     return node(step, "ingest")
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What a turn goes on from: the conversation with what others did, and the application."""
+
+    workspace: Workspace
+    session: Session
+    messages: Sequence[AnyMessage]
+    """The channel, without what is out of view."""
+    recent: Sequence[StoredMessage]
+    """The newest messages of the conversation."""
+    known: Sequence[StoredMessage]
+    """The same, and those that another writer took out of view: none of them is new."""
+    edits: tuple[str, ...]
+    """What the application edited, in words for the receipt."""
+    events: tuple[str, ...]
+    """What others did, likewise."""
+    update: Update
+    """The update of the document and of the channel by that."""
+
+    def find_begun(self, state: SessionState) -> Turn | None:
+        """The turn that failed at its very end, if this is the same sent again."""
+        begun = self._find_failed(state)
+        last = self.messages[-1] if self.messages else None
+        ended = isinstance(last, AIMessage) and not last.tool_calls
+        return begun if ended and not self.edits else None
+
+    def may_be_silent(self, state: SessionState) -> bool:
+        """True if the turn need not bring a message.
+
+        So it is with one that brings changes to topics or edits, and with one that was killed at
+        its very end and is sent again: it is part of what came first.
+        """
+        brings = turn_options().changes or self._find_failed(state) or self.events
+        return bool(self.edits or (brings and self.recent))
+
+    def _find_failed(self, state: SessionState) -> Turn | None:
+        begun = Turn.model_validate(state["turn"]) if state.get("turn") else None
+        return begun if begun and begun.number > self.session.turn else None
+
+
+def _take_over(deps: Deps, state: SessionState, replay: Replay | None) -> _Past:
+    known = current_session(state)
+    workspace = open_workspace(deps.workspaces, known)
+    given, cleared = state.get("messages", []), current_run().cleared
+    edited, messages, edits = take_edits(
+        deps, workspace, known, given, answer=turn_options().answer, cleared=cleared
+    )
+    session, events, update = _begin(workspace.store, edited, state, replay)
+    # The channel is as old as the session that the checkpoint holds.
+    recent = workspace.recent(session, messages, session.count - known.count)
+    every = [*(workspace.recent(edited, messages) if events else ()), *recent]
+    if events or edits or [m.id for m in messages] != [m.id for m in given]:
+        shown = show_newest(workspace.store, session, deps.settings.visible_messages)
+        update["messages"] = Overwrite([*shown, *select_unstored(messages, every)])
+        session = session.model_copy(update={"shown": find_shown(shown, recent)})
+    return _Past(workspace, session, messages, recent, every, edits, events, update)
+
+
+def _rewrite(
+    deps: Deps, session: Session, query: str, recent: Sequence[StoredMessage], calls: list[Call]
+) -> Step[str]:
+    """The query with references resolved, if there is a rewriter, and something to refer to."""
+    rewriter = deps.roles.get(REWRITER)
+    if rewriter is None or not session.topics:
+        return query
+    request = RewriteRequest(session.id, query, recent, session.language)
+    rewritten, call = yield from ask_role("rewriter", rewriter, request)
+    calls.append(call)
+    return rewritten or query
 
 
 def _name_topics(
