@@ -131,14 +131,17 @@ def record(graph: Graph, config: RunnableConfig, *messages: BaseMessage) -> None
 
 
 def past(*tags: str, rounds: int = 4, characters: int = 120) -> list[BaseMessage]:
-    """A conversation of some rounds about each topic, one topic after another."""
+    """A conversation of some rounds about each topic, one topic after another.
+
+    Of another length, they are other messages: a known id with other words would be an edit.
+    """
     return [
         message
         for tag in tags
         for n in range(1, rounds + 1)
         for message in (
-            HumanMessage(chatter(tag, n, characters=characters), id=f"{tag}-{n}"),
-            AIMessage(f"{tag}的第{n}次，知道了。", id=f"{tag}-{n}-reply"),
+            HumanMessage(chatter(tag, n, characters=characters), id=f"{tag}-{n}-{characters}"),
+            AIMessage(f"{tag}的第{n}次，知道了。", id=f"{tag}-{n}-{characters}-reply"),
         )
     ]
 
