@@ -125,12 +125,16 @@ class ChatRole(Stepwise[Q, A]):
         return rest if rest < math.inf else None
 
     def _find_wait(self, error: Exception, retry: int) -> float:
-        """Seconds to wait before another try; raises the error if there is none, or no time."""
+        """Seconds to wait before another try; raises the error if there is none, or no time.
+
+        Past the deadline, that is the error: the client may say it in words of its own.
+        """
+        rest = self._find_rest() or math.inf
         headers = getattr(getattr(error, "response", None), "headers", {})
         asked = headers.get("retry-after", "")
         wait = float(asked) if asked.isdecimal() else _BACKOFF * 2**retry
         retryable = retry < self._retries and getattr(error, "is_retryable", False)
-        if not retryable or wait >= (self._find_rest() or math.inf):
+        if not retryable or wait >= rest:
             raise error
         return wait
 
