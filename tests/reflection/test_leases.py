@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from langgraph.store.base import BaseStore
@@ -133,10 +134,12 @@ def test_a_lease_falls_with_its_process(tmp_path: Path) -> None:
 
 def test_of_many_who_ask_at_once_one_gets_it_at_most() -> None:
     """Each with a store object of its own, as other processes have."""
-    store, before = InMemoryStore(), sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        with ThreadPoolExecutor(8) as pool:
+    store, before, begun = InMemoryStore(), sys.getswitchinterval(), Barrier(8)
+    with ThreadPoolExecutor(8) as pool:
+        # All have begun: coverage cannot install itself in threads that begin so close together.
+        list(pool.map(lambda _: begun.wait(), range(8)))
+        sys.setswitchinterval(1e-5)
+        try:
             for number in range(30):
                 asked = [
                     pool.submit(
@@ -145,8 +148,8 @@ def test_of_many_who_ask_at_once_one_gets_it_at_most() -> None:
                     for o in "abcdefgh"
                 ]
                 assert sum(a.result() for a in asked) <= 1
-    finally:
-        sys.setswitchinterval(before)
+        finally:
+            sys.setswitchinterval(before)
 
 
 def test_one_who_asks_alone_gets_it() -> None:
