@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import sqlite3
@@ -254,7 +255,10 @@ def _purge(server: OpenAIServer, base: FilesStage, fault: str, turns: int) -> Ou
     problems = [f"the key is in {before[KEY]}"] if before[KEY] else []
     for text in (SECRET, KEY):
         problems += [f"logged: {line:.200}" for line in logged if text in line]
-    run_command(stage, "purge", NAME, "--yes", "--message", "m5-m6")
+    # What says it again later is named, too: the model may, whenever it is quoted the first.
+    rows = map(json.loads, (stage.root / NAME / "transcript.jsonl").read_text("utf-8").splitlines())
+    telling = [r["id"] for r in rows if SECRET in r["text"] or ANSWERED in r["text"]]
+    run_command(stage, "purge", NAME, "--yes", "--message", ",".join(telling))
     after = {secret: stage.places_of(secret.encode()) for secret in before}
     problems += [f"after a purge: {secret} in {where}" for secret, where in after.items() if where]
     problems += [] if before[SECRET] and before[ANSWERED] else ["the secrets were never there"]
