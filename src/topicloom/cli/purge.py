@@ -88,10 +88,8 @@ def run_delete(cli: CliOptions, names: Sequence[str], *, sure: bool) -> None:
     context, console = open_context(cli), open_console()
     stored = context.storage.sessions()
     for name in names:
-        if name not in stored:
-            context.read_session(
-                name
-            )  # of one that was killed on the way, the checkpoints are left
+        if name not in stored:  # its checkpoints are left, if deleting it was killed on the way
+            context.read_session(name)
     listed = ", ".join(map(repr, names))
     if not (sure or typer.confirm(f"Delete all of {listed} for good?")):
         print_dim(console, "nothing was deleted")
