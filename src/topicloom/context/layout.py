@@ -116,7 +116,7 @@ class Layout:
         The view, its last message to answer, and the notes since the last split come oldest first;
         `loop` is what has been said since: tool calls and their results.
         """
-        notes = self.select_shown(notes, view[-1].seq if view else 0)
+        notes = self.select_shown(notes, max((m.seq for m in view if m.role == "user"), default=0))
         texts = self._render_notes(notes, fetch, language)
         media: dict[int, list[Block]] = {}
         for note in notes:

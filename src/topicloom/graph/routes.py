@@ -34,7 +34,7 @@ ALONE = "changes alone"
 RECORDED = "only recorded"
 FULL = "the window fills"
 TOPICS = "there are topics"
-NO_TOPICS = "no topics yet"
+NOTHING = "nothing to recall"
 FORGOTTEN = "something was forgotten"
 EACH = "each active topic"
 EACH_NEW = "each new topic"
@@ -65,7 +65,7 @@ class Routes:
         message: Ends = {MESSAGE: "estimate"}
         if streams:
             message = {MESSAGE: "plan", RECORDED: "estimate"}
-        reply: Ends = {**(streams or {NO_TOPICS: "main_generate"}), RECORDED: "finalize"}
+        reply: Ends = {**(streams or {NOTHING: "main_generate"}), RECORDED: "finalize"}
         readers: Ends = {EACH: "read_topic", NONE: "assemble", **streams}
         called: Ends = {TOOLS: "tools"} if self.tools else {}
         edits: Ends = {EDITS: "edit"} if streams else {}
@@ -114,10 +114,13 @@ class Routes:
         """To the split, if the window fills; else to what the reply needs."""
         if state["turn"].get("plan"):
             return FULL
-        if not _answers(state) or state["turn"].get("fast") or state["session"].get("topics"):
+        if not _answers(state) or state["turn"].get("fast"):
             return self.after_split(state)
-        # Until the first split there is nothing to recall: one model call, as in any chat.
-        return list(self.streams) or NO_TOPICS
+        # Until the first split there is nothing to recall: one model call, as in any chat. And
+        # where tools of the caller's ran for a message, its note is in the prompt already.
+        if state["session"].get("topics") and state["turn"]["user"] >= state["turn"]["first"]:
+            return self.after_split(state)
+        return list(self.streams) or NOTHING
 
     def after_split(self, state: SessionState) -> str:
         """To what the reply needs, if there will be one."""
@@ -146,7 +149,9 @@ class Routes:
             return AGAIN
         if self.streams and find_edit_calls(last, EDIT_STATE):
             return EDITS
-        return TOOLS if getattr(last, "tool_calls", None) else REPLY
+        callers = turn_options().tool_names
+        ends = not self.tools or any(call["name"] in callers for call in last.tool_calls)
+        return TOOLS if last.tool_calls and not ends else REPLY
 
     def after_edit(self, state: DomainState) -> Next:
         """On as usual, if a planner's edits could not be made; back to the model; or to the end."""

@@ -142,7 +142,8 @@ class _TurnEnd:
         state = {**self.state, **self.changed}
         session, events, changed = catch_up(self.store, session, rivals, state, self.replay)
         self.merged, self.changed = True, self.changed | changed
-        moved = session.count - count if rivals[-1].session.turn >= turns else 0
+        own = turn.user >= turn.first and rivals[-1].session.turn >= turns
+        moved = session.count - count if own else 0
         events = (*turn.events, *events)
         turn = turn.model_copy(update={"user": turn.user + moved, "events": events})
         return make_changes(self.store, session, turn, turn_options().changes)

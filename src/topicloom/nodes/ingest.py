@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
@@ -58,30 +58,36 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
             spoken = deps.language or detect_language([get_text(m) for m in past.messages])
             session = session.model_copy(update={"language": spoken})
         newest = (fresh or [m.message for m in recent[-1:]] or [AIMessage("")])[-1]
-        answer, calls = isinstance(newest, HumanMessage) and options.answer, list[Call]()
+        # What came of a tool is answered as well: that of a caller, or of another agent.
+        answer = options.answer and isinstance(newest, HumanMessage | ToolMessage)
+        calls = list[Call]()
         if past.edits:
             session = yield from _name_topics(deps, store, session, calls)
-        query = get_text(newest)
-        if answer:
-            query = yield from _rewrite(deps, session, query, recent, calls)
         now = deps.clock().isoformat(timespec="seconds")
         said = [
             to_stored_message(m, seq=n, time=now) for n, m in enumerate(fresh, session.count + 1)
         ]
-        if answer and said and query != said[-1].text:
-            said[-1] = said[-1].model_copy(update={"query": query})
+        asked = next((m for m in reversed([*recent, *said]) if m.role == "user"), None)
+        query = asked.text if answer and asked else get_text(newest)
+        if answer and (asked in said or not said):
+            query = yield from _rewrite(deps, session, query, recent, calls)
+            if asked and query != asked.text:
+                rewritten = asked.model_copy(update={"query": query})
+                said = [rewritten if m is asked else m for m in said]
         # No model is asked here, where the user waits: an arbiter is when the tail is split.
         stored = _mark_beginnings(said, recent, deps.adsorber)
         session = store.append(session, stored)
         stored = stored or list(recent[-1:])
+        first = stored[0].seq if stored else session.count
+        user = asked.seq if answer and asked else stored[-1].seq if stored else session.count
         turn = Turn(
             number=session.turn + 1,
-            first=stored[0].seq if stored else session.count,
-            user=stored[-1].seq if stored else session.count,
+            first=first,
+            user=user,
             query=query,
             answer=answer,
             said=bool(fresh),
-            amnesia=answer and deps.amnesia.found_in(stored[-1].text),
+            amnesia=answer and user >= first and deps.amnesia.found_in(get_text(newest)),
             started=deps.clock().isoformat(),
             events=(*past.edits, *past.events),
         )

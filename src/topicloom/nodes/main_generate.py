@@ -16,7 +16,16 @@ from topicloom.effects import Step
 from topicloom.errors import ReplyError
 from topicloom.nodes.catch_up import take_edits
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, dump, dumped, emit, node, open_turn, show_facts
+from topicloom.nodes.step import (
+    Update,
+    dump,
+    dumped,
+    emit,
+    node,
+    open_turn,
+    show_facts,
+    turn_options,
+)
 from topicloom.nodes.stream_gate import Gate, Reply, Said, stream_reply
 from topicloom.roles.brief import BRIEF, make_segment_request
 from topicloom.roles.calls import ask_all
@@ -124,7 +133,7 @@ class _MainWindow:
             session=session.id,
             messages=prompt.messages,
             # Past the last round the tool is not offered, so that the answer comes in words.
-            tools=window.list_tools(session, search=may_search),
+            tools=[*turn_options().tools, *window.list_tools(session, search=may_search)],
             query=turn.query,
             sources=[*prompt.sources, *reversed(view[:-1])],
             language=session.language,
@@ -138,12 +147,12 @@ class _MainWindow:
 
     def _conclude(self, prepared: _Prepared, said: Said) -> Update:
         turn, message = prepared.turn, said.message
-        window, gate = self.deps.window, prepared.gate
+        window, gate, callers = self.deps.window, prepared.gate, turn_options().tools
         request = find_search_request(message, gate.search) if gate.characters >= 0 else None
         edits = window.edit is not None and bool(find_edit_calls(message, window.edit.name))
         if edits and said.seen:
             request = None  # an edit that the user was told of goes before a search
-        if (request and said.seen) or not (request or window.tools or edits):
+        if (request and said.seen) or not (request or window.tools or edits or callers):
             # What the user saw stands, even if it goes on to ask for more topics, and so do the
             # words of a reply that calls a tool which was not offered.
             message = strip_tool_calls(message)

@@ -20,9 +20,9 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.runnables import Runnable
-from langchain_core.tools import BaseTool
 
 from topicloom.background import asubmit_daemon
+from topicloom.context.token_count import ToolLike
 from topicloom.index.embedder import Embedder
 from topicloom.index.words import words_of
 from topicloom.prompts.loader import Prompts
@@ -53,7 +53,7 @@ class ReplyRequest:
     session: str
     messages: Sequence[BaseMessage]
     """The prompt: system message first, the message to answer (or tool results) last."""
-    tools: Sequence[BaseTool]
+    tools: Sequence[ToolLike]
     """Tools that may be called; empty when it has to answer in words."""
     query: str
     """What to answer."""

@@ -107,3 +107,11 @@ class TurnOptions(BaseModel, frozen=True):
     to split only when the window fills."""
     changes: tuple[TopicChange, ...] = ()
     """Changes to topics that a review wants made. With these a turn needs no message."""
+    tools: tuple[dict[str, Any], ...] = ()
+    """Tools that the caller runs itself, as OpenAI writes them. A call of one ends the turn; what
+    came of it is the message of the next."""
+
+    @property
+    def tool_names(self) -> frozenset[str]:
+        """The names of these tools."""
+        return frozenset(tool["function"]["name"] for tool in self.tools)

@@ -150,7 +150,7 @@ class Turn(BaseModel, frozen=True, extra="allow"):
     first: int
     """Number of the turn's first message."""
     user: int
-    """Number of the message to answer."""
+    """Number of the message to answer; less than `first` where tools of the caller's ran for it."""
     query: str
     """That message, with its references resolved where a rewriter is set."""
     answer: bool = True
