@@ -416,7 +416,7 @@ class TestKinds:
             ToolMessage("done", tool_call_id="c", artifact=b"\x89PNG\xff"),
         )
         tell(graph, CONFIG, "Thanks")
-        assert len(checked(tmp_path, graph)) == 5
+        assert len(checked(tmp_path, graph)) == 6
 
     def test_a_name_stays_with_its_message(self, tmp_path: Path) -> None:
         responder = ScriptedResponder()

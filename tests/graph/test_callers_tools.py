@@ -1,4 +1,4 @@
-"""Tools that the caller runs itself: a call ends the turn, and what came of it is the next one's."""
+"""Tools that the caller runs: a call ends the turn, and what came of it is the next one's."""
 
 from __future__ import annotations
 

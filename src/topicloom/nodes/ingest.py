@@ -58,8 +58,6 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
             spoken = deps.language or detect_language([get_text(m) for m in past.messages])
             session = session.model_copy(update={"language": spoken})
         newest = (fresh or [m.message for m in recent[-1:]] or [AIMessage("")])[-1]
-        # What came of a tool is answered as well: that of a caller, or of another agent.
-        answer = options.answer and isinstance(newest, HumanMessage | ToolMessage)
         calls = list[Call]()
         if past.edits:
             session = yield from _name_topics(deps, store, session, calls)
@@ -68,6 +66,9 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
             to_stored_message(m, seq=n, time=now) for n, m in enumerate(fresh, session.count + 1)
         ]
         asked = next((m for m in reversed([*recent, *said]) if m.role == "user"), None)
+        # What came of a tool is answered as well: of a caller's own, or of another agent's.
+        due = isinstance(newest, HumanMessage) or (isinstance(newest, ToolMessage) and asked)
+        answer = bool(due) and options.answer
         query = asked.text if answer and asked else get_text(newest)
         if answer and (asked in said or not said):
             query = yield from _rewrite(deps, session, query, recent, calls)
