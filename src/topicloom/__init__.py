@@ -10,6 +10,9 @@ A session
 Policies
     The groups of settings.
     SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy
+Memory
+    What a session remembers, to look at.
+    Memory MemoryTopic FoundMessage
 What is stored
     A session at rest: its messages, topics, notes, receipts.
     get_session open_session Session SessionStore purge_messages PurgePlan PurgeResult

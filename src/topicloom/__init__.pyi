@@ -49,6 +49,11 @@ from .graph.deletion import (
     delete_session as delete_session,
     delete_with_threads as delete_with_threads,
 )
+from .graph.memory import (
+    FoundMessage as FoundMessage,
+    Memory as Memory,
+    MemoryTopic as MemoryTopic,
+)
 from .graph.purge import (
     PurgeResult as PurgeResult,
     purge_messages as purge_messages,

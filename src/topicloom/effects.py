@@ -9,12 +9,14 @@ drives it in the calling thread; `arun_step` on the event loop, with the step's 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from functools import partial, update_wrapper
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
+P = ParamSpec("P")
+S = TypeVar("S")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
@@ -92,6 +94,28 @@ async def arun_step(step: Step[R]) -> R:
             resume = partial(step.throw, error)
     result: R = moved.result
     return result
+
+
+def both(
+    step: Callable[Concatenate[S, P], Step[R]],
+) -> tuple[Callable[Concatenate[S, P], R], Callable[Concatenate[S, P], Coroutine[Any, Any, R]]]:
+    """The two forms of a method that is written as a step: in the calling thread, on the loop.
+
+    names, anames = both(_names)
+    """
+
+    def sync(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return run_step(step(self, *args, **kwargs))
+
+    async def asynchronous(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await arun_step(step(self, *args, **kwargs))
+
+    name = step.__name__.lstrip("_")
+    for form, named in ((sync, name), (asynchronous, f"a{name}")):
+        update_wrapper(form, step)
+        form.__name__ = named
+    asynchronous.__doc__ = f"`{name}` on the event loop."
+    return sync, asynchronous
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from langgraph.graph.state import CompiledStateGraph
 from topicloom.state.channels import TurnOptions
 from topicloom.state.session import Session
 from topicloom.storage.base import Storage
-from topicloom.storage.lines import find_rivals, merge_sessions
+from topicloom.storage.lines import catch_up
 from topicloom.storage.sessions import SessionStore
 
 Graph = CompiledStateGraph[Any, TurnOptions, Any, Any]
@@ -52,7 +52,5 @@ def open_session(
     """
     session = get_session(graph, config)
     store = SessionStore(storage.open(session.id))
-    if session.count and "checkpoint_id" not in config["configurable"]:
-        for head in find_rivals(store, session):
-            session = merge_sessions(store, session, head.session)
-    return session, store
+    named = "checkpoint_id" in config["configurable"]
+    return session if named else catch_up(store, session), store

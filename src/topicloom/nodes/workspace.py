@@ -79,11 +79,13 @@ class TranscriptSizes:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """One session's storage, index and sizes; the latter two are caches over what is stored."""
+    """One session's storage, and caches over what is stored: indexes and sizes."""
 
     store: SessionStore
     index: SessionIndex
     sizes: TranscriptSizes
+    whole: SessionIndex
+    """The index of all messages, those in no topic too; empty until it is searched."""
 
     def recent(
         self, session: Session, messages: Sequence[AnyMessage], missed: int = 0, first: int = 0
@@ -131,7 +133,9 @@ class Workspaces:
                 log = self._choose_storage(store).open(session)
                 stored = SessionStore(log)
                 sizes = TranscriptSizes(stored, self._layout)
-                workspace = self._open[key] = Workspace(stored, self._index(log), sizes)
+                workspace = self._open[key] = Workspace(
+                    stored, self._index(log), sizes, self._index(log)
+                )
             return workspace
 
     def delete(self, session: str, store: BaseStore | None = None) -> None:

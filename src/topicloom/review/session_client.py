@@ -26,6 +26,11 @@ SessionApp = CompiledStateGraph[Any, TurnOptions, Any, Any]
 T = TypeVar("T")
 
 
+def in_thread(thread: str) -> RunnableConfig:
+    """The configuration that names a thread."""
+    return {"configurable": {"thread_id": thread}}
+
+
 def hold_nothing(thread: str) -> AbstractContextManager[None]:
     """A lock that locks nothing: for applications that give a session one turn at a time."""
     return nullcontext()
@@ -43,37 +48,40 @@ class SessionClient:
     hold: Callable[[str], AbstractContextManager[Any]] = hold_nothing
     """Locks a session while it is changed, such as `Storage.lock`."""
 
-    def read(self, thread: str) -> Step[tuple[Session, bool]]:
-        """Within a step: the session now, and if a message of it still waits for its answer.
+    def read(self, config: RunnableConfig) -> Step[tuple[Session, bool]]:
+        """Within a step: a thread's session, and if a message of it still waits for its answer.
 
         Its turn is under way then, or has failed.
         """
         get, aget = self.graph.get_state, self.graph.aget_state
-        config: RunnableConfig = {"configurable": {"thread_id": thread}}
         snapshot = yield from either(
             lambda: Context().run(get, config), lambda: _run_apart(aget(config))
         )
-        session = Session.model_validate(snapshot.values.get("session") or {"id": thread})
+        new = {"id": str(config["configurable"]["thread_id"])}
+        session = Session.model_validate(snapshot.values.get("session") or new)
         turn = snapshot.values.get("turn")
         answering = turn is None or Turn.model_validate(turn).answer
         return session, bool(snapshot.next) and answering
 
-    def apply_changes(self, thread: str, changes: Sequence[TopicChange]) -> Step[Turn | None]:
+    def apply_changes(
+        self, config: RunnableConfig, changes: Sequence[TopicChange]
+    ) -> Step[Turn | None]:
         """Within a step: make changes by a turn; its result is None if another is not finished.
 
         Raises:
             SessionBusyError: If another process holds the session.
         """
-        return holding(self.hold(thread), self._apply(thread, changes))
+        held = self.hold(str(config["configurable"]["thread_id"]))
+        return holding(held, self._apply(config, changes))
 
-    def _apply(self, thread: str, changes: Sequence[TopicChange]) -> Step[Turn | None]:
-        _, waiting = yield from self.read(thread)
+    def _apply(self, config: RunnableConfig, changes: Sequence[TopicChange]) -> Step[Turn | None]:
+        _, waiting = yield from self.read(config)
         if waiting:
             return None
         # One checkpoint at the end: killed before it, the session is as it was.
         call = {
             "input": {"messages": []},
-            "config": {"configurable": {"thread_id": thread}},
+            "config": config,
             "context": TurnOptions(answer=False, changes=tuple(changes)),
             "durability": "exit",
         }

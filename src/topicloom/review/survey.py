@@ -13,7 +13,7 @@ from topicloom.nodes.step import Update, dumped, node
 from topicloom.review.channels import AssessTask, ReviewState
 from topicloom.review.decisions import Assessment, TopicStats, is_due
 from topicloom.review.reviewer import REVIEWER, ReviewRequest
-from topicloom.review.session_client import ReviewDeps
+from topicloom.review.session_client import ReviewDeps, in_thread
 from topicloom.roles.calls import ask_first
 from topicloom.roles.registry import Roles
 from topicloom.state.lifecycle import find_survivor
@@ -32,7 +32,7 @@ def survey(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that a review begins with."""
 
     def step(state: ReviewState) -> Step[Update]:
-        session, _ = yield from deps.client.read(state["thread"])
+        session, _ = yield from deps.client.read(in_thread(state["thread"]))
         store = deps.open_store(session.id)
         table = store.topic_table(session)
         looks = collect_stats(store, session, table)

@@ -41,6 +41,20 @@ def find_rivals(store: SessionStore, session: Session) -> list[Head]:
     return [head for head in _read_heads(store) if _is_rival(store, session, head.session)]
 
 
+def catch_up(store: SessionStore, session: Session) -> Session:
+    """The session behind what other writers did since; all that this writes is storage."""
+    for head in find_rivals(store, session) if session.count else ():
+        session = merge_sessions(store, session, head.session)
+    return session
+
+
+def find_newest(store: SessionStore, thread: str) -> Session:
+    """The session as the turn of its thread that ended last left it; a new one if none did."""
+    lines = (head.session for head in _read_heads(store))
+    own = [s for s in lines if not s.line or s.line.startswith(f"{thread}/")]
+    return own[-1] if own else Session(id=thread)
+
+
 def publish(store: SessionStore, session: Session, replaced: Collection[str] = ()) -> str:
     """Write a session as the head of its line, in the place of those that it goes on from.
 
