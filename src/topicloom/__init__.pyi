@@ -58,6 +58,10 @@ from .graph.purge import (
     PurgeResult as PurgeResult,
     purge_messages as purge_messages,
 )
+from .graph.repair import (
+    check_session as check_session,
+    repair_session as repair_session,
+)
 from .graph.review import (
     ReviewOptions as ReviewOptions,
     areview_session as areview_session,
@@ -238,6 +242,9 @@ from .storage.files import (
 )
 from .storage.purging import (
     PurgePlan as PurgePlan,
+)
+from .storage.repair import (
+    Fault as Fault,
 )
 from .storage.sessions import (
     SessionStore as SessionStore,

@@ -18,7 +18,7 @@ from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.channels import TurnOptions
 from topicloom.storage.files import FileStorage
-from topicloom.storage.repair import find_faults, repair_session
+from topicloom.storage.repair import find_faults, mend_session
 from topicloom.storage.sessions import SessionStore
 from topicloom.testing import ScriptedResponder, fake_roles
 
@@ -165,7 +165,7 @@ def test_damaged_edits_are_told_and_mended(tmp_path: Path) -> None:
     store = kept(tmp_path, session)
     faults = find_faults(session, store)
     assert [fault.place for fault in faults] == ["superseded"]
-    mended = repair_session(session, store, faults)
+    mended = mend_session(session, store, faults)
     check_kept(store, mended)
     assert SECRET in store.messages(mended)[0].text
 

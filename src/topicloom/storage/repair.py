@@ -65,7 +65,7 @@ def find_faults(session: Session, store: SessionStore) -> list[Fault]:
     return faults + [Fault("storage", one) for one in log.reports() if one not in told]
 
 
-def repair_session(session: Session, store: SessionStore, faults: Sequence[Fault]) -> Session:
+def mend_session(session: Session, store: SessionStore, faults: Sequence[Fault]) -> Session:
     """The session with what could be made anew; nothing that is stored is removed or changed.
 
     Raises:

@@ -1,0 +1,64 @@
+"""Checking and repairing a session, on every storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import HumanMessage
+from sessions import chatter, check_kept, open_graph, past, record, thread
+
+from topicloom import Storage, StorageError, check_session, open_session, repair_session
+
+
+def lose(storage: Storage, chain: str) -> None:
+    """Take the newest entry of a chain away, behind the package's back."""
+    rows = storage.backend("s").entries(chain)
+    rows.replace([], [list(rows.scan())[-1].key])
+
+
+@pytest.mark.parametrize("chain", ["turns", "ledger", "timeline", "roster", "topics/topic-t1"])
+def test_what_the_transcript_tells_is_made_anew(
+    reopen: Callable[[], Storage], tmp_path: Path, chain: str
+) -> None:
+    storage = reopen()
+    graph = open_graph(tmp_path, storage=storage)
+    record(graph, thread(), *past("茶", "山", rounds=9))
+    graph.invoke({"messages": [HumanMessage(chatter("茶", 9))]}, thread())
+    session, store = open_session(graph, thread(), storage)
+    said = [m.text for m in check_kept(store, session)]
+    assert session.tail > 1
+    assert check_session(graph, thread(), storage) == []
+    lose(storage, chain)
+
+    graph = open_graph(tmp_path, storage=reopen(), checkpointer=graph.checkpointer)
+    faults = check_session(graph, thread(), reopen())
+    assert [fault.place for fault in faults] == [chain]
+    assert repair_session(graph, thread(), reopen()) == faults
+    assert check_session(graph, thread(), reopen()) == []
+    graph.invoke({"messages": [HumanMessage("好")]}, thread())
+    session, store = open_session(graph, thread(), reopen())
+    assert [m.text for m in check_kept(store, session)][: len(said)] == said
+
+
+def test_a_transcript_is_not_made_up(reopen: Callable[[], Storage], tmp_path: Path) -> None:
+    storage = reopen()
+    graph = open_graph(tmp_path, storage=storage)
+    record(graph, thread(), *past("茶", "山", rounds=9))
+    lose(storage, "transcript")
+    lose(storage, "roster")
+    graph = open_graph(tmp_path, storage=reopen(), checkpointer=graph.checkpointer)
+    places = {fault.place for fault in check_session(graph, thread(), reopen())}
+    assert places == {"transcript", "roster"}
+    with pytest.raises(StorageError, match="backup"):
+        repair_session(graph, thread(), reopen())
+
+
+def test_a_session_without_checkpoints(reopen: Callable[[], Storage], tmp_path: Path) -> None:
+    storage = reopen()
+    assert check_session(open_graph(tmp_path, storage=storage), thread(), storage) == []
+    record(open_graph(tmp_path, storage=storage), thread(), *past("茶"))
+    (fault,) = check_session(open_graph(tmp_path, storage=storage), thread(), storage)
+    assert fault.place == "checkpoints"
+    assert not fault.mend
