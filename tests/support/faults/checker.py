@@ -41,6 +41,11 @@ def check(raw: Raw) -> Found:
     numbers = [(row.get("id"), row.get("seq")) for row in rows]
     if numbers != [(f"m{n}", n) for n in range(1, count + 1)]:
         problems.append(f"the checkpoint counts {count} messages, the transcript has {numbers}")
+    shown, gone = list(rows), set[int]()
+    for edit in walk.chain("superseded", session.get("superseded")):
+        gone |= set(edit.get("removed", ()))
+        for changed in edit.get("changed", ()):
+            shown[changed["seq"] - 1] = {"id": f"m{changed['seq']}"} | changed
     homes: Counter[str] = Counter()
     for topic in {row["id"]: row for row in walk.chain("roster", session.get("roster"))}.values():
         messages = walk.chain(f"topics/topic-{topic['id']}", topic.get("head"))
@@ -48,8 +53,8 @@ def check(raw: Raw) -> Found:
             problems.append(f"{topic['id']} counts {topic.get('count')}, it has {len(messages)}")
         for message in messages:
             homes[message["id"]] += 1
-            problems += _differences(topic["id"], message, rows)
-    want = {f"m{n}": int(n < tail) for n in range(1, count + 1)}
+            problems += _differences(topic["id"], message, shown)
+    want = {f"m{n}": int(n < tail and n not in gone) for n in range(1, count + 1)}
     wrong = {i: homes[i] for i in {*want, *homes} if homes[i] != want.get(i, 0)}
     if wrong:
         problems.append(f"the tail begins at m{tail}; in so many topics are {wrong}")

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage, RemoveMessage
 
 from faults.checker import Said
 from faults.raw import Raw
@@ -30,6 +31,10 @@ Act = Callable[[Stage, bool], None]
 
 SIDE_FILES = ("topics/topic-t1.jsonl", "timeline.jsonl", "ledger.jsonl")
 """Files that a repair makes anew."""
+EDITED = "我对什么都不过敏。"
+"""What the message with the secret says after an edit."""
+ANSWER = expected(ROUNDS)[-1][1]
+"""The newest reply, which the edit removes."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,7 @@ def operations(kind: str) -> list[Operation]:
         Operation("turn-exit", partial(_turn, durability="exit"), expected(ROUNDS + 1), _holds),
         Operation("turn-async", partial(_turn, durability="async"), expected(ROUNDS + 1), _holds),
         Operation("split", partial(_turn, keep_messages=0), expected(ROUNDS + 1), _is_split),
+        Operation("edit", _edit, expected(ROUNDS + 1), _is_edited),
         Operation("review", _review, talked, _is_archived),
         Operation("reflection", _reflect, talked, _has_fact),
         Operation("set-up", lambda stage, patient: talk(stage, 1), begun, _holds, nothing),
@@ -76,6 +82,14 @@ def operations(kind: str) -> list[Operation]:
 def _turn(stage: Stage, patient: bool, **options: Any) -> None:
     with talking(stage) as (graph, _):
         say(graph, ROUNDS, patient=patient, **options)
+
+
+def _edit(stage: Stage, patient: bool) -> None:
+    """A turn in which a message of a topic has other words, and the newest reply is gone."""
+    with talking(stage) as (graph, _):
+        newest = graph.get_state(CONFIG).values["messages"][-1]
+        gone = [RemoveMessage(id=newest.id)] if newest.text == ANSWER else []
+        say(graph, ROUNDS, HumanMessage(EDITED, id="round-3"), *gone, patient=patient)
 
 
 def _review(stage: Stage, patient: bool) -> None:
@@ -134,6 +148,15 @@ def _command(*words: str) -> Act:
 
 def _holds(stage: Stage, raw: Raw) -> Iterator[str]:
     yield from ()
+
+
+def _is_edited(stage: Stage, raw: Raw) -> Iterator[str]:
+    edits = [e.body for e in raw.chains.get("superseded", {}).values()]
+    changed = [(m["seq"], m["text"]) for edit in edits for m in edit.get("changed", ())]
+    if changed != [(9, EDITED)]:
+        yield f"not changed once: {changed}"
+    if [n for edit in edits for n in edit.get("removed", ())] != [len(expected(ROUNDS))]:
+        yield f"the newest reply is not out of view once: {edits}"
 
 
 def _is_split(stage: Stage, raw: Raw) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from reviewed import Merger, Reviewer
 from sessions import chatter, open_graph, thread
@@ -109,8 +109,15 @@ def make_graph(stage: Stage, opened: Opened, **changes: Any) -> Graph:
     )
 
 
-def say(graph: Graph, number: int, *, patient: bool, durability: Any = "sync", **turn: Any) -> None:
-    """Have a round said as an application does that does not know how far it came before.
+def say(
+    graph: Graph,
+    number: int,
+    *edits: BaseMessage,
+    patient: bool,
+    durability: Any = "sync",
+    **turn: Any,
+) -> None:
+    """Have a round said, behind edits, as an application that does not know how far it came before.
 
     One that is patient lets a turn that was cut off go on. Any other says the same again under the
     same id; that there is nothing new then means that it was answered.
@@ -119,9 +126,8 @@ def say(graph: Graph, number: int, *, patient: bool, durability: Any = "sync", *
         finish(graph, durability=durability, **turn)
     options = {"durability": durability, "context": TurnOptions(**turn)}
     try:
-        graph.invoke(
-            {"messages": [HumanMessage(told(number), id=f"round-{number}")]}, CONFIG, **options
-        )
+        said = HumanMessage(told(number), id=f"round-{number}")
+        graph.invoke({"messages": [*edits, said]}, CONFIG, **options)
     except NoNewMessageError:
         return
 
