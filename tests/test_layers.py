@@ -24,7 +24,7 @@ LAYERS = (
     {"review", "reflection", "domain"},
     {"settings"},
     {"graph"},
-    {"recordings"},
+    {"recordings", "serve"},
     {"cli", "testing"},
     {"__init__"},
 )

@@ -1,7 +1,7 @@
 """The commands and their options; the code of a command is imported when it runs.
 
-topicloom [--folder DIR] [--language en] chat | replay | topics | transcript | receipt | sessions
-    | review | reflect | facts | memory | purge | delete | check | repair
+topicloom [--folder DIR] [--language en] chat | replay | serve | topics | transcript | receipt
+    | sessions | review | reflect | facts | memory | purge | delete | check | repair
 
 Distributions of their own add commands by entry points in the group `topicloom.commands`: each a
 Typer app, or a function that is a command. So does the laboratory, with `eval`, `train` and `tune`.
@@ -146,6 +146,23 @@ def replay(
     from topicloom.cli.replay import run_replay
 
     run_replay(context.obj, file, session, window, limit, questions=questions)
+
+
+@app.command()
+def serve(
+    context: typer.Context,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8321,
+    postgres: Annotated[
+        str | None, typer.Option(metavar="URL", help="Keep sessions there, not in the folder.")
+    ] = None,
+    rate: Annotated[int, typer.Option(min=1, help="Requests of a key in a minute.")] = 60,
+    megabytes: Annotated[int, typer.Option(min=1, help="Size of a request at most.")] = 32,
+) -> None:
+    """Answer clients of OpenAI's protocol; keys are in TOPICLOOM_SERVE_KEYS."""
+    from topicloom.cli.serve import run_serve
+
+    run_serve(context.obj, host, port, postgres, rate, megabytes)
 
 
 @app.command()

@@ -89,7 +89,8 @@ def compact_file(database: sqlite3.Connection) -> bool:
 
 def _clear_newest(graph: Graph, thread: RunnableConfig, storage: Storage) -> None:
     """Put what is left of removed messages, and an empty turn, on top of the newest checkpoint."""
-    values = graph.get_state(thread).values
+    newest = graph.get_state(thread)
+    values = newest.values
     if "turn" not in values:
         return
     session, store = open_session(graph, thread, storage)
@@ -99,7 +100,8 @@ def _clear_newest(graph: Graph, thread: RunnableConfig, storage: Storage) -> Non
     # A message that stood there with its old text would count as a new one.
     update["messages"] = [removed[m.id] for m in values["messages"] if m.id in removed]
     update |= {name: None for name in ("readings", "calls", "layers", "plan") if name in values}
-    graph.update_state(thread, update, as_node="finalize")
+    kept: dict[str, Any] = {**(newest.metadata or {})}  # marks by which the thread is known
+    graph.update_state({**thread, "metadata": kept}, update, as_node="finalize")
 
 
 def _drop_older(saver: BaseCheckpointSaver[Any], thread: RunnableConfig) -> str:

@@ -1,0 +1,148 @@
+"""`topicloom serve`: the sessions of a folder, or of PostgreSQL, for clients of OpenAI's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from topicloom.cli.console import CliOptions, open_console, print_dim
+from topicloom.cli.context import (
+    CliContext,
+    describe_model,
+    find_reply_model,
+    open_context,
+)
+from topicloom.errors import ConfigurationError
+from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import Graph
+
+_KEYS = "TOPICLOOM_SERVE_KEYS"
+_SECONDS = 30
+"""How long turns that go on are waited for when the server is ended."""
+
+
+def run_serve(
+    cli: CliOptions, host: str, port: int, postgres: str | None, per_minute: int, megabytes: int
+) -> None:
+    """Serve until a signal ends it; what goes on is finished first.
+
+    Raises `ConfigurationError` if a package is missing, or the address or the keys cannot be used.
+    """
+    try:
+        import uvicorn
+
+        from topicloom.serve.app import make_endpoint
+    except ImportError as error:
+        raise ConfigurationError(
+            f"serving needs a package that is missing ({error.name}): pip install topicloom[serve]"
+        ) from error
+    context, keys = open_context(cli), read_keys(os.environ.get(_KEYS, ""))
+    check_host(host, keys)
+    listener = _listen(host, port)
+    model = find_reply_model(context.settings)
+    names = ["topicloom", *([model.partition(":")[2] or model] if model else [])]
+
+    async def serve() -> None:
+        opened = _open_postgres(context, postgres) if postgres else _open_folder(context)
+        async with opened as graph:
+            app = make_endpoint(
+                graph,
+                keys=keys,
+                models=names,
+                max_bytes=megabytes * 1_000_000,
+                per_minute=per_minute,
+            )
+            config = uvicorn.Config(
+                app, log_level="warning", lifespan="off", timeout_graceful_shutdown=_SECONDS
+            )
+            await uvicorn.Server(config).serve(sockets=[listener])
+
+    console, port = open_console(), listener.getsockname()[1]
+    shown = f"[{host}]" if ":" in host else host
+    console.print(f"http://{shown}:{port}/v1, models {', '.join(names)}", soft_wrap=True)
+    print_dim(console, describe_model(context.settings))
+    # uvicorn sends itself the signal once more when it has ended: the databases are closed first.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    asyncio.run(serve())
+
+
+def read_keys(text: str) -> Mapping[str, str]:
+    """Keys by whose they are: `ann=secret,bob=another`, or a single `secret` of nobody's.
+
+    Raises `ConfigurationError` if that is not what the text has.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    keys = dict(part.partition("=")[::2] for part in parts) if len(parts) > 1 else {}
+    if len(parts) == 1:
+        name, _, key = parts[0].partition("=")
+        keys = {name: key} if key else {"": name}
+    named = all(re.fullmatch(r"\w+", name) and key for name, key in keys.items())
+    if len(keys) != len(parts) or not (named or keys.keys() == {""}):
+        raise ConfigurationError(
+            f"{_KEYS} cannot be used: give it a key, or name=key for each of several, by commas;"
+            " names are of letters, digits and _"
+        )
+    return keys
+
+
+def check_host(host: str, keys: Mapping[str, str]) -> None:
+    """Raise `ConfigurationError` if others could reach the server, and nothing keeps them out."""
+    try:
+        local = host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        local = False
+    if not (local or keys):
+        raise ConfigurationError(
+            f"others could reach {host}: set {_KEYS}, or leave --host at 127.0.0.1"
+        )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise ConfigurationError(f"cannot listen at {host}, port {port}: {error}") from error
+
+
+@asynccontextmanager
+async def _open_folder(context: CliContext) -> AsyncIterator[Graph]:
+    """The graph over the folder's files and databases."""
+    builder = build_session_graph(settings=context.settings, storage=context.storage)
+    with context.open_checkpoints(), context.open_store() as store:
+        path = str(context.folder / "checkpoints.sqlite")
+        async with AsyncSqliteSaver.from_conn_string(path) as saver:
+            yield builder.compile(checkpointer=saver, store=store)
+
+
+@asynccontextmanager
+async def _open_postgres(context: CliContext, url: str) -> AsyncIterator[Graph]:
+    """The graph over a database of PostgreSQL, which holds sessions and checkpoints."""
+    try:
+        from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+        from langgraph.store.postgres.aio import AsyncPostgresStore
+        from psycopg import OperationalError
+    except ImportError as error:
+        raise ConfigurationError(
+            f"PostgreSQL needs a package that is missing ({error.name}):"
+            " pip install topicloom[postgres]"
+        ) from error
+    builder = build_session_graph(settings=context.settings, storage="store")
+    try:
+        async with (
+            AsyncPostgresSaver.from_conn_string(url) as saver,
+            AsyncPostgresStore.from_conn_string(url, pool_config={"max_size": 8}) as store,
+        ):
+            await saver.setup()
+            await store.setup()
+            yield builder.compile(checkpointer=saver, store=store)
+    except OperationalError as error:
+        raise ConfigurationError(f"PostgreSQL cannot be used: {error}") from error

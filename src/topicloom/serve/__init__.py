@@ -1,0 +1,1 @@
+"""Internal: an endpoint that speaks OpenAI's protocol, over a session graph."""

@@ -1,0 +1,177 @@
+"""Clients that send the whole conversation each time, over sessions that know it.
+
+Each turn is marked with a digest of the conversation that the client had when it asked. So the
+checkpoints themselves say which histories are known: nothing has to be kept beside them, and what
+is deleted is forgotten with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from weakref import WeakValueDictionary
+
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
+from langgraph.types import StateSnapshot
+
+from topicloom.graph.session import SessionGraph
+from topicloom.graph.stored import Graph
+from topicloom.serve.wire import Chat, describe_said, digest_histories
+from topicloom.state.channels import TurnOptions
+from topicloom.state.receipt import Receipt
+from topicloom.state.session import Session
+from topicloom.state.stored_message import REMOVED, get_text
+
+_MARK = "topicloom_history"
+"""Key in a checkpoint's metadata: the digest of all that came before its newest message."""
+_LOOK_BACK = 32
+"""Checkpoints in which a history is looked for whose beginning the client left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The end of a turn."""
+
+    reply: AIMessage
+    receipt: Receipt
+
+
+class Conversations:
+    """The sessions of a graph; the requests of one are answered one after the other."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._lines: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def answer(self, chat: Chat) -> AsyncIterator[str | Answered]:
+        """The pieces of the reply, then its end.
+
+        A history that the session knows is gone on with from where it ended; what it does not
+        know is recorded first.
+
+        Raises:
+            TopicLoomError: As a turn of the graph.
+        """
+        async with self._lines.setdefault(chat.session, asyncio.Lock()):
+            digests = digest_histories(chat.messages)
+            known, config = await self._find_place(chat, digests)
+            for end in _find_ends(chat.messages):
+                if end > known:
+                    await self._record(chat, known, end, config, digests[end - 1])
+                    known, config = end, _name_thread(chat)
+            async for part in self._take_turn(chat, known, config, digests[-1]):
+                yield part
+
+    async def _take_turn(
+        self, chat: Chat, known: int, config: RunnableConfig, digest: str
+    ) -> AsyncIterator[str | Answered]:
+        state: dict[str, Any] = {}
+        receipt: dict[str, Any] = {}
+        stream: Any = self._graph.astream(
+            {"messages": chat.messages[known:]},
+            {**config, "metadata": {_MARK: digest}},
+            context=TurnOptions(tools=chat.tools),
+            stream_mode=["messages", "custom", "values"],
+            durability="exit",
+        )
+        async for kind, data in stream:
+            match kind, data:
+                case "values", _:
+                    state = data
+                case "custom", {"type": "receipt"}:
+                    receipt = data["receipt"]
+                case "messages", (AIMessageChunk() as chunk, {"langgraph_node": "main_generate"}):
+                    if text := get_text(chunk):
+                        yield text
+        yield Answered(state["messages"][-1], Receipt.model_validate(receipt))
+
+    async def _record(
+        self, chat: Chat, first: int, end: int, config: RunnableConfig, digest: str
+    ) -> None:
+        """Keep messages that others answered."""
+        await self._graph.ainvoke(
+            {"messages": chat.messages[first:end]},
+            {**config, "metadata": {_MARK: digest}},
+            context=TurnOptions(answer=False),
+            durability="exit",
+        )
+
+    async def _find_place(self, chat: Chat, digests: Sequence[str]) -> tuple[int, RunnableConfig]:
+        """How many of the messages are known, and the checkpoint to go on from with the others."""
+        thread = _name_thread(chat)
+        newest, ends = await self._graph.aget_state(thread), _find_ends(chat.messages)
+        if newest.created_at is None or not (ends or chat.whole):
+            return 0, thread
+        place: StateSnapshot | None = None
+        # What begins with an unknown history is not known either.
+        low, high, probe = -1, len(ends), len(ends) - 1
+        while probe > low:
+            last = ends[probe] - 1
+            found = await self._find_checkpoint(newest, chat.messages[last], digests[last])
+            low, place, high = (probe, found, high) if found else (low, place, probe)
+            probe = (low + high) // 2
+        known = ends[low] if place else 0
+        if place is None and ends and (place := await self._find_end(chat, ends[-1])):
+            known = ends[-1]
+        if place is None:
+            return 0, await self._begin_anew(chat) if chat.whole else thread
+        here = place.config["configurable"]["checkpoint_id"]
+        is_newest = here == newest.config["configurable"]["checkpoint_id"]
+        return known, thread if is_newest else place.config
+
+    async def _find_checkpoint(
+        self, newest: StateSnapshot, said: AnyMessage, digest: str
+    ) -> StateSnapshot | None:
+        """The newest checkpoint behind a message, and all that came before it."""
+
+        def fits(state: StateSnapshot) -> bool:
+            marked = (state.metadata or {}).get(_MARK) == digest
+            shown: list[AnyMessage] = state.values.get("messages", [])
+            return marked and not state.next and bool(shown) and _is_same(shown[-1], said)
+
+        if fits(newest):
+            return newest
+        thread: RunnableConfig = {
+            "configurable": {"thread_id": newest.config["configurable"]["thread_id"]}
+        }
+        found = self._graph.aget_state_history(thread, filter={_MARK: digest})
+        return await anext((state async for state in found if fits(state)), None)
+
+    async def _find_end(self, chat: Chat, end: int) -> StateSnapshot | None:
+        """The newest checkpoint that ends as a history does whose beginning the client left out."""
+        store, history = self._graph.store, chat.messages[:end]
+        workspaces = cast("SessionGraph", self._graph.builder).workspaces
+        stored = (await asyncio.to_thread(workspaces.open, chat.session, store)).store
+        async for state in self._graph.aget_state_history(_name_thread(chat), limit=_LOOK_BACK):
+            session = Session.model_validate(state.values.get("session") or {"id": chat.session})
+            if state.next or session.count < end:
+                continue
+            said = await asyncio.to_thread(stored.messages, session, session.count - end + 1)
+            if len(said) == end and all(map(_is_same, (m.message for m in said), history)):
+                return state
+        return None
+
+    async def _begin_anew(self, chat: Chat) -> RunnableConfig:
+        """A checkpoint of the session at which nothing has been said yet."""
+        config = _name_thread(chat)
+        config["configurable"]["checkpoint_ns"] = ""
+        saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
+        return await saver.aput(config, empty_checkpoint(), {"source": "fork", "step": -1}, {})
+
+
+def _name_thread(chat: Chat) -> RunnableConfig:
+    return {"configurable": {"thread_id": chat.session}}
+
+
+def _find_ends(messages: Sequence[AnyMessage]) -> list[int]:
+    """The lengths of the histories that end with a reply."""
+    return [n for n, message in enumerate(messages, 1) if isinstance(message, AIMessage)]
+
+
+def _is_same(stored: AnyMessage, said: AnyMessage) -> bool:
+    """True if a client sends a stored message again; it may not know that it was purged."""
+    return get_text(stored) == REMOVED or describe_said(stored) == describe_said(said)

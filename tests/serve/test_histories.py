@@ -1,0 +1,166 @@
+"""A client that sends the whole conversation each time has the branches that it shows, exactly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from endpoints import Message, ask, listening, open_client, remembered
+from openai import OpenAI
+from sessions import open_graph, prompt_of
+
+from topicloom.graph.purge import purge_messages
+from topicloom.graph.stored import Graph, open_session
+from topicloom.serve.app import make_endpoint
+from topicloom.storage.files import FileStorage
+from topicloom.testing import ScriptedResponder, fake_roles
+
+CHAT = {"extra_headers": {"X-OpenWebUI-Chat-Id": "c1"}}
+
+
+@dataclass
+class Talk:
+    """A client, and what stands behind the endpoint that it talks to."""
+
+    folder: Path
+    graph: Graph
+    responder: ScriptedResponder
+    client: OpenAI
+    numbers: Iterator[int] = field(default_factory=count)
+
+    def ask(self, history: list[Message], text: str, **options: Any) -> list[Message]:
+        return ask(self.client, history, text, **options)
+
+    def remembered(self, session: str = "c1") -> list[Message]:
+        return remembered(self.folder, self.graph, session)
+
+    @property
+    def session(self) -> str:
+        (only,) = FileStorage(self.folder).sessions()
+        return only
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Iterator[Talk]:
+    numbers = count(1)
+    responder = ScriptedResponder(otherwise=lambda _: f"回答{next(numbers)}。")
+    graph = open_graph(tmp_path, fake_roles(responder), window=4_000)
+    with listening(make_endpoint(graph, per_minute=100_000)) as url, open_client(url) as client:
+        yield Talk(tmp_path, graph, responder, client)
+
+
+def test_two_hundred_turns_an_edit_and_a_regeneration(talk: Talk) -> None:
+    said: list[Message] = []
+    for turn in range(1, 201):
+        said = talk.ask(said, f"茶：第{turn}句话，说的是绿茶和红茶。")
+    session = talk.session
+    assert talk.remembered(session) == said
+
+    edited = talk.ask(said[:98], "山：第50句话，改了。")
+    assert talk.remembered(session) == edited
+    edited = talk.ask(edited, "山：改了以后呢？")
+    assert talk.remembered(session) == edited
+    prompt = prompt_of(talk.responder.requests[-1])
+    assert not any(f"第{turn}句话，说的" in prompt for turn in range(50, 201))
+
+    again = talk.ask(said[:118], said[118]["content"])
+    assert again[:-1] == said[:119]
+    assert again[-1] != said[119]
+    assert talk.remembered(session) == again
+    again = talk.ask(again, "海：重新回答以后呢？")
+    assert talk.remembered(session) == again
+    assert not any(f"第{t}句话" in prompt_of(talk.responder.requests[-1]) for t in range(61, 201))
+
+    said = talk.ask(said, "雨：第201句话。")
+    assert talk.remembered(session) == said
+    edited = talk.ask(edited, "山：再说一句。")
+    assert talk.remembered(session) == edited
+    rows = (talk.folder / session / "transcript.jsonl").read_text("utf-8").splitlines()
+    # Nothing was stored twice but the one message that was answered twice.
+    assert len(rows) == 402 + 6 + 4
+
+
+def test_an_unknown_history_is_recorded_first(talk: Talk) -> None:
+    before = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "茶：一"},
+        {"role": "assistant", "content": "甲"},
+        {"role": "user", "content": "茶：二"},
+        {"role": "assistant", "content": "乙"},
+    ]
+    said = talk.ask(before, "茶：三", **CHAT)
+    assert len(talk.responder.requests) == 1
+    assert talk.remembered() == said[1:]
+    # An edit in what was recorded, and of what a reply said.
+    edited = talk.ask(said[:3], "茶：二，改了", **CHAT)
+    assert talk.remembered() == edited[1:]
+    changed = [*said[:4], {"role": "assistant", "content": "乙，改了"}]
+    changed = talk.ask(changed, "茶：三", **CHAT)
+    assert talk.remembered() == changed[1:]
+
+
+def test_the_first_message_edited(talk: Talk) -> None:
+    said = talk.ask(talk.ask([], "茶：一", **CHAT), "茶：二", **CHAT)
+    other = talk.ask([], "山：另一个", **CHAT)
+    assert talk.remembered() == other
+    assert "茶：一" not in prompt_of(talk.responder.requests[-1])
+    assert talk.ask(said, "茶：三", **CHAT) == talk.remembered()
+
+
+def test_a_client_that_leaves_out_the_beginning(talk: Talk) -> None:
+    said: list[Message] = []
+    for turn in range(6):
+        said = talk.ask(said, f"茶：第{turn}句", **CHAT)
+    said += talk.ask(said[-4:], "茶：只有结尾", **CHAT)[-2:]
+    assert talk.remembered() == said
+    # And has its last message answered once more.
+    again = talk.ask(said[-6:-2], "茶：只有结尾", **CHAT)
+    assert talk.remembered() == said[:-1] + again[-1:]
+
+
+def test_a_user_without_a_chat_goes_on(talk: Talk) -> None:
+    first = talk.ask([], "茶：一", user="ann")
+    other = talk.ask([], "山：新的对话", user="ann")
+    assert talk.remembered("ann") == first + other
+    other = talk.ask(other, "山：继续", user="ann")
+    assert talk.remembered("ann") == first + other
+    talk.ask([], "海：别人", user="bob")
+    assert "茶：一" not in prompt_of(talk.responder.requests[-1])
+
+
+@pytest.mark.parametrize("user", ["ann@example.org", "../../etc", "topicloom:review:c1", "张三 李"])
+def test_names_of_any_kind(talk: Talk, user: str) -> None:
+    said = talk.ask(talk.ask([], "茶：一", user=user), "茶：二", user=user)
+    assert talk.remembered(talk.session) == said
+    assert talk.session.startswith("s-")
+
+
+def test_a_stream_that_the_client_left(talk: Talk) -> None:
+    said = talk.ask([], "茶：一", **CHAT)
+    talk.responder.script.append("很长 的 回答 " * 200)
+    asked: Any = [*said, {"role": "user", "content": "茶：二"}]
+    with talk.client.chat.completions.create(
+        model="topicloom", messages=asked, stream=True, **CHAT
+    ) as stream:
+        part = next(iter(stream)).choices[0].delta.content
+    said = talk.ask([*asked, {"role": "assistant", "content": part}], "茶：三", **CHAT)
+    assert talk.remembered() == said
+
+
+def test_what_was_purged_does_not_come_back(talk: Talk) -> None:
+    said = talk.ask([], "茶：密码是 4711", **CHAT)
+    said = talk.ask(said, "茶：二", **CHAT)
+    storage = FileStorage(talk.folder, fsync=False)
+    thread: Any = {"configurable": {"thread_id": "c1"}}
+    session, store = open_session(talk.graph, thread, storage)
+    purge_messages(talk.graph, thread, storage, store.plan_purge(session, [1]))
+    # The client knows nothing of it and sends it again.
+    said = talk.ask(said, "茶：三", **CHAT)
+    assert talk.remembered() == [{**said[0], "content": "(removed on request)"}, *said[1:]]
+    stored = (talk.folder / "c1" / "transcript.jsonl").read_text("utf-8")
+    assert "4711" not in json.dumps(stored, ensure_ascii=False)
