@@ -95,6 +95,7 @@ def test_an_unknown_history_is_recorded_first(talk: Talk) -> None:
     ]
     said = talk.ask(before, "茶：三", **CHAT)
     assert len(talk.responder.requests) == 1
+    assert talk.responder.requests[0].messages[0].content == "Be brief."
     assert talk.remembered() == said[1:]
     # An edit in what was recorded, and of what a reply said.
     edited = talk.ask(said[:3], "茶：二，改了", **CHAT)

@@ -113,10 +113,13 @@ def choose_facts(deps: Deps, session: Session, refs: Sequence[str]) -> dict[str,
 
 
 def show_facts(deps: Deps, session: Session) -> str:
-    """The chosen facts that are kept still, as a block for the prompt; "" for none."""
+    """The caller's instructions for the turn, and the chosen facts that are kept still, as they
+    stand in the prompt; "" for none.
+    """
     known = _read_facts(deps, session) if session.facts else {}
     kept = [(day, known[key][1]) for key, day in session.facts.items() if key in known]
-    return format_facts(kept, session.language)
+    told = turn_options().instructions
+    return "\n\n".join(filter(None, [told, format_facts(kept, session.language)]))
 
 
 def _read_facts(deps: Deps, session: Session) -> dict[str, KnownFact]:

@@ -232,5 +232,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
 
 async def _explain(request: Request, error: Exception) -> Response:
     problem = cast("ValidationError", error).errors()[0]
-    param = ".".join(map(str, problem["loc"])) or None
-    return JSONResponse(write_error(400, f"{param}: {problem['msg']}", param), 400)
+    param = ".".join(map(str, problem["loc"]))
+    return JSONResponse(
+        write_error(400, f"{param or 'body'}: {problem['msg']}", param or None), 400
+    )

@@ -74,7 +74,7 @@ class Conversations:
         stream: Any = self._graph.astream(
             {"messages": chat.messages[known:]},
             {**config, "metadata": {_MARK: digest}},
-            context=TurnOptions(tools=chat.tools),
+            context=TurnOptions(instructions=chat.instructions, tools=chat.tools),
             stream_mode=["messages", "custom", "values"],
             durability="exit",
         )

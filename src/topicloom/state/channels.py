@@ -107,6 +107,8 @@ class TurnOptions(BaseModel, frozen=True):
     to split only when the window fills."""
     changes: tuple[TopicChange, ...] = ()
     """Changes to topics that a review wants made. With these a turn needs no message."""
+    instructions: str = ""
+    """A system prompt for this turn, behind that of the graph."""
     tools: tuple[dict[str, Any], ...] = ()
     """Tools that the caller runs itself, as OpenAI writes them. A call of one ends the turn; what
     came of it is the message of the next."""
