@@ -46,6 +46,9 @@ Roles
     REVIEWER Reviewer ReviewRequest Assessment
     MERGER Merger MergeRequest
     REFLECTOR Reflector ReflectRequest Claim
+An endpoint
+    A session graph for clients of OpenAI's protocol, as `topicloom serve` has it.
+    make_endpoint
 Encoders
     What messages are searched with.
     Embedder default_embedder open_embedder

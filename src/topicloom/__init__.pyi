@@ -190,6 +190,7 @@ from .roles.splitter import (
     SplitRequest as SplitRequest,
     Splitter as Splitter,
 )
+from .serve.app import make_endpoint as make_endpoint
 from .settings import (
     Settings as Settings,
 )

@@ -160,6 +160,7 @@ def serve(
     megabytes: Annotated[int, typer.Option(min=1, help="Size of a request at most.")] = 32,
 ) -> None:
     """Answer clients of OpenAI's protocol; keys are in TOPICLOOM_SERVE_KEYS."""
+    import topicloom.serve  # noqa: F401 - says which package is missing
     from topicloom.cli.serve import run_serve
 
     run_serve(context.obj, host, port, postgres, rate, megabytes)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 
+import uvicorn
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from topicloom.cli.console import CliOptions, open_console, print_dim
@@ -23,6 +24,7 @@ from topicloom.cli.context import (
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph
+from topicloom.serve.app import make_endpoint
 
 _KEYS = "TOPICLOOM_SERVE_KEYS"
 _SECONDS = 30
@@ -36,14 +38,6 @@ def run_serve(
 
     Raises `ConfigurationError` if a package is missing, or the address or the keys cannot be used.
     """
-    try:
-        import uvicorn
-
-        from topicloom.serve.app import make_endpoint
-    except ImportError as error:
-        raise ConfigurationError(
-            f"serving needs a package that is missing ({error.name}): pip install topicloom[serve]"
-        ) from error
     context, keys = open_context(cli), read_keys(os.environ.get(_KEYS, ""))
     check_host(host, keys)
     listener = _listen(host, port)
@@ -80,12 +74,11 @@ def read_keys(text: str) -> Mapping[str, str]:
     Raises `ConfigurationError` if that is not what the text has.
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    keys = dict(part.partition("=")[::2] for part in parts) if len(parts) > 1 else {}
-    if len(parts) == 1:
-        name, _, key = parts[0].partition("=")
-        keys = {name: key} if key else {"": name}
-    named = all(re.fullmatch(r"\w+", name) and key for name, key in keys.items())
-    if len(keys) != len(parts) or not (named or keys.keys() == {""}):
+    named = [re.fullmatch(r"(\w+)=([^=].*)", part) for part in parts]
+    keys = {found[1]: found[2] for found in named if found}
+    if len(parts) == 1 and not keys:
+        return {"": parts[0]}
+    if len(keys) != len(parts):
         raise ConfigurationError(
             f"{_KEYS} cannot be used: give it a key, or name=key for each of several, by commas;"
             " names are of letters, digits and _"
