@@ -5,8 +5,8 @@ is in them may move or change with every release. A name loads what it needs whe
 
 A session
     The graph, what can be tuned, and what a turn takes.
-    build_session_graph SessionGraph Settings TurnOptions SessionState SessionInput Domain ModelSpec
-    TopicChange TokenCounter
+    build_session_graph local_checkpointer SessionGraph Settings TurnOptions SessionState
+    SessionInput Domain ModelSpec TopicChange TokenCounter
 Policies
     The groups of settings.
     SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy
@@ -61,7 +61,7 @@ Errors
     TopicLoomError ConfigurationError UnknownModelError StorageUnavailableError InputError
     MissingThreadError InvalidNameError NoNewMessageError NotAConversationError StorageError
     MissingRecordError NewerFormatError BrokenInvariantError SessionBusyError ConflictError
-    TransitionError UnusableAnswerError ReplyError
+    TransitionError UnusableAnswerError ReplyError TopicLoomWarning
 """
 
 from __future__ import annotations

@@ -40,10 +40,12 @@ from .errors import (
     StorageError as StorageError,
     StorageUnavailableError as StorageUnavailableError,
     TopicLoomError as TopicLoomError,
+    TopicLoomWarning as TopicLoomWarning,
     TransitionError as TransitionError,
     UnknownModelError as UnknownModelError,
     UnusableAnswerError as UnusableAnswerError,
 )
+from .graph.checkpoints import local_checkpointer as local_checkpointer
 from .graph.deletion import (
     adelete_session as adelete_session,
     delete_session as delete_session,

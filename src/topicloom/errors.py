@@ -23,13 +23,22 @@ TopicLoomError
 
 A role's failure costs that role's contribution, never the turn, and stands in the receipt:
 `UnusableAnswerError` never leaves a turn.
+
+What is most likely not meant, but can be done, is warned of: `TopicLoomWarning`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class TopicLoomError(Exception):
     """Root of all errors of this package."""
+
+
+class TopicLoomWarning(UserWarning):
+    """Something that can be done, but is most likely not what was meant."""
 
 
 class ConfigurationError(TopicLoomError, ValueError):
@@ -98,3 +107,9 @@ class UnusableAnswerError(TopicLoomError):
 
 class ReplyError(TopicLoomError):
     """The main model failed after its retries; nothing the user said is lost."""
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence that asks whether a known name was meant; "" if none is alike."""
+    alike = get_close_matches(name.lower(), list(known), n=1, cutoff=0.7)
+    return f"; did you mean {alike[0]!r}?" if alike else ""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import warnings
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import Field, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from topicloom.boundary.policy import AdsorberPolicy
+from topicloom.errors import ConfigurationError, TopicLoomWarning, suggest
 from topicloom.prompts.loader import Prompts
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.review.decisions import ReviewPolicy
@@ -17,16 +21,46 @@ from topicloom.state.activation import ActivationPolicy
 from topicloom.state.language import LanguageChoice
 from topicloom.state.splitting import SplitPolicy
 
+P = TypeVar("P")
+_PREFIX = "TOPICLOOM_"
+
+if TYPE_CHECKING:
+
+    class Group(Generic[P]):
+        """A group of settings: given as it is or as a dict, and read as it is."""
+
+        def __get__(self, settings: object, kind: type | None = None) -> P: ...
+        def __set__(self, settings: object, given: P | Mapping[str, Any]) -> None: ...
+
+else:
+    Group = Annotated[P, "group"]
+
+
+def _default(group: type[BaseModel]) -> Any:
+    return group()
+
 
 class Settings(BaseSettings):
     """What can be tuned without touching code.
 
-    Nested settings are set with two underscores: `TOPICLOOM_ACTIVATION__FLOOR=5`.
+    Nested settings are set with two underscores: `TOPICLOOM_ACTIVATION__FLOOR=5`. Making them
+    raises `ConfigurationError`, which names what cannot be used, and warns of a variable that
+    resembles a setting and is none.
     """
 
     model_config = SettingsConfigDict(
-        env_prefix="TOPICLOOM_", env_nested_delimiter="__", frozen=True, extra="ignore"
+        env_prefix=_PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid"
     )
+    if not TYPE_CHECKING:
+
+        def __init__(self, **given: Any) -> None:
+            try:
+                super().__init__(**given)
+            except ValidationError as error:
+                raise ConfigurationError(_describe(error, given)) from None
+            except SettingsError as error:
+                raise ConfigurationError(f"a {_PREFIX} variable cannot be used: {error}") from error
+            _check_variables(os.environ)
 
     model: str | None = None
     """The strong model (reply, split), such as `openai:gpt-5`; None for the embedded roles."""
@@ -82,19 +116,19 @@ class Settings(BaseSettings):
     """Newest facts about the user in the main prompt, where reflection keeps some in the graph's
     store; chosen anew at each split. 0 for none."""
 
-    split: SplitPolicy = SplitPolicy()
+    split: Group[SplitPolicy] = _default(SplitPolicy)
     """Thresholds of a split."""
-    activation: ActivationPolicy = ActivationPolicy()
+    activation: Group[ActivationPolicy] = _default(ActivationPolicy)
     """Thresholds and counts of activation."""
-    adsorber: AdsorberPolicy = AdsorberPolicy()
+    adsorber: Group[AdsorberPolicy] = _default(AdsorberPolicy)
     """The funnel of the boundary adsorber; `{"preset": "spec"}` for the thresholds of spec 001."""
     embedder: str | None = None
     """The encoder that messages are searched with: None for the one that ships, `hashing`, or a
     model of sentence-transformers such as `BAAI/bge-m3`, by name or folder. In Python,
     `build_session_graph(embedder=...)` takes any LangChain `Embeddings` as well."""
-    reflection: ReflectionPolicy = ReflectionPolicy()
+    reflection: Group[ReflectionPolicy] = _default(ReflectionPolicy)
     """Timing of reflection, where a scheduler runs beside the graph."""
-    review: ReviewPolicy = ReviewPolicy()
+    review: Group[ReviewPolicy] = _default(ReviewPolicy)
     """Thresholds of archiving and merging in a review."""
     deep_share: float = Field(default=0.5, gt=0, le=1)
     """Share of the activation threshold that a deep search asks for."""
@@ -136,3 +170,28 @@ class Settings(BaseSettings):
     def _check_prompts(cls, folder: Path | None) -> Path | None:
         Prompts.of(folder)
         return folder
+
+
+def _describe(error: ValidationError, given: Collection[str]) -> str:
+    """The first thing that is wrong with settings, in one sentence."""
+    problem = error.errors()[0]
+    place = list(map(str, problem["loc"]))
+    code = not place or place[0] in given
+    name = ".".join(place) if code else _PREFIX + "__".join(place).upper()
+    if problem["type"] != "extra_forbidden":
+        reason = problem["msg"].removeprefix("Value error, ")
+        seen = "" if problem["type"] == "value_error" else f", not {problem['input']!r}"
+        return f"{name} cannot be used: {reason}{seen}"
+    group: Any = Settings
+    for part in place[:-1]:
+        group = group.model_fields[part].annotation
+    return f"there is no setting {name}{suggest(place[-1], group.model_fields)}"
+
+
+def _check_variables(names: Collection[str]) -> None:
+    """Warn of variables that resemble a setting and are none."""
+    for name in names:
+        field = name.removeprefix(_PREFIX).partition("__")[0].lower()
+        known = Settings.model_fields
+        if name.startswith(_PREFIX) and field not in known and (meant := suggest(field, known)):
+            warnings.warn(f"there is no setting {name}{meant}", TopicLoomWarning, stacklevel=3)

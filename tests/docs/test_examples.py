@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
 from openai_behaviours import Reply
 from openai_server import OpenAIServer
 
+from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.session import build_session_graph
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ def surroundings(
     monkeypatch.setenv("OPENAI_BASE_URL", openai_server.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("TOPICLOOM_FOLDER", str(tmp_path))
-    graph: Any = build_session_graph().compile(checkpointer=InMemorySaver())
+    graph: Any = build_session_graph().compile(checkpointer=local_checkpointer())
     thread = {"configurable": {"thread_id": "before"}}
     for number in range(7):
         graph.invoke({"messages": [("user", f"This is message {number}.")]}, thread)

@@ -20,7 +20,7 @@ _SPEC: dict[str, Any] = {
 that ships, they fail on every set that they were measured on."""
 
 
-class AdsorberPolicy(BaseModel, frozen=True):
+class AdsorberPolicy(BaseModel, frozen=True, extra="forbid"):
     """The settings of the funnel.
 
     The preset `trained` screens by a model that was trained on conversations with marked topics;

@@ -11,22 +11,20 @@ from pathlib import Path
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.sqlite import SqliteStore
-from pydantic import ValidationError
-from pydantic_settings import SettingsError
 
 from topicloom.cli.console import CliOptions
-from topicloom.errors import ConfigurationError, InputError, StorageUnavailableError
+from topicloom.errors import InputError
+from topicloom.graph.checkpoints import CHECKPOINTS, LocalCheckpointer, open_database, usable
 from topicloom.graph.deps import choose_models, default_folder, make_deps
 from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.session import Session
-from topicloom.storage.disk import append_bytes, reachable
 from topicloom.storage.files import FileStorage
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
 
-_CHECKPOINTS, _STORE = "checkpoints.sqlite", "store.sqlite"
+_STORE = "store.sqlite"
 
 
 class _StoreConnection(sqlite3.Connection):
@@ -55,15 +53,19 @@ class CliContext:
     storage: FileStorage
 
     @contextmanager
-    def open_checkpoints(self) -> Iterator[SqliteSaver]:
-        """Open the checkpoints of all sessions; see `_open_database` for errors."""
-        with self._open_database(_CHECKPOINTS) as database:
-            yield SqliteSaver(database)
+    def open_checkpoints(self) -> Iterator[LocalCheckpointer]:
+        """Open the checkpoints of all sessions, or raise `StorageUnavailableError`."""
+        saver = LocalCheckpointer(self.folder / CHECKPOINTS)
+        try:
+            yield saver
+        finally:
+            saver.close()
 
     @contextmanager
     def open_store(self) -> Iterator[SqliteStore]:
-        """Open the store with what reflection found; see `_open_database` for errors."""
-        with self._open_database(_STORE, _StoreConnection) as database:
+        """Open the store with what reflection found, or raise `StorageUnavailableError`."""
+        path = self.folder / _STORE
+        with usable(path), closing(open_database(path, _StoreConnection)) as database:
             database.isolation_level = None  # the store begins and ends transactions itself
             store = SqliteStore(database)
             with database:
@@ -71,40 +73,24 @@ class CliContext:
                 store.setup()
             yield store
 
-    @contextmanager
-    def _open_database(
-        self, name: str, factory: type[sqlite3.Connection] = sqlite3.Connection
-    ) -> Iterator[sqlite3.Connection]:
-        """Open a file of the folder, or raise StorageUnavailableError."""
-        path = where = self.folder / name
-        with reachable(self.folder):
-            if not path.exists():
-                # SQLite would let others read it; beside it, it does as with the file itself.
-                append_bytes(path, b"", fsync=False)
-        try:
-            with closing(
-                sqlite3.connect(path, 30.0, check_same_thread=False, factory=factory)
-            ) as database:
-                database.execute("PRAGMA schema_version")  # finds out a file that is no database
-                where = self.folder  # several may be open by now, and the error names none
-                yield database
-        except sqlite3.Error as error:
-            raise StorageUnavailableError(
-                f"cannot use {where}: {error}. Choose another folder with --folder"
-            ) from error
-
     def read_session(self, name: str) -> tuple[Session, SessionStore]:
         """A session's newest checkpoint and its storage; raises `InputError` if there is none."""
         check_session_name(name)
         session = self.find_session(name)
         if session is None:
-            known = ", ".join(self.storage.sessions()) or "none yet"
-            raise InputError(f"there is no session {name!r} in {self.folder} (there: {known})")
+            known = self.storage.sessions()
+            if name in known:
+                raise InputError(
+                    f"session {name!r} is in {self.folder}, its checkpoints are not: compile its"
+                    " graph with checkpointer=local_checkpointer(), which keeps them there"
+                )
+            there = ", ".join(known) or "none yet"
+            raise InputError(f"there is no session {name!r} in {self.folder} (there: {there})")
         return session, SessionStore(self.storage.open(name))
 
     def find_session(self, name: str) -> Session | None:
         """The session of the newest checkpoint; None if there is none."""
-        if not (self.folder / _CHECKPOINTS).exists():
+        if not (self.folder / CHECKPOINTS).exists():
             return None
         with self.open_checkpoints() as saver:
             return load_session(saver, make_thread_config(name))
@@ -117,28 +103,13 @@ def open_context(cli: CliOptions) -> CliContext:
     """
     changes = {"folder": cli.folder, "language": cli.language}
     given = {key: value for key, value in changes.items() if value is not None}
-    settings = read_settings().model_copy(update=given)
+    settings = Settings().model_copy(update=given)
     return make_context(settings.folder or default_folder(), settings)
 
 
 def make_context(folder: Path, settings: Settings) -> CliContext:
     """The context of a folder."""
     return CliContext(settings, folder, FileStorage(folder, fsync=settings.fsync))
-
-
-def read_settings() -> Settings:
-    """The settings of the environment; raises `ConfigurationError`, which names an invalid one."""
-    try:
-        return Settings()
-    except ValidationError as error:
-        problem = error.errors()[0]
-        variable = "__".join(["TOPICLOOM", *map(str, problem["loc"])]).upper()
-        variable = variable.replace("TOPICLOOM__", "TOPICLOOM_", 1)
-        raise ConfigurationError(
-            f"{variable} cannot be used: {problem['msg']}, not {problem['input']!r}"
-        ) from error
-    except SettingsError as error:
-        raise ConfigurationError(f"a TOPICLOOM_ variable cannot be used: {error}") from error
 
 
 def make_thread_config(name: str) -> RunnableConfig:

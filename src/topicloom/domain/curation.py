@@ -42,7 +42,7 @@ _PAST = 2.0
 """Factor of the conversation's own weights, when the message is about the past."""
 
 
-class CurationPolicy(BaseModel, frozen=True):
+class CurationPolicy(BaseModel, frozen=True, extra="forbid"):
     """Limits of curations in number, time and age."""
 
     deadline: float = Field(default=1.5, ge=0)

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from topicloom.graph.checkpoints import CHECKPOINTS
 from topicloom.graph.deletion import delete_with_threads
 from topicloom.graph.deps import default_folder
 from topicloom.graph.session import build_session_graph
@@ -26,7 +27,7 @@ async def open_checkpointer() -> AsyncIterator[AsyncSqliteSaver]:
 
     They are those of the command line, which shows what was said over the server.
     """
-    path = (Settings().folder or default_folder()) / "checkpoints.sqlite"
+    path = (Settings().folder or default_folder()) / CHECKPOINTS
     append_bytes(path, b"", fsync=False)  # its owner's alone
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
         yield delete_with_threads(saver, graph)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, closing
 from datetime import datetime
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from uuid import uuid4
 
 from langchain_core.embeddings import Embeddings
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
 from langchain_core.runnables.config import merge_configs
 from langchain_core.tools import BaseTool
@@ -20,7 +22,15 @@ from langgraph.types import RetryPolicy, StateUpdate
 
 from topicloom.context.token_count import TokenCounter
 from topicloom.domain.domain import Domain
-from topicloom.errors import ReplyError, StorageUnavailableError
+from topicloom.errors import (
+    ConfigurationError,
+    InputError,
+    MissingThreadError,
+    ReplyError,
+    StorageUnavailableError,
+    TopicLoomWarning,
+    suggest,
+)
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.routes import MESSAGE, UNUSABLE, Routes
 from topicloom.index.embedder import Embedder
@@ -37,6 +47,7 @@ from topicloom.nodes.retrieve import retrieve
 from topicloom.nodes.runs import RunQueue
 from topicloom.nodes.search import TopicSearch
 from topicloom.nodes.split import split
+from topicloom.nodes.step import NO_THREAD
 from topicloom.nodes.workspace import Workspaces
 from topicloom.roles.archive_search import ArchiveSearch
 from topicloom.roles.base import RoleName
@@ -50,6 +61,8 @@ from topicloom.storage.base import Storage
 if TYPE_CHECKING:
     from topicloom.domain.wiring import DomainRuntime
 
+_KEPT = "__pregel_checkpointer"
+"""Where LangGraph hands the checkpointer of a graph on to those in it."""
 _END = object()
 """Stands behind the last part of a stream."""
 
@@ -68,8 +81,9 @@ class CompiledSessionGraph(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> Generator[Any]:
         """As LangGraph has it, as soon as no other run of the thread goes on."""
+        self._check_input(input)
         with (
-            self.builder.runs.hold(self._configurable(config)) as run,
+            self.builder.runs.hold(self._check_thread(config)) as run,
             closing(cast("Generator[Any]", super().stream(input, config, **options))) as parts,
         ):
             run = run.given(input)
@@ -84,8 +98,9 @@ class CompiledSessionGraph(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> AsyncGenerator[Any]:
         """As LangGraph has it, as soon as no other run of the thread goes on."""
+        self._check_input(input)
         async with (
-            self.builder.runs.ahold(self._configurable(config)) as run,
+            self.builder.runs.ahold(self._check_thread(config)) as run,
             aclosing(
                 cast("AsyncGenerator[Any]", super().astream(input, config, **options))
             ) as parts,
@@ -120,8 +135,28 @@ class CompiledSessionGraph(
             supersteps = _mark(config, (await self.aget_state(config)).values, supersteps)
         return await super().abulk_update_state(config, supersteps)
 
-    def _configurable(self, config: RunnableConfig | None) -> dict[str, Any]:
-        return ensure_config(merge_configs(self.config, config)).get("configurable", {})
+    def _check_input(self, given: object) -> None:
+        """Raise `InputError` if an input is certainly not what was meant."""
+        way = 'pass what is new as {"messages": [("user", "...")]}'
+        if isinstance(given, str | Sequence | BaseMessage):
+            raise InputError(f"an input of the session is no {type(given).__name__}: {way}")
+        if isinstance(given, Mapping) and given and not self.builder.channels.keys() & given.keys():
+            name = next(iter(map(str, given)))
+            raise InputError(f"the session takes no {name!r}: {way}{suggest(name, ['messages'])}")
+
+    def _check_thread(self, config: RunnableConfig | None) -> dict[str, Any]:
+        """What a run is given by its caller and around it; warns if nothing keeps its thread."""
+        given = ensure_config(merge_configs(self.config, config)).get("configurable", {})
+        if not given.get("thread_id"):
+            raise MissingThreadError(NO_THREAD)
+        if not self.checkpointer and given.get("thread_id") and _KEPT not in given:
+            warnings.warn(
+                f"nothing keeps thread {given['thread_id']!r}, and its next turn begins anew:"
+                " compile the graph with checkpointer=local_checkpointer()",
+                TopicLoomWarning,
+                stacklevel=3,
+            )
+        return given
 
 
 class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionState]):
@@ -160,7 +195,7 @@ def build_session_graph(
 
     Compile it with a checkpointer and call it with a `thread_id`; pass only what is new:
 
-        graph = build_session_graph().compile(checkpointer=InMemorySaver())
+        graph = build_session_graph().compile(checkpointer=local_checkpointer())
         graph.invoke({"messages": [("user", "Hello")]}, {"configurable": {"thread_id": "1"}})
 
     Args:
@@ -187,6 +222,7 @@ def build_session_graph(
     Raises:
         ConfigurationError: If a model cannot be opened, or a setting or the domain cannot be used.
     """
+    _check_types(settings=settings, roles=roles, tools=tools, domain=domain, storage=storage)
     settings = settings or Settings()
     deps = make_deps(
         settings,
@@ -201,6 +237,24 @@ def build_session_graph(
         domain=domain is not None,
     )
     return wire_graph(deps, _runtime(domain, deps) if domain is not None else None, archive_index)
+
+
+def _check_types(**given: object) -> None:
+    """Raise `ConfigurationError` if an argument is of another kind than it has to be."""
+    for name, (kinds, way) in _KINDS.items():
+        value = given[name]
+        if value is not None and value != "store" and not isinstance(value, kinds):
+            raise ConfigurationError(f"{name}={value!r:.60} cannot be used: give {way}")
+
+
+_KINDS: Mapping[str, tuple[type, str]] = {
+    "settings": (Settings, "Settings(window=16_000), or whatever is to be set"),
+    "roles": (Roles, 'what `embedded_roles` makes; models go to role_models={"reader": "..."}'),
+    "tools": (Sequence, "a list of tools"),
+    "domain": (Domain, "Domain(...), whose document comes with the input"),
+    "storage": (Storage, 'a Storage such as FileStorage("sessions"), or "store"'),
+}
+"""Of what kind arguments are, and the way out."""
 
 
 def wire_graph(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from langgraph.types import Overwrite
 
 from topicloom.boundary.adsorber import LOOK_BACK, Adsorber
 from topicloom.effects import Step
+from topicloom.errors import TopicLoomWarning
 from topicloom.nodes.catch_up import Replay, catch_up, show_newest, take_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
@@ -196,6 +198,12 @@ def _begin(
     # No checkpoint leads there any more: the thread was deleted, or its checkpointer was changed.
     publish(store, session, [head.ref for head in old])
     most = max(head.session.count for head in old)
+    warnings.warn(
+        f"session {session.id!r} begins anew: its checkpointer knows nothing of the {most} messages"
+        " that are stored of it. One that outlives the program is local_checkpointer()",
+        TopicLoomWarning,
+        stacklevel=2,
+    )
     return session, (f"begun anew: an earlier conversation of {most} messages stays stored",), {}
 
 

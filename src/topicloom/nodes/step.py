@@ -56,16 +56,19 @@ class _Node(Runnable[S, Update]):
         return (yield from update) if isinstance(update, Generator) else update
 
 
+NO_THREAD = (
+    "a session needs a thread: call the graph with "
+    'config={"configurable": {"thread_id": "..."}} and compile it with a checkpointer'
+)
+
+
 def current_session(state: Any) -> Session:
     """The session of the state, or a new one; raises `MissingThreadError` without a thread."""
     run = current_run()
     if state.get("session"):
         return run.place(Session.model_validate(state["session"]))
     if not run.thread:
-        raise MissingThreadError(
-            "a session needs a thread: call the graph with "
-            'config={"configurable": {"thread_id": "..."}} and compile it with a checkpointer'
-        )
+        raise MissingThreadError(NO_THREAD)
     return run.place(Session(id=run.thread))
 
 

@@ -21,7 +21,7 @@ _LONGEST_WAIT = 6
 """Failures in a row after which the wait no longer doubles."""
 
 
-class ReflectionPolicy(BaseModel, frozen=True, allow_inf_nan=False):
+class ReflectionPolicy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """When sessions are reflected upon."""
 
     turns: int = Field(6, ge=1)

@@ -22,7 +22,7 @@ _ASKED = 4
 """Pairs that a role is asked about for each that may be merged."""
 
 
-class ReviewPolicy(BaseModel, frozen=True):
+class ReviewPolicy(BaseModel, frozen=True, extra="forbid"):
     """The rules by which a review archives and merges.
 
     A dormant topic that was not spoken of for `dormant_days` is archived if it was asked once and

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 
-from topicloom.errors import ConfigurationError, UnknownModelError
+from topicloom.errors import ConfigurationError, UnknownModelError, suggest
 
 NO_KEY = "not-needed"
 """Sent to servers of one's own, which ask for no key but whose clients insist on one."""
@@ -32,7 +32,7 @@ def open_model(
     """
     if isinstance(spec, BaseChatModel):
         return spec
-    provider, _, name = spec.strip().partition(":")
+    provider, _, name = spec.strip().partition(":") if isinstance(spec, str) else ("", "", "")
     if not (provider and name):
         raise UnknownModelError(
             f"{spec!r} names no model: give a provider and a name, such as "
@@ -43,6 +43,13 @@ def open_model(
     given = {"base_url": base_url, "api_key": api_key}
     options = {k: v for k, v in given.items() if v} | {"timeout": timeout}
     return _open_other(spec, provider, name, options | {"max_retries": max_retries})
+
+
+_PROVIDERS = (
+    "openai anthropic google_genai google_vertexai azure_openai bedrock bedrock_converse mistralai"
+    " ollama groq cohere deepseek xai fireworks together huggingface nvidia perplexity openrouter"
+).split()
+"""Likely providers, by which a misspelt one is known."""
 
 
 def get_model_name(model: BaseChatModel) -> str:
@@ -116,11 +123,13 @@ def _open_openai(
 
 
 def _open_other(spec: str, provider: str, name: str, options: dict[str, Any]) -> BaseChatModel:
+    meant = "" if provider in _PROVIDERS else suggest(provider, _PROVIDERS)
     try:
         init_chat_model = import_module("langchain.chat_models").init_chat_model
     except ImportError as error:
         raise ConfigurationError(
             f"{spec!r} needs the package langchain beside the provider's own: pip install langchain"
+            f"{meant}"
         ) from error
     try:
         model = init_chat_model(name, model_provider=provider, **options)
@@ -128,7 +137,7 @@ def _open_other(spec: str, provider: str, name: str, options: dict[str, Any]) ->
         raise ConfigurationError(f"{spec!r} needs a package that is missing: {error}") from error
     except ValueError as error:
         raise UnknownModelError(
-            f"{spec!r} cannot be opened: {error}. Examples of what can be: "
-            '"openai:gpt-5-mini", "anthropic:claude-sonnet-4-5"'
+            f"{spec!r} cannot be opened: {str(error).splitlines()[0]} Examples of what can be: "
+            f'"openai:gpt-5-mini", "anthropic:claude-sonnet-4-5"{meant}'
         ) from error
     return cast("BaseChatModel", model)

@@ -11,7 +11,7 @@ INITIAL_RELEVANCE = 0.6
 """Relevance that a topic starts with when messages have just moved to it."""
 
 
-class ActivationPolicy(BaseModel, frozen=True):
+class ActivationPolicy(BaseModel, frozen=True, extra="forbid"):
     """Thresholds and counts of activation; the defaults are the design's values."""
 
     window: int = Field(5, ge=1)

@@ -49,8 +49,8 @@ def find_new_messages(
     waits = _is_unanswered(messages, fresh, recent)
     if not (fresh or waits or silent):
         raise NoNewMessageError(
-            "there is no new message: every id in the input is part of the conversation already. "
-            "Give a repeated message an id of its own, or none"
+            "there is no new message: the input has none, or every id is part of the conversation"
+            " already. Give a repeated message an id of its own, or none"
         )
     return [] if waits and answer else fresh
 

@@ -12,7 +12,7 @@ from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
 
 
-class SplitPolicy(BaseModel, frozen=True):
+class SplitPolicy(BaseModel, frozen=True, extra="forbid"):
     """Thresholds of a split; the defaults are the design's values."""
 
     trigger: float = Field(0.7, gt=0, le=1)

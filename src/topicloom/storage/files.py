@@ -41,7 +41,9 @@ _APPEND_SECONDS = 30.0
 class FileStorage(Storage):
     """A `Storage` in a folder."""
 
-    def __init__(self, root: Path, *, fsync: bool = True, cache_bytes: int = DEFAULT_BYTES) -> None:
+    def __init__(
+        self, root: Path | str, *, fsync: bool = True, cache_bytes: int = DEFAULT_BYTES
+    ) -> None:
         """Sessions under a folder.
 
         Args:
@@ -52,6 +54,7 @@ class FileStorage(Storage):
         Raises:
             StorageUnavailableError: The root is something else than a folder.
         """
+        root = Path(root)
         if root.exists() and not root.is_dir():
             raise StorageUnavailableError(
                 f"cannot use {root} for storage: it is not a folder. Choose another"

@@ -1,0 +1,103 @@
+"""The checkpoints beside the folder of sessions, which the command line goes on from."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from weakref import finalize
+
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from topicloom.errors import StorageUnavailableError
+from topicloom.graph.deps import default_folder
+from topicloom.settings import Settings
+from topicloom.storage.disk import append_bytes, reachable
+
+CHECKPOINTS = "checkpoints.sqlite"
+"""The file in the folder of sessions."""
+_PATIENCE = 30.0
+"""Seconds to wait for another process that writes."""
+
+
+class LocalCheckpointer(SqliteSaver):
+    """Checkpoints in a file of SQLite, for `invoke` and `ainvoke` alike.
+
+    Every method raises `StorageUnavailableError` where the file cannot be used.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open a file, or make it, for its owner alone; it is closed with the last use of this."""
+        super().__init__(open_database(path))
+        self._path = path
+        self.close = finalize(self, self.conn.close)
+
+    @contextmanager
+    def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
+        with usable(self._path), super().cursor(transaction) as cursor:
+            yield cursor
+
+    async def aget_tuple(self, *args: Any, **options: Any) -> CheckpointTuple | None:
+        return await asyncio.to_thread(self.get_tuple, *args, **options)
+
+    async def alist(self, *args: Any, **options: Any) -> AsyncIterator[CheckpointTuple]:
+        for found in await asyncio.to_thread(lambda: list(self.list(*args, **options))):
+            yield found
+
+    async def aput(self, *args: Any, **options: Any) -> Any:
+        return await asyncio.to_thread(self.put, *args, **options)
+
+    async def aput_writes(self, *args: Any, **options: Any) -> None:
+        await asyncio.to_thread(self.put_writes, *args, **options)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await asyncio.to_thread(self.delete_thread, thread_id)
+
+
+def local_checkpointer(folder: Path | str | None = None) -> LocalCheckpointer:
+    """The checkpointer beside the sessions of a folder: what is said there survives a restart.
+
+        graph = build_session_graph().compile(checkpointer=local_checkpointer())
+
+    The command line has the same, so that `topicloom chat NAME` goes on with the thread `NAME`.
+    For one machine; on many, LangGraph's `PostgresSaver` beside a store does the same.
+
+    Args:
+        folder: The folder of the sessions; that of the settings if not given.
+
+    Raises:
+        StorageUnavailableError: Its file cannot be used.
+    """
+    return LocalCheckpointer(Path(folder or Settings().folder or default_folder()) / CHECKPOINTS)
+
+
+def open_database(
+    path: Path, factory: type[sqlite3.Connection] = sqlite3.Connection
+) -> sqlite3.Connection:
+    """Open a file of SQLite, or raise `StorageUnavailableError`."""
+    with reachable(path.parent):
+        if not path.exists():
+            # SQLite would let others read it; beside it, it does as with the file itself.
+            append_bytes(path, b"", fsync=False)
+    with usable(path):
+        database = sqlite3.connect(path, _PATIENCE, check_same_thread=False, factory=factory)
+        try:
+            database.execute("PRAGMA schema_version")  # finds out a file that is no database
+        except sqlite3.Error:
+            database.close()
+            raise
+        return database
+
+
+@contextmanager
+def usable(path: Path) -> Iterator[None]:
+    """Turn an error of SQLite about a file into one with a way out."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        way = "end the program that holds it" if "locked" in str(error) else "give another folder"
+        raise StorageUnavailableError(f"cannot use {path}: {error}; {way}") from error
