@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from topicloom.index.embedder import Embedder
 from topicloom.index.words import FUNCTION_WORDS
 from topicloom.prompts.loader import load_rows, load_words
+from topicloom.prompts.wording import strip_own_replies
 from topicloom.state.script import CJK_RUN
 
 _EMPTY_WORDS = FUNCTION_WORDS | load_words("empty_words")
 _WORD = re.compile(rf"(?:(?!{CJK_RUN.pattern})[^\W\d_])(?:(?!{CJK_RUN.pattern})[\w'’-])+")
 _HAN_RUN = re.compile(r"[\u3400-\u9fff]{2,}")
+_ASIDES = re.compile("|".join(load_rows("cues/asides")), re.I)
 _CANDIDATES = 12
 _NEARLY = 0.8
 """Share of a phrase's occurrences from which it counts as part of a longer one."""
@@ -67,7 +69,7 @@ def extract_phrases(texts: Sequence[str]) -> Counter[str]:
     What is nearly always part of one longer candidate is none by itself.
     """
     counts: Counter[str] = Counter()
-    for text in texts:
+    for text in (_ASIDES.sub("\n", strip_own_replies(t)) for t in texts):
         counts.update(set(_extract_latin(text)) | set(_extract_han(text)))
     parts = {
         part

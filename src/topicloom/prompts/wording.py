@@ -5,10 +5,11 @@ The prompts in `en/` and `zh/` refer to lines that announce what follows by thei
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 
-from topicloom.prompts.loader import load_rows
+from topicloom.prompts.loader import LANGUAGES, load_rows
 from topicloom.state.language import Language
 
 
@@ -72,6 +73,12 @@ class Wording:
     by_likeness: str
     quotes_follow: str
     nothing_said: str
+    greeted: str
+    noted: str
+    thanked: str
+    parted: str
+    quoting_only: str
+    you: str
 
 
 @cache
@@ -79,3 +86,19 @@ def get_wording(language: Language) -> Wording:
     """The fixed words of a language."""
     rows = (row.partition(": ") for row in load_rows(f"words/{language}"))
     return Wording(**{name: text.replace("\\n", "\n") for name, _, text in rows})
+
+
+def strip_own_replies(text: str) -> str:
+    """A text without replies that no model wrote: they say nothing of what was talked about."""
+    return _own_replies().sub("\n", text)
+
+
+@cache
+def _own_replies() -> re.Pattern[str]:
+    forms = []
+    for words in map(get_wording, LANGUAGES):
+        fixed = (words.nothing_said, words.greeted, words.noted, words.thanked, words.parted)
+        said = "|".join(map(re.escape, fixed))
+        forms.append(rf"(?:{said})\s?(?:{re.escape(words.quoting_only)}|$)")
+        forms.append(rf"{re.escape(words.quotes_follow)}(?:\n– .*)+")
+    return re.compile(rf"^(?:{'|'.join(forms)})", re.M)

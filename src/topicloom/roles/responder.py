@@ -25,8 +25,8 @@ from topicloom.background import asubmit_daemon
 from topicloom.context.token_count import ToolLike
 from topicloom.index.embedder import Embedder
 from topicloom.index.words import words_of
-from topicloom.prompts.loader import Prompts
-from topicloom.prompts.wording import get_wording
+from topicloom.prompts.loader import Prompts, load_patterns
+from topicloom.prompts.wording import get_wording, strip_own_replies
 from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import CachedPrompt, with_cache_hints
 from topicloom.roles.dialogue import make_config
@@ -34,16 +34,24 @@ from topicloom.roles.models import blocks_async, get_model_name
 from topicloom.roles.servers import cut_arguments, find_server
 from topicloom.state.language import Language
 from topicloom.state.messages import detect_language
+from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage, get_text
 
 _CONFIG = make_config("responder")
-_SENTENCE = re.compile(r"(?<=[.!?。！？\n])\s*")
-_READ, _COMPARED, _QUOTED, _LONGEST = 80, 24, 3, 300
+_SENTENCE = re.compile(
+    r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]\.)(?<!\bMrs\.)(?<!\be\.g\.)(?<!\bi\.e\.)\s+"
+    r"|\n+|(?<=[。！？])(?![”』」）])"
+)
+"""Ends of sentences; no number, file name or title ends one."""
+_READ, _COMPARED, _QUOTED, _LONGEST, _SHORTEST = 80, 24, 3, 300, 4
 _SEARCH = re.compile(r"^[^\w\n]*(?:SEARCH|搜索)[^\w\n]{0,3}[:：]([^|｜\n]*)(?:[|｜](.*))?", re.M)
 """A search that a model without tools asks for, such as `SEARCH: oak table | in May`."""
 _MARKUP = " *`_"
 _RELEVANT = 0.2
 """Similarity from which a sentence has to do with the question."""
+_NEAR = 0.6
+"""Share of the best sentence's similarity from which another one is quoted beside it."""
+_KINDS = [(kind, re.compile(form, re.I)) for kind, form in load_patterns("cues/kinds")[1]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +175,8 @@ def _to_chunk(message: AIMessage) -> AIMessageChunk:
 
 
 class EmbeddedResponder:
-    """Answers with the sentences of the recalled originals that are nearest to the question."""
+    """Answers a question with the sentences of the recalled originals that are nearest to it, and
+    anything else in a word or two."""
 
     model = "embedded"
     by_index: ClassVar[bool] = True
@@ -187,23 +196,40 @@ class EmbeddedResponder:
             yield chunk
 
     def _compose(self, request: ReplyRequest) -> str:
-        found = self._find_best(request.query, request.sources)
-        words = get_wording(detect_language([request.query]))
-        if not found:
-            return words.nothing_said
-        return "\n".join([words.quotes_follow, *(f"– {m.day}, {m.label}: “{s}”" for m, s in found)])
+        language = detect_language([request.query])
+        words = get_wording(language)
+        kind = next((k for k, form in _KINDS if form.search(request.query.strip())), "statement")
+        if kind == "question" and (found := self._find_best(request.query, request.sources)):
+            lines = (f"– {m.day}, {_name_speaker(m, words.you)}: “{s}”" for m, s in found)
+            return "\n".join([words.quotes_follow, *lines])
+        said = {
+            "question": words.nothing_said,
+            "greeting": words.greeted,
+            "thanks": words.thanked,
+            "farewell": words.parted,
+        }.get(kind, words.noted)
+        if any(words.quoting_only in m.text for m in request.sources):
+            return said
+        return said + (" " if language == "en" else "") + words.quoting_only
 
     def _find_best(
         self, query: str, sources: Sequence[StoredMessage]
     ) -> list[tuple[StoredMessage, str]]:
         pairs = _select_alike(
-            query, [(m, s) for m in sources[:_READ] for s in _split_sentences(m.text)]
+            query,
+            [
+                (m, s)
+                for m in sources[:_READ]
+                for s in _split_sentences(strip_own_replies(m.text))
+                if not s.endswith(("?", "？"))
+            ],
         )
         if not pairs:
             return []
         vectors = self._embedder.embed([query, *(s for _, s in pairs)])
         scores = vectors[1:] @ vectors[0]
-        ranked = [int(i) for i in np.argsort(-scores, kind="stable") if scores[i] >= _RELEVANT]
+        least = max(_RELEVANT, _NEAR * float(scores.max()))
+        ranked = [int(i) for i in np.argsort(-scores, kind="stable") if scores[i] >= least]
         return [pairs[i] for i in ranked[:_QUOTED]]
 
 
@@ -218,7 +244,11 @@ def _select_alike(
 
 
 def _split_sentences(text: str) -> list[str]:
-    return [s.strip()[:_LONGEST] for s in _SENTENCE.split(text) if len(s.strip()) > 8]
+    return [clip(s, _LONGEST) for s in _SENTENCE.split(text) if len(s.strip()) >= _SHORTEST]
+
+
+def _name_speaker(message: StoredMessage, you: str) -> str:
+    return message.speaker or (you if message.role == "user" else message.role)
 
 
 class RecordedResponder:

@@ -1,0 +1,97 @@
+"""What is said without a model: greeted, acknowledged, quoted; never its own words."""
+
+from __future__ import annotations
+
+import pytest
+
+from topicloom.index.encoders import default_embedder
+from topicloom.index.phrases import extract_keywords
+from topicloom.prompts.wording import strip_own_replies
+from topicloom.roles.responder import EmbeddedResponder, ReplyRequest
+from topicloom.state.stored_message import MessageRole, StoredMessage
+
+HONEST = {"en": " (No model is set: I can only quote what was said.)"} | {
+    "zh": "（未设置模型：我只能引用说过的话。）"
+}
+
+
+def talk(*said: str) -> list[str]:
+    """The replies to messages, one after the other."""
+    responder, messages = EmbeddedResponder(default_embedder()), list[StoredMessage]()
+
+    def add(role: MessageRole, text: str) -> None:
+        time = "2026-05-01T09:00:00+00:00"
+        messages.append(StoredMessage(seq=len(messages) + 1, role=role, text=text, time=time))
+
+    for text in said:
+        request = ReplyRequest("s", [], [], text, list(reversed(messages)), "en")
+        reply = "".join(str(chunk.content) for chunk in responder.stream(request))
+        add("user", text)
+        add("assistant", reply)
+    return [m.text for m in messages[1::2]]
+
+
+@pytest.mark.parametrize(
+    ("message", "reply"),
+    [
+        ("Hi!", "Hello!"),
+        ("good morning everyone", "Hello!"),
+        ("Hello, Anna.", "Hello!"),
+        ("Thanks a lot!", "You are welcome."),
+        ("ok, bye", "Goodbye! All of it is kept."),
+        ("My mother arrives on 16 May.", "Noted."),
+        ("Hi, my mother arrives on 16 May", "Noted."),
+        ("asdf", "Noted."),
+        ("Where is the jar?", "I have nothing about that."),
+        ("tell me about the jar", "I have nothing about that."),
+        ("write a poem", "I have nothing about that."),
+        ("你好呀！", "你好！"),
+        ("多谢啦", "不客气。"),
+        ("晚安", "再见！说过的都留着。"),
+        ("我妈妈五月来。", "记下了。"),
+        ("我什么都不吃", "记下了。"),
+        ("罐子在哪儿", "没有找到相关的内容。"),
+        ("提醒我罐子的事", "没有找到相关的内容。"),
+    ],
+)
+def test_a_message_is_answered_by_its_kind(message: str, reply: str) -> None:
+    (said,) = talk(message)
+    assert said in {reply + honest for honest in HONEST.values()}
+    assert strip_own_replies(said).strip() == ""
+
+
+def test_it_says_once_that_it_only_quotes() -> None:
+    assert talk("Hi", "The jar is blue.", "Thanks") == [
+        "Hello!" + HONEST["en"],
+        "Noted.",
+        "You are welcome.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "quote"),
+    [
+        ("We run Python 3.8 here.", "Which version of Python?", "We run Python 3.8 here."),
+        ("I read events.log daily.", "Where are the events?", "I read events.log daily."),
+        ("Dr. Lee mends knees. He is kind.", "Who mends knees?", "Dr. Lee mends knees."),
+        ("旧服务器用Python 3.8。日志在events.log里。", "日志在哪？", "日志在events.log里。"),
+        ("我叫小黑。我住山上。", "我住哪儿？", "我住山上。"),
+    ],
+)
+def test_a_question_is_answered_by_whole_sentences(said: str, question: str, quote: str) -> None:
+    reply = talk(said, question)[-1]
+    assert reply.splitlines()[1].partition(": ")[2] == f"“{quote}”"
+
+
+def test_neither_questions_nor_own_replies_are_quoted() -> None:
+    replies = talk("The jar is blue.", "What is blue?", "What is blue?", "What nothing do I quote?")
+    assert (
+        replies[1] == replies[2] == "Here is what was said:\n– 2026-05-01, you: “The jar is blue.”"
+    )
+    assert replies[3] == "I have nothing about that."
+
+
+def test_no_topic_is_named_after_talk_about_the_talk() -> None:
+    own = talk("Hi", "The jar is blue", "What is blue?", "Where is Rome?", "你好", "罐子在哪儿")
+    asides = ["By the way, something else.", "换个话题，顺便说一下", "Do you remember?"]
+    assert extract_keywords([*own, *asides, "The blue jar"], 12) == ["blue jar"]
