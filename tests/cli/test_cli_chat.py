@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +14,20 @@ from langchain_core.messages import AIMessageChunk
 from langgraph.checkpoint.memory import InMemorySaver
 from openai_behaviours import Reply, Status
 from openai_server import OpenAIServer
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
 from topicloom.cli import main
 from topicloom.cli.chat import TerminalChat, describe_event
+from topicloom.cli.console import ReplyWriter
 from topicloom.cli.context import make_context, make_thread_config
+from topicloom.cli.editor import LineEditor
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
 from topicloom.roles.choice import embedded_roles
-from topicloom.roles.responder import RESPONDER, ReplyRequest
+from topicloom.roles.responder import RESPONDER, ReplyRequest, Responder
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 
@@ -94,7 +100,7 @@ class Interrupted:
     def isatty(self) -> bool:
         return False
 
-    def __next__(self) -> str:
+    def __iter__(self) -> Iterator[str]:
         raise KeyboardInterrupt
 
 
@@ -129,15 +135,18 @@ class Moody:
             yield chunk
 
 
-def test_a_reply_that_fails_does_not_end_the_chat(tmp_path: Path) -> None:
-    settings = Settings(reply_attempts=1, fsync=False, folder=tmp_path)
-    context = make_context(tmp_path, settings)
-    roles = embedded_roles(default_embedder()).replace(RESPONDER, Moody(2))
+def open_chat(folder: Path, responder: Responder, console: Console) -> TerminalChat:
+    settings = Settings(reply_attempts=1, fsync=False, folder=folder)
+    context = make_context(folder, settings)
+    roles = embedded_roles(default_embedder()).replace(RESPONDER, responder)
     builder = build_session_graph(settings=settings, roles=roles, storage=context.storage)
-    screen = io.StringIO()
-    console = Console(file=screen, width=200)
     graph = builder.compile(checkpointer=InMemorySaver())
-    chat = TerminalChat(context, graph, make_thread_config("x"), console)
+    return TerminalChat(context, graph, make_thread_config("x"), ReplyWriter(console))
+
+
+def test_a_reply_that_fails_does_not_end_the_chat(tmp_path: Path) -> None:
+    screen = io.StringIO()
+    chat = open_chat(tmp_path, Moody(2), Console(file=screen, width=200))
     assert all(map(chat.handle_line, ("hello", "/retry", "/retry", "/transcript")))
     said = screen.getvalue()
     assert said.count("the line is dead") == 2
@@ -145,6 +154,93 @@ def test_a_reply_that_fails_does_not_end_the_chat(tmp_path: Path) -> None:
     assert "well said[2J\n" in said
     assert "\x1b" not in said
     assert said.count("user: hello") == 1
+
+
+@dataclass
+class Stopped:
+    """A responder that is stopped by Ctrl-C the first time."""
+
+    calls: int = 0
+    model: str = "stopped"
+
+    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
+        """Begin, and be stopped; later, say something long in two lines."""
+        self.calls += 1
+        if self.calls == 1:
+            yield AIMessageChunk(content="well ")
+            raise KeyboardInterrupt
+        yield AIMessageChunk(content="The jar is 1")
+        yield AIMessageChunk(content="23,456 cm high.\n\n小黑在这儿吃鱼吃得很开心")
+
+    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
+        """Not used here."""
+        for chunk in self.stream(request):
+            yield chunk
+
+
+def test_ctrl_c_stops_a_reply_and_loses_nothing(tmp_path: Path) -> None:
+    screen = io.StringIO()
+    chat = open_chat(tmp_path, Stopped(), Console(file=screen, width=100))
+    assert all(map(chat.handle_line, ("hello", "/retry", "/transcript")))
+    said = screen.getvalue()
+    assert "well \n· stopped; /retry asks for the reply again\n" in said
+    assert said.count("user: hello") == 1
+    assert "123,456 cm high" in said
+
+
+def test_a_reply_is_laid_out_at_a_terminal(tmp_path: Path) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, width=20, force_terminal=True, color_system=None)
+    chat = open_chat(tmp_path, Stopped(1), console)
+    chat.handle_line("hello")
+    lines = [line.rstrip() for line in screen.getvalue().splitlines()]
+    assert lines == [
+        "  The jar is",
+        "  123,456 cm high.",
+        "",
+        "  小黑在这儿吃鱼吃",
+        "  得很开心",
+    ]
+
+
+def test_commands_take_what_they_say(run: Run) -> None:
+    run("chat", "--window", "1000", stdin="My mother arrives on 16 May.\nHello\nThe cat is ill\n")
+    lines = ("/receipt 2", "/receipt x", "/search mother", "/search", "/topics t9", "/facts")
+    said = run("chat", stdin="\n".join(lines)).out
+    assert "turn 2, answering m3" in said
+    assert "turn 3, answering m5" in said
+    assert "'x' is no number" in said
+    assert "m1 " in said.partition("/search mother")[2].splitlines()[1]
+    assert "Noted" not in said
+    assert "say /search words" in said
+    assert "has no topic 't9'" in said
+    assert "no facts yet" in said
+    said = run("chat", stdin="/forget m1\ny\n/transcript\n/forget m77\n").out
+    assert "1 message was removed" in said
+    assert "mother" not in said.partition("was removed")[2]
+    assert "has no message 'm77'" in said
+
+
+def test_splits_are_told_once(run: Run) -> None:
+    said = run(
+        "chat", "--window", "1000", stdin="".join(f"About {n}: {'x ' * 300}\n" for n in range(9))
+    )
+    assert said.out.count("move into topics") == 1
+
+
+def test_what_is_typed_while_a_chat_opens_is_kept(tmp_path: Path) -> None:
+    with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
+        console = Console(file=io.StringIO())
+        editor = LineEditor(console)
+        keys.send_text("my mo")
+        typed = editor.read_while(lambda: time.sleep(0.3))
+        assert typed == "my mo"
+        keys.send_text("ther\r\x1b[200~two\nlines\x1b[201~\rdropped\x03猫狗\x7f\r\x04")
+        assert list(editor.read_lines(typed)) == ["my mother", "two\nlines", "猫"]
+        keys.send_text("sent\r")
+        assert editor.read_while(lambda: time.sleep(0.3)) == "sent\n"
+        keys.send_text("\x04")
+        assert list(editor.read_lines("sent\n")) == ["sent"]
 
 
 @pytest.mark.parametrize(

@@ -116,11 +116,17 @@ def options(
 
 
 @app.command()
-def chat(context: typer.Context, name: Name = "default") -> None:
+def chat(
+    context: typer.Context,
+    name: Name = "default",
+    window: Annotated[
+        int | None, typer.Option(min=1_000, help="Main window in tokens; small ones split often.")
+    ] = None,
+) -> None:
     """Talk; a session goes on where it stopped."""
-    from topicloom.cli.chat import run_chat
+    from topicloom.cli.editor import start_chat
 
-    run_chat(context.obj, name)
+    start_chat(context.obj, name, window)
 
 
 @app.command()

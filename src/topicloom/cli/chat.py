@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
@@ -12,24 +11,36 @@ from typing import Any
 
 from langchain_core.messages import AIMessageChunk, HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.store.sqlite import SqliteStore
 from rich.console import Console
 from rich.text import Text
 
 from topicloom.cli._excerpts import count_quotes, shorten
 from topicloom.cli._views import format_day, print_messages, render_receipt, render_topics
-from topicloom.cli.console import CliOptions, open_console, print_dim, strip_control, to_one_line
+from topicloom.cli.console import (
+    CliOptions,
+    ReplyWriter,
+    print_dim,
+    strip_control,
+    to_one_line,
+)
 from topicloom.cli.context import (
     CliContext,
     describe_model,
+    make_context,
     make_thread_config,
     open_context,
     open_roles,
 )
-from topicloom.cli.reflect import make_reflection_options
+from topicloom.cli.editor import COMMANDS, LineEditor, read_piped
+from topicloom.cli.purge import forget
+from topicloom.cli.reflect import make_reflection_options, render_facts
 from topicloom.errors import InputError, ReplyError
+from topicloom.graph.memory import FoundMessage, Memory
 from topicloom.graph.review import ReviewOptions, review_session
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
+from topicloom.prompts.wording import strip_own_replies
 from topicloom.reflection.beside import reflect_beside
 from topicloom.reflection.scheduler import run_in_thread
 from topicloom.roles.responder import RESPONDER
@@ -37,7 +48,6 @@ from topicloom.state.channels import SessionInput
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
 from topicloom.state.stored_message import get_text
-from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
 
 
@@ -61,23 +71,34 @@ def describe_event(event: dict[str, Any]) -> str:
 
 def _describe_receipt(receipt: Receipt) -> str:
     failed = [f"{c.role}: {shorten(c.failure or '', 60)}" for c in receipt.failures]
-    lines = [f"· quoted {count_quotes(receipt.quoted, 3)}"] if receipt.quoted else []
+    embedded = any(c.role == "responder" and c.model == "embedded" for c in receipt.calls)
+    quoted = receipt.quoted and not embedded  # such a reply says itself what it quotes
+    lines = [f"· quoted {count_quotes(receipt.quoted, 3)}"] if quoted else []
     lines += [f"· did without {'; '.join(failed)}"] if failed else []
     return "\n".join(lines)
 
 
-_HELP = """\
-/topics          what has been talked about, and when
-/receipt         what the last turn read, quoted and cost
-/transcript [n]  the newest n messages (10), word for word
-/retry           the last message once more, after a failure
-/quit            leave; the session goes on where it stopped"""
+_HELP = "\n".join(f"{usage:16} {what}" for usage, what in COMMANDS.items())
+_SEEN, _FOUND = 100, 5
+"""Newest messages that the arrow keys go through, and messages that a search shows."""
 
 
-def run_chat(cli: CliOptions, name: str) -> None:
-    """Chat until the input ends; raises what `open_context` does, or if the session is in use."""
-    check_session_name(name)
-    context, console = open_context(cli), open_console()
+def run_chat(
+    cli: CliOptions,
+    name: str,
+    window: int | None,
+    console: Console,
+    editor: LineEditor | None,
+    typed: str,
+) -> None:
+    """Chat until the input ends; raises what `open_context` does, or if the session is in use.
+
+    `editor` reads a terminal, where `typed` was typed already; without one the input is piped.
+    """
+    context = open_context(cli)
+    if window is not None:
+        settings = context.settings.model_copy(update={"window": window})
+        context = make_context(context.folder, settings)
     builder = build_session_graph(settings=context.settings, storage=context.storage)
     with (
         context.storage.lock(name),
@@ -85,8 +106,10 @@ def run_chat(cli: CliOptions, name: str) -> None:
         context.open_store() as store,
     ):
         graph = builder.compile(checkpointer=saver, store=store)
-        chat = TerminalChat(context, graph, make_thread_config(name), console)
+        chat = TerminalChat(context, graph, make_thread_config(name), ReplyWriter(console), store)
         chat.greet()
+        if editor:
+            editor.add_history(chat.list_said())
         turn = Lock()  # held by a turn, and by a review while it makes changes
         kept: ReviewOptions = {"settings": context.settings, "storage": context.storage}
         review = partial(review_session, graph, chat.config, checkpointer=saver, **kept)
@@ -96,7 +119,7 @@ def run_chat(cli: CliOptions, name: str) -> None:
             **make_reflection_options(context, saver, store),
         )
         with run_in_thread(scheduler):
-            for line in read_lines(console):
+            for line in editor.read_lines(typed) if editor else read_piped(console):
                 with turn:
                     if not chat.handle_line(line):
                         break
@@ -106,21 +129,6 @@ def run_chat(cli: CliOptions, name: str) -> None:
                 print_dim(console, to_one_line(f"reflection is put off: {report.failure}"))
 
 
-def read_lines(console: Console) -> Iterator[str]:
-    """Yield the lines that are typed or piped in, without empty ones."""
-    typed = sys.stdin.isatty()
-    while True:
-        try:
-            line = console.input(Text("› ", style="bold cyan")) if typed else next(sys.stdin)
-        except (EOFError, StopIteration):
-            return
-        line = line.strip()
-        if line and not typed:
-            console.print(Text(f"› {to_one_line(line)}", style="cyan"), soft_wrap=True)
-        if line:
-            yield line
-
-
 @dataclass(slots=True)
 class TerminalChat:
     """Runs the turns of a session and the commands of the chat, and prints what they return."""
@@ -128,9 +136,16 @@ class TerminalChat:
     context: CliContext
     graph: Graph
     config: RunnableConfig
-    console: Console
-    writing: bool = False
-    """True while a reply stands unfinished on the current line."""
+    writer: ReplyWriter
+    facts: SqliteStore | None = None
+    """Where reflection keeps facts."""
+    told: bool = False
+    """True once it was said that topics are made."""
+
+    @property
+    def console(self) -> Console:
+        """Where all of it is printed."""
+        return self.writer.console
 
     def greet(self) -> None:
         """Print the session and the model."""
@@ -146,11 +161,22 @@ class TerminalChat:
             text = "a new session"
         print_dim(self.console, f"session {session.id}: {text}. /help shows the commands")
 
+    def list_said(self) -> list[str]:
+        """What the user said last, the oldest first."""
+        session, store = self._session()
+        newest = store.messages(session, max(1, session.count - _SEEN))
+        return [m.text for m in newest if m.role == "user"]
+
     def handle_line(self, line: str) -> bool:
         """Answer a line or run its command; False if it ends the chat."""
-        if line.startswith("/") and not line.startswith("//"):
-            return self._command(line)
-        self._reply({"messages": [HumanMessage(line.removeprefix("/"))]})
+        try:
+            if line.startswith("/") and not line.startswith("//"):
+                return self._command(line)
+            self._reply({"messages": [HumanMessage(line.removeprefix("/"))]})
+        except (ReplyError, InputError) as error:
+            self.console.print(Text(to_one_line(str(error)), style="red"), soft_wrap=True)
+            if isinstance(error, ReplyError):
+                print_dim(self.console, "/retry asks for the reply again")
         return True
 
     def _reply(self, said: SessionInput | None) -> None:
@@ -162,55 +188,90 @@ class TerminalChat:
             for kind, data in parts:
                 if kind == "messages":
                     self._write(data)
-                elif line := describe_event(data):
-                    self._end_line()
+                elif line := self._describe(data):
+                    self.writer.end()
                     print_dim(self.console, line)
-        except (ReplyError, InputError) as error:
-            self._end_line()
-            self.console.print(Text(to_one_line(str(error)), style="red"), soft_wrap=True)
-            if isinstance(error, ReplyError):
-                print_dim(self.console, "/retry asks for the reply again")
+        except KeyboardInterrupt:
+            self.writer.end()
+            print_dim(self.console, "· stopped; /retry asks for the reply again")
         finally:
-            self._end_line()
+            self.writer.end()
+
+    def _describe(self, event: dict[str, Any]) -> str:
+        """The line on an event; that topics are made is said once."""
+        if event["type"] == "split":
+            if self.told:
+                return ""
+            self.told = True
+        return describe_event(event)
 
     def _write(self, data: tuple[object, dict[str, Any]]) -> None:
         chunk, metadata = data
         if isinstance(chunk, AIMessageChunk) and metadata.get("langgraph_node") == "main_generate":
-            piece = strip_control(get_text(chunk))
-            self.console.out(piece, end="", highlight=False)
-            self.writing = self.writing or bool(piece)
-
-    def _end_line(self) -> None:
-        if self.writing:
-            self.console.out("")
-        self.writing = False
+            self.writer.write(strip_control(get_text(chunk)))
 
     def _command(self, line: str) -> bool:
         word, _, rest = line.partition(" ")
-        if word in ("/quit", "/exit"):
-            return False
+        given = rest.split()
         session, store = self._session()
+        memory, console = Memory.of(self.graph, self.config), self.console
         match word:
+            case "/quit" | "/exit":
+                return False
+            case "/topics" if given:
+                for topic in given:
+                    print_messages(console, memory.topic(topic).messages())
             case "/topics":
-                self.console.print(render_topics(session, store, self.console.width))
+                console.print(render_topics(session, store, console.width))
+            case "/search" if given:
+                found = memory.search(rest, limit=2 * _FOUND)
+                self._print_found([h for h in found if strip_own_replies(h.message.text).strip()])
             case "/receipt":
-                for receipt in store.receipts(session, newest=1):
-                    self.console.print(render_receipt(receipt, store.topic_table(session)))
+                for receipt in store.receipts(session, newest=_read_count(given, 1)):
+                    console.print(render_receipt(receipt, store.topic_table(session)))
             case "/transcript":
-                number = rest.strip()
-                count = int(number) if number.isascii() and number.isdigit() else 10
-                print_messages(self.console, store.messages(session, session.count - count + 1))
+                count = _read_count(given, 10)
+                print_messages(console, store.messages(session, session.count - count + 1))
+            case "/facts":
+                facts = memory.facts()
+                console.print(render_facts(facts.values()) if facts else _NO_FACTS)
+            case "/forget" if given and self.facts:
+                topics = [name for name in given if name.startswith("t")]
+                messages = [name for name in given if name not in topics]
+                forget(self.context, console, self.graph, self.facts, session.id, topics, messages)
             case "/retry" if self.graph.get_state(self.config).next:
                 self._reply(None)
             case "/retry":
-                print_dim(self.console, "there is nothing to try again")
+                print_dim(console, "there is nothing to try again")
             case "/help":
-                print_dim(self.console, _HELP)
+                print_dim(console, _HELP)
             case _:
-                text = f"there is no {word}; // at the beginning says it as it is\n{_HELP}"
-                print_dim(self.console, text)
+                known = next((usage for usage in COMMANDS if usage.split()[0] == word), "")
+                text = f"say {known}" if known else f"there is no {word}"
+                print_dim(console, f"{text}; // at the beginning says it as it is\n{_HELP}")
         return True
+
+    def _print_found(self, found: Sequence[FoundMessage]) -> None:
+        for hit in found[:_FOUND]:
+            place = f"{hit.topic:>4}" if hit.topic else "   –"
+            head = Text(f"{hit.message.id:>5} {hit.message.day} {place} ", style="dim")
+            room = self.console.width - head.cell_len - 2
+            self.console.print(head.append(shorten(hit.message.line, room), style="not dim"))
+        if not found:
+            print_dim(self.console, "nothing was found")
 
     def _session(self) -> tuple[Session, SessionStore]:
         session = get_session(self.graph, self.config)
         return session, SessionStore(self.context.storage.open(session.id))
+
+
+_NO_FACTS = Text("no facts yet: they are looked for where a model is set", style="dim")
+
+
+def _read_count(given: Sequence[str], otherwise: int) -> int:
+    """The number that a command was given; raises `InputError` if it is none."""
+    if not given:
+        return otherwise
+    if not (given[0].isascii() and given[0].isdigit() and int(given[0])):
+        raise InputError(f"{given[0]!r} is no number of them, such as 3")
+    return int(given[0])

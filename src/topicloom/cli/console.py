@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
 from rich.text import Text
@@ -38,6 +39,50 @@ def show_error(error: Exception) -> None:
 def print_dim(console: Console, message: str) -> None:
     """Print a line that is not part of the conversation."""
     console.print(Text(message, style="dim"))
+
+
+_UNIT = re.compile(r"\n|[^\S\n]+|[\u2e80-\ud7ff\uf900-\uffef]|[^\s\u2e80-\ud7ff\uf900-\uffef]+")
+"""A line break, blanks, a character that lines may break behind, a word."""
+
+
+@dataclass(slots=True)
+class ReplyWriter:
+    """Writes a reply as it comes: at a terminal indented, and broken between words."""
+
+    console: Console
+    writing: bool = False
+    """True while a reply stands unfinished."""
+    _column: int = 0
+    _held: str = ""
+    """The word that may go on."""
+
+    def write(self, piece: str) -> None:
+        """Write what comes next."""
+        self.writing = self.writing or bool(piece)
+        if not self.console.is_terminal:
+            self.console.out(piece, end="", highlight=False)
+            return
+        *whole, self._held = _UNIT.findall(self._held + piece) or [""]
+        for unit in whole:
+            self._put(unit)
+
+    def end(self) -> None:
+        """End the reply's last line, if one was begun."""
+        if self.writing:
+            self._put(self._held)
+            self.console.out("")
+        self.writing, self._column, self._held = False, 0, ""
+
+    def _put(self, unit: str) -> None:
+        width = cell_len(unit)
+        if unit == "\n" or (self._column > 2 and self._column + width >= self.console.width):
+            self.console.out("")
+            self._column = 0
+            if unit.isspace():
+                return
+        indent = "" if self._column or not unit else "  "
+        self.console.out(f"{indent}{unit}", end="", highlight=False)
+        self._column += len(indent) + width
 
 
 def render_heading(text: str) -> RenderableType:

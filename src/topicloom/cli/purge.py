@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 
 import typer
+from langgraph.store.sqlite import SqliteStore
 from rich.console import Console
 from rich.text import Text
 
 from topicloom.cli._excerpts import shorten
 from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
-from topicloom.cli.context import make_thread_config, open_context
+from topicloom.cli.context import CliContext, make_thread_config, open_context
 from topicloom.cli.reflect import render_facts
 from topicloom.errors import InputError
 from topicloom.graph.deletion import delete_session
 from topicloom.graph.purge import compact_file, purge_messages
 from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import Graph
 from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.values import parse_message_ids
 from topicloom.state.recall import parse_message_number
@@ -40,17 +41,31 @@ def run_purge(
     """
     context, console = open_context(cli), open_console()
     context.read_session(name)
-    with ExitStack() as held:
-        held.enter_context(context.storage.lock(name))
-        saver = held.enter_context(context.open_checkpoints())
-        facts_store = held.enter_context(context.open_store())
-        kept = ReflectionStore(facts_store)
-        # No reflection may read what is about to go.
-        held.enter_context(kept.hold_lease(name, time.time(), context.settings.reflection))
-        graph = build_session_graph(settings=context.settings, storage=context.storage).compile(
-            checkpointer=saver
-        )
-        thread = make_thread_config(name)
+    builder = build_session_graph(settings=context.settings, storage=context.storage)
+    with (
+        context.storage.lock(name),
+        context.open_checkpoints() as saver,
+        context.open_store() as facts,
+    ):
+        graph = builder.compile(checkpointer=saver)
+        forget(context, console, graph, facts, name, topics, messages, sure=sure)
+
+
+def forget(
+    context: CliContext,
+    console: Console,
+    graph: Graph,
+    facts_store: SqliteStore,
+    name: str,
+    topics: Sequence[str],
+    messages: Sequence[str],
+    *,
+    sure: bool = False,
+) -> None:
+    """The same within a command that holds the session and has it open."""
+    kept, thread = ReflectionStore(facts_store), make_thread_config(name)
+    # No reflection may read what is about to go.
+    with kept.hold_lease(name, time.time(), context.settings.reflection):
         if graph.get_state(thread).next:
             raise InputError(f"a turn of {name!r} is not finished: finish it with /retry in a chat")
         session, store = context.read_session(name)
@@ -72,7 +87,10 @@ def run_purge(
         if not compact_file(facts_store.conn):
             left.append("free pages of the file of facts: another process uses it")
     if new:
-        print_dim(console, f"{len(plan.messages)} messages were removed; their places stay")
+        count = len(plan.messages)
+        removed = "1 message was removed; its place stays"
+        many = f"{count} messages were removed; their places stay"
+        print_dim(console, removed if count == 1 else many)
     else:
         # A purge that was killed may have left checkpoints.
         print_dim(console, "nothing to remove: all of it has been removed before")

@@ -1,0 +1,159 @@
+"""The lines of a chat, edited as they are typed, or piped in: light, so that a prompt is there at
+once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
+from topicloom.storage.names import check_session_name
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
+    from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+
+COMMANDS: Mapping[str, str] = {
+    "/topics [t3]": "what has been talked about; or one topic, word for word",
+    "/search words": "the messages that fit best",
+    "/transcript [n]": "the newest n messages (10), word for word",
+    "/receipt [n]": "what the newest n turns (1) read, quoted and cost",
+    "/facts": "what is kept of you",
+    "/forget m3 t2": "remove messages or topics for good; asks first",
+    "/retry": "the last message once more, after a failure",
+    "/help": "this list",
+    "/quit": "leave (as Ctrl-D does); the session goes on where it stopped",
+}
+"""The commands of a chat, each with what it takes."""
+
+
+def start_chat(cli: CliOptions, name: str, window: int | None) -> None:
+    """Chat until the input ends; a terminal has its prompt at once, and what is heavy behind it."""
+    check_session_name(name)
+    console, editor, typed = open_console(), None, ""
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        print_dim(console, f"topicloom, session {name}: it is being opened, you can type")
+        editor = LineEditor(console)
+        typed = editor.read_while(_load)
+    run_chat = import_module("topicloom.cli.chat").run_chat
+    run_chat(cli, name, window, console, editor, typed)
+
+
+def _load() -> None:
+    """Import what a chat needs, and warm up its encoder."""
+    import_module("topicloom.cli.chat")
+    import_module("topicloom.index.encoders").default_embedder().embed(["."])
+
+
+def read_piped(console: Console) -> Iterator[str]:
+    """Yield the lines that are piped in, without empty ones, and show each."""
+    for line in map(str.strip, sys.stdin):
+        if line:
+            console.print(Text(f"› {to_one_line(line)}", style="cyan"), soft_wrap=True)
+            yield line
+
+
+_PROMPT: StyleAndTextTuples = [("ansicyan bold", "› ")]
+
+
+class LineEditor:
+    """Reads what is typed: edited, over several lines where a block is pasted, with a history.
+
+    Enter sends, Alt-Enter begins a line. Ctrl-C drops what is typed, and leaves where nothing is,
+    the second time. No history is kept on disk: what is purged must be gone.
+    """
+
+    def __init__(self, console: Console) -> None:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.completion import WordCompleter
+
+        self._console = console
+        words = [usage.split()[0] for usage in COMMANDS]
+        self._session: PromptSession[str] = PromptSession(
+            multiline=True,
+            key_bindings=_bind_keys(),
+            completer=WordCompleter(words, sentence=True),
+            complete_while_typing=False,
+            prompt_continuation="  ",
+        )
+
+    def add_history(self, lines: Sequence[str]) -> None:
+        """Lines of before, the oldest first, for the arrow keys."""
+        for line in lines:
+            self._session.history.append_string(line)
+
+    def read_lines(self, begun: str = "") -> Iterator[str]:
+        """Yield what is typed, without empty lines, until the input ends."""
+        if begun.endswith("\n"):
+            self._console.print(Text(f"› {begun.strip()}", style="cyan"), soft_wrap=True)
+            yield begun.strip()
+            begun = ""
+        warned = False
+        while True:
+            try:
+                line = self._session.prompt(_PROMPT, default=begun).strip()
+            except EOFError:
+                return
+            except KeyboardInterrupt:
+                if self._session.default_buffer.text:
+                    continue
+                if warned:
+                    return
+                warned = True
+                print_dim(self._console, "Ctrl-C once more leaves, and so does /quit")
+                continue
+            finally:
+                begun = ""
+            warned = False
+            if line:
+                yield line
+
+    def read_while(self, work: Callable[[], object]) -> str:
+        """What is typed while some work is done; what was sent meanwhile ends in a line break."""
+        app = self._session.app
+
+        def run() -> None:
+            try:
+                work()
+            finally:
+                if app.loop is not None:
+                    app.loop.call_soon_threadsafe(self._stop)
+
+        doing = Thread(target=run, daemon=True)
+        app.erase_when_done = True
+        try:
+            typed = self._session.prompt(_PROMPT, pre_run=doing.start)
+        finally:
+            app.erase_when_done = False
+        sent = "\n" if doing.is_alive() else ""
+        doing.join()
+        return f"{typed}{sent}"
+
+    def _stop(self) -> None:
+        app = self._session.app
+        if app.is_running and not app.is_done:
+            app.exit(result=self._session.default_buffer.text)
+
+
+def _bind_keys() -> KeyBindings:
+    from prompt_toolkit.key_binding import KeyBindings
+
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def send(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    def begin_line(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return keys
