@@ -76,10 +76,11 @@ async def talk():
         said, options = {"messages": [("user", f"And {n}?")]}, TurnOptions(keep_messages=0)
         await graph.ainvoke(said, config, context=options)
     mute = build_session_graph(role_models={"responder": Hanging()}, settings=settings)
+    mute = mute.compile(checkpointer=InMemorySaver())
     for n in range(20):
         try:
-            await mute.compile().ainvoke({"messages": [("user", "Hello")]},
-                                         {"configurable": {"thread_id": f"t{n}"}})
+            await mute.ainvoke({"messages": [("user", "Hello")]},
+                               {"configurable": {"thread_id": f"t{n}"}})
         except Exception as error:
             print(type(error).__name__)
 

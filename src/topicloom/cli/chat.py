@@ -48,6 +48,7 @@ from topicloom.state.channels import SessionInput
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
 from topicloom.state.stored_message import get_text
+from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
 
 
@@ -95,6 +96,7 @@ def run_chat(
 
     `editor` reads a terminal, where `typed` was typed already; without one the input is piped.
     """
+    check_session_name(name)
     context = open_context(cli)
     if window is not None:
         settings = context.settings.model_copy(update={"window": window})

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.text import Text
 
 from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
-from topicloom.storage.names import check_session_name
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -37,7 +36,6 @@ COMMANDS: Mapping[str, str] = {
 
 def start_chat(cli: CliOptions, name: str, window: int | None) -> None:
     """Chat until the input ends; a terminal has its prompt at once, and what is heavy behind it."""
-    check_session_name(name)
     console, editor, typed = open_console(), None, ""
     if sys.stdin.isatty() and sys.stdout.isatty():
         print_dim(console, f"topicloom, session {name}: it is being opened, you can type")
