@@ -56,6 +56,9 @@ from .graph.memory import (
     Memory as Memory,
     MemoryTopic as MemoryTopic,
 )
+from .graph.middleware import (
+    TopicMiddleware as TopicMiddleware,
+)
 from .graph.purge import (
     PurgeResult as PurgeResult,
     purge_messages as purge_messages,

@@ -113,7 +113,7 @@ class MainWindow:
     def count_fixed(self, session: Session, facts: str = "") -> int:
         """System message and tools."""
         known = self._fixed_sizes[session.language, bool(session.topics)]
-        return known + self.counter.text(facts)
+        return known + session.fixed + self.counter.text(facts)
 
     @cached_property
     def _fixed_sizes(self) -> dict[tuple[Language, bool], int]:

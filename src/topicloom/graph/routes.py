@@ -92,6 +92,10 @@ class Routes:
         """To the conversation, unless a document came that cannot be used."""
         return UNUSABLE if REFUSED in (state.get("document") or {}) else MESSAGE
 
+    def resume(self, state: SessionState) -> str:
+        """To the search that the model asked for, or to the conversation."""
+        return SEARCH if (state.get("turn") or {}).get("request") else MESSAGE
+
     def after_ingest(self, state: SessionState) -> str:
         """To the changes that a review passed in, to the planner, or on."""
         return CHANGES if turn_options().changes else self._message(state)

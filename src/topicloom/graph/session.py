@@ -32,7 +32,7 @@ from topicloom.errors import (
     suggest,
 )
 from topicloom.graph.deps import choose_models, make_deps
-from topicloom.graph.routes import MESSAGE, UNUSABLE, Routes
+from topicloom.graph.routes import MESSAGE, SEARCH, UNUSABLE, Routes
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.activate_topic import activate_topic, amnesia
 from topicloom.nodes.apply_changes import apply_changes
@@ -305,11 +305,48 @@ def _runtime(domain: Domain, deps: Deps) -> DomainRuntime:
     return DomainRuntime.prepare(domain, deps)
 
 
+def wire_memory(
+    deps: Deps, archive_index: VectorStore | None = None
+) -> StateGraph[SessionState, TurnOptions, SessionState, SessionState]:
+    """The part of a session graph that comes before the reply, for whoever brings a model to reply.
+
+    It begins with the search that the turn requests, where it does.
+    """
+    graph = StateGraph(SessionState, TurnOptions)
+    routes = Routes()
+    _add_memory(graph, deps, archive_index)
+    _add_branches(graph, routes)
+    graph.add_conditional_edges(START, routes.resume, {SEARCH: "activate_topic", MESSAGE: "ingest"})
+    return graph
+
+
+_RETRY = RetryPolicy(
+    max_attempts=2, initial_interval=0.1, retry_on=(OSError, StorageUnavailableError)
+)
+"""For nodes that use the storage."""
+
+
 def _add_nodes(
     graph: SessionGraph, deps: Deps, index: VectorStore | None, domain: DomainRuntime | None
 ) -> None:
-    settings = deps.settings
-    archive = ArchiveSearch(index, settings.role_seconds) if index is not None else None
+    _add_memory(graph, deps, index, domain)
+    replay = domain.replay if domain else None
+    graph.add_node("finalize", finalize(deps, replay), retry_policy=_RETRY)
+    reply_retry = RetryPolicy(
+        max_attempts=deps.settings.reply_attempts, initial_interval=0.2, retry_on=ReplyError
+    )
+    graph.add_node("main_generate", main_generate(deps), retry_policy=reply_retry)
+    if deps.window.tools:
+        graph.add_node("tools", ToolNode(list(deps.window.tools)))
+
+
+def _add_memory(
+    graph: StateGraph[Any, TurnOptions, Any, Any],
+    deps: Deps,
+    index: VectorStore | None,
+    domain: DomainRuntime | None = None,
+) -> None:
+    archive = ArchiveSearch(index, deps.settings.role_seconds) if index is not None else None
     search = TopicSearch(deps, archive)
     nodes: dict[str, Runnable[Any, Any]] = {
         "ingest": ingest(deps, domain.replay if domain else None),
@@ -320,30 +357,16 @@ def _add_nodes(
         "amnesia": amnesia(search),
         "assemble": assemble(deps),
         "activate_topic": activate_topic(search),
-        "finalize": finalize(deps, domain.replay if domain else None),
     }
     nodes |= domain.nodes if domain else {}
-    storage_retry = RetryPolicy(
-        max_attempts=2, initial_interval=0.1, retry_on=(OSError, StorageUnavailableError)
-    )
     for name, step in nodes.items():
-        graph.add_node(name, step, retry_policy=storage_retry)
+        graph.add_node(name, step, retry_policy=_RETRY)
     reader = read_topic(deps)
-    graph.add_node("read_topic", reader, input_schema=ReadTask, retry_policy=storage_retry)
-    reply_retry = RetryPolicy(
-        max_attempts=settings.reply_attempts, initial_interval=0.2, retry_on=ReplyError
-    )
-    graph.add_node("main_generate", main_generate(deps), retry_policy=reply_retry)
-    if deps.window.tools:
-        graph.add_node("tools", ToolNode(list(deps.window.tools)))
+    graph.add_node("read_topic", reader, input_schema=ReadTask, retry_policy=_RETRY)
 
 
 def _add_edges(graph: SessionGraph, routes: Routes) -> None:
-    for node, (route, ends) in routes.branches().items():
-        graph.add_conditional_edges(node, route, ends)
-    for name in ("read_topic", *routes.streams):
-        graph.add_edge(name, "assemble")
-    graph.add_edge("assemble", "main_generate")
+    _add_branches(graph, routes)
     if routes.tools:
         graph.add_edge("tools", "main_generate")
     if routes.streams:
@@ -352,3 +375,14 @@ def _add_edges(graph: SessionGraph, routes: Routes) -> None:
     else:
         graph.add_edge(START, "ingest")
     graph.add_edge("finalize", END)
+
+
+def _add_branches(graph: StateGraph[Any, TurnOptions, Any, Any], routes: Routes) -> None:
+    """The edges that begin at a node of the graph; those to one that it lacks lead to its end."""
+    for node, (route, ends) in routes.branches().items():
+        if node in graph.nodes:
+            there = {label: end if end in graph.nodes else END for label, end in ends.items()}
+            graph.add_conditional_edges(node, route, there)
+    for name in ("read_topic", *routes.streams):
+        graph.add_edge(name, "assemble")
+    graph.add_edge("assemble", "main_generate" if "main_generate" in graph.nodes else END)

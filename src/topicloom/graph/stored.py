@@ -30,8 +30,9 @@ def get_session(graph: Graph, config: RunnableConfig) -> Session:
         config: Names the thread, and a checkpoint if an older one is meant.
     """
     values = graph.get_state(config).values
+    known = values.get("topicloom") or values  # an agent's, or a session graph's
     return Session.model_validate(
-        values.get("session") or {"id": config["configurable"]["thread_id"]}
+        known.get("session") or {"id": config["configurable"]["thread_id"]}
     )
 
 

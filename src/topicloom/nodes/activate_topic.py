@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
@@ -40,17 +42,19 @@ class ActivateTopic(BaseModel):
     )
 
 
-def make_activate_tool() -> BaseTool:
-    """The tool as the main model sees it. The graph itself does what it asks for."""
+def never_called(**arguments: object) -> str:
+    """Stand for a tool that the session graph answers itself."""
+    raise NotImplementedError("the session graph answers activate_topic itself")
 
-    def never_called(**arguments: object) -> str:
-        raise NotImplementedError("the session graph answers activate_topic itself")
 
+def make_activate_tool(answer: Callable[..., str] = never_called) -> BaseTool:
+    """The tool as the main model sees it. What it asks for is done elsewhere."""
     return StructuredTool.from_function(
-        never_called,
+        answer,
         name=ACTIVATE_TOPIC,
         description=ActivateTopic.__doc__,
         args_schema=ActivateTopic,
+        infer_schema=False,
     )
 
 

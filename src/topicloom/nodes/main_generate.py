@@ -27,6 +27,7 @@ from topicloom.nodes.step import (
     turn_options,
 )
 from topicloom.nodes.stream_gate import Gate, Reply, Said, stream_reply
+from topicloom.nodes.workspace import Workspace
 from topicloom.roles.brief import BRIEF, make_segment_request
 from topicloom.roles.calls import ask_all
 from topicloom.roles.responder import RESPONDER, ReplyRequest
@@ -41,7 +42,7 @@ from topicloom.state.messages import (
 from topicloom.state.receipt import Call
 from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn
-from topicloom.state.stored_message import get_text
+from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.storage.lines import publish
 from topicloom.storage.sessions import SessionStore
 
@@ -59,6 +60,59 @@ class _Prepared:
     began: float
     window: int
     """Tokens of the window that the prompt was made for."""
+
+
+def lay_out_prompt(
+    deps: Deps,
+    workspace: Workspace,
+    session: Session,
+    view: Sequence[StoredMessage],
+    loop: Sequence[BaseMessage],
+) -> MainPrompt:
+    """The main prompt of a session, with what has been said in the turn since its `view`."""
+    store = workspace.store
+    return deps.window.build_prompt(
+        session,
+        view,
+        store.notes(session),
+        lambda number: store.message(session, number),
+        facts=show_facts(deps, session),
+        loop=loop,
+        view_tokens=workspace.sizes.between(session, session.view, session.count),
+    )
+
+
+def offers_search(deps: Deps, session: Session, turn: Turn) -> bool:
+    """True if the main model may search once more; past the last round it has to answer."""
+    return bool(session.topics) and len(turn.searches) < deps.settings.search_rounds
+
+
+def calibrate(session: Session, message: AIMessage, estimated: int) -> Session:
+    """The session, with its estimates of tokens calibrated by the provider's report of a reply."""
+    reported = message.usage_metadata["input_tokens"] if message.usage_metadata else 0
+    correction = session.correction.observe(estimated, reported)
+    return session.model_copy(update={"correction": correction})
+
+
+def account_reply(
+    deps: Deps,
+    session: Session,
+    model: str,
+    sent: Sequence[BaseMessage],
+    message: AIMessage,
+    size: int,
+) -> Call:
+    """The cost of a reply, as reported, else as counted: `size` tokens were sent."""
+    usage, counter = message.usage_metadata, deps.window.counter
+    details = usage.get("input_token_details", {}) if usage else {}
+    return Call(
+        role="responder",
+        model=model,
+        input_tokens=usage["input_tokens"] if usage else size,
+        output_tokens=usage["output_tokens"] if usage else counter.message(message),
+        cached_tokens=details.get("cache_read") or 0,
+        repeated=deps.meter.measure(session.id, "main", sent, counter.message),
+    )
 
 
 def main_generate(deps: Deps) -> Runnable[SessionState, Update]:
@@ -119,20 +173,12 @@ class _MainWindow:
         session, messages, edits = take_edits(self.deps, workspace, session, state["messages"])
         turn = turn.model_copy(update={"events": (*turn.events, *edits)})
         view = store.messages(session, session.view)
-        prompt = window.build_prompt(
-            session,
-            view,
-            store.notes(session),
-            lambda number: store.message(session, number),
-            facts=show_facts(self.deps, session),
-            loop=select_unstored(messages, workspace.recent(session, messages)),
-            view_tokens=workspace.sizes.between(session, session.view, session.count),
-        )
-        may_search = bool(session.topics) and len(turn.searches) < settings.search_rounds
+        loop = select_unstored(messages, workspace.recent(session, messages))
+        prompt = lay_out_prompt(self.deps, workspace, session, view, loop)
+        may_search = offers_search(self.deps, session, turn)
         request = ReplyRequest(
             session=session.id,
             messages=prompt.messages,
-            # Past the last round the tool is not offered, so that the answer comes in words.
             tools=[*turn_options().tools, *window.list_tools(session, search=may_search)],
             query=turn.query,
             sources=[*prompt.sources, *reversed(view[:-1])],
@@ -175,34 +221,19 @@ class _MainWindow:
             message = message.model_copy(update={"additional_kwargs": kwargs})
             event = f"the reply was cut off: {cut}"
             turn = turn.model_copy(update={"events": (*turn.events, event)})
-        update = dump(self._calibrate(prepared, message), turn)
+        estimated = prepared.prompt.size + window.counter.tools(prepared.request.tools)
+        update = dump(calibrate(prepared.session, message, estimated), turn)
         update["calls"] = dumped([self._make_call(prepared, message)])
         if said.seen:
             update["messages"] = [message]
         return update
 
-    def _calibrate(self, prepared: _Prepared, message: AIMessage) -> Session:
-        """The session, with its estimates calibrated by the provider's report."""
-        reported = message.usage_metadata["input_tokens"] if message.usage_metadata else 0
-        estimated = prepared.prompt.size + self.deps.window.counter.tools(prepared.request.tools)
-        correction = prepared.session.correction.observe(estimated, reported)
-        return prepared.session.model_copy(update={"correction": correction})
-
     def _make_call(self, prepared: _Prepared, message: AIMessage) -> Call:
-        usage, counter = message.usage_metadata, self.deps.window.counter
-        details = usage.get("input_token_details", {}) if usage else {}
-        return Call(
-            role="responder",
-            model=self._model,
-            seconds=round(time.monotonic() - prepared.began, 4),
-            input_tokens=usage["input_tokens"] if usage else prepared.prompt.size,
-            output_tokens=usage["output_tokens"] if usage else counter.message(message),
-            cached_tokens=details.get("cache_read") or 0,
-            repeated=self.deps.meter.measure(
-                prepared.session.id, "main", prepared.request.messages, counter.message
-            ),
-            remarks=self._server.remarks if self._server else (),
-        )
+        sent, size = prepared.request.messages, prepared.prompt.size
+        call = account_reply(self.deps, prepared.session, self._model, sent, message, size)
+        seconds = round(time.monotonic() - prepared.began, 4)
+        remarks = self._server.remarks if self._server else ()
+        return call.model_copy(update={"seconds": seconds, "remarks": remarks})
 
     @property
     def _server(self) -> Server | None:

@@ -49,6 +49,7 @@ class Wording:
     medium: str
     media: str
     cut_off: str
+    searched_for: str
     summaries: str
     in_short: str
     searched: str

@@ -77,6 +77,8 @@ class Session(BaseModel, frozen=True, extra="allow"):
     last. The text is fetched: what is purged is shown no more."""
     note_tokens: int = 0
     """Moving average of what a turn's recall adds to the prompt, in tokens."""
+    fixed: int = 0
+    """Tokens of an agent's own system prompt and tools, as of its last call of the model."""
     correction: TokenCalibration = TokenCalibration()
     """Calibration of the estimates by the provider's reports."""
 

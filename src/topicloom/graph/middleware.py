@@ -1,0 +1,333 @@
+"""Endless memory for agents: the steps of a session's turn around those of `create_agent`.
+
+What comes before the reply is the same graph as in a session (`wire_memory`), run by the hooks
+`before_agent` and `before_model`; the agent's own model is sent the main window in the place of
+`messages`, of which none is ever removed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any, Literal, NotRequired, cast
+from uuid import uuid4
+
+from langchain_core.embeddings import Embeddings
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.runnables import Runnable
+from langchain_core.vectorstores import VectorStore
+from langgraph.config import get_config
+from langgraph.runtime import Runtime, get_runtime
+from langgraph.types import Command, Overwrite
+
+from topicloom.context.token_count import TokenCounter
+from topicloom.effects import Step, arun_step, either, run_step
+from topicloom.errors import ConfigurationError, NoNewMessageError
+from topicloom.graph.deps import choose_models, make_deps
+from topicloom.graph.session import wire_memory
+from topicloom.index.embedder import Embedder
+from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
+from topicloom.nodes.finalize import finalize
+from topicloom.nodes.main_generate import account_reply, calibrate, lay_out_prompt, offers_search
+from topicloom.nodes.runs import Run
+from topicloom.nodes.step import dump, dumped, open_workspace
+from topicloom.prompts.wording import get_wording
+from topicloom.roles.base import RoleName
+from topicloom.roles.choice import ModelSpec
+from topicloom.roles.models import get_model_name
+from topicloom.roles.registry import Roles
+from topicloom.settings import Settings
+from topicloom.state.messages import find_search_request
+from topicloom.state.session import Session, Turn
+from topicloom.state.stored_message import get_text
+from topicloom.storage.base import Storage
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest
+    from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStateAttr
+    from langchain.tools import ToolRuntime
+except ImportError as error:
+    raise ConfigurationError(
+        "TopicMiddleware is for agents of the package langchain, which is missing: "
+        "pip install 'topicloom[providers]'"
+    ) from error
+
+_WINDOW = 32_000
+"""Tokens of the main window where the settings name none: the agent's model is not known yet when
+its prompt is planned."""
+_ALL = 2**53
+"""More messages than there are."""
+
+Update = dict[str, Any]
+Handler = Callable[[ModelRequest[Any]], Any]
+
+
+class TopicState(AgentState[Any]):
+    """What is kept of the session in the agent's checkpoints."""
+
+    topicloom: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
+
+
+class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
+    """Endless memory for an agent of LangChain's `create_agent`.
+
+    Older messages move into topics, which are read before every turn; what they hand over is quoted
+    in the prompt of the agent's own model. The state's `messages` stay whole.
+
+        create_agent(model, tools, middleware=[TopicMiddleware(cheap_model="openai:gpt-5-nano")])
+
+    It comes first in the list: before what caches prompts, and before what adds to them.
+    """
+
+    state_schema = TopicState
+
+    def __init__(
+        self,
+        *,
+        model: ModelSpec | None = None,
+        cheap_model: ModelSpec | None = None,
+        role_models: Mapping[RoleName, ModelSpec] | None = None,
+        settings: Settings | None = None,
+        roles: Roles | None = None,
+        storage: Storage | Literal["store"] | None = None,
+        clock: Callable[[], datetime] | None = None,
+        counter: TokenCounter | None = None,
+        embedder: Embeddings | Embedder | str | None = None,
+        archive_index: VectorStore | None = None,
+        name: str = "TopicMiddleware",
+    ) -> None:
+        """As `build_session_graph` has it, but for these.
+
+        Args:
+            model: Splits; the cheap one if not given. The agent's own model replies.
+            settings: What can be tuned. Without a `window`, it has 32,000 tokens.
+            storage: Where topics live; `"store"` for the store of the agent.
+            name: Its name in the agent. deepagents puts what is called `SummarizationMiddleware`
+                into the place of its own.
+
+        Raises:
+            ConfigurationError: A model cannot be opened, or a setting cannot be used.
+        """
+        settings = settings or Settings()
+        cheap = cheap_model or settings.cheap_model
+        models = choose_models(settings, model or settings.model or cheap, cheap, role_models)
+        own = {
+            "window": settings.window or _WINDOW,
+            "beginning": settings.beginning or "whole",
+            "visible_messages": _ALL,
+        }
+        self._deps = make_deps(
+            settings.model_copy(update=own),
+            models,
+            roles=roles,
+            storage=storage,
+            clock=clock,
+            counter=counter,
+            embedder=embedder,
+        )
+        self._memory = wire_memory(self._deps, archive_index).compile(checkpointer=False)
+        self._finalize = finalize(self._deps)
+        self._name = name
+        self.tools = [make_activate_tool(_point_to_memory)]
+
+    @property
+    def name(self) -> str:
+        """Its name in the agent."""
+        return self._name
+
+    def before_agent(self, state: TopicState, runtime: Runtime[Any]) -> Update | None:
+        """Take in what is new, and recall what it needs."""
+        return run_step(self._begin(state))
+
+    async def abefore_agent(self, state: TopicState, runtime: Runtime[Any]) -> Update | None:
+        """Take in what is new, and recall what it needs."""
+        return await arun_step(self._begin(state))
+
+    def before_model(self, state: TopicState, runtime: Runtime[Any]) -> Update | None:
+        """Make the searches that the model called for."""
+        return run_step(self._search(state))
+
+    async def abefore_model(self, state: TopicState, runtime: Runtime[Any]) -> Update | None:
+        """Make the searches that the model called for."""
+        return await arun_step(self._search(state))
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Handler
+    ) -> ExtendedModelResponse[Any]:
+        """Have the agent's model reply to the main window."""
+        return run_step(self._reply(request, handler))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
+    ) -> ExtendedModelResponse[Any]:
+        """Have the agent's model reply to the main window."""
+        return await arun_step(self._reply(request, handler))
+
+    def after_agent(self, state: TopicState, runtime: Runtime[Any]) -> Update | None:
+        """Keep the replies, and write the receipt."""
+        return run_step(self._end(state))
+
+    async def aafter_agent(self, state: TopicState, runtime: Runtime[Any]) -> Update | None:
+        """Keep the replies, and write the receipt."""
+        return await arun_step(self._end(state))
+
+    def _begin(self, state: TopicState) -> Step[Update | None]:
+        try:
+            return (yield from self._perform(self._memory, state))
+        except NoNewMessageError:
+            return None  # the agent was called for something else
+
+    def _search(self, state: TopicState) -> Step[Update | None]:
+        update: Update | None = None
+        for call in _find_searches(state["messages"]):
+            known = (update or cast("Update", state)).get("topicloom")
+            if known is None:
+                return None
+            session, turn = _read(known)
+            if not offers_search(self._deps, session, turn):
+                return update
+            asked = find_search_request(AIMessage("", tool_calls=[call]), ACTIVATE_TOPIC)
+            turn = turn.model_copy(update={"request": asked})
+            given = {**state, "topicloom": {**known, **dump(turn=turn)}}
+            update = yield from self._perform(self._memory, cast("TopicState", given))
+        return update
+
+    def _end(self, state: TopicState) -> Step[Update | None]:
+        if (known := state.get("topicloom")) is None:
+            return None
+        session, turn = _read(known)
+        if turn.number <= session.turn:
+            return None
+        return (yield from self._perform(self._finalize, state))
+
+    def _perform(self, work: Runnable[Any, Update], state: TopicState) -> Step[Update]:
+        """Have a part of the turn done; the update of the agent's state by that."""
+        known, messages = _take_over(state)
+        run, fork = _find_run(known)
+        given = {"messages": messages, "readings": [], "calls": [], **known}
+
+        def sync() -> Update:
+            with run.inside():
+                return work.invoke(given)
+
+        async def asynchronous() -> Update:
+            with run.inside():
+                return await work.ainvoke(given)
+
+        done = yield from either(sync, asynchronous)
+        kept = {key: done[key] or [] for key in ("session", "turn", "readings", "calls")}
+        update: Update = {"topicloom": {**kept, "fork": fork}}
+        shown = done["messages"]
+        shown = shown.value if isinstance(shown, Overwrite) else shown or messages
+        if shown != state["messages"]:
+            own = {m.id: m for m in messages}
+            update["messages"] = Overwrite([own.get(m.id, m) for m in shown])
+        return update
+
+    def _reply(self, request: ModelRequest[Any], handler: Handler) -> Step[Any]:
+        known = cast("TopicState", request.state).get("topicloom")
+        if known is None:
+            return (yield from either(partial(handler, request), partial(handler, request)))
+        deps, counter, (session, turn) = self._deps, self._deps.window.counter, _read(known)
+        run, fork = _find_run(known)
+        session = run.place(session)
+        workspace = open_workspace(deps.workspaces, session)
+        view = workspace.store.messages(session, session.view)
+        loop = _find_loop(request.messages, view[-1].source if view else None)
+        prompt = lay_out_prompt(deps, workspace, session, view, loop)
+        offered = offers_search(deps, session, turn)
+        others = [t for t in request.tools if getattr(t, "name", None) != ACTIVATE_TOPIC]
+        head = [request.system_message] if request.system_message else []
+        session = session.model_copy(
+            update={"fixed": sum(map(counter.message, head)) + counter.tools(others)}
+        )
+        ours = [m for m in prompt.messages if isinstance(m, SystemMessage)]
+        asked = request.override(
+            messages=cast("list[AnyMessage]", prompt.messages[len(ours) :]),
+            system_message=_join([*head, *ours]),
+            tools=request.tools if offered else others,
+        )
+        began = time.monotonic()
+        response = yield from either(partial(handler, asked), partial(handler, asked))
+        message = next(m for m in response.result if isinstance(m, AIMessage))
+        size = prompt.size + session.fixed + (counter.tools(self.tools) if offered else 0)
+        model, sent = get_model_name(request.model), [*head, *prompt.messages]
+        call = account_reply(deps, session, model, sent, message, size)
+        call = call.model_copy(update={"seconds": round(time.monotonic() - began, 4)})
+        turn = turn.model_copy(update={"sections": prompt.sections})
+        told = {
+            **known,
+            **dump(calibrate(session, message, size), turn),
+            "calls": [*known["calls"], *dumped([call])],
+            "fork": fork,
+        }
+        return ExtendedModelResponse(response, Command(update={"topicloom": told}))
+
+
+def _point_to_memory(runtime: ToolRuntime[Any, Any], **arguments: object) -> str:
+    known = runtime.state.get("topicloom")
+    return get_wording(_read(known)[0].language if known else "en").searched_for
+
+
+def _read(known: Mapping[str, Any]) -> tuple[Session, Turn]:
+    return Session.model_validate(known["session"]), Turn.model_validate(known["turn"])
+
+
+def _find_run(known: Mapping[str, Any]) -> tuple[Run, str | None]:
+    """The run of the agent whose hook this is called in, and the checkpoint that it forks from."""
+    info, named = get_runtime().execution_info, get_config()["metadata"].get("checkpoint_id")
+    assert info is not None  # in a hook there is always one
+    around = info.checkpoint_ns.rpartition("|")[0]
+    fork = uuid4().hex if named and named != known.get("fork") else ""
+    return Run(str(info.thread_id or ""), around, fork, time.time()), named
+
+
+def _take_over(state: TopicState) -> tuple[Update, list[AnyMessage]]:
+    """What is known of the session, and the messages without summaries that stand for others.
+
+    One that is older than the session is part of the conversation.
+    """
+    known, messages = state.get("topicloom") or {}, state["messages"]
+    if not any(map(_is_summary, messages)):
+        return known, messages
+    if known:  # the channel does not show all any more, and what it lacks was not removed
+        known = {**known, "session": {**known["session"], "shown": 0}}
+        return known, [m for m in messages if not _is_summary(m)]
+    plain: Update = {"additional_kwargs": {}}
+    return known, [m.model_copy(update=plain) if _is_summary(m) else m for m in messages]
+
+
+def _is_summary(message: BaseMessage) -> bool:
+    return message.additional_kwargs.get("lc_source") == "summarization"
+
+
+def _find_searches(messages: Sequence[BaseMessage]) -> list[Any]:
+    """The calls of the newest reply for searches that were not refused."""
+    asked = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
+    if asked is None or messages[-1] is asked:
+        return []
+    done = {m.tool_call_id for m in messages if isinstance(m, ToolMessage) and m.status != "error"}
+    return [c for c in asked.tool_calls if c["name"] == ACTIVATE_TOPIC and c["id"] in done]
+
+
+def _find_loop(messages: Sequence[AnyMessage], newest: str | None) -> Sequence[AnyMessage]:
+    """What was said behind the newest stored message; raises if a summary stands for messages."""
+    if any(map(_is_summary, messages)):
+        raise ConfigurationError(
+            "SummarizationMiddleware has put a summary into the place of what TopicMiddleware shows"
+            " word for word: take it out of the agent's middleware"
+        )
+    places = [place for place, message in enumerate(messages) if message.id == newest]
+    return messages[places[-1] + 1 :] if places else messages
+
+
+def _join(parts: Sequence[SystemMessage]) -> SystemMessage | None:
+    """System messages as one; content blocks stay as they are, with what marks them for caches."""
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    first, second = parts
+    if isinstance(first.content, str):
+        return SystemMessage(f"{first.content}\n\n{get_text(second)}")
+    return SystemMessage([*first.content, {"type": "text", "text": f"\n\n{get_text(second)}"}])
