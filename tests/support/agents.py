@@ -1,4 +1,4 @@
-"""Agents to test: a chat model that plays a script, and agents over a folder with a small window."""
+"""Agents to test: a chat model that plays a script, and a memory with a small window."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from topicloom.settings import Settings
 from topicloom.state.stored_message import get_text
 from topicloom.testing import Clock, fake_roles
 
-Reply = str | AIMessage | Exception
+Reply = Any
+"""A text, a message, or an exception to raise."""
 
 
 class ScriptedModel(BaseChatModel):
     """Plays a script, then says `otherwise`; keeps what it was sent, and with which tools."""
 
-    script: list[Reply] = []
+    script: list[Reply] = Field(default_factory=list)
     otherwise: Reply = "All right, noted."
     prompts: list[list[BaseMessage]] = Field(default_factory=list)
     offered: list[list[str]] = Field(default_factory=list)
-    tools: list[str] = []
+    tools: list[str] = Field(default_factory=list)
     shared: Any = None
 
     @property
@@ -82,7 +83,7 @@ def call(name: str, number: int = 1, **args: Any) -> AIMessage:
 
 def remember(folder: Path, **options: Any) -> TopicMiddleware:
     """The middleware over a folder, with fake roles."""
-    given = {"window": 2_000, "recall_tokens": 500, "fsync": False, "folder": folder}
+    given = {"window": 1_000, "recall_tokens": 250, "fsync": False, "folder": folder}
     settings = Settings.model_validate(given | options.pop("settings", {}))
     return TopicMiddleware(
         settings=settings, **{"roles": fake_roles(), "clock": Clock(), **options}

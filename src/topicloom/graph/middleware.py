@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from hashlib import blake2b
 from typing import Annotated, Any, Literal, NotRequired, cast
 from uuid import uuid4
 
@@ -22,6 +23,7 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Command, Overwrite
 
+from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.context.token_count import TokenCounter
 from topicloom.effects import Step, arun_step, either, run_step
 from topicloom.errors import ConfigurationError, NoNewMessageError
@@ -118,7 +120,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             "beginning": settings.beginning or "whole",
             "visible_messages": _ALL,
         }
-        self._deps = make_deps(
+        self.deps = make_deps(
             settings.model_copy(update=own),
             models,
             roles=roles,
@@ -127,8 +129,8 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             counter=counter,
             embedder=embedder,
         )
-        self._memory = wire_memory(self._deps, archive_index).compile(checkpointer=False)
-        self._finalize = finalize(self._deps)
+        self._memory = wire_memory(self.deps, archive_index).compile(checkpointer=False)
+        self._finalize = finalize(self.deps)
         self._name = name
         self.tools = [make_activate_tool(_point_to_memory)]
 
@@ -186,7 +188,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             if known is None:
                 return None
             session, turn = _read(known)
-            if not offers_search(self._deps, session, turn):
+            if not offers_search(self.deps, session, turn):
                 return update
             asked = find_search_request(AIMessage("", tool_calls=[call]), ACTIVATE_TOPIC)
             turn = turn.model_copy(update={"request": asked})
@@ -204,9 +206,9 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
 
     def _perform(self, work: Runnable[Any, Update], state: TopicState) -> Step[Update]:
         """Have a part of the turn done; the update of the agent's state by that."""
-        known, messages = _take_over(state)
+        known, before, messages = _take_over(state)
         run, fork = _find_run(known)
-        given = {"messages": messages, "readings": [], "calls": [], **known}
+        given = {"readings": [], "calls": [], **known, "messages": messages}
 
         def sync() -> Update:
             with run.inside():
@@ -217,20 +219,29 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
                 return await work.ainvoke(given)
 
         done = yield from either(sync, asynchronous)
-        kept = {key: done[key] or [] for key in ("session", "turn", "readings", "calls")}
-        update: Update = {"topicloom": {**kept, "fork": fork}}
+        told = {key: done[key] or [] for key in ("session", "turn", "readings", "calls")}
+        told |= {"fork": fork, "seen": known.get("seen")}
         shown = done["messages"]
-        shown = shown.value if isinstance(shown, Overwrite) else shown or messages
-        if shown != state["messages"]:
-            own = {m.id: m for m in messages}
-            update["messages"] = Overwrite([own.get(m.id, m) for m in shown])
-        return update
+        whole = [*before, *messages]
+        if isinstance(shown, Overwrite) or (shown and shown != messages):
+            own = {m.id: m for m in whole}
+            new = shown.value if isinstance(shown, Overwrite) else [*before, *shown]
+            whole = [own.get(m.id, m) for m in new]
+        elif before:  # the channel shows as much as it did, and what came behind it
+            told["session"] = {
+                **told["session"],
+                "shown": state["topicloom"]["session"].get("shown", 0),
+            }
+        if work is self._finalize:
+            told["seen"] = [len(whole), _digest(whole)]
+        changed = {"messages": Overwrite(whole)} if whole != state["messages"] else {}
+        return {"topicloom": told, **changed}
 
     def _reply(self, request: ModelRequest[Any], handler: Handler) -> Step[Any]:
         known = cast("TopicState", request.state).get("topicloom")
         if known is None:
             return (yield from either(partial(handler, request), partial(handler, request)))
-        deps, counter, (session, turn) = self._deps, self._deps.window.counter, _read(known)
+        deps, counter, (session, turn) = self.deps, self.deps.window.counter, _read(known)
         run, fork = _find_run(known)
         session = run.place(session)
         workspace = open_workspace(deps.workspaces, session)
@@ -284,19 +295,36 @@ def _find_run(known: Mapping[str, Any]) -> tuple[Run, str | None]:
     return Run(str(info.thread_id or ""), around, fork, time.time()), named
 
 
-def _take_over(state: TopicState) -> tuple[Update, list[AnyMessage]]:
-    """What is known of the session, and the messages without summaries that stand for others.
+def _take_over(state: TopicState) -> tuple[Update, list[AnyMessage], list[AnyMessage]]:
+    """What is known of the session, and the messages: those that need no look, and the newest.
 
-    One that is older than the session is part of the conversation.
+    Of a long conversation only these are compared with what is stored, as long as all before them
+    are what they were. A summary that stands for messages is none of the session's, but where it is
+    older than that.
     """
     known, messages = state.get("topicloom") or {}, state["messages"]
-    if not any(map(_is_summary, messages)):
-        return known, messages
-    if known:  # the channel does not show all any more, and what it lacks was not removed
+    if any(map(_is_summary, messages)):
+        if not known:
+            plain: Update = {"additional_kwargs": {}}
+            return (
+                known,
+                [],
+                [m.model_copy(update=plain) if _is_summary(m) else m for m in messages],
+            )
+        # The channel does not show all any more, and what it lacks was not removed.
         known = {**known, "session": {**known["session"], "shown": 0}}
-        return known, [m for m in messages if not _is_summary(m)]
-    plain: Update = {"additional_kwargs": {}}
-    return known, [m.model_copy(update=plain) if _is_summary(m) else m for m in messages]
+        return known, [], [m for m in messages if not _is_summary(m)]
+    count, digest = known.get("seen") or (0, "")
+    cut = count - LOOK_BACK
+    if cut <= 0 or len(messages) < count or _digest(messages[:count]) != digest:
+        return known, [], messages
+    known = {**known, "session": {**known["session"], "shown": 0}}
+    return known, messages[:cut], messages[cut:]
+
+
+def _digest(messages: Sequence[AnyMessage]) -> str:
+    said = [(m.id, m.type, m.content, getattr(m, "tool_calls", None)) for m in messages]
+    return blake2b(repr(said).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def _is_summary(message: BaseMessage) -> bool:
