@@ -6,10 +6,20 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import (
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    message_chunk_to_message,
+)
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.config import get_config
 
 from topicloom.context.token_count import ToolLike
 from topicloom.context.tokens import count_budget_tokens
@@ -39,6 +49,26 @@ class Oracle:
         """Keep the prompt."""
         for chunk in self.stream(request):
             yield chunk
+
+
+class RespondingModel(BaseChatModel):
+    """A chat model that says what a responder says, in one piece, for agents."""
+
+    responder: Any
+
+    @property
+    def _llm_type(self) -> str:
+        return "responding"
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
+        """The same: a responder calls no tools of an agent."""
+        return self
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        session = str(get_config()["configurable"]["thread_id"])
+        (chunk,) = self.responder.stream(ReplyRequest(session, messages, (), "", (), "en"))
+        message = message_chunk_to_message(chunk)
+        return ChatResult(generations=[ChatGeneration(message=message)])
 
 
 @dataclass(frozen=True, slots=True)

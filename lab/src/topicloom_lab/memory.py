@@ -9,10 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from langchain.agents import create_agent
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.context.tokens import count_budget_tokens
+from topicloom.graph.middleware import TopicMiddleware
 from topicloom.graph.review import build_review_graph
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
@@ -23,13 +25,14 @@ from topicloom.review.channels import ReviewReport
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
+from topicloom.state.channels import TurnOptions
 from topicloom.state.language import Language
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
-from topicloom_lab.asking import BudgetCounter, Oracle, Questioner
+from topicloom_lab.asking import BudgetCounter, Oracle, Questioner, RespondingModel
 from topicloom_lab.invariants import check_session
 from topicloom_lab.readers import EMBEDDED, ReaderChoice, SimulatedReaders
 from topicloom_lab.recorded_time import DailyReviews, RecordedClock
@@ -85,6 +88,8 @@ class MemoryEvaluation:
     """True if the session is reviewed at every midnight that the recording passes."""
     readers: ReaderChoice = EMBEDDED
     """Who reads topics for a question."""
+    agent: bool = False
+    """True for an agent with `TopicMiddleware` in the place of the session graph."""
     settings: Settings = field(default_factory=Settings)
     """Everything else."""
 
@@ -109,13 +114,16 @@ class MemoryEvaluation:
         clock = RecordedClock.of(conversation.messages, lambda: datetime.now().astimezone())
         options = self._options(recorded, storage, clock)
         saver = InMemorySaver()
-        graph = asked = _compile_graph(options, saver)
+        compiled = _compile_agent if self.agent else _compile_graph
+        graph = asked = compiled(options, saver)
         readers = SimulatedReaders(self.readers, conversation, storage)
         if self.readers != EMBEDDED:
             roles = readers.play(options["roles"], self.topic_window)
-            asked = _compile_graph(options | {"roles": roles}, saver)
+            asked = compiled(options | {"roles": roles}, saver)
         config: RunnableConfig = {"configurable": {"thread_id": conversation.id}}
-        daily = DailyReviews(build_review_graph(graph, **options).compile(), clock, conversation.id)
+        if self.reviews == "daily":
+            reviewed = build_review_graph(graph, **options).compile()
+            daily = DailyReviews(reviewed, clock, conversation.id)
         questioner = Questioner(asked, config, storage, oracle, self.recent)
         ask = partial(self._ask, questioner, readers, conversation.id)
         due = _by_place(conversation)
@@ -176,6 +184,12 @@ class MemoryEvaluation:
 
 def _compile_graph(options: dict[str, Any], saver: InMemorySaver) -> Graph:
     return build_session_graph(**options, counter=BudgetCounter()).compile(checkpointer=saver)
+
+
+def _compile_agent(options: dict[str, Any], saver: InMemorySaver) -> Graph:
+    memory = TopicMiddleware(**options, counter=BudgetCounter())
+    model = RespondingModel(responder=options["roles"][RESPONDER])
+    return create_agent(model, middleware=[memory], context_schema=TurnOptions, checkpointer=saver)
 
 
 def _by_place(conversation: Conversation) -> dict[str | None, list[Question]]:

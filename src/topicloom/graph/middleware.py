@@ -8,7 +8,7 @@ What comes before the reply is the same graph as in a session (`wire_memory`), r
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
@@ -25,7 +25,7 @@ from langgraph.types import Command, Overwrite
 
 from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.context.token_count import TokenCounter
-from topicloom.effects import Step, arun_step, either, run_step
+from topicloom.effects import Step, both, either
 from topicloom.errors import ConfigurationError, NoNewMessageError
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.session import wire_memory
@@ -34,7 +34,7 @@ from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.finalize import finalize
 from topicloom.nodes.main_generate import account_reply, calibrate, lay_out_prompt, offers_search
 from topicloom.nodes.runs import Run
-from topicloom.nodes.step import dump, dumped, open_workspace
+from topicloom.nodes.step import dump, dumped, open_workspace, turn_options
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import ModelSpec
@@ -47,7 +47,7 @@ from topicloom.state.stored_message import get_text
 from topicloom.storage.base import Storage
 
 try:
-    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest
+    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, hook_config
     from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStateAttr
     from langchain.tools import ToolRuntime
 except ImportError as error:
@@ -139,49 +139,16 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         """Its name in the agent."""
         return self._name
 
-    def before_agent(self, state: TopicState, runtime: Runtime[Any]) -> Update | None:
+    def _before_agent(self, state: TopicState, runtime: Runtime[Any]) -> Step[Update | None]:
         """Take in what is new, and recall what it needs."""
-        return run_step(self._begin(state))
-
-    async def abefore_agent(self, state: TopicState, runtime: Runtime[Any]) -> Update | None:
-        """Take in what is new, and recall what it needs."""
-        return await arun_step(self._begin(state))
-
-    def before_model(self, state: TopicState, runtime: Runtime[Any]) -> Update | None:
-        """Make the searches that the model called for."""
-        return run_step(self._search(state))
-
-    async def abefore_model(self, state: TopicState, runtime: Runtime[Any]) -> Update | None:
-        """Make the searches that the model called for."""
-        return await arun_step(self._search(state))
-
-    def wrap_model_call(
-        self, request: ModelRequest[Any], handler: Handler
-    ) -> ExtendedModelResponse[Any]:
-        """Have the agent's model reply to the main window."""
-        return run_step(self._reply(request, handler))
-
-    async def awrap_model_call(
-        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
-    ) -> ExtendedModelResponse[Any]:
-        """Have the agent's model reply to the main window."""
-        return await arun_step(self._reply(request, handler))
-
-    def after_agent(self, state: TopicState, runtime: Runtime[Any]) -> Update | None:
-        """Keep the replies, and write the receipt."""
-        return run_step(self._end(state))
-
-    async def aafter_agent(self, state: TopicState, runtime: Runtime[Any]) -> Update | None:
-        """Keep the replies, and write the receipt."""
-        return await arun_step(self._end(state))
-
-    def _begin(self, state: TopicState) -> Step[Update | None]:
         try:
-            return (yield from self._perform(self._memory, state))
+            update = yield from self._perform(self._memory, state)
+            return update if turn_options().answer else {**update, "jump_to": "end"}
         except NoNewMessageError:
             return None  # the agent was called for something else
 
-    def _search(self, state: TopicState) -> Step[Update | None]:
+    def _before_model(self, state: TopicState, runtime: Runtime[Any]) -> Step[Update | None]:
+        """Make the searches that the model called for."""
         update: Update | None = None
         for call in _find_searches(state["messages"]):
             known = (update or cast("Update", state)).get("topicloom")
@@ -196,7 +163,8 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             update = yield from self._perform(self._memory, cast("TopicState", given))
         return update
 
-    def _end(self, state: TopicState) -> Step[Update | None]:
+    def _after_agent(self, state: TopicState, runtime: Runtime[Any]) -> Step[Update | None]:
+        """Keep the replies, and write the receipt."""
         if (known := state.get("topicloom")) is None:
             return None
         session, turn = _read(known)
@@ -219,7 +187,7 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
                 return await work.ainvoke(given)
 
         done = yield from either(sync, asynchronous)
-        told = {key: done[key] or [] for key in ("session", "turn", "readings", "calls")}
+        told: Update = {key: done[key] or [] for key in ("session", "turn", "readings", "calls")}
         told |= {"fork": fork, "seen": known.get("seen")}
         shown = done["messages"]
         whole = [*before, *messages]
@@ -228,16 +196,15 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             new = shown.value if isinstance(shown, Overwrite) else [*before, *shown]
             whole = [own.get(m.id, m) for m in new]
         elif before:  # the channel shows as much as it did, and what came behind it
-            told["session"] = {
-                **told["session"],
-                "shown": state["topicloom"]["session"].get("shown", 0),
-            }
+            shown_since = state["topicloom"]["session"].get("shown", 0)
+            told["session"] = told["session"] | {"shown": shown_since}
         if work is self._finalize:
             told["seen"] = [len(whole), _digest(whole)]
         changed = {"messages": Overwrite(whole)} if whole != state["messages"] else {}
         return {"topicloom": told, **changed}
 
-    def _reply(self, request: ModelRequest[Any], handler: Handler) -> Step[Any]:
+    def _wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Step[Any]:
+        """Have the agent's model reply to the main window."""
         known = cast("TopicState", request.state).get("topicloom")
         if known is None:
             return (yield from either(partial(handler, request), partial(handler, request)))
@@ -275,6 +242,13 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             "fork": fork,
         }
         return ExtendedModelResponse(response, Command(update={"topicloom": told}))
+
+    before_agent, abefore_agent = both(_before_agent)
+    for _hook in (before_agent, abefore_agent):
+        hook_config(can_jump_to=["end"])(_hook)
+    before_model, abefore_model = both(_before_model)
+    wrap_model_call, awrap_model_call = both(_wrap_model_call)
+    after_agent, aafter_agent = both(_after_agent)
 
 
 def _point_to_memory(runtime: ToolRuntime[Any, Any], **arguments: object) -> str:

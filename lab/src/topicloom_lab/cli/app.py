@@ -64,6 +64,9 @@ def memory(
         str,
         typer.Option(help="Who reads for a question: embedded, ideal, noisy:SHARE or garbage."),
     ] = "embedded",
+    agent: Annotated[
+        bool, typer.Option(help="An agent with TopicMiddleware instead of the session graph.")
+    ] = False,
 ) -> None:
     """Replay conversations, ask their questions, and see whether the evidence is in the context.
 
@@ -81,7 +84,7 @@ def memory(
     from topicloom_lab.readers import ReaderChoice
 
     who = ReaderChoice.parse(readers)
-    evaluation = MemoryEvaluation(budget, recent, window, topic_window, reviews, who)
+    evaluation = MemoryEvaluation(budget, recent, window, topic_window, reviews, who, agent)
     run_memory(MemoryOptions(file, out, evaluation))
 
 

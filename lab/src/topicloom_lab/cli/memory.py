@@ -32,7 +32,7 @@ class MemoryOptions:
     @property
     def setup(self) -> dict[str, object]:
         """The keys that distinguish the rows of this run in a shared file."""
-        keys = ("budget", "recent", "window", "topic_window", "reviews")
+        keys = ("budget", "recent", "window", "topic_window", "reviews", "agent")
         given = {key: getattr(self.evaluation, key) for key in keys}
         return given | {"readers": str(self.evaluation.readers)}
 
@@ -151,7 +151,7 @@ def _done(options: MemoryOptions) -> list[MemoryRow]:
     if options.out is None or not options.out.exists():
         return []
     lines = options.out.read_text("utf-8").splitlines()
-    rows = [{"readers": "embedded"} | json.loads(line) for line in lines if line]
+    rows = [{"readers": "embedded", "agent": False} | json.loads(line) for line in lines if line]
     others = sorted({row["readers"] for row in rows} - {str(options.evaluation.readers)})
     if others:
         raise ConfigurationError(
