@@ -77,7 +77,7 @@ def test_the_messages_of_the_state_stay_whole(tmp_path: Path) -> None:
     assert [m.text for m in kept_of(tmp_path, agent, thread())] == [get_text(m) for m in messages]
     assert get_session(agent, thread()).topics == 2
     assert len(model.prompts[-1]) < 12
-    assert model.prompts[-1][0].content.startswith("You are an app.\n\n# ")
+    assert get_text(model.prompts[-1][0]).startswith("You are an app.\n\n# ")
     state = agent.invoke({"messages": [HumanMessage("Hello")]}, thread())
     assert state.keys() == {"messages"}
 
@@ -89,8 +89,9 @@ async def test_on_an_event_loop_it_is_the_same(tmp_path: Path) -> None:
         await agent.ainvoke({"messages": [HumanMessage(chatter("茶", number))]}, thread())
     assert "<memory>" in model.prompt
     assert len(kept_of(tmp_path, agent, thread())) == 32
-    events = [e async for e in agent.astream({"messages": [HumanMessage("茶？")]}, thread(),
-                                             stream_mode=["custom", "messages"])]  # fmt: skip
+    said = {"messages": [HumanMessage("茶？")]}
+    modes = ["custom", "messages"]
+    events: list[Any] = [e async for e in agent.astream(said, thread(), stream_mode=modes)]
     assert [e["type"] for mode, e in events if mode == "custom"][-1] == "receipt"
     spoken = "".join(get_text(e[0]) for mode, e in events if mode == "messages")
     assert spoken == "All right, noted."
@@ -146,6 +147,7 @@ def test_tool_calls_and_reasoning_come_back_as_they_were(tmp_path: Path) -> None
     say(agent, thread(), "罗马天气如何？", "谢谢。")
     sent = model.prompts[-1]
     assert [m.type for m in sent] == ["human", "ai", "tool", "ai", "human"]
+    assert isinstance(sent[1], AIMessage)
     assert (sent[1].content, sent[1].tool_calls) == ([thought], asked.tool_calls)
     assert isinstance(sent[2], ToolMessage)
     assert sent[2].tool_call_id == asked.tool_calls[0]["id"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from pydantic import Field
@@ -53,12 +53,14 @@ class ScriptedModel(BaseChatModel):
         words = get_text(whole).split(" ")
         for place, word in enumerate(words):
             text = word if place == len(words) - 1 else f"{word} "
-            yield ChatGenerationChunk(message=AIMessageChunk(text, id=whole.id))
+            yield ChatGenerationChunk(message=AIMessageChunk(content=text, id=whole.id))
         calls = [
-            {"name": c["name"], "args": str(c["args"]).replace("'", '"'), "id": c["id"], "index": n}
+            {"name": c["name"], "args": json.dumps(c["args"]), "id": c["id"], "index": n}
             for n, c in enumerate(whole.tool_calls)
         ]
-        last = AIMessageChunk("", tool_call_chunks=calls, id=whole.id, chunk_position="last")
+        last = AIMessageChunk(
+            content="", tool_call_chunks=calls, id=whole.id, chunk_position="last"
+        )
         yield ChatGenerationChunk(message=last)
 
     def _next(self, messages: list[BaseMessage]) -> AIMessage:
@@ -94,7 +96,7 @@ def open_agent(
     model: BaseChatModel,
     *middleware: AgentMiddleware[Any, Any, Any],
     tools: Sequence[Callable[..., Any]] = (),
-    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    checkpointer: Any = None,
     **options: Any,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """An agent with some middleware."""
