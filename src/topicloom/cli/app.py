@@ -1,7 +1,8 @@
 """The commands and their options; the code of a command is imported when it runs.
 
-topicloom [--folder DIR] [--language en] chat | replay | serve | topics | transcript | receipt
-    | sessions | review | reflect | facts | memory | purge | delete | check | repair
+topicloom [--folder DIR] [--language en] chat | replay | serve | import | export | topics
+    | transcript | receipt | sessions | review | reflect | facts | memory | purge | delete | check
+    | repair
 
 Distributions of their own add commands by entry points in the group `topicloom.commands`: each a
 Typer app, or a function that is a command. So does the laboratory, with `eval`, `train` and `tune`.
@@ -15,7 +16,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -170,6 +171,40 @@ def serve(
     from topicloom.cli.serve import run_serve
 
     run_serve(context.obj, host, port, postgres, rate, megabytes)
+
+
+@app.command("import")
+def import_(
+    context: typer.Context,
+    kind: Annotated[
+        Literal["chatgpt", "claude", "langchain", "jsonl"],
+        typer.Argument(metavar="FORMAT", help="What wrote it: chatgpt, claude, langchain, jsonl."),
+    ],
+    file: Annotated[Path, typer.Argument(help="The export: a file, or the vendor's archive.")],
+    session: Annotated[str | None, typer.Option(help="Record all of it in this session.")] = None,
+    each: Annotated[
+        bool, typer.Option("--each", help="Record each conversation in a session of its own.")
+    ] = False,
+) -> None:
+    """Record conversations of other chats. What is there already is not taken in again."""
+    from topicloom.cli.transfer import run_import
+
+    run_import(context.obj, kind, file, session, each=each)
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    name: Name,
+    to: Annotated[
+        Literal["markdown", "jsonl", "html"], typer.Option(help="What to write.")
+    ] = "markdown",
+    out: Annotated[Path | None, typer.Option(help="The file; printed if not given.")] = None,
+) -> None:
+    """Write what was said, to read or to take elsewhere."""
+    from topicloom.cli.transfer import run_export
+
+    run_export(context.obj, name, to, out)
 
 
 @app.command()

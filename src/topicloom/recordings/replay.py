@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -23,6 +23,10 @@ from topicloom.recordings.conversations import (
 )
 from topicloom.roles.responder import RecordedResponder
 from topicloom.state.channels import TurnOptions
+
+_AT_ONCE = 24
+"""Messages of a turn from which on the next one begins: where an import is ended, so many at most
+are taken in once more, and nothing is stored twice by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,25 @@ def feed_round(
     )
     recorded.expect(thread, None)
     return state
+
+
+def record_messages(
+    graph: Graph, messages: Sequence[BaseMessage], config: RunnableConfig
+) -> Iterator[int]:
+    """Have a session take messages in, whole rounds at a time; yields how many."""
+    batch: list[BaseMessage] = []
+    for message in messages:
+        if len(batch) >= _AT_ONCE and isinstance(message, HumanMessage):
+            yield _record(graph, batch, config)
+            batch = []
+        batch.append(message)
+    if batch:
+        yield _record(graph, batch, config)
+
+
+def _record(graph: Graph, batch: list[BaseMessage], config: RunnableConfig) -> int:
+    graph.invoke({"messages": batch}, config, context=TurnOptions(answer=False), durability="exit")
+    return len(batch)
 
 
 def as_message(message: RecordedMessage) -> BaseMessage:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 from topicloom.errors import InputError
 from topicloom.state.receipt import Receipt
 from topicloom.state.stored_message import get_text
+from topicloom.storage.names import make_session_name
 
 CHAT_HEADERS = (
     "x-topicloom-session",
@@ -29,7 +30,6 @@ CHAT_HEADERS = (
 """Headers by which clients name a chat, the first that is there counts."""
 _METADATA = ("chat_id", "conversation_id", "session_id")
 """The same in a request's `metadata`."""
-_PLAIN = re.compile(r"\w[\w.-]{0,79}")
 
 
 class _Function(BaseModel):
@@ -164,19 +164,11 @@ def _find_session(
     given = [headers.get(name) for name in CHAT_HEADERS]
     given += [(request.metadata or {}).get(name) for name in _METADATA]
     if chat := next((str(value) for value in given if value), ""):
-        return _make_name(chat), True
+        return make_session_name(chat), True
     if request.user:
-        return _make_name(request.user), False
+        return make_session_name(request.user), False
     # What nobody named is known again by how it began.
     return f"chat-{digest_histories(messages[:1])[1]}", True
-
-
-def _make_name(text: str) -> str:
-    """A name that the commands take too, another for each text."""
-    if _PLAIN.fullmatch(text) and ".." not in text:
-        return text
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return re.sub(r"[\W_]+", "-", f"s-{text}")[:40].strip("-") + f"-{digest[:16]}"
 
 
 _SPACE_OR_THOUGHTS = re.compile(r"<think>.*?</think>|\s+", re.DOTALL)

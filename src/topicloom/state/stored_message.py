@@ -206,6 +206,7 @@ def _is_plain(message: BaseMessage) -> bool:
 def _dump_message(message: BaseMessage) -> dict[str, Any]:
     known_by_role = {"type"} if get_message_type(message) in _ROLE_OF_TYPE else set[str]()
     data = _to_native(message.model_dump(exclude=_EXCLUDED_FIELDS | known_by_role))
+    data["additional_kwargs"].pop("time", None)  # it is the time of what is stored
     return {k: v for k, v in data.items() if v not in (None, [], {})} | {"content": data["content"]}
 
 

@@ -24,6 +24,7 @@ _RESERVED = re.compile(
 )
 """Devices of Windows, and files that stand beside the folders of sessions."""
 _TYPED = re.compile(r"\w[\w .-]{0,99}")
+_PLAIN, _OTHERS = re.compile(r"\w[\w.-]{0,79}"), re.compile(r"[\W_]+")
 
 
 def safe_name(name: str) -> str:
@@ -78,3 +79,11 @@ def check_session_name(name: str) -> str:
             " '.', beginning with a letter, a digit or '_', and no '..'"
         )
     return name
+
+
+def make_session_name(text: str) -> str:
+    """A name for a session that can be typed at a command line; no two texts share one."""
+    if _PLAIN.fullmatch(text) and ".." not in text:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{_OTHERS.sub('-', f's-{text}')[:40].strip('-')}-{digest[:16]}"

@@ -1,0 +1,141 @@
+"""`topicloom import` and `export`: conversations of other chats into sessions, and sessions out."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from topicloom.cli._pages import PAGES, ExportKind
+from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
+from topicloom.cli.context import describe_model, make_thread_config, open_context
+from topicloom.errors import InputError
+from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import Graph, open_session
+from topicloom.recordings.exports import (
+    ExportedConversation,
+    ExportFormat,
+    read_export,
+    sort_by_time,
+)
+from topicloom.recordings.replay import record_messages
+from topicloom.storage.base import Storage
+from topicloom.storage.names import check_session_name, make_session_name
+
+
+def run_import(
+    cli: CliOptions, kind: ExportFormat, file: Path, session: str | None, *, each: bool
+) -> None:
+    """Record the conversations of an export, those first that came first, and say what was left.
+
+    What a session has already it does not take in again: an import that was ended goes on.
+    Raises `InputError` unless one of `session` and `each` says where to.
+    """
+    if (session is None) != each:
+        raise InputError("say where to: --session NAME for all, or --each for a session of each")
+    if session is not None:
+        check_session_name(session)
+    context, console = open_context(cli), open_console()
+    conversations = sort_by_time(read_export(file, kind))
+    builder = build_session_graph(settings=context.settings, storage=context.storage)
+    print_dim(console, describe_model(context.settings))
+    recorded = names = 0
+    with (
+        context.open_checkpoints() as saver,
+        context.open_store() as store,
+        _show_progress(console, sum(len(c.messages) for c in conversations)) as progress,
+    ):
+        graph = builder.compile(checkpointer=saver, store=store)
+        for name, parts in _group(conversations, kind, session):
+            names += 1
+            with context.storage.lock(name):
+                for count in _record(graph, context.storage, name, parts, progress):
+                    recorded += count
+    _report(console, conversations, recorded, names if each else session or "")
+
+
+def _group(
+    conversations: Sequence[ExportedConversation], kind: ExportFormat, session: str | None
+) -> Iterator[tuple[str, list[ExportedConversation]]]:
+    """The sessions, each with what goes into it; a conversation without messages makes none."""
+    said = [c for c in conversations if c.messages]
+    if session is not None:
+        yield session, said
+        return
+    for conversation in said:
+        yield make_session_name(f"{kind}-{conversation.id}"), [conversation]
+
+
+def _record(
+    graph: Graph,
+    storage: Storage,
+    name: str,
+    conversations: Sequence[ExportedConversation],
+    progress: Progress,
+) -> Iterator[int]:
+    (task,), config = progress.task_ids, make_thread_config(name)
+    session, store = open_session(graph, config, storage)
+    known = {message.source for message in store.originals(session)}
+    for conversation in conversations:
+        fresh = [m for m in conversation.messages if m.id not in known]
+        known.update(m.id for m in fresh)
+        progress.advance(task, len(conversation.messages) - len(fresh))
+        for count in record_messages(graph, fresh, config):
+            progress.advance(task, count)
+            yield count
+
+
+@contextmanager
+def _show_progress(console: Console, total: int) -> Iterator[Progress]:
+    columns = (
+        TextColumn("importing"),
+        BarColumn(bar_width=None, complete_style="cyan", finished_style="cyan"),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        progress.add_task("", total=total)
+        yield progress
+
+
+def _report(
+    console: Console,
+    conversations: Sequence[ExportedConversation],
+    recorded: int,
+    where: int | str,
+) -> None:
+    """What was taken in, and what was not, and why."""
+    total = sum(len(c.messages) for c in conversations)
+    to = f"session {where}" if isinstance(where, str) else f"{where:,} sessions"
+    lines = [f"{len(conversations):,} conversations: {recorded:,} messages recorded in {to}"]
+    lines += [f"{total - recorded:,} were there already"] if total > recorded else []
+    skipped: Counter[str] = sum((c.skipped for c in conversations), Counter())
+    lines += [f"left out: {n:,} {reason}" for reason, n in skipped.most_common() if n]
+    for line in lines:
+        console.print(Text(to_one_line(line)), soft_wrap=True)
+
+
+def run_export(cli: CliOptions, name: str, kind: ExportKind, out: Path | None) -> None:
+    """Write what was said in a session into a file, or print it."""
+    session, store = open_context(cli).read_session(name)
+    text = PAGES[kind](session.id, store.messages(session))
+    if out is None:
+        sys.stdout.write(text)
+        return
+    try:
+        out.write_text(text, "utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error}") from error
+    print_dim(open_console(), f"{session.count:,} messages: {to_one_line(str(out))}")

@@ -1,0 +1,213 @@
+"""`topicloom import`: what other chats exported, with times and ids, each message once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Run, assert_one_line, write
+from langchain_core.load import dumpd
+from langchain_core.messages import (
+    AIMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    messages_to_dict,
+)
+from vendor_exports import CLAUDE, MIXED, chatgpt, node
+
+MESSAGES = [
+    SystemMessage("Be brief."),
+    HumanMessage("Weather?", id="h"),
+    AIMessage("", id="a", tool_calls=[{"name": "w", "args": {"city": "Oslo"}, "id": "c"}]),
+    ToolMessage("rain", tool_call_id="c", id="t"),
+    AIMessage("Rain.", id="b"),
+]
+
+
+def stored(run: Run, name: str) -> list[dict[str, Any]]:
+    out = run("transcript", name, "--json").out
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def save(path: Path, value: Any) -> str:
+    path.write_text(json.dumps(value, ensure_ascii=False), "utf-8")
+    return str(path)
+
+
+def talk(id: str, count: int, start: float) -> dict[str, Any]:
+    """A conversation of ChatGPT's of so many rounds."""
+    nodes = [
+        node(
+            f"{id}-{n}", f"{id}-{n - 1}" if n else "root", role, f"茶：{id}第{n}句", time=start + n
+        )
+        for n in range(2 * count)
+        for role in ["assistant" if n % 2 else "user"]
+    ]
+    return chatgpt(*nodes, id=id)
+
+
+def test_chatgpt(run: Run, tmp_path: Path) -> None:
+    outcome = run("import", "chatgpt", save(tmp_path / "c.json", [MIXED]), "--session", "old")
+    rows = stored(run, "old")
+    assert [(r["role"], r["text"], r["source"]) for r in rows] == [
+        ("user", "茶：哪种茶？", "q1"),
+        ("assistant", "Green\ntea.", "a1"),
+        ("user", "And this?", "q2"),
+        ("assistant", "A cup.", "a2"),
+    ]
+    assert rows[0]["time"] == "2023-11-14T22:13:20+00:00"
+    for line in (
+        "1 conversations: 4 messages recorded in session old",
+        "left out: 2 instructions and settings",
+        "left out: 1 of other branches",
+        "left out: 1 reasoning",
+        "left out: 1 calls of tools",
+        "left out: 1 results of tools",
+    ):
+        assert line in outcome.out
+
+
+def test_claude(run: Run, tmp_path: Path) -> None:
+    archive = tmp_path / "data.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("conversations.json", json.dumps([CLAUDE]))
+        packed.writestr("users.json", "[]")
+    outcome = run("import", "claude", str(archive), "--session", "old")
+    assert [(r["role"], r["text"], r["source"]) for r in stored(run, "old")] == [
+        ("user", "Rain?\n\nnotes.txt:\nIt rains.", "h1"),
+        ("assistant", "Yes.\nTake a coat.", "r1"),
+        ("user", "An old form", "h2"),
+    ]
+    assert stored(run, "old")[0]["time"].startswith("2026-01-02T03:04:05")
+    for what in ("reasoning", "calls of tools", "results of tools", "files", "without a text"):
+        assert f"left out: 1 {what}" in outcome.out
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        messages_to_dict(MESSAGES),
+        [dumpd(m) for m in MESSAGES],
+        [m.model_dump() for m in MESSAGES],
+        {"messages": messages_to_dict(MESSAGES)},
+        [messages_to_dict(MESSAGES)],
+    ],
+    ids=["dicts", "dumped", "models", "a state", "a list of lists"],
+)
+def test_langchain(run: Run, tmp_path: Path, value: Any) -> None:
+    outcome = run("import", "langchain", save(tmp_path / "m.json", value), "--session", "old")
+    assert "4 messages recorded" in outcome.out
+    assert "1 instructions" in outcome.out
+    rows = stored(run, "old")
+    assert [(r["role"], r["source"]) for r in rows] == [
+        ("user", "h"),
+        ("assistant", "a"),
+        ("tool", "t"),
+        ("assistant", "b"),
+    ]
+    assert rows[1]["whole"]["tool_calls"][0]["args"] == {"city": "Oslo"}
+
+
+def test_recorded_conversations(run: Run, tmp_path: Path, recording: Path) -> None:
+    outcome = run("import", "jsonl", str(recording), "--each")
+    assert "1 conversations: 32 messages recorded in 1 sessions" in outcome.out
+    rows = stored(run, "jsonl-talk")
+    assert (rows[0]["speaker"], rows[0]["time"]) == ("Yue", "2026-03-01T09:00:00+01:00")
+
+
+def test_thousands_go_into_one_or_many_in_the_order_of_time(run: Run, tmp_path: Path) -> None:
+    file = save(tmp_path / "c.json", [talk("b", 15, 2e9), talk("a", 2, 1e9), talk("c", 1, 3e9)])
+    assert (
+        "36 messages recorded in session all"
+        in run("import", "chatgpt", file, "--session", "all").out
+    )
+    sources = [r["source"] for r in stored(run, "all")]
+    assert sources == [f"{c}-{n}" for c, k in (("a", 4), ("b", 30), ("c", 2)) for n in range(k)]
+    assert "36 messages recorded in 3 sessions" in run("import", "chatgpt", file, "--each").out
+    assert [r["source"] for r in stored(run, "chatgpt-a")] == sources[:4]
+
+
+def test_what_is_there_is_not_taken_in_again(run: Run, tmp_path: Path) -> None:
+    file = save(tmp_path / "c.json", [talk("a", 3, 1e9)])
+    run("import", "chatgpt", file, "--session", "all")
+    run("chat", "all", stdin="茶：在中间\n")
+    # Meanwhile one conversation went on, and another began.
+    file = save(tmp_path / "c.json", [talk("a", 4, 1e9), talk("b", 1, 2e9)])
+    outcome = run("import", "chatgpt", file, "--session", "all")
+    assert "4 messages recorded in session all" in outcome.out
+    assert "6 were there already" in outcome.out
+    sources = [r["source"] for r in stored(run, "all")]
+    assert len(sources) == len(set(sources)) == 12
+    assert sources[8:] == ["a-6", "a-7", "b-0", "b-1"]
+    assert "0 messages recorded" in run("import", "chatgpt", file, "--session", "all").out
+
+
+@pytest.mark.slow
+def test_killed_on_the_way_it_goes_on(run: Run, tmp_path: Path) -> None:
+    file, folder = save(tmp_path / "c.json", [talk("a", 400, 1e9)]), tmp_path / "sessions"
+    program = Path(sys.executable).with_name("topicloom")
+    command = [program, "--folder", str(folder), "import", "chatgpt", file, "--session", "all"]
+    transcript, killed = folder / "all" / "transcript.jsonl", 0
+    for rows in (30, 200, 430):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=dict(os.environ))
+        while process.poll() is None:
+            written = transcript.read_bytes().count(b"\n") if transcript.exists() else 0
+            if written > rows:
+                process.send_signal(signal.SIGKILL)
+                killed += 1
+                break
+            time.sleep(0.01)
+        process.wait()
+    assert killed
+    run("import", "chatgpt", file, "--session", "all")
+    assert [r["source"] for r in stored(run, "all")] == [f"a-{n}" for n in range(800)]
+    assert "0 messages recorded" in run("import", "chatgpt", file, "--session", "all").out
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "about"),
+    [
+        ("chatgpt", "{", "is not JSON"),
+        ("chatgpt", '[{"uuid": "1", "chat_messages": []}]', "no 'mapping': not chatgpt's"),
+        ("claude", "[1]", "no 'chat_messages': not claude's"),
+        ("jsonl", '{"seq": 1, "role": "robot"}', "line 1"),
+        ("jsonl", "", "is empty"),
+    ],
+)
+def test_a_file_that_is_none(run: Run, tmp_path: Path, kind: str, text: str, about: str) -> None:
+    file = tmp_path / "c.json"
+    file.write_text(text, "utf-8")
+    assert_one_line(run("import", kind, str(file), "--session", "s"), about)
+
+
+def test_where_to(run: Run, tmp_path: Path) -> None:
+    file = save(tmp_path / "c.json", [MIXED])
+    assert_one_line(run("import", "chatgpt", file), "--each")
+    assert_one_line(run("import", "chatgpt", file, "--session", "s", "--each"), "--each")
+    assert_one_line(run("import", "chatgpt", "nowhere.json", "--each"), "cannot be read")
+
+
+def test_one_that_cannot_be_read_stops_no_other(run: Run, tmp_path: Path) -> None:
+    broken = chatgpt(node("x", "root", "user", "hello"), id="broken")
+    broken["mapping"]["x"]["message"]["author"] = None
+    circle = chatgpt(
+        node("x", "y", "user", "茶：一"), node("y", "x", "user", "茶：二"), id="circle"
+    )
+    file = save(tmp_path / "c.json", [broken, circle, chatgpt(id="none", current="root")])
+    outcome = run("import", "chatgpt", file, "--session", "s")
+    assert "left out: 1 conversations that cannot be read" in outcome.out
+    assert [r["text"] for r in stored(run, "s")] == ["茶：一", "茶：二"]
+
+
+def test_lines_of_json(run: Run, tmp_path: Path) -> None:
+    file = write(tmp_path / "c.jsonl", [talk("a", 1, 1e9), talk("b", 1, 2e9)])
+    assert "4 messages recorded" in run("import", "chatgpt", str(file), "--session", "s").out
