@@ -91,4 +91,4 @@ CLAUDE: Node = {
         {"uuid": "r2", "sender": "assistant", "text": "", "content": []},
     ],
 }
-"""A conversation of Claude's with an attachment, thoughts, a tool, and an older kind of messages."""
+"""A conversation of Claude's with an attachment, thoughts, a tool, and an older kind of message."""

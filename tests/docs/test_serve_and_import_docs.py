@@ -1,0 +1,73 @@
+"""The commands and clients of two pages run as they stand there."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+from command_line import Run, recording, run
+from endpoints import listening, remembered
+from langchain_core.messages import HumanMessage, messages_to_dict
+from sessions import open_graph
+from vendor_exports import CLAUDE, MIXED
+
+from topicloom.serve.app import make_endpoint
+
+__all__ = ["recording", "run"]
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def commands(page: str) -> list[list[str]]:
+    """The command lines of a page."""
+    blocks = re.findall(r"```sh\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL)
+    lines = [line.partition("#")[0].split() for block in blocks for line in block.splitlines()]
+    return [words[1:] for words in lines if words[:1] == ["topicloom"]]
+
+
+def test_imports_and_exports(
+    run: Run, tmp_path: Path, recording: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("conversations.json").write_text(json.dumps([MIXED]), "utf-8")
+    Path("messages.json").write_text(
+        json.dumps(messages_to_dict([HumanMessage("茶：一")])), "utf-8"
+    )
+    for name, value in (("chatgpt.zip", MIXED), ("claude.zip", CLAUDE)):
+        with zipfile.ZipFile(name, "w") as packed:
+            packed.writestr("conversations.json", json.dumps([value]))
+    lines = commands("import.md")
+    assert len(lines) == 9
+    for line in lines:
+        outcome = run(*line)
+        assert (outcome.code, outcome.err) == (0, ""), line
+    assert Path("all.html").read_text("utf-8").count("<article") == 7
+
+
+def test_a_server_is_begun_as_the_page_says(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    # It gets as far as the keys, so that nothing is served.
+    monkeypatch.setenv("TOPICLOOM_SERVE_KEYS", "none=,of these")
+    lines = commands("serve.md")
+    assert len(lines) == 4
+    for line in lines:
+        assert "TOPICLOOM_SERVE_KEYS cannot be used" in run(*line).err
+
+
+def test_the_client_talks_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (DOCS / "serve.md").read_text("utf-8")
+    (code, _) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    graph = open_graph(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with listening(make_endpoint(graph)) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        names: dict[str, object] = {}
+        exec(compile(code, "serve.md", "exec"), names)
+        names["client"].close()  # type: ignore[attr-defined]
+    assert capsys.readouterr().out == "All right, noted."
+    said = [m["content"] for m in remembered(tmp_path, graph, "ann")]
+    assert said[::2] == ["The oak worktop costs 140 euros.", "What does it cost?"]
