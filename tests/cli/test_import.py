@@ -155,7 +155,7 @@ def test_what_is_there_is_not_taken_in_again(run: Run, tmp_path: Path) -> None:
 def test_killed_on_the_way_it_goes_on(run: Run, tmp_path: Path) -> None:
     file, folder = save(tmp_path / "c.json", [talk("a", 400, 1e9)]), tmp_path / "sessions"
     program = Path(sys.executable).with_name("topicloom")
-    command = [program, "--folder", str(folder), "import", "chatgpt", file, "--session", "all"]
+    command = [str(program), "--folder", str(folder), "import", "chatgpt", file, "--session", "all"]
     transcript, killed = folder / "all" / "transcript.jsonl", 0
     for rows in (30, 200, 430):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=dict(os.environ))

@@ -204,7 +204,7 @@ def test_a_model_that_fails(client: openai.OpenAI, behind: Behind) -> None:
         ask(client, [], "茶：一", user="a")
     assert failed.value.status_code == 502
     # The client sends it again.
-    said = ask(client, [], "茶：一")
+    said: Any = ask(client, [], "茶：一")
     assert said[-1]["content"] == "Well."
     behind.responder.script.append([AIMessageChunk(content="Half a "), RuntimeError("no")])
     stream = client.chat.completions.create(

@@ -146,7 +146,7 @@ def test_a_stream_that_the_client_left(talk: Talk) -> None:
     talk.responder.script.append("很长 的 回答 " * 200)
     asked: Any = [*said, {"role": "user", "content": "茶：二"}]
     with talk.client.chat.completions.create(
-        model="topicloom", messages=asked, stream=True, **CHAT
+        model="topicloom", messages=asked, stream=True, extra_headers=CHAT["extra_headers"]
     ) as stream:
         part = next(iter(stream)).choices[0].delta.content
     said = talk.ask([*asked, {"role": "assistant", "content": part}], "茶：三", **CHAT)

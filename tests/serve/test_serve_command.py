@@ -36,7 +36,7 @@ def serving(folder: Path, server: OpenAIServer, *options: str) -> Iterator[tuple
         "PYTHONUNBUFFERED": "1",
     }
     program = Path(sys.executable).with_name("topicloom")
-    command = [program, "--folder", str(folder), "serve", "--port", "0"]
+    command = [str(program), "--folder", str(folder), "serve", "--port", "0"]
     process = subprocess.Popen(
         [*command, *options], env=environment, stdout=subprocess.PIPE, text=True
     )

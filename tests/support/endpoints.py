@@ -46,7 +46,7 @@ def open_client(url: str, key: str = "none") -> OpenAI:
 
 def ask(client: OpenAI, history: list[Message], text: str, **options: Any) -> list[Message]:
     """The conversation with a message more, and the answer to it."""
-    asked = [*history, {"role": "user", "content": text}]
+    asked: list[Any] = [*history, {"role": "user", "content": text}]
     reply: ChatCompletion = client.chat.completions.create(
         model="topicloom", messages=asked, **options
     )

@@ -25,7 +25,7 @@ def node(
 
 def chatgpt(*nodes: Node, id: str = "c1", current: str | None = None, **rest: Any) -> Node:
     """A conversation of ChatGPT's, with an empty root."""
-    root = {"id": "root", "parent": None, "children": [], "message": None}
+    root: Node = {"id": "root", "parent": None, "children": [], "message": None}
     mapping = {n["id"]: n for n in (root, *nodes)}
     return {
         "title": f"About {id}",
