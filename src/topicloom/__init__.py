@@ -11,8 +11,8 @@ Policies
     The groups of settings.
     SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy
 Memory
-    What a session remembers, to look at.
-    Memory MemoryTopic FoundMessage
+    What a session remembers, to look at and to change.
+    Memory MemoryTopic FoundMessage MemoryChange Forgotten
 What is stored
     A session at rest: its messages, topics, notes, receipts.
     get_session open_session Session SessionStore check_session repair_session Fault

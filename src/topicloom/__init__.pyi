@@ -51,9 +51,11 @@ from .graph.deletion import (
     delete_session as delete_session,
     delete_with_threads as delete_with_threads,
 )
-from .graph.memory import (
+from .graph.memory import Memory as Memory
+from .graph.memory_values import (
+    Forgotten as Forgotten,
     FoundMessage as FoundMessage,
-    Memory as Memory,
+    MemoryChange as MemoryChange,
     MemoryTopic as MemoryTopic,
 )
 from .graph.middleware import (

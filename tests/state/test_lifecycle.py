@@ -35,6 +35,9 @@ TABLE = """
     archived  revive         active
     active    merge          merged
     dormant   merge          merged
+    archived  merge          merged
+    archived  restore        dormant
+    merged    restore        dormant
 """
 STEPS = {(a, e): b for a, e, b in (line.split() for line in TABLE.strip().splitlines())}
 
@@ -56,12 +59,14 @@ def test_there_are_these_steps_and_no_others(state: TopicState | None, event: To
         advance(state, event)
 
 
-def test_divided_and_merged_are_ends() -> None:
-    assert not {before for before, _ in TRANSITIONS} & {"divided", "merged"}
+def test_divided_is_an_end_and_a_merge_is_only_undone() -> None:
+    ends = [(before, event) for before, event in TRANSITIONS if before in ("divided", "merged")]
+    assert ends == [("merged", "restore")]
 
 
 def test_archived_topics_only_come_back_on_request() -> None:
-    assert [e for before, e in TRANSITIONS if before == "archived"] == ["revive"]
+    back = {e for (before, e), after in TRANSITIONS.items() if before == "archived" != after}
+    assert back == {"revive", "restore", "merge"}
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -36,7 +36,8 @@ from topicloom.cli.editor import COMMANDS, LineEditor, read_piped
 from topicloom.cli.purge import forget
 from topicloom.cli.reflect import make_reflection_options, render_facts
 from topicloom.errors import InputError, ReplyError
-from topicloom.graph.memory import FoundMessage, Memory
+from topicloom.graph.memory import Memory
+from topicloom.graph.memory_values import FoundMessage
 from topicloom.graph.review import ReviewOptions, review_session
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session

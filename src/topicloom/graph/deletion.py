@@ -35,12 +35,12 @@ def delete_session(graph: Graph, thread_id: str) -> None:
         StorageUnavailableError: Nothing can be removed from its storage, or it has none.
         SessionBusyError: Another process has held the session for too long.
     """
-    run_step(_delete(graph, thread_id))
+    run_step(delete_step(graph, thread_id))
 
 
 async def adelete_session(graph: Graph, thread_id: str) -> None:
     """`delete_session` on the event loop."""
-    await arun_step(_delete(graph, thread_id))
+    await arun_step(delete_step(graph, thread_id))
 
 
 def delete_with_threads(saver: Saver, graph: Graph) -> Saver:
@@ -68,7 +68,8 @@ def delete_with_threads(saver: Saver, graph: Graph) -> Saver:
     return saver
 
 
-def _delete(graph: Graph, thread: str) -> Step[None]:
+def delete_step(graph: Graph, thread: str) -> Step[None]:
+    """`delete_session` as a step."""
     _delete_stored(graph, thread)
     saver = graph.checkpointer
     if not isinstance(saver, BaseCheckpointSaver):

@@ -1,90 +1,69 @@
-"""`Memory`: what a session remembers, for people and programs to look at."""
+"""`Memory`: what a session remembers, for people and programs to look at and to change."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from datetime import date, datetime
 from itertools import islice
+from time import time
+from typing import Any
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
-from pydantic import BaseModel, PrivateAttr
 
-from topicloom.effects import Step, both
+from topicloom.effects import Step, both, holding
 from topicloom.errors import InputError
 from topicloom.graph.memory_access import Access, GraphAccess, StorageAccess
+from topicloom.graph.memory_values import (
+    Forgotten,
+    FoundMessage,
+    MemoryChange,
+    MemoryTopic,
+    check_author,
+    check_name,
+    enter_all,
+    find_numbers,
+    get_topic,
+    invert_change,
+    read_day,
+    read_number,
+    read_numbers,
+    show_topic,
+)
 from topicloom.graph.session import CompiledSessionGraph
 from topicloom.graph.stored import Graph
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import open_embedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.index.time_expressions import Days
+from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.facts import Fact
 from topicloom.reflection.store import ReflectionStore
-from topicloom.state.hierarchy import build_full_name
-from topicloom.state.lifecycle import TopicState, get_state
+from topicloom.state.changes import (
+    TopicChange,
+    find_month,
+    find_undoable,
+)
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic, TopicTable
-from topicloom.storage.base import TRANSCRIPT, Storage
+from topicloom.state.topics import Mark
+from topicloom.storage.base import Storage
+from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
 
 _REACH = 2_560
 """Tokens that a search without a graph is worth as a turn's recall: 8 % of a window of 32,000."""
 
 
-class MemoryTopic(BaseModel, frozen=True):
-    """One topic of a session, as it was when it was asked for."""
-
-    id: str
-    """Short id, `t7`."""
-    name: str
-    full_name: str
-    """Its name behind those of the topics that it is a part of: `House / Kitchen`."""
-    state: TopicState
-    brief: str
-    """What it is recognised by, about 1 KB."""
-    summary: str
-    """What a review made of it; "" before the first."""
-    count: int
-    """Messages in it."""
-    first_at: str
-    """Time of its oldest message, ISO 8601; "" if it has none."""
-    last_at: str
-    """Time of its newest message, likewise."""
-    parent: str | None
-    """The topic that it is a part of."""
-    importance: float | None
-    """0 to 1, by the last review; None before the first."""
-    _kept: tuple[SessionStore, Topic] = PrivateAttr()
-
-    def _messages(self) -> Step[list[StoredMessage]]:
-        """Its messages in order, word for word."""
-        yield from ()
-        store, topic = self._kept
-        return store.topic_messages(topic)
-
-    messages, amessages = both(_messages)
-
-
-@dataclass(frozen=True, slots=True)
-class FoundMessage:
-    """A message that a search found."""
-
-    message: StoredMessage
-    topic: str
-    """Id of the topic that has it; "" if none has it yet."""
-    relevance: float
-    """0 to 1, by its place among what was found."""
-
-
 class Memory:
     """What a session remembers. Each method has a form for the event loop: `asearch`.
 
     It reads what is there when it is asked: behind what other writers did since the newest
-    checkpoint, or at the checkpoint that the configuration names.
+    checkpoint, or at the checkpoint that the configuration names. What it changes is a turn of the
+    session without a message, with a receipt, and an entry of the journal that can be undone.
 
         memory = Memory.of(graph, {"configurable": {"thread_id": "yue"}})
         memory.search("boiler", since="2026-03-01")[0].message.text
@@ -97,6 +76,7 @@ class Memory:
         *,
         store: BaseStore | None = None,
         embedder: Embeddings | Embedder | str | None = None,
+        author: str = "user",
     ) -> None:
         """A session by its storage alone, as the turn that ended last left it.
 
@@ -105,18 +85,22 @@ class Memory:
             thread_id: The thread.
             store: Where reflection keeps facts.
             embedder: What its messages are searched with, as `build_session_graph` has it.
+            author: Who changes it, for the journal.
         """
+        self.author = check_author(author)
         kept = SessionStore(storage.open(thread_id))
         whole = SessionIndex(open_embedder(embedder), kept.log, _REACH)
         self._access: Access = StorageAccess(thread_id, kept, whole, store)
 
     @classmethod
-    def of(cls, graph: Graph, config: RunnableConfig) -> Memory:
+    def of(cls, graph: Graph, config: RunnableConfig, *, author: str = "user") -> Memory:
         """A session by the graph that it talks with.
 
         Args:
             graph: The compiled session graph.
-            config: Names the thread, and a checkpoint if an older one is meant.
+            config: Names the thread, and a checkpoint if an older one is meant: what is changed
+                there begins a branch, which the memory shows from then on.
+            author: Who changes it, for the journal.
 
         Raises:
             InputError: The graph is no session graph.
@@ -124,7 +108,7 @@ class Memory:
         if not isinstance(graph, CompiledSessionGraph):
             raise InputError("this is no session graph: Memory(storage, thread_id) needs none")
         memory = cls.__new__(cls)
-        memory._access = GraphAccess(graph, config)
+        memory.author, memory._access = check_author(author), GraphAccess(graph, config)
         return memory
 
     def _session(self) -> Step[Session]:
@@ -135,7 +119,9 @@ class Memory:
         """The topics that hold messages, or did so before they were divided, in their order."""
         session, store, _ = yield from self._access.open()
         table = store.topic_table(session)
-        return [_show(t, table, session, store) for t in table if t.count or t.status == "divided"]
+        return [
+            show_topic(t, table, session, store) for t in table if t.count or t.status == "divided"
+        ]
 
     def _topic(self, topic_id: str) -> Step[MemoryTopic]:
         """The topic of that id; one that was merged is empty.
@@ -145,7 +131,7 @@ class Memory:
         """
         session, store, _ = yield from self._access.open()
         table = store.topic_table(session)
-        return _show(get_topic(table, topic_id, session), table, session, store)
+        return show_topic(get_topic(table, topic_id, session), table, session, store)
 
     def _search(
         self,
@@ -166,9 +152,9 @@ class Memory:
             InputError: A day cannot be read.
         """
         session, store, whole = yield from self._access.open()
-        days = Days(_read_day(since, date.min), _read_day(until, date.max))
+        days = Days(read_day(since, date.min), read_day(until, date.max))
         asked = None if since is until is None else days
-        tail = _enter(whole, store, session)
+        tail = enter_all(whole, store, session)
         hits = whole.search(text, asked, include_archived=True)
         numbers = {int(i[1:]): weight for i, weight in hits.weights.items()}
         said = store.pick(session, numbers)
@@ -186,7 +172,7 @@ class Memory:
             InputError: There is none.
         """
         session, store, _ = yield from self._access.open()
-        return store.message(session, _read_number(message_id, session))
+        return store.message(session, read_number(message_id, session))
 
     def _history(self, before: str | None = None, limit: int = 50) -> Step[list[StoredMessage]]:
         """A page of the conversation, in order: the newest messages, or those before one.
@@ -199,7 +185,7 @@ class Memory:
             InputError: There is no such message.
         """
         session, store, _ = yield from self._access.open()
-        last = _read_number(before, session) - 1 if before else session.count
+        last = read_number(before, session) - 1 if before else session.count
         shown = store.superseded(session)
         numbers = (n for n in range(last, 0, -1) if n not in shown or shown[n] is not None)
         first = min(islice(numbers, limit), default=last + 1)
@@ -219,6 +205,176 @@ class Memory:
         known = ReflectionStore(self._access.facts).facts(self._access.thread)
         return {key: fact for key, fact in known.items() if gone.isdisjoint(fact.messages)}
 
+    def _rename(self, topic_id: str, name: str) -> Step[MemoryTopic]:
+        """Give a topic a name, which no review and no split changes.
+
+        Raises:
+            InputError: There is no such topic, the name is empty, or another topic has it.
+        """
+        return self._change(topic_id, name=check_name(name), marks={"named": True})
+
+    def _move(self, messages: str | Iterable[str], topic_id: str) -> Step[MemoryTopic]:
+        """Move messages into a topic, with their whole rounds, from wherever they are.
+
+        A topic that has nothing left counts as merged into it.
+
+        Args:
+            messages: Short ids and ranges: `"m12"`, `"m12-m15, m20"`, `["m12", "m20"]`.
+            topic_id: The topic that they go to.
+
+        Raises:
+            InputError: There is no such topic or message, or one is in no topic yet.
+        """
+        takes = read_numbers((yield from self._session()), messages)
+        return (yield from self._change(topic_id, takes=takes, marks={"sorted": True}))
+
+    def _split(self, topic_id: str, messages: str | Iterable[str], name: str) -> Step[MemoryTopic]:
+        """Make a new topic of messages of another, with their whole rounds.
+
+        Raises:
+            InputError: As of `move` and `rename`, or a message is not in the topic.
+        """
+        session, store, _ = yield from self._access.open()
+        topic = get_topic(store.topic_table(session), topic_id, session)
+        takes = read_numbers(session, messages)
+        if others := set(takes) - {m.seq for m in store.topic_messages(topic)}:
+            raise InputError(f"m{min(others)} is not in {topic_id}")
+        marks: dict[Mark, bool] = {"named": True, "sorted": True}
+        return (yield from self._change("", name=check_name(name), takes=takes, marks=marks))
+
+    def _merge(self, topic_id: str, into: str) -> Step[MemoryTopic]:
+        """Merge a topic into another, which keeps its name.
+
+        Raises:
+            InputError: There is no such topic, or one cannot be merged.
+        """
+        return self._change(into, absorbs=topic_id)
+
+    def _pin(self, topic_id: str, pinned: bool = True) -> Step[MemoryTopic]:
+        """Keep a topic active from now on, so that it is read for every reply; or no longer.
+
+        No review archives it or merges it into another.
+
+        Raises:
+            InputError: There is no such topic, or it is not open.
+        """
+        return self._change(topic_id, marks={"pinned": pinned})
+
+    def _archive(self, topic_id: str) -> Step[MemoryTopic]:
+        """Put a topic away: nothing but asking for what is archived finds it.
+
+        Raises:
+            InputError: There is no such topic, or it is not open.
+        """
+        session, store, _ = yield from self._access.open()
+        topic = get_topic(store.topic_table(session), topic_id, session)
+        month = find_month(topic.last_at, datetime.now())
+        marks: dict[Mark, bool] = {"pinned": False, "restored": False}
+        return (yield from self._change(topic_id, archive=month, marks=marks))
+
+    def _restore(self, topic_id: str) -> Step[MemoryTopic]:
+        """Take a topic out of the archive; no review puts it back.
+
+        Raises:
+            InputError: There is no such topic, or it is not archived.
+        """
+        topic = yield from self._topic(topic_id)
+        if topic.state != "archived":
+            raise InputError(f"{topic_id} is {topic.state}, not archived")
+        return (yield from self._change(topic_id, restore=True, marks={"restored": True}))
+
+    def _change(self, topic_id: str, **change: Any) -> Step[MemoryTopic]:
+        """Make one change, and return the topic as it is then."""
+        session, store, _ = yield from self._access.open()
+        for named in filter(None, (topic_id, change.get("absorbs"))):
+            get_topic(store.topic_table(session), named, session)
+        changes = [TopicChange(topic=topic_id, author=self.author, **change)]
+        (changed,) = yield from self._make(changes)
+        return (yield from self._topic(changed))
+
+    def _make(self, changes: Sequence[TopicChange]) -> Step[tuple[str, ...]]:
+        """Make changes by a turn; returns the topics that were changed."""
+        turn = yield from self._access.change(changes)
+        self._access = self._access.behind()
+        if turn.refused:
+            raise InputError("; ".join(turn.refused.values()))
+        return turn.changed[-len(changes) :]
+
+    def _changes(self) -> Step[list[MemoryChange]]:
+        """The changes that people and reviews made to topics, in order."""
+        session, store, _ = yield from self._access.open()
+        journal = store.changes(session)
+        undone = {entry.undoes for entry in journal.values()}
+        return [
+            MemoryChange(i, e.author, e.time, e.event, i in undone, e.undoes)
+            for i, e in journal.items()
+        ]
+
+    def _undo(self, change_id: str = "") -> Step[MemoryChange]:
+        """Undo a change, as far as nothing newer changed the same; returns which.
+
+        Args:
+            change_id: By `changes`, of a review too; the newest change of a person that is not
+                undone, if not given.
+
+        Raises:
+            InputError: There is nothing to undo.
+        """
+        session, store, _ = yield from self._access.open()
+        journal = store.changes(session)
+        change_id = change_id or find_undoable(journal)
+        if change_id not in journal or change_id in {e.undoes for e in journal.values()}:
+            raise InputError("there is nothing to undo")
+        entry = journal[change_id]
+        inverse = invert_change(store, session, entry, self.author, change_id)
+        if not inverse:
+            raise InputError(f"all of it was changed since: {entry.event}")
+        yield from self._make(inverse)
+        return MemoryChange(change_id, entry.author, entry.time, entry.event, True, entry.undoes)
+
+    def _forget(self, *what: str, dry_run: bool = False) -> Step[Forgotten]:
+        """Remove messages for good, with what was made of them, and facts that rest on them.
+
+        Older checkpoints go too. Call it while no turn runs. See [Purge](storage.md#purge).
+
+        Args:
+            what: Topics (all of their messages), messages and ranges: `"t3", "m12-m15"`.
+            dry_run: True to remove nothing, and only say what would go.
+
+        Raises:
+            InputError: There is no such topic or message, or a turn is not finished.
+            SessionBusyError: It is being reflected upon.
+        """
+        session, store, _ = yield from self._access.open()
+        numbers = find_numbers(session, store, what)
+        plan = store.plan_purge(session, numbers)
+        asked = [f"m{number}" for number in numbers]
+        kept = ReflectionStore(self._access.facts) if self._access.facts is not None else None
+        facts = kept.find_resting_on(self._access.thread, asked) if kept else {}
+        gone = [store.originals(session, int(i[1:]), int(i[1:]))[0] for i in plan.messages]
+        if dry_run:
+            return Forgotten(tuple(gone), plan.topics, facts)
+        thread = self._access.thread
+        lease: AbstractContextManager[None] = nullcontext()
+        if kept:
+            lease = kept.hold_lease(thread, time(), ReflectionPolicy())
+        left = yield from holding(lease, self._purge(plan, asked))
+        return Forgotten(tuple(gone), plan.topics, facts, left)
+
+    def _purge(self, plan: PurgePlan, asked: Sequence[str]) -> Step[tuple[str, ...]]:
+        if self._access.facts is not None:
+            ReflectionStore(self._access.facts).forget(self._access.thread, asked, plan.topics)
+        left = yield from self._access.purge(plan)
+        self._access = self._access.behind()
+        return left
+
+    def _delete(self) -> Step[None]:
+        """Delete the session for good: what is stored of it, its facts, and its thread.
+
+        By its storage alone, checkpoints stay.
+        """
+        return self._access.delete()
+
     session, asession = both(_session)
     topics, atopics = both(_topics)
     topic, atopic = both(_topic)
@@ -227,56 +383,14 @@ class Memory:
     history, ahistory = both(_history)
     receipts, areceipts = both(_receipts)
     facts, afacts = both(_facts)
-
-
-def _show(topic: Topic, table: TopicTable, session: Session, store: SessionStore) -> MemoryTopic:
-    shown = MemoryTopic(
-        **topic.model_dump(include=set(MemoryTopic.model_fields)),
-        full_name=build_full_name(topic, table.topics),
-        state=get_state(topic, session.active),
-    )
-    shown._kept = store, topic
-    return shown
-
-
-class _Tail(Topic):
-    """The messages that are in no topic yet, as an index takes them: for a topic of its own."""
-
-    @property
-    def chain(self) -> str:
-        return TRANSCRIPT
-
-
-def _enter(index: SessionIndex, store: SessionStore, session: Session) -> str:
-    """Bring an index of all messages up to date; returns the id of those in no topic."""
-    said = store.messages(session, session.tail)
-    head = session.transcript if said else None
-    # Edits make it another one, so that no words are found that are said no more.
-    tail = _Tail(id=f"tail-{session.superseded}", name="", head=head)
-    table = TopicTable({**store.topic_table(session).topics, tail.id: tail})
-    index.update(table, lambda t, n: said[n:] if t is tail else store.topic_messages(t, n))
-    return tail.id
-
-
-def get_topic(table: TopicTable, topic_id: str, session: Session) -> Topic:
-    """The topic of that id, or InputError."""
-    topic = table.get(topic_id)
-    if topic is None:
-        known = f"t1 to t{session.topics}" if session.topics else "none yet"
-        raise InputError(f"session {session.id!r} has no topic {topic_id!r} (there: {known})")
-    return topic
-
-
-def _read_number(message_id: str, session: Session) -> int:
-    number = int(message_id[1:]) if message_id[:1] == "m" and message_id[1:].isdecimal() else 0
-    if not 1 <= number <= session.count:
-        known = f"m1 to m{session.count}" if session.count else "none yet"
-        raise InputError(f"session {session.id!r} has no message {message_id!r} (there: {known})")
-    return number
-
-
-def _read_day(day: str | date | None, otherwise: date) -> date:
-    try:
-        return date.fromisoformat(str(day)[:10]) if day else otherwise
-    except ValueError as error:
-        raise InputError(f"{day!r} is no day: write it as 2026-03-02") from error
+    rename, arename = both(_rename)
+    move, amove = both(_move)
+    split, asplit = both(_split)
+    merge, amerge = both(_merge)
+    pin, apin = both(_pin)
+    archive, aarchive = both(_archive)
+    restore, arestore = both(_restore)
+    changes, achanges = both(_changes)
+    undo, aundo = both(_undo)
+    forget, aforget = both(_forget)
+    delete, adelete = both(_delete)

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
 
-from topicloom.effects import Step
+from topicloom.effects import Step, either
+from topicloom.errors import ConflictError, InputError
+from topicloom.graph.deletion import delete_step
+from topicloom.graph.purge import purge_from
 from topicloom.graph.session import CompiledSessionGraph
 from topicloom.index.session_index import SessionIndex
-from topicloom.review.session_client import SessionClient
-from topicloom.state.session import Session
-from topicloom.storage.lines import catch_up, find_newest
+from topicloom.nodes.apply_changes import make_changes
+from topicloom.reflection.store import ReflectionStore
+from topicloom.review.session_client import SessionClient, in_thread
+from topicloom.state.changes import TopicChange
+from topicloom.state.receipt import Receipt
+from topicloom.state.session import Session, Turn
+from topicloom.storage.lines import catch_up, find_newest, find_rivals, merge_sessions, publish
+from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
+
+_ATTEMPTS = 8
+"""Times that a change gives way to others who end a turn at once."""
 
 
 class OpenSession(NamedTuple):
@@ -41,6 +55,62 @@ class StorageAccess:
         session = catch_up(self.store, find_newest(self.store, self.thread))
         return OpenSession(session, self.store, self.whole)
 
+    def change(self, changes: Sequence[TopicChange]) -> Step[Turn]:
+        """Within a step: make changes by a turn of its own, as another writer beside the graph.
+
+        The graph comes behind it with its next turn, or at the end of the one that goes on.
+
+        Raises:
+            ConflictError: Others end turns all the time.
+        """
+        session, store, _ = yield from self.open()
+        written, started = list[str](), datetime.now().astimezone().isoformat()
+        for _ in range(_ATTEMPTS):
+            closed, turn = self._take_turn(session, changes, started)
+            if not turn.changed:
+                return turn
+            written.append(publish(store, closed, written))
+            rivals = find_rivals(store, closed)
+            if not rivals:
+                return turn
+            for head in rivals:  # what was changed is made again behind them
+                session = merge_sessions(store, session, head.session)
+        raise ConflictError(f"others change session {self.thread!r} all the time: try again")
+
+    def _take_turn(
+        self, session: Session, changes: Sequence[TopicChange], started: str
+    ) -> tuple[Session, Turn]:
+        number, newest = session.turn + 1, session.count
+        turn = Turn(number=number, first=newest, user=newest, query="", started=started)
+        session, turn = make_changes(self.store, session, turn, changes)
+        receipt = Receipt(
+            turn=number,
+            user=f"m{newest}",
+            started=started,
+            seconds=0,
+            scores={},
+            active=tuple(session.active),
+            events=turn.events,
+        )
+        return self.store.add_receipt(session.model_copy(update={"turn": number}), receipt), turn
+
+    def behind(self) -> StorageAccess:
+        """The way to the session behind a change."""
+        return self
+
+    def purge(self, plan: PurgePlan) -> Step[tuple[str, ...]]:
+        """Within a step: remove messages for good; returns where they may still be found."""
+        yield from ()
+        self.store.purge(plan)
+        return (f"the checkpoints of thread {self.thread!r}, which only its graph reaches",)
+
+    def delete(self) -> Step[None]:
+        """Within a step: delete the session, but for its checkpoints."""
+        yield from ()
+        self.store.log.delete()
+        if self.facts is not None:
+            ReflectionStore(self.facts).delete(self.thread)
+
 
 @dataclass(frozen=True, slots=True)
 class GraphAccess:
@@ -64,6 +134,39 @@ class GraphAccess:
         if "checkpoint_id" not in self.config["configurable"]:
             session = catch_up(workspace.store, session)
         return OpenSession(session, workspace.store, workspace.whole)
+
+    def change(self, changes: Sequence[TopicChange]) -> Step[Turn]:
+        """Within a step: make changes by a turn of the graph, at the checkpoint that is named.
+
+        Raises:
+            InputError: Another turn is not finished.
+        """
+        turn = yield from SessionClient(self.graph).apply_changes(self.config, changes)
+        if turn is None:
+            raise InputError(f"a turn of session {self.thread!r} is not finished: finish it first")
+        return turn
+
+    def behind(self) -> GraphAccess:
+        """The way to the session behind a change: not at the checkpoint before it any more."""
+        return GraphAccess(self.graph, in_thread(self.thread))
+
+    def purge(self, plan: PurgePlan) -> Step[tuple[str, ...]]:
+        """Within a step: remove messages for good; returns where they may still be found.
+
+        Raises:
+            InputError: A turn is not finished.
+        """
+        _, store, _ = yield from self.open()
+        thread = in_thread(self.thread)
+        done = yield from either(
+            lambda: purge_from(store, self.graph, thread, plan),
+            lambda: asyncio.to_thread(purge_from, store, self.graph, thread, plan),
+        )
+        return done.left
+
+    def delete(self) -> Step[None]:
+        """Within a step: delete the session with its thread."""
+        return delete_step(self.graph, self.thread)
 
 
 Access = StorageAccess | GraphAccess

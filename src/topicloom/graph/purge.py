@@ -12,12 +12,15 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from topicloom.errors import InputError
-from topicloom.graph.stored import Graph, make_review_thread, open_session
+from topicloom.graph.stored import Graph, get_session, make_review_thread, open_session
 from topicloom.nodes.step import dump
+from topicloom.review.session_client import in_thread
 from topicloom.state.session import Turn
 from topicloom.state.stored_message import REMOVED
 from topicloom.storage.base import Storage
+from topicloom.storage.lines import catch_up
 from topicloom.storage.purging import PurgePlan
+from topicloom.storage.sessions import SessionStore
 
 _NEWEST = "SELECT checkpoint_ns, MAX(checkpoint_id) FROM checkpoints WHERE thread_id = :thread"
 _SQLITE = (
@@ -61,14 +64,18 @@ def purge_messages(
         InputError: A turn of the thread is not finished.
         StorageError: An archive is damaged; see `SessionStore.purge`.
     """
-    thread: RunnableConfig = {
-        "configurable": {"thread_id": str(config["configurable"]["thread_id"])}
-    }
+    _, store = open_session(graph, config, storage)
+    return purge_from(store, graph, in_thread(str(config["configurable"]["thread_id"])), plan)
+
+
+def purge_from(
+    store: SessionStore, graph: Graph, thread: RunnableConfig, plan: PurgePlan
+) -> PurgeResult:
+    """`purge_messages`, by the session's store that is open already."""
     if graph.get_state(thread).next:
         raise InputError("a turn of this session is not finished: finish it, and purge then")
-    _, store = open_session(graph, thread, storage)
     entries = store.purge(plan)
-    _clear_newest(graph, thread, storage)
+    _clear_newest(store, graph, thread)
     saver = graph.checkpointer
     left = _drop_older(saver, thread) if isinstance(saver, BaseCheckpointSaver) else ""
     return PurgeResult(entries, (left,) if left else ())
@@ -87,13 +94,13 @@ def compact_file(database: sqlite3.Connection) -> bool:
     return not busy
 
 
-def _clear_newest(graph: Graph, thread: RunnableConfig, storage: Storage) -> None:
+def _clear_newest(store: SessionStore, graph: Graph, thread: RunnableConfig) -> None:
     """Put what is left of removed messages, and an empty turn, on top of the newest checkpoint."""
     newest = graph.get_state(thread)
     values = newest.values
     if "turn" not in values:
         return
-    session, store = open_session(graph, thread, storage)
+    session = catch_up(store, get_session(graph, thread))
     removed = {m.source: m.message for m in store.messages(session) if m.text == REMOVED}
     turn = Turn.model_validate(values["turn"])
     update = dump(turn=Turn(first=turn.first, user=turn.user, query="", answer=False))

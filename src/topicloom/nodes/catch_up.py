@@ -39,9 +39,10 @@ def catch_up(
     for rival in rivals:
         count, journal = session.count, find_edits(store, rival.session, session)
         session = merge_sessions(store, session, rival.session)
-        events.append(
-            f"another writer came first: {session.count - count} messages of it were taken over"
+        taken = (
+            f"{session.count - count} messages of it" if session.count > count else "its changes"
         )
+        events.append(f"another writer came first: {taken} were taken over")
         if journal and replay is not None:
             document = update.get("document") or state.get("document") or {}
             update["document"], errors = replay(document, journal)

@@ -152,7 +152,9 @@ class _TurnEnd:
         """The session after the turn, the turn, and the receipt of it."""
         readings = [Reading.model_validate(r) for r in self.state.get("readings") or ()]
         scores = {r.topic: r.score for r in sorted(readings, key=lambda r: r.score) if not r.failed}
-        result = update_activation(session.active, scores, self.deps.settings.activation)
+        pinned = self.store.topic_table(session).pinned()
+        policy = self.deps.settings.activation
+        result = update_activation(session.active, scores, policy, pinned)
         session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
         session = _apply_new_briefs(self.deps, self.store, session)
         turn = turn.model_copy(update={"slept": (*turn.slept, *result.deactivated)})

@@ -182,8 +182,7 @@ def _name_topics(
         writers = deps.roles.in_turn(BRIEF)
         brief = yield from ask_first("brief", writers, request, calls, topic.id)
         if brief is not None:
-            update = {"name": brief.name or topic.name, "brief": brief.text}
-            named.append(topic.model_copy(update=update))
+            named.append(topic.described(brief.name, brief.text))
     return store.save_topics(session, named)
 
 

@@ -186,8 +186,8 @@ def activate_topics(
     The turn says which were, and that activated ones have to be read. Nothing but being `asked` for
     revives archived topics. Raises `TransitionError` if a topic cannot be activated.
     """
-    result = activate_candidates(session.active, relevance, policy)
     table = store.topic_table(session)
+    result = activate_candidates(session.active, relevance, policy, table.pinned())
     rows = [mark_active(table[t], session.active, asked=t in asked) for t in result.activated]
     session = store.save_topics(session, [row for row in rows if row != table[row.id]])
     return session.model_copy(update={"active": result.active}), turn.model_copy(

@@ -137,7 +137,8 @@ def _conclude(
     active = draft.session.active
     for topic_id in draft.divided:
         active = transfer_activation(active, topic_id, draft.heirs(topic_id))
-    result = activate_candidates(active, dict.fromkeys(draft.moved, INITIAL_RELEVANCE), activation)
+    moved, pinned = dict.fromkeys(draft.moved, INITIAL_RELEVANCE), TopicTable(draft.topics).pinned()
+    result = activate_candidates(active, moved, activation, pinned)
     for topic_id in result.activated:
         mark_active(draft.touched[topic_id], active)
     session = draft.session.model_copy(
@@ -174,8 +175,8 @@ def _write_briefs(draft: SplitDraft, roles: Roles) -> Step[None]:
             stand_in = roles.in_turn(BRIEF)[1:]
             brief = yield from ask_first("brief", stand_in, request, draft.calls, topic.id)
         if brief is not None:
-            named = {"name": _choose_name(draft, topic, brief.name), "brief": brief.text}
-            draft.touched[topic.id] = topic.model_copy(update=named)
+            name = _choose_name(draft, topic, brief.name)
+            draft.touched[topic.id] = topic.described(name, brief.text)
 
 
 def _choose_name(draft: SplitDraft, topic: Topic, name: str) -> str:

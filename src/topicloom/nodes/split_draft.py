@@ -55,7 +55,15 @@ class SplitDraft:
         """A new topic; its id follows from the session, so a step run again gives it again."""
         number = self.session.topics + 1
         self.session = self.session.model_copy(update={"topics": number})
-        return Topic(id=f"t{number}", name=name, brief=brief, parent=parent, room=self.limit)
+        pinned = parent is not None and "pinned" in self.topics[parent].by_hand
+        return Topic(
+            id=f"t{number}",
+            name=name,
+            brief=brief,
+            parent=parent,
+            room=self.limit,
+            by_hand=("pinned",) if pinned else (),
+        )
 
     def put(self, topic: Topic, rounds: Sequence[Round]) -> Topic:
         """Append rounds to a topic."""

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field
 
-from topicloom.state.changes import TopicChange, fingerprint_topic
+from topicloom.state.changes import TopicChange, find_month, fingerprint_topic
 from topicloom.state.stored_message import parse_iso_seconds
 from topicloom.state.topics import Topic, TopicTable
 
@@ -66,6 +66,7 @@ class TopicStats(BaseModel, frozen=True):
 
     topic: str
     awake: bool = False
+    """True if it is active, or a person pinned it or took it out of the archive."""
     spoken: tuple[str, ...] = ()
     """Times of the newest messages that were in it or that it was read for, ISO 8601."""
     uses: int = 0
@@ -108,12 +109,16 @@ def count_idle_days(look: TopicStats, now: datetime) -> float:
 def pair_topics(one: Topic, other: Topic, likeness: float, limit: int) -> TopicPair | None:
     """Two topics as a pair to ask about; None if they should not be merged in any case.
 
-    Parts of one topic were divided on purpose. `limit` is in tokens of one topic.
+    Parts of one topic were divided on purpose, and what a person put into a topic stays apart.
+    What a person named or pinned is not merged into another. `limit` is in tokens of one topic.
     """
     siblings = one.parent is not None and one.parent == other.parent
-    if siblings or one.tokens + other.tokens > _ROOM * limit:
+    by_hand = {*one.by_hand, *other.by_hand}
+    if siblings or "sorted" in by_hand or one.tokens + other.tokens > _ROOM * limit:
         return None
-    kept, gone = sorted((one, other), key=lambda t: (-t.tokens, len(t.id), t.id))
+    kept, gone = sorted((one, other), key=lambda t: (not t.by_hand, -t.tokens, len(t.id), t.id))
+    if gone.by_hand:
+        return None
     return TopicPair(kept=kept.id, other=gone.id, likeness=likeness)
 
 
@@ -207,7 +212,7 @@ def _add_archiving(
     if not why:
         return change
     reason = "; ".join(filter(None, (change.reason, why)))
-    return change.model_copy(update={"archive": _parse_month(last_at, now), "reason": reason})
+    return change.model_copy(update={"archive": find_month(last_at, now), "reason": reason})
 
 
 def _explain_archiving(
@@ -225,10 +230,3 @@ def _explain_archiving(
     }
     why = ", ".join(cause for cause, holds in causes.items() if holds)
     return f"not spoken of for {days:.0f} days, {why}" if why else ""
-
-
-def _parse_month(last_at: str, now: datetime) -> str:
-    try:
-        return datetime.fromisoformat(last_at).isoformat()[:7]
-    except ValueError:
-        return now.isoformat()[:7]

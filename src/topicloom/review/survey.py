@@ -21,9 +21,12 @@ from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session
 from topicloom.state.topics import TopicTable
+from topicloom.storage.lines import catch_up
 from topicloom.storage.references import read_references
 from topicloom.storage.sessions import SessionStore
 
+_KEPT_AWAKE = {"pinned", "restored"}
+"""Marks of topics that no review archives."""
 _LOOK_BACK = 500
 """Newest receipts that are read: some weeks of them."""
 
@@ -34,6 +37,7 @@ def survey(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
     def step(state: ReviewState) -> Step[Update]:
         session, _ = yield from deps.client.read(in_thread(state["thread"]))
         store = deps.open_store(session.id)
+        session = catch_up(store, session)
         table = store.topic_table(session)
         looks = collect_stats(store, session, table)
         return {
@@ -66,7 +70,7 @@ def collect_stats(store: SessionStore, session: Session, table: TopicTable) -> l
     return [
         TopicStats(
             topic=topic.id,
-            awake=topic.id in session.active,
+            awake=topic.id in session.active or not _KEPT_AWAKE.isdisjoint(topic.by_hand),
             spoken=tuple(t for t in (topic.last_at, last_active.get(topic.id)) if t),
             uses=uses[topic.id],
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, Field, model_validator
@@ -68,7 +68,10 @@ def average_scores(scores: Sequence[float]) -> float:
 
 
 def activate_candidates(
-    active: Mapping[str, Sequence[float]], candidates: Mapping[str, float], policy: ActivationPolicy
+    active: Mapping[str, Sequence[float]],
+    candidates: Mapping[str, float],
+    policy: ActivationPolicy,
+    pinned: Collection[str] = (),
 ) -> ActivationChange:
     """Activate candidates by their place in the ranking of all topics.
 
@@ -76,9 +79,11 @@ def activate_candidates(
     more) is activated if it reaches `threshold(n)` and stands among the first `usual`. Should that
     make more than `ceiling`, the last active ones of the ranking are deactivated at once. An active
     candidate is one that the conversation comes back to: its average does not deactivate it.
+    `pinned` ones come first of all.
     """
     relevance = dict(candidates)
     relevance |= {t: max(average_scores(s), candidates.get(t, 0.0)) for t, s in active.items()}
+    relevance |= dict.fromkeys(active.keys() & set(pinned), 1.0)
     ranked = sorted(relevance, key=lambda t: (-relevance[t], t))
     activated = [
         topic
@@ -118,22 +123,27 @@ def transfer_activation(
 
 
 def update_activation(
-    active: Mapping[str, Sequence[float]], scores: Mapping[str, float], policy: ActivationPolicy
+    active: Mapping[str, Sequence[float]],
+    scores: Mapping[str, float],
+    policy: ActivationPolicy,
+    pinned: Collection[str] = (),
 ) -> ActivationChange:
     """Fold a round's relevance into the averages and deactivate the weakest topics.
 
     A topic whose reader gave no score this round keeps its average. Down the ranking, the topic of
     rank `n` is deactivated below `sleep_share x threshold(n)`; the first `floor` never are.
+    `pinned` ones come first, and stay.
     """
     kept = {
         topic: (*old, scores[topic])[-policy.window :] if topic in scores else tuple(old)
         for topic, old in active.items()
     }
-    ranked = sorted(kept, key=lambda t: (-average_scores(kept[t]), t))
+    ranked = sorted(kept, key=lambda t: (t not in pinned, -average_scores(kept[t]), t))
     stay = [
         topic
         for rank, topic in enumerate(ranked[: policy.ceiling])
         if rank < policy.floor
+        or topic in pinned
         or average_scores(kept[topic]) >= policy.sleep_share * policy.threshold(rank)
     ]
     deactivated = tuple(topic for topic in ranked if topic not in stay)

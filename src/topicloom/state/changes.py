@@ -1,36 +1,48 @@
 """Changes to topics that were worked out beside the graph, until a turn of the graph makes them.
 
-Only the graph writes the table of topics: a second writer could undo a turn. So a review leaves its
-findings as changes, and a reflection its briefs as updates. Each has fingerprints of the topics
-that it was worked out from, and one that does not fit any more is passed over.
+Only turns write the table of topics: a second writer could undo one. So a review leaves its
+findings as changes, a reflection its briefs as updates, and what a person wants is a change too.
+Those of a review have fingerprints of the topics that they were worked out from, and one that does
+not fit any more is passed over; a person means a topic whatever has become of it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
+from datetime import datetime
 
 from pydantic import BaseModel
 
-from topicloom.state.lifecycle import get_state, mark_archived
-from topicloom.state.topics import Topic, TopicTable
+from topicloom.state.lifecycle import apply_event, get_state, mark_archived
+from topicloom.state.safe_text import clip
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Mark, Topic, TopicTable
 
 _FINGERPRINT_FIELDS = set(
-    "head borrowed name brief summary importance once reviewed status".split()
+    "head borrowed name brief summary importance once reviewed status by_hand".split()
 )
+_BRIEF = 1_000
+"""Characters of a brief."""
+REVIEW = "review"
+"""The author of a review's changes."""
 
 
 class TopicChange(BaseModel, frozen=True):
-    """The change that a review makes to a topic."""
+    """The change that a review or a person makes to a topic."""
 
     topic: str
-    """Id of the topic."""
-    seen: str
-    """Fingerprint of the topic as it was."""
-    name: str
-    brief: str
-    summary: str
-    importance: float | None
+    """Id of the topic; "" for a new one."""
+    seen: str = ""
+    """Fingerprint of the topic as it was; "" to change it whatever has become of it."""
+    author: str = REVIEW
+    """Who makes it; what a person did, no review changes back."""
+    name: str = ""
+    """"" to leave it."""
+    brief: str | None = None
+    """None to leave it, and all below down to `reviewed`."""
+    summary: str = ""
+    importance: float | None = None
     """0 to 1; None if it was not judged."""
     once: bool = False
     """True if it was asked once and is over."""
@@ -40,6 +52,14 @@ class TopicChange(BaseModel, frozen=True):
     """Id of the topic that is merged into it."""
     absorbed_seen: str = ""
     """Fingerprint of that topic as it was."""
+    takes: tuple[int, ...] = ()
+    """Numbers of messages that move into it, with their whole rounds, from other topics."""
+    marks: dict[Mark, bool] = {}
+    """What a person settles of it by this, or leaves to reviews again."""
+    restore: bool = False
+    """True to take it out of the archive, or to undo that it was merged into another."""
+    undoes: str = ""
+    """Id of the entry of the journal that it undoes."""
     archive: str = ""
     """Month of the archive that it goes to, with what is merged into it, `2026-03`; empty if it
     stays."""
@@ -53,43 +73,93 @@ def fingerprint_topic(topic: Topic) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def explain_refusal(change: TopicChange, table: TopicTable, active: Container[str]) -> str:
-    """The reason why a change cannot be made to the topics as they are now; empty if it can."""
-    marks = {change.topic: change.seen}
+def explain_refusal(
+    change: TopicChange, table: TopicTable, active: Container[str], tail: int = 1
+) -> str:
+    """The reason why a change cannot be made to the topics as they are now; empty if it can.
+
+    Messages from the `tail` on are in no topic.
+    """
+    seen = {change.topic: change.seen} if change.topic else {}
     if change.absorbs is not None:
-        marks[change.absorbs] = change.absorbed_seen
-    for topic_id, seen in marks.items():
+        seen[change.absorbs] = change.absorbed_seen
+    for topic_id, mark in seen.items():
         topic = table.get(topic_id)
         if topic is None:
             return f"there is no {topic_id}"
-        if fingerprint_topic(topic) != seen:
+        if mark and fingerprint_topic(topic) != mark:
             return f"{topic_id} has changed since"
-        if topic.status != "open":
+        if topic.status not in _list_usable(change, topic_id):
             return f"{topic_id} is {topic.status}"
-    if len(marks) < 2 and change.absorbs is not None:
+    if len(seen) < 2 and change.absorbs is not None:
         return f"{change.topic} cannot be merged into itself"
-    not_dormant = [i for i in marks if get_state(table[i], active) != "dormant"]
+    if change.author != REVIEW:
+        return _explain_to_person(change, table, tail)
+    not_dormant = [i for i in seen if get_state(table[i], active) != "dormant"]
     return f"{not_dormant[0]} is active" if change.archive and not_dormant else ""
 
 
+def _list_usable(change: TopicChange, topic_id: str) -> set[str]:
+    """The statuses of a topic in which a change can be made to it."""
+    if change.author == REVIEW:
+        return {"open"}
+    if topic_id == change.absorbs or change.takes:
+        return {"open", "archived", "merged"} if change.restore else {"open", "archived"}
+    if change.restore:
+        return {"archived", "merged"}
+    if change.archive or change.absorbs or change.marks.get("pinned"):
+        return {"open"}
+    return {"open", "archived", "divided"}
+
+
+def _explain_to_person(change: TopicChange, table: TopicTable, tail: int) -> str:
+    late = [number for number in change.takes if number >= tail]
+    if late:
+        return f"m{min(late)} is in no topic yet"
+    same = [t.id for t in table if t.name == change.name and t.status != "merged"]
+    others = [i for i in same if i != change.topic]
+    return f"{others[0]} is called “{change.name}”" if change.name and others else ""
+
+
 def apply_texts(topic: Topic, change: TopicChange, table: TopicTable) -> Topic:
-    """The topic, which has all its messages, with a change's texts but a name that is taken."""
+    """The topic, which has all its messages, with a change's texts and marks.
+
+    A name that is taken is left out, and so is one that would replace a person's.
+    """
     others = {t.name for t in table if t.id not in (topic.id, change.absorbs)}
-    return topic.model_copy(
-        update={
-            "name": change.name if change.name and change.name not in others else topic.name,
-            "brief": change.brief,
-            "summary": change.summary,
-            "importance": change.importance,
-            "once": change.once,
-            "reviewed": topic.head if change.reviewed else topic.reviewed,
-        }
-    )
+    name = "" if change.name in others else change.name
+    if change.brief is not None:
+        topic = topic.described(name, change.brief).model_copy(
+            update={
+                "summary": change.summary,
+                "importance": change.importance,
+                "once": change.once,
+                "reviewed": topic.head if change.reviewed else topic.reviewed,
+            }
+        )
+    marks = {**dict.fromkeys(topic.by_hand, True), **change.marks}
+    by_hand = tuple(sorted(mark for mark, holds in marks.items() if holds))
+    given = {"name": name} if name and change.author != REVIEW else {}
+    return topic.model_copy(update={"by_hand": by_hand, **given})
 
 
 def apply_archiving(topic: Topic, change: TopicChange, active: Container[str]) -> Topic:
-    """The topic archived, if the change says so; raises `TransitionError` if it is not dormant."""
+    """The topic archived or restored, if the change says so.
+
+    Raises `TransitionError` if it is not dormant; a person's change has it dormant before.
+    """
+    if change.restore and topic.status != "open":
+        topic = apply_event(topic, "restore", active)
+        topic = topic.model_copy(update={"merged_into": None})
     return mark_archived(topic, active, change.archive) if change.archive else topic
+
+
+def find_month(last_at: str, now: datetime) -> str:
+    """The month of the archive that a topic goes to: that of its last message, `2026-03`."""
+    try:
+        return datetime.fromisoformat(last_at).isoformat()[:7]
+    except ValueError:
+        return now.isoformat()[:7]
 
 
 def describe_change(change: TopicChange, table: TopicTable) -> str:
@@ -103,10 +173,96 @@ def describe_change(change: TopicChange, table: TopicTable) -> str:
     if change.absorbs is not None:
         other = name(change.absorbs)
         away = " and archived it" if change.archive else ""
-        return f"merged {other} into {named}{away}: {change.reason}"
-    if change.archive:
-        return f"archived {named}: {change.reason}"
-    return f"reviewed {named}"
+        done = f"merged {other} into {named}{away}"
+    elif change.archive:
+        done = f"archived {named}"
+    elif change.author == REVIEW:
+        done = f"reviewed {named}"
+    else:
+        done = _describe_by_hand(change, table, named)
+    by = "" if change.author == REVIEW else f"{change.author}: "
+    undone = "undone: " if change.undoes else ""
+    return f"{by}{undone}{done}" + (f": {change.reason}" if change.reason else "")
+
+
+def _describe_by_hand(change: TopicChange, table: TopicTable, named: str) -> str:
+    ends = dict.fromkeys(f"m{number}" for number in (*change.takes[:1], *change.takes[-1:]))
+    ids = " to ".join(ends)
+    if change.topic not in table:
+        return f"split {ids} off into {change.topic} “{change.name}”"
+    done = {
+        f"restored {named}": change.restore,
+        f"moved {ids} into {named}": change.takes,
+        f"renamed {named} “{change.name}”": change.name,
+        f"pinned {named}": change.marks.get("pinned"),
+        f"unpinned {named}": change.marks.get("pinned") is False,
+    }
+    return next((words for words, holds in done.items() if holds), f"changed {named}")
+
+
+def begin_brief(messages: Iterable[StoredMessage]) -> str:
+    """The brief of a topic that a person made, until a role writes one: how it begins."""
+    return clip("\n".join(m.text for m in messages if m.role == "user"), _BRIEF)
+
+
+class ChangeEntry(BaseModel, frozen=True):
+    """An entry of the journal of changes."""
+
+    author: str
+    time: str
+    """ISO 8601."""
+    event: str
+    """What was done, in words."""
+    before: str | None
+    """Head of the chain of topics before it."""
+    after: str | None
+    """The same after it."""
+    undoes: str = ""
+    """Id of the entry that it undid."""
+
+
+def find_undoable(journal: Mapping[str, ChangeEntry]) -> str:
+    """Id of the newest change of a person that is not undone; "" if there is none."""
+    undone = {entry.undoes for entry in journal.values()}
+    own = (i for i, e in journal.items() if e.author != REVIEW and not e.undoes)
+    return next((i for i in reversed(list(own)) if i not in undone), "")
+
+
+def invert_topic(
+    was: Topic, made: Topic, now: Topic, left: Sequence[int], change: TopicChange
+) -> TopicChange | None:
+    """The change that undoes what another did to a topic; None if nothing is left to undo.
+
+    What was changed once more since stays as it is.
+
+    Args:
+        was: The topic before the change.
+        made: The topic after it.
+        now: The topic as it is.
+        left: Numbers of the messages that left it by the change.
+        change: Who undoes what.
+    """
+
+    def undone(name: str) -> bool:
+        before, after = getattr(was, name), getattr(made, name)
+        return bool(before != after and getattr(now, name) == after)
+
+    marks = {m: m in was.by_hand for m in {*was.by_hand} ^ {*made.by_hand}}
+    texts: dict[str, object] = {"name": was.name} if undone("name") else {}
+    if undone("brief"):
+        kept = was.model_dump(include={"brief", "summary", "importance", "once"})
+        texts |= {**kept, "reviewed": False}
+    inverse = change.model_copy(
+        update={
+            **texts,
+            "topic": was.id,
+            "takes": tuple(left),
+            "marks": marks,
+            "restore": undone("status") and now.status != "open",
+            "archive": was.archived if undone("status") and was.status == "archived" else "",
+        }
+    )
+    return inverse if inverse != change.model_copy(update={"topic": was.id}) else None
 
 
 class BriefUpdate(BaseModel, frozen=True):
@@ -135,7 +291,7 @@ def apply_brief_updates(table: TopicTable, updates: Iterable[BriefUpdate]) -> li
     """
     found = [(table[u.topic], u) for u in updates if u.topic in table]
     return [
-        topic.model_copy(update={"name": u.name, "brief": u.brief})
+        topic.described(u.name, u.brief)
         for topic, u in found
         if topic.status == "open" and _fingerprint(topic) == u.seen
     ]

@@ -106,7 +106,7 @@ class TurnOptions(BaseModel, frozen=True):
     """Before answering, move everything into topics and keep this many messages in view. None
     to split only when the window fills."""
     changes: tuple[TopicChange, ...] = ()
-    """Changes to topics that a review wants made. With these a turn needs no message."""
+    """Changes to topics that a review or a person wants. With these a turn needs no message."""
     instructions: str = ""
     """A system prompt for this turn, behind that of the graph."""
     tools: tuple[dict[str, Any], ...] = ()

@@ -8,7 +8,7 @@
               |   <----------+   |
               |    deactivate    | revive
               +--> archived -----+
-           archive
+           archive       restore: from archived and merged to dormant, by a person's hand
 ```
 
 Whether an open topic is active or dormant is the session's to say, the rest stands in its row.
@@ -25,10 +25,19 @@ from topicloom.state.topics import Topic, TopicStatus
 
 TopicState = Literal["active", "dormant", "archived", "divided", "merged"]
 TopicEvent = Literal[
-    "create", "create_dormant", "activate", "deactivate", "divide", "archive", "revive", "merge"
+    "create",
+    "create_dormant",
+    "activate",
+    "deactivate",
+    "divide",
+    "archive",
+    "revive",
+    "merge",
+    "restore",
 ]
 """`create` makes an active topic, `create_dormant` a dormant one: there may be no room for another
-active one. `archive` is for reviews only, `revive` only for a search that the user asked for."""
+active one. `archive` is for reviews and people only, `restore` for people, `revive` only for a
+search that the user asked for."""
 
 TRANSITIONS: Mapping[tuple[TopicState | None, TopicEvent], TopicState] = {
     (None, "create"): "active",
@@ -40,6 +49,9 @@ TRANSITIONS: Mapping[tuple[TopicState | None, TopicEvent], TopicState] = {
     ("archived", "revive"): "active",
     ("active", "merge"): "merged",
     ("dormant", "merge"): "merged",
+    ("archived", "merge"): "merged",
+    ("archived", "restore"): "dormant",
+    ("merged", "restore"): "dormant",
 }
 """Every step there is; None stands for a topic that does not exist yet."""
 

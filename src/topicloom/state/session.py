@@ -54,6 +54,8 @@ class Session(BaseModel, frozen=True, extra="allow"):
     """Number of the first message that the main window shows; never after `tail`."""
     roster: str | None = None
     """Head of the chain of topics."""
+    changes: str | None = None
+    """Head of the journal of changes to topics, by reviews and by people."""
     topics: int = 0
     """Topics ever created."""
     timeline: str | None = None

@@ -12,6 +12,11 @@ TopicStatus = Literal["open", "archived", "divided", "merged"]
 """`open` topics are active or dormant: which of the two is the session's to say."""
 
 
+Mark = Literal["named", "sorted", "pinned", "restored"]
+"""What a person did to a topic, and no review or split undoes: gave it its name, put messages into
+it, pinned it, took it out of the archive."""
+
+
 class Topic(BaseModel, frozen=True, extra="allow"):
     """One topic of the conversation. Its messages stand in the chain `topics/topic-<id>`."""
 
@@ -55,6 +60,8 @@ class Topic(BaseModel, frozen=True, extra="allow"):
     """Newest entry of its chain at the last review; None before the first."""
     archived: str = ""
     """Month that it was last archived in, `2026-03`."""
+    by_hand: tuple[Mark, ...] = ()
+    """What a person settled of it, in alphabetical order."""
 
     @property
     def chain(self) -> str:
@@ -70,6 +77,11 @@ class Topic(BaseModel, frozen=True, extra="allow"):
     def days(self) -> str:
         """The day of its messages, or the first and the last one; "" if it has none."""
         return " .. ".join(dict.fromkeys(t[:10] for t in (self.first_at, self.last_at) if t))
+
+    def described(self, name: str, brief: str) -> Topic:
+        """The topic with a name and brief that a role wrote; a name that a person gave stays."""
+        name = self.name if "named" in self.by_hand else name or self.name
+        return self.model_copy(update={"name": name, "brief": brief})
 
     def emptied(self) -> Topic:
         """The topic without messages or references; what it had stays in storage."""
@@ -114,6 +126,10 @@ class TopicTable:
     def get(self, topic_id: str) -> Topic | None:
         """The topic of that id, if there is one."""
         return self.topics.get(topic_id)
+
+    def pinned(self) -> frozenset[str]:
+        """Ids of the topics that a person pinned."""
+        return frozenset(t.id for t in self if "pinned" in t.by_hand)
 
     def archived(self) -> list[Topic]:
         """Topics that only an explicit request may find."""

@@ -14,7 +14,7 @@ from typing import Any
 from topicloom.state.safe_text import remove_shared
 from topicloom.state.stored_message import REMOVED, StoredMessage
 from topicloom.state.topics import Topic
-from topicloom.storage.base import EDITS, LEDGER, ROSTER, SUPERSEDED, TRANSCRIPT, TURNS
+from topicloom.storage.base import CHANGES, EDITS, LEDGER, ROSTER, SUPERSEDED, TRANSCRIPT, TURNS
 from topicloom.storage.chain import PURGED, link
 from topicloom.storage.log import SessionLog
 from topicloom.storage.message_rows import Row, from_row, to_row, to_shell
@@ -83,6 +83,7 @@ def plan_purge(log: SessionLog, refs: Sequence[str], *, edits: bool = False) -> 
             (LEDGER, derived.without_in_note),
             (TURNS, derived.without_in_receipt),
             (EDITS, derived.without_in_edit),
+            (CHANGES, derived.without_in_change_made),
             *([(SUPERSEDED, derived.without_in_change)] if edits else []),
         )
     }
@@ -156,11 +157,18 @@ class DerivedTexts:
     """What was said in the messages."""
 
     def without_in_topic(self, row: Row) -> Row:
-        """A row of the roster: a new name, no brief, no summary."""
+        """A row of the roster: a new name, no brief, no summary.
+
+        A name that a person gave stays, unless it repeats what was said.
+        """
         if row["id"] not in self.topics:
             return row
         emptied = {key: "" for key in ("brief", "summary") if key in row}
-        return {**row, **emptied, "name": _plain_name(row["id"])}
+        marks = row.get("by_hand", ())
+        if "named" in marks and remove_shared(row["name"], self.said) == row["name"]:
+            return {**row, **emptied}
+        marked = {"by_hand": [m for m in marks if m != "named"]} if marks else {}
+        return {**row, **emptied, **marked, "name": _plain_name(row["id"])}
 
     def without_in_note(self, row: Row) -> Row:
         """A row of the ledger: no summaries of these topics, no searches made for the messages."""
@@ -196,6 +204,10 @@ class DerivedTexts:
     def without_in_edit(self, row: Row) -> Row:
         """An entry of the journal: no edits that the messages asked for."""
         return {**row, "edits": []} if row["message"] in self.messages else row
+
+    def without_in_change_made(self, row: Row) -> Row:
+        """An entry of the journal of changes: no names of the topics."""
+        return {**row, "event": self._hide_names(row["event"])}
 
     def without_in_change(self, row: Row) -> Row:
         """An edit of the conversation: shells of the messages that it changed."""

@@ -6,10 +6,10 @@ A topic's references have a chain of their own, `references/topic-<id>`, with ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from topicloom.state.activation import transfer_activation
-from topicloom.state.lifecycle import merge_in_order, merge_topic_rows
+from topicloom.state.lifecycle import apply_event, merge_in_order, merge_topic_rows
 from topicloom.state.references import Reference, build_reader_window, select_newest
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Session
@@ -62,11 +62,65 @@ def merge_topics(
     moved = group_rounds(store.topic_messages(other))
     messages = merge_in_order(store.topic_messages(survivor), store.topic_messages(other))
     kept, gone = merge_topic_rows(survivor, other, session.active)
-    filled = store.move(survivor.emptied(), group_rounds(messages))
-    kept = kept.model_copy(update={"head": filled.head, "count": filled.count})
+    kept = store.refill(kept, messages)
     kept = add_references(store, kept, read_references(store, other))
     session = store.add_days(session, kept, moved)
     session = store.save_topics(session, [gone, kept])
     home = survivor.id if session.home == other.id else session.home
     active = transfer_activation(session.active, other.id, [survivor.id])
     return session.model_copy(update={"active": active, "home": home}), kept
+
+
+def take_rounds(
+    store: SessionStore, session: Session, topic: Topic, numbers: Collection[int]
+) -> tuple[Session, Topic]:
+    """Move the rounds that some messages belong to from other topics into a topic.
+
+    A topic that has nothing left counts as merged into it.
+
+    Returns:
+        The session, with the rows of the other topics, and the row of the topic, which is not
+        written yet.
+    """
+    held = {
+        other: group_rounds(store.topic_messages(other))
+        for other in store.topic_table(session)
+        if other.head is not None and other.id != topic.id
+    }
+    for other, rounds in held.items():
+        taken = [r for r in rounds if not {m.seq for m in r.messages}.isdisjoint(numbers)]
+        if taken:
+            left = [m for r in rounds if r not in taken for m in r.messages]
+            session, topic = _take(store, session, topic, other, taken, left)
+    return session, topic
+
+
+def _take(
+    store: SessionStore,
+    session: Session,
+    topic: Topic,
+    other: Topic,
+    taken: Sequence[Round],
+    left: Sequence[StoredMessage],
+) -> tuple[Session, Topic]:
+    moved = [m for r in taken for m in r.messages]
+    # By their share of the characters: nobody is there who counts tokens.
+    sizes = [sum(len(m.text) for m in some) for some in (moved, left)]
+    tokens = other.tokens * sizes[0] // max(1, sum(sizes))
+    session = store.add_days(session, topic, taken)
+    session = store.drop_days(session, other, {m.day for m in moved} - {m.day for m in left})
+    rest = store.refill(other, left).model_copy(update={"tokens": other.tokens - tokens})
+    active = session.active
+    if not left:
+        rest = apply_event(rest, "merge", active).emptied()
+        rest = rest.model_copy(update={"merged_into": topic.id})
+        active = transfer_activation(active, other.id, [topic.id])
+    elif other.id in active and topic.head is None:
+        active = {**active, topic.id: active[other.id]}
+    home = topic.id if session.tail - 1 in {m.seq for m in moved} else session.home
+    session = store.save_topics(session, [rest])
+    room = topic.room if topic.room == other.room else 0
+    filled = topic.model_copy(update={"tokens": topic.tokens + tokens, "room": room})
+    messages = merge_in_order(store.topic_messages(topic), moved)
+    update = {"active": active, "home": home}
+    return session.model_copy(update=update), store.refill(filled, messages)

@@ -13,7 +13,16 @@ from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
-from topicloom.storage.base import EDITS, LEDGER, ROSTER, SUPERSEDED, TIMELINE, TRANSCRIPT, TURNS
+from topicloom.storage.base import (
+    CHANGES,
+    EDITS,
+    LEDGER,
+    ROSTER,
+    SUPERSEDED,
+    TIMELINE,
+    TRANSCRIPT,
+    TURNS,
+)
 from topicloom.storage.log import SessionLog
 from topicloom.storage.references import read_references
 from topicloom.storage.sessions import SessionStore
@@ -25,6 +34,7 @@ _MENDS = {
     TURNS: "goes on behind the receipts that are left",
     SUPERSEDED: "goes on behind the edits that are left, and all messages go back to the tail",
     EDITS: "goes on behind the edits that are left",
+    CHANGES: "goes on behind the changes that are left",
 }
 _BACKUP = "restore it from a backup"
 
@@ -74,7 +84,7 @@ def mend_session(session: Session, store: SessionStore, faults: Sequence[Fault])
     broken = {fault.place for fault in faults}
     if TRANSCRIPT in broken:
         raise StorageError(f"the transcript of session {session.id!r} is damaged: {_BACKUP}")
-    for chain in broken & {TURNS, EDITS, SUPERSEDED}:
+    for chain in broken & {TURNS, EDITS, SUPERSEDED, CHANGES}:
         session = session.model_copy(update={chain: _find_longest(store.log, chain)})
     if broken & {LEDGER, ROSTER, SUPERSEDED}:
         session = session.model_copy(update={"ledger": None, "ledger_tokens": 0})
@@ -158,4 +168,6 @@ def _read_spans(session: Session, store: SessionStore) -> list[tuple[int, int, s
     except StorageError:
         return []
     number = parse_message_number
-    return [(number(row["first"]), number(row["last"]), row["topic"]) for row in rows]
+    return [
+        (number(row["first"]), number(row["last"]), row["topic"]) for row in rows if "first" in row
+    ]

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
 from topicloom.errors import StorageError
+from topicloom.state.changes import ChangeEntry
 from topicloom.state.recall import Note
 from topicloom.state.receipt import JournalEntry, Receipt
-from topicloom.state.rounds import Round
+from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, StoredMessage
 from topicloom.state.superseding import Edit, fold_edits
 from topicloom.state.topics import Topic, TopicTable
-from topicloom.storage.base import EDITS, LEDGER, ROSTER, SUPERSEDED, TIMELINE, TRANSCRIPT, TURNS
+from topicloom.storage.base import (
+    CHANGES,
+    EDITS,
+    LEDGER,
+    ROSTER,
+    SUPERSEDED,
+    TIMELINE,
+    TRANSCRIPT,
+    TURNS,
+)
 from topicloom.storage.caches import WeighedCache
 from topicloom.storage.chain import PURGED
 from topicloom.storage.log import SessionLog
@@ -157,6 +167,17 @@ class SessionStore:
             }
         )
 
+    def refill(self, topic: Topic, messages: Sequence[StoredMessage]) -> Topic:
+        """The topic with a chain of these messages, in order, and of nothing else.
+
+        What it begins with as before is shared with the old chain and not written again.
+        """
+        if not messages:
+            return topic.emptied()
+        filled = self.move(topic.emptied(), group_rounds(messages))
+        update = {"newest": messages[-1].seq, "borrowed": topic.borrowed}
+        return filled.model_copy(update=update | {"tokens": topic.tokens})
+
     def topic_messages(self, topic: Topic, start: int = 0) -> list[StoredMessage]:
         """A topic's messages in order, from its `start`th (counted from 0) on.
 
@@ -278,8 +299,24 @@ class SessionStore:
         """The time index: topics by day (`2026-03-02`)."""
         index: dict[str, set[str]] = {}
         for row in self._rows(session, TIMELINE):
-            index.setdefault(row["day"], set()).add(row["topic"])
+            held = index.setdefault(row["day"], set())
+            held.discard(row["topic"]) if row.get("gone") else held.add(row["topic"])
         return index
+
+    def drop_days(self, session: Session, topic: Topic, days: Collection[str]) -> Session:
+        """Enter in the time index that a topic has no messages of some days any more."""
+        rows = [{"day": day, "topic": topic.id, "gone": True} for day in sorted(days)]
+        return self._append(session, TIMELINE, rows)
+
+    def add_change(self, session: Session, entry: ChangeEntry) -> Session:
+        """Append to the journal of changes to topics."""
+        return self._append(session, CHANGES, [_dump(entry)])
+
+    def changes(self, session: Session) -> dict[str, ChangeEntry]:
+        """The journal of changes to topics, in order, by the ids of its entries."""
+        rows = self._rows(session, CHANGES)
+        refs = self.log.refs(CHANGES, session.changes)
+        return {ref: ChangeEntry.model_validate(r) for ref, r in zip(refs, rows, strict=True)}
 
     def add_receipt(self, session: Session, receipt: Receipt) -> Session:
         """Append a receipt to the turn log."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from topicloom.state.recall import Note
-from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session
 from topicloom.state.superseding import Edit
 from topicloom.state.topics import Topic
@@ -54,11 +53,7 @@ def _refill(store: SessionStore, topic: Topic, edit: Edit) -> Topic:
     changed = {m.seq: m for m in edit.changed}
     held = store.topic_messages(topic)
     left = [changed.get(m.seq, m) for m in held if m.seq not in edit.removed]
-    if not left:
-        return topic.emptied()
-    filled = store.move(topic.emptied(), group_rounds(left))
-    update = {"tokens": topic.tokens, "newest": left[-1].seq, "borrowed": topic.borrowed}
-    return filled.model_copy(update=update)
+    return store.refill(topic, left)
 
 
 def _clean_notes(

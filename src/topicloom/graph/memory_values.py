@@ -1,0 +1,231 @@
+"""What `Memory` gives and takes: topics, messages, changes, names and ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from pydantic import BaseModel, PrivateAttr
+
+from topicloom.effects import Step, both
+from topicloom.errors import InputError
+from topicloom.index.session_index import SessionIndex
+from topicloom.reflection.facts import Fact
+from topicloom.roles.values import parse_message_ids
+from topicloom.state.changes import (
+    REVIEW,
+    ChangeEntry,
+    TopicChange,
+    invert_topic,
+)
+from topicloom.state.hierarchy import build_full_name
+from topicloom.state.lifecycle import TopicState, get_state
+from topicloom.state.safe_text import clip
+from topicloom.state.session import Session
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Mark, Topic, TopicTable
+from topicloom.storage.base import TRANSCRIPT
+from topicloom.storage.sessions import SessionStore
+
+_NAME = 80
+"""Characters of a topic's name."""
+_WIDEST = 1_000_000
+"""Messages that a range may span."""
+
+
+class MemoryTopic(BaseModel, frozen=True):
+    """One topic of a session, as it was when it was asked for."""
+
+    id: str
+    """Short id, `t7`."""
+    name: str
+    full_name: str
+    """Its name behind those of the topics that it is a part of: `House / Kitchen`."""
+    state: TopicState
+    brief: str
+    """What it is recognised by, about 1 KB."""
+    summary: str
+    """What a review made of it; "" before the first."""
+    count: int
+    """Messages in it."""
+    first_at: str
+    """Time of its oldest message, ISO 8601; "" if it has none."""
+    last_at: str
+    """Time of its newest message, likewise."""
+    parent: str | None
+    """The topic that it is a part of."""
+    importance: float | None
+    """0 to 1, by the last review; None before the first."""
+    by_hand: tuple[Mark, ...]
+    """What a person settled of it, and no review or split changes back."""
+    _kept: tuple[SessionStore, Topic] = PrivateAttr()
+
+    def _messages(self) -> Step[list[StoredMessage]]:
+        """Its messages in order, word for word."""
+        yield from ()
+        store, topic = self._kept
+        return store.topic_messages(topic)
+
+    messages, amessages = both(_messages)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMessage:
+    """A message that a search found."""
+
+    message: StoredMessage
+    topic: str
+    """Id of the topic that has it; "" if none has it yet."""
+    relevance: float
+    """0 to 1, by its place among what was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChange:
+    """A change that was made to topics."""
+
+    id: str
+    author: str
+    """`review`, or the person."""
+    time: str
+    """ISO 8601."""
+    event: str
+    """What was done, in words."""
+    undone: bool
+    undoes: str
+    """Id of the change that it undid; "" if it is none of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was removed for good, or would be."""
+
+    messages: tuple[StoredMessage, ...]
+    """The messages, as they were said."""
+    topics: tuple[str, ...]
+    """Topics that held any of them: their names, briefs and summaries go too."""
+    facts: dict[str, Fact]
+    """Facts that rest on them, by key."""
+    left: tuple[str, ...] = ()
+    """Where it may still be found, a sentence each."""
+
+
+def show_topic(
+    topic: Topic, table: TopicTable, session: Session, store: SessionStore
+) -> MemoryTopic:
+    """A topic of a session's table, to look at."""
+    shown = MemoryTopic(
+        **topic.model_dump(include=set(MemoryTopic.model_fields)),
+        full_name=build_full_name(topic, table.topics),
+        state=get_state(topic, session.active),
+    )
+    shown._kept = store, topic
+    return shown
+
+
+class _Tail(Topic):
+    """The messages that are in no topic yet, as an index takes them: for a topic of its own."""
+
+    @property
+    def chain(self) -> str:
+        return TRANSCRIPT
+
+
+def enter_all(index: SessionIndex, store: SessionStore, session: Session) -> str:
+    """Bring an index of all messages up to date; returns the id of those in no topic."""
+    said = store.messages(session, session.tail)
+    head = session.transcript if said else None
+    # Edits make it another one, so that no words are found that are said no more.
+    tail = _Tail(id=f"tail-{session.superseded}", name="", head=head)
+    table = TopicTable({**store.topic_table(session).topics, tail.id: tail})
+    index.update(table, lambda t, n: said[n:] if t is tail else store.topic_messages(t, n))
+    return tail.id
+
+
+def invert_change(
+    store: SessionStore, session: Session, entry: ChangeEntry, author: str, change_id: str
+) -> list[TopicChange]:
+    """The changes that undo another one, by the topics before it, after it, and now."""
+    now = store.topic_table(session)
+    before, after = (
+        store.topic_table(session.model_copy(update={"roster": head}))
+        for head in (entry.before, entry.after)
+    )
+    blank = TopicChange(topic="", author=author, undoes=change_id)
+    found = []
+    for was in before:
+        made = after[was.id]
+        if was != made and was.id in now:
+            stay = {m.seq for m in store.topic_messages(made)}
+            left = [m.seq for m in store.topic_messages(was) if m.seq not in stay]
+            found.append(invert_topic(was, made, now[was.id], left, blank))
+    return [change for change in found if change is not None]
+
+
+def find_numbers(session: Session, store: SessionStore, what: Sequence[str]) -> list[int]:
+    """Numbers of the messages that are named, by their ids or by topics."""
+    table, numbers = store.topic_table(session), set[int]()
+    for name in what:
+        if not name.startswith("t"):
+            numbers |= set(read_numbers(session, name))
+            continue
+        topic = get_topic(table, name, session)
+        numbers |= {m.seq for m in store.topic_messages(topic)}
+        planned = store.plan_purge(session, topic).messages  # what was superseded in it too
+        numbers |= {int(i[1:]) for i in planned}
+    if not numbers:
+        raise InputError("nothing to remove: name a topic that holds messages, or messages")
+    return sorted(numbers)
+
+
+def read_numbers(session: Session, messages: str | Iterable[str]) -> tuple[int, ...]:
+    """Numbers of the messages that a text or a list names, by ids and ranges, or InputError."""
+    listed = [messages] if isinstance(messages, str) else list(messages)
+    found = [int(i[1:]) for text in listed for i in parse_message_ids(text, _WIDEST)]
+    if not found or max(found) > session.count:
+        known = f"m1 to m{session.count}" if session.count else "none yet"
+        named = ", ".join(listed)
+        raise InputError(f"session {session.id!r} has no message {named!r} (there: {known})")
+    return tuple(sorted(set(found)))
+
+
+def check_name(name: str) -> str:
+    """A topic's name on one line, cut to its length, or InputError if it is empty."""
+    name = clip(" ".join(name.split()), _NAME)
+    if not name:
+        raise InputError("a topic needs a name")
+    return name
+
+
+def check_author(author: str) -> str:
+    """The name of who changes a session, or InputError if it is empty or that of reviews."""
+    if author in ("", REVIEW):
+        raise InputError(f"{author!r} is no author of one's own")
+    return author
+
+
+def get_topic(table: TopicTable, topic_id: str, session: Session) -> Topic:
+    """The topic of that id, or InputError."""
+    topic = table.get(topic_id)
+    if topic is None:
+        known = f"t1 to t{session.topics}" if session.topics else "none yet"
+        raise InputError(f"session {session.id!r} has no topic {topic_id!r} (there: {known})")
+    return topic
+
+
+def read_number(message_id: str, session: Session) -> int:
+    """The number in a message's short id, or InputError if there is no such message."""
+    number = int(message_id[1:]) if message_id[:1] == "m" and message_id[1:].isdecimal() else 0
+    if not 1 <= number <= session.count:
+        known = f"m1 to m{session.count}" if session.count else "none yet"
+        raise InputError(f"session {session.id!r} has no message {message_id!r} (there: {known})")
+    return number
+
+
+def read_day(day: str | date | None, otherwise: date) -> date:
+    """The day that an ISO 8601 text begins with, or InputError."""
+    try:
+        return date.fromisoformat(str(day)[:10]) if day else otherwise
+    except ValueError as error:
+        raise InputError(f"{day!r} is no day: write it as 2026-03-02") from error
