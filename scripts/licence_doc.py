@@ -15,7 +15,7 @@ HEAD = """\
 # Licences
 
 topicloom is under the Apache License, Version 2.0, and so is the encoder that ships with it
-([NOTICE](../NOTICE)). `pip install topicloom` brings the packages below along, each under the
+(`NOTICE`). `pip install topicloom` brings the packages below along, each under the
 licence that it states itself. None of them is part of the wheel.
 
 | package | licence |

@@ -14,7 +14,11 @@ from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.session import build_session_graph
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").rglob("*.md"))),
+]
 
 FOLDERS = r"bin|\.ci|scripts|tests|benchmarks|notebooks|lab"
 
