@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+
+from topicloom import FileStorage, Settings, build_session_graph, open_session
 from topicloom.index.encoders import default_embedder
 from topicloom.index.phrases import extract_keywords
 from topicloom.prompts.wording import strip_own_replies
@@ -95,3 +101,27 @@ def test_no_topic_is_named_after_talk_about_the_talk() -> None:
     own = talk("Hi", "The jar is blue", "What is blue?", "Where is Rome?", "你好", "罐子在哪儿")
     asides = ["By the way, something else.", "换个话题，顺便说一下", "Do you remember?"]
     assert extract_keywords([*own, *asides, "The blue jar"], 12) == ["blue jar"]
+
+
+def test_a_sentence_is_quoted_once() -> None:
+    *_, reply = talk("The jar is on the sill. " * 4, "The jar is on the sill.", "Where is the jar?")
+    assert reply.count("The jar is on the sill.") == 1
+
+
+def test_replies_that_no_model_wrote_take_no_room_in_recall(tmp_path: Path) -> None:
+    """They stand beside what is asked for, and cost less."""
+    settings = Settings(folder=tmp_path, window=2_000, fsync=False)
+    graph = build_session_graph(settings=settings).compile(checkpointer=InMemorySaver())
+    thread: RunnableConfig = {"configurable": {"thread_id": "s"}}
+    for day in range(1, 9):
+        told = f"Day {day} at the lake house: the boat wanted {day + 3} buckets bailed. " * 10
+        graph.invoke({"messages": [HumanMessage(told)]}, thread)
+    question = HumanMessage("How many buckets did the boat want on day 2?")
+    reply = graph.invoke({"messages": [question]}, thread)["messages"][-1]
+    assert "wanted 5 buckets" in reply.text
+    session, store = open_session(graph, thread, FileStorage(tmp_path))
+    (receipt,) = store.receipts(session, 1)
+    quoted = [q for topic in receipt.quoted for q in topic.quotes]
+    assert quoted
+    numbers = [int(short_id[1:]) for short_id in quoted]
+    assert all(m.role == "user" for m in store.pick(session, numbers).values())

@@ -87,16 +87,21 @@ def test_weights_decide_across_topics() -> None:
 
 
 def test_what_does_not_fit_is_passed_over_for_what_does() -> None:
-    dear, cheap = "m6", "m7"  # cost 11 and 5
-    room = COSTS.frame + HEADING + COSTS.day_line + COSTS.quote(cheap)
-    notes = composed(reading("t1", 0.9, (dear, 0.9), (cheap, 0.1)), budget=room)
-    assert notes[0].quotes == (cheap,)
+    first, dear, cheap = "m6", "m5", "m7"  # cost 11, 10 and 5
+    room = COSTS.frame + HEADING + COSTS.day_line + COSTS.quote(first) + COSTS.quote(cheap)
+    notes = composed(reading("t1", 0.9, (first, 0.9), (dear, 0.8), (cheap, 0.1)), budget=room)
+    assert notes[0].quotes == (first, cheap)
 
 
 def test_what_no_budget_could_hold_is_quoted_in_part() -> None:
     notes = composed(reading("t1", 0.9, ("m900", 0.9), ("m1", 0.8)))
     assert notes[0].quotes == ("m1", "m900")
     assert notes[0].partial == ("m900",)
+
+
+def test_what_fits_only_without_its_heading_is_quoted_in_part() -> None:
+    notes = composed(reading("t1", 0.9, ("m6", 0.9)), budget=COSTS.frame + HEADING + 7)
+    assert notes[0].partial == ("m6",)
 
 
 def test_in_part_only_if_it_is_among_the_best() -> None:
@@ -195,7 +200,8 @@ def test_never_over_budget_and_nothing_twice(
     assert not seen & set(quoted)
     assert [n.score for n in notes] == sorted((n.score for n in notes), reverse=True)
     assert len({n.topic for n in notes}) == len(notes)
-    assert all(set(n.partial) == {i for i in n.quotes if COSTS.quote(i) == HUGE} for n in notes)
+    room = budget - COSTS.frame - HEADING - COSTS.day_line
+    assert all(set(n.partial) == {i for i in n.quotes if COSTS.quote(i) > room} for n in notes)
     by_topic = {r.topic: r for r in found}
     for note in notes:
         assert set(note.quotes) <= {q.id for q in by_topic[note.topic].quotes}

@@ -14,6 +14,7 @@ from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Vectors
 from topicloom.index.ranking import Messages, words_of_day
 from topicloom.index.vectors import GrowingRows, StoredVectors
+from topicloom.prompts.wording import strip_own_replies
 from topicloom.state.stored_message import StoredMessage
 
 _ROW = np.dtype(
@@ -25,6 +26,7 @@ _ROW = np.dtype(
         ("speaker", np.int32),
         ("cost", np.float64),
         ("from_user", np.float64),
+        ("empty", np.bool_),  # a reply that no model wrote
     ]
 )
 """The columns of a message beside its words and its vector."""
@@ -151,7 +153,9 @@ class MessageTable:
         """A row of no topic yet."""
         day, speaker = self._days.place(message.day), self._speakers.place(message.speaker or "")
         cost = count_budget_tokens(message.line)
-        return message.seq, _digest(message), 0, day, speaker, cost, message.role == "user"
+        from_user = message.role == "user"
+        empty = not from_user and not strip_own_replies(message.text).strip()
+        return message.seq, _digest(message), 0, day, speaker, cost, from_user, empty
 
     def _make_view(self) -> MessageView:
         return MessageView(self._rows.all, self._topics.all, self._days.all, self._speakers.all)
@@ -196,6 +200,11 @@ class MessageView:
     def said_on(self, first: str, last: str) -> NDArray[np.bool_]:
         """True for those of the days from one to another, `2026-03-02`, both included [n]."""
         return self._where("day", [first <= day <= last for day in self._days])
+
+    @property
+    def empty(self) -> NDArray[np.bool_]:
+        """True for replies that no model wrote: they say nothing that is worth quoting [n]."""
+        return np.asarray(self._sorted["empty"])
 
     def held_by(self, topics: Iterable[str]) -> NDArray[np.bool_]:
         """True for those that some topics have [n]."""

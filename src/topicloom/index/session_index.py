@@ -177,7 +177,7 @@ class SessionIndex:
         best = np.argsort(-priority, kind="stable")
         sure = max(float(cosine.max()) / _SURE_COSINE, cover / _SURE_COVER)
         hidden = [] if include_archived else self._archived
-        best = best[~view.held_by(hidden)[best]]
+        best = best[~(view.held_by(hidden) | view.empty)[best]]
         best = keep_floor(best, search_flat(cosine, lexical), costs, self._budget)
         if days is not None:
             asked = view.said_on(days.first.isoformat(), days.last.isoformat())

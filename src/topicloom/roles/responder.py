@@ -215,15 +215,13 @@ class EmbeddedResponder:
     def _find_best(
         self, query: str, sources: Sequence[StoredMessage]
     ) -> list[tuple[StoredMessage, str]]:
-        pairs = _select_alike(
-            query,
-            [
-                (m, s)
-                for m in sources[:_READ]
-                for s in _split_sentences(strip_own_replies(m.text))
-                if not s.endswith(("?", "？"))
-            ],
-        )
+        said = {  # each sentence once, by whom it was said first of these
+            s: m
+            for m in reversed(sources[:_READ])
+            for s in _split_sentences(strip_own_replies(m.text))
+            if not s.endswith(("?", "？"))
+        }
+        pairs = _select_alike(query, [(m, s) for s, m in reversed(said.items())])
         if not pairs:
             return []
         vectors = self._embedder.embed([query, *(s for _, s in pairs)])

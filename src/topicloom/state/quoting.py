@@ -243,10 +243,11 @@ class _NoteDraft:
             self.taken.add(message_id)
             return
         day = (topic, self._costs.day(message_id))
-        frame = 0 if self.mentions(topic) else self._costs.heading(topic)
+        heading, whole = self._costs.heading(topic), self._costs.quote(message_id)
+        frame = 0 if self.mentions(topic) else heading
         frame += 0 if day in self._days else self._costs.day_line
-        whole = self._costs.quote(message_id)
-        in_part = best and whole > self._budget
+        alone = self._costs.frame + heading + self._costs.day_line + whole
+        in_part = best and alone > self._budget and whole > self._costs.part
         price = frame + (self._costs.part if in_part else whole)
         if price > self._left - floor:
             return
