@@ -18,13 +18,15 @@ from typing import Any
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message
-from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.runnables import RunnableConfig
+from langsmith import tracing_context
 from pydantic import ConfigDict
 
 from topicloom.background import submit_daemon
 from topicloom.effects import Step, either, perform
 from topicloom.roles.responder import ReplyRequest, Responder
+from topicloom.roles.tracing import make_relay_config
 from topicloom.state.messages import is_json_so_far, strip_tool_calls
 from topicloom.state.stored_message import get_text
 
@@ -101,6 +103,24 @@ class Reply:
                 return True
         return False
 
+    def release(self) -> tuple[AIMessage, str | None]:
+        """Say all of it in the user's stream; the message, and the name of who says it."""
+        relay, config = self._make_relay()
+        with tracing_context(enabled=False):
+            said = relay.invoke(list(self._request.messages), config, stream=True)
+        return said, relay.speaker
+
+    async def arelease(self) -> tuple[AIMessage, str | None]:
+        """The same on the event loop."""
+        relay, config = self._make_relay()
+        with tracing_context(enabled=False):
+            said = await relay.ainvoke(list(self._request.messages), config, stream=True)
+        return said, relay.speaker
+
+    def _make_relay(self) -> tuple[Relay, RunnableConfig]:
+        relay = Relay(reply=self, model=self._responder.model)
+        return relay, make_relay_config(self._request.session)
+
     def next(self) -> AIMessageChunk | None:
         """The next chunk, None at the end; raises whatever the responder raises."""
         if self.cut:
@@ -158,14 +178,10 @@ def stream_reply(reply: Reply) -> Step[Said]:
     call = None if released or reply.cut else reply.gate.abandoned()
     if call is not None:
         return Said(call, seen=False)
-    relay = Relay(reply=reply)
-    message = yield from either(
-        lambda: relay.invoke([], stream=True), lambda: relay.ainvoke([], stream=True)
-    )
+    message, speaker = yield from either(reply.release, reply.arelease)
     if reply.cut:  # no tool is run by half of what it was to be told
         message = strip_tool_calls(message)
-    passed = {"usage_metadata": relay.usage, "name": relay.speaker}
-    return Said(message.model_copy(update=passed), seen=True, cut=reply.cut)
+    return Said(message.model_copy(update={"name": speaker}), seen=True, cut=reply.cut)
 
 
 def merged(chunks: list[AIMessageChunk]) -> AIMessage:
@@ -180,17 +196,17 @@ class Relay(BaseChatModel):
     """A chat model that says what another one is saying.
 
     The main model runs outside the user's stream; what may be seen is said again by this one,
-    inside it, token by token. It keeps usage to itself, or callbacks would count it twice.
+    inside it, token by token, under that one's name and with its usage.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     reply: Reply
     """What was held back of it comes first."""
-    usage: UsageMetadata | None = None
-    """Sum of the usage that the chunks carried."""
+    model: str
+    """The main model's name."""
     speaker: str | None = None
-    """The name that they carried: LangChain adds chunks up without it."""
+    """The name that the chunks carried: LangChain adds them up without it."""
 
     @property
     def _llm_type(self) -> str:
@@ -230,7 +246,4 @@ class Relay(BaseChatModel):
 
     def _passed_on(self, chunk: AIMessageChunk) -> ChatGenerationChunk:
         self.speaker = chunk.name or self.speaker
-        self.usage = (
-            add_usage(self.usage, chunk.usage_metadata) if chunk.usage_metadata else self.usage
-        )
-        return ChatGenerationChunk(message=chunk.model_copy(update={"usage_metadata": None}))
+        return ChatGenerationChunk(message=chunk)

@@ -1,7 +1,4 @@
-"""The base of roles that a chat model plays: it asks again if an answer cannot be read.
-
-Its calls carry LangGraph's tag `nostream`: no token of theirs gets into the user's stream.
-"""
+"""The base of roles that a chat model plays: it asks again if an answer cannot be read."""
 
 from __future__ import annotations
 
@@ -16,8 +13,6 @@ from itertools import count
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig
-from langgraph.constants import TAG_NOSTREAM
 
 from topicloom.background import asubmit_daemon
 from topicloom.effects import Step, either
@@ -29,6 +24,7 @@ from topicloom.roles.calls import Stepwise
 from topicloom.roles.chat import Chat, sum_usage
 from topicloom.roles.markup import extract_answers
 from topicloom.roles.models import blocks_async, take_retries
+from topicloom.roles.tracing import make_config
 from topicloom.state.language import Language
 from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import get_text
@@ -40,11 +36,6 @@ _BACKOFF = 0.5
 _PLACEHOLDER = re.compile(r"‹\w[^‹›\n]{0,60}›|Ombrix|ombrix|欧布里")
 """What stands in a prompt's examples alone, to be filled in or as a name that nobody has: in an
 answer, it is an example said again."""
-
-
-def make_config(role: RoleName) -> RunnableConfig:
-    """The configuration of inner calls: traced by name, out of the user's stream."""
-    return RunnableConfig(tags=[TAG_NOSTREAM], run_name=f"topicloom-{role}")
 
 
 class SessionRequest(Protocol):
@@ -98,7 +89,8 @@ class ChatRole(Stepwise[Q, A]):
         Asks again if the server is overloaded. Raises `TimeoutError` at the deadline, and passes on
         what the client raises.
         """
-        server, model, config = self._chat.server, self._once, make_config(self.role)
+        server, model = self._chat.server, self._once
+        config = make_config(self.role, session, window)
         tokens = self._chat.answer and min(self._chat.answer, self._chat.size // 4)
         for retry in count():
             ready = with_cache_hints(server.shape(prompt), model, session, window)

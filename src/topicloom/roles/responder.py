@@ -19,7 +19,7 @@ from langchain_core.messages import (
     SystemMessage,
 )
 from langchain_core.messages.tool import tool_call_chunk
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableBinding
 
 from topicloom.background import asubmit_daemon
 from topicloom.context.token_count import ToolLike
@@ -29,15 +29,14 @@ from topicloom.prompts.loader import Prompts, load_patterns
 from topicloom.prompts.wording import get_wording, strip_own_replies
 from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import CachedPrompt, with_cache_hints
-from topicloom.roles.dialogue import make_config
 from topicloom.roles.models import blocks_async, get_model_name
 from topicloom.roles.servers import cut_arguments, find_server
+from topicloom.roles.tracing import make_config
 from topicloom.state.language import Language
 from topicloom.state.messages import detect_language
 from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage, get_text
 
-_CONFIG = make_config("responder")
 _SENTENCE = re.compile(
     r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]\.)(?<!\bMrs\.)(?<!\be\.g\.)(?<!\bi\.e\.)\s+"
     r"|\n+|(?<=[。！？])(?![”』」）])"
@@ -107,7 +106,8 @@ class ChatResponder:
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
         """The chunks of the reply; raises whatever the model's client raises."""
         model, ready, said = *self._prepare(request), list[AIMessage]()
-        for chunk in model.stream(ready.messages, _CONFIG, **ready.options):
+        config = make_config("responder", request.session)
+        for chunk in model.stream(ready.messages, config, **ready.options):
             said.append(chunk)
             yield _to_chunk(chunk)
         yield from self._find_call(request, said)
@@ -120,7 +120,8 @@ class ChatResponder:
                 yield chunk
             return
         model, ready, said = *self._prepare(request), list[AIMessage]()
-        achunks = model.astream(ready.messages, _CONFIG, **ready.options)
+        config = make_config("responder", request.session)
+        achunks = model.astream(ready.messages, config, **ready.options)
         # Closed with this generator, not by the garbage collector: a reply may be abandoned.
         async with aclosing(cast("AsyncGenerator[AIMessage, None]", achunks)) as open_chunks:
             async for chunk in open_chunks:
@@ -142,7 +143,11 @@ class ChatResponder:
         shaped = self.server.shape(messages)
         ready = with_cache_hints(shaped, self._model, request.session, "main")
         ready.options.update(self.server.limit(self._tokens))
-        return (self._model.bind_tools(tools) if tools else self._model), ready
+        model = self._model.bind_tools(tools) if tools else self._model
+        if isinstance(model, RunnableBinding):  # it would add the callbacks around to ours
+            ready.options.update(model.kwargs)
+            model = model.bound
+        return model, ready
 
     def _find_call(
         self, request: ReplyRequest, said: Sequence[AIMessage]

@@ -1,0 +1,106 @@
+"""What event streams and tracers are told of a turn: each call of a model once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from ag_ui.core import RunAgentInput, UserMessage
+from ag_ui_langgraph import LangGraphAgent
+from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from openai_behaviours import Reply, Usage
+from openai_server import OpenAIServer
+from sessions import past, record, thread
+
+from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import Graph
+from topicloom.settings import Settings
+
+ANSWER = "Oak it is, then."
+
+
+@pytest.fixture
+def graph(tmp_path: Path, openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> Graph:
+    """A session with topics, whose roles answer what cannot be used, twice each."""
+    monkeypatch.setenv("OPENAI_BASE_URL", openai_server.base_url)
+    openai_server.otherwise(Reply(ANSWER, usage=Usage(100, 10)))
+    settings = Settings.model_validate(
+        {"folder": tmp_path, "window": 2_000, "recall_tokens": 500, "fsync": False}
+    )
+    built = build_session_graph(model="openai:gpt-5-mini", settings=settings)
+    graph = built.compile(checkpointer=InMemorySaver())
+    record(graph, thread(), *past("茶", "雨", rounds=8))
+    return graph
+
+
+async def events_of(graph: Graph, config: RunnableConfig) -> list[Any]:
+    said = {"messages": [("user", "茶呢？")]}
+    return [e async for e in graph.astream_events(said, config, version="v2")]
+
+
+async def test_each_token_is_there_once(graph: Graph) -> None:
+    events = await events_of(graph, thread())
+    streamed = [e for e in events if e["event"] == "on_chat_model_stream"]
+    assert "".join(e["data"]["chunk"].text for e in streamed) == ANSWER
+    (begun,) = (e for e in events if e["event"] == "on_chat_model_start")
+    (ended,) = (e for e in events if e["event"] == "on_chat_model_end")
+    (prompt,) = begun["data"]["input"]["messages"]
+    assert prompt[-1].content.startswith("茶呢？")
+    assert begun["metadata"]["ls_model_name"] == "gpt-5-mini"
+    assert begun["metadata"]["topicloom_session"] == "s"
+    assert ended["data"]["output"].usage_metadata["input_tokens"] == 100
+
+
+async def test_roles_are_there_for_whoever_asks(graph: Graph) -> None:
+    asked: RunnableConfig = {**thread(), "metadata": {"topicloom_roles": True}}
+    begun = [e for e in await events_of(graph, asked) if e["event"] == "on_chat_model_start"]
+    roles = Counter(e["metadata"]["topicloom_role"] for e in begun)
+    assert roles["responder"] == 1
+    assert roles["reader"] >= 2
+    assert {e["metadata"].get("topicloom_topic") for e in begun} >= {"t1", "t2"}
+
+
+class _Tracer(BaseCallbackHandler):
+    """Writes down the calls of models."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str | None]] = []
+
+    def on_chat_model_start(self, *args: Any, metadata: Any = None, **kwargs: Any) -> None:
+        self.seen.append((metadata["topicloom_role"], metadata.get("topicloom_topic")))
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_tracers_see_every_call_once(graph: Graph, streamed: bool) -> None:
+    tracer, usage = _Tracer(), UsageMetadataCallbackHandler()
+    config: RunnableConfig = {**thread(), "callbacks": [tracer, usage]}
+    said = {"messages": [("user", "茶呢？")]}
+    if streamed:
+        list(graph.stream(said, config, stream_mode="messages"))
+    else:
+        graph.invoke(said, config)
+    assert Counter(role for role, _ in tracer.seen)["responder"] == 1
+    assert {("reader", "t1"), ("reader", "t2")} <= set(tracer.seen)
+    (spent,) = usage.usage_metadata.values()
+    assert spent["input_tokens"] == 100 * len(tracer.seen)
+
+
+@pytest.mark.filterwarnings("ignore:`get_config_jsonschema`")
+async def test_a_front_end_over_ag_ui_gets_the_reply_once(graph: Graph) -> None:
+    agent = LangGraphAgent(name="topicloom", graph=graph)
+    asked = UserMessage(id="u1", role="user", content="茶呢？")
+    given = RunAgentInput(
+        thread_id="s", run_id=str(uuid4()), state={}, messages=[asked], tools=[], context=[],
+        forwarded_props={},
+    )  # fmt: skip
+    events = [e async for e in agent.run(given)]
+    kinds = Counter(str(e.type.value) for e in events)
+    assert kinds["RUN_ERROR"] == 0
+    texts = [e.delta for e in events if e.type.value == "TEXT_MESSAGE_CONTENT"]
+    assert "".join(texts) == ANSWER
+    assert kinds["TEXT_MESSAGE_START"] == 1
