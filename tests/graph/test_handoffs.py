@@ -1,0 +1,59 @@
+"""A session graph as one of several agents: it answers what another one hands over to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import ScriptedModel, call
+from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph_supervisor import create_supervisor
+from langgraph_swarm import create_handoff_tool, create_swarm
+from sessions import thread
+
+from topicloom.graph.session import build_session_graph
+from topicloom.settings import Settings
+from topicloom.state.stored_message import get_text
+
+
+def build(folder: Path, model: ScriptedModel, **options: Any) -> Any:
+    settings = Settings.model_validate({"folder": folder, "fsync": False})
+    return build_session_graph(model=model, settings=settings, **options)
+
+
+@pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
+def test_under_a_supervisor(tmp_path: Path) -> None:
+    inner = ScriptedModel(otherwise="You love oak.")
+    outer = ScriptedModel(script=[call("transfer_to_memory"), "Oak, it says."])
+    memory = build(tmp_path, inner).compile(name="memory")
+    graph = create_supervisor([memory], model=outer).compile(checkpointer=InMemorySaver())
+    state = graph.invoke({"messages": [HumanMessage("What do I love? I love oak.")]}, thread())
+    assert "What do I love? I love oak." in [get_text(m) for m in inner.prompts[0]]
+    assert "You love oak." in [get_text(m) for m in state["messages"]]
+    assert get_text(state["messages"][-1]) == "Oak, it says."
+
+
+def test_in_a_swarm_to_it_and_away(tmp_path: Path) -> None:
+    inner = ScriptedModel(otherwise="You love oak.")
+    bob = create_agent(
+        ScriptedModel(script=[call("transfer_to_memory")], otherwise="Bob here."),
+        [create_handoff_tool(agent_name="memory")],
+        name="bob",
+    )
+    away = create_handoff_tool(agent_name="bob")
+    memory = build(tmp_path, inner, tools=[away]).compile(name="memory")
+    swarm = create_swarm([memory, bob], default_active_agent="bob")
+    graph = swarm.compile(checkpointer=InMemorySaver())
+
+    def say(text: str) -> Any:
+        return graph.invoke({"messages": [HumanMessage(text)]}, thread())
+
+    state = say("I love oak. What do I love?")
+    assert state["active_agent"] == "memory"
+    assert get_text(state["messages"][-1]) == "You love oak."
+    inner.script = [call("transfer_to_bob")]
+    state = say("Bob, please.")
+    assert (state["active_agent"], get_text(state["messages"][-1])) == ("bob", "Bob here.")
