@@ -6,9 +6,9 @@ Evidence recall under some budgets of the package's ranking (`topicloom.index.ra
 searches, for each kind. "left out" has the weights that were best on all other kinds, among those
 of `CANDIDATES`, one choice for every conversation, however many speak in it; "worst" has the other
 manner of the two on each, and shows what the floor is worth. Vectors are made once and kept in a
-folder. What a quote costs beside its text in a session (number, day, heading of its topic) is
-`FRAME` tokens here; topics that stay closed and what is in view already are not looked at, so
-`topicloom eval memory` has the last word.
+folder. What a quote costs beside its line in a session (number, day, heading of its topic) is
+`FRAME` tokens here, as it came to in LoCoMo (2.8) and REALTALK; topics that stay closed and what
+is in view already are not looked at, so `topicloom eval memory` has the last word.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ from topicloom_lab.strategies.catalogue import STRATEGIES
 from topicloom_lab.strategies.search import Dense, Lexical, Mixed, Pairs, SearchStrategy
 
 BUDGETS = (2_000, 4_000, 8_000)
-FRAME = 5
+FRAME = 3
 FLAT = ("dense", "hybrid", "hybrid+1", "bm25-user", "bm25-stems+1")
 HALF = "hybrid, 1/2 before"
 CANDIDATES = [
-    RankWeights(1.0, near, nearer, reach, price)
-    for near, nearer, reach, price in itertools.product(
-        (1.0, 2.0), (0.5, 1.0), (80.0, 200.0), (0.6, 0.9)
+    RankWeights(1.0, 2 * around, around, alone, reach, price, named)
+    for around, alone, reach, price, named in itertools.product(
+        (0.5, 0.7, 1.0), (0.2, 1.0), (80.0, 200.0), (0.6, 0.9), (1.0, 2.0)
     )
 ]
 Places = NDArray[np.intp]

@@ -54,6 +54,17 @@ class TestDialogue:
         order = np.argsort(-rank("q", peaks(40, 17), peaks(40, 17), talk(40)))
         assert {int(i) for i in order[1:3]} == {16, 18}
 
+    def test_where_nobody_answers_what_stands_beside_it_counts_less(self) -> None:
+        """Who writes in bursts jumps from one thing to the next."""
+        scores = peaks(40, 17)
+        scores[30] = 0.12
+        turns, bursts = (
+            rank("q", scores, scores, talk(40, names=("Ann", "Ben"), speaker=speaker))
+            for speaker in ([0, 1] * 20, [0] * 20 + [1] * 20)
+        )
+        assert turns[18] > turns[30]
+        assert bursts[18] < bursts[30]
+
     def test_of_two_alike_the_shorter_comes_first(self) -> None:
         costs = [20.0] * 40
         costs[30] = 400.0

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from topicloom.index.words import words_of
 from topicloom.prompts.loader import load_patterns
 
-_NAMED = 1.0
-"""Bonus for the words of someone whom the query names, before it spreads to the surroundings."""
 _USUAL, _PULL = 30.0, 1.0
 """Tokens of a usual message, and the pull towards "nothing near by" in usual messages."""
 _FRAME = 4.0
@@ -45,16 +43,22 @@ class RankWeights:
     """Weight of the score of its surroundings."""
     nearer: float
     """Weight of the surroundings' surroundings."""
+    alone: float
+    """Share of both weights that is left where nobody answers anybody."""
     reach: float
     """Reach of the surroundings in tokens."""
     price: float
     """Weight of the price, which is the logarithm of a quote's tokens, its frame included. At 1
     the count of messages found is highest; below, long ones that matter are found more often."""
+    named: float
+    """Bonus for the words of someone whom the query names, before it spreads around them."""
 
 
-_DIALOGUE = RankWeights(own=1.0, near=2.0, nearer=1.0, reach=80.0, price=0.9)
+_DIALOGUE = RankWeights(own=1.0, near=2.0, nearer=1.0, alone=0.2, reach=80.0, price=0.9, named=2.0)
 """Of two: an answer often stands next to the words that were asked for."""
-_MEETING = RankWeights(own=0.05, near=1.0, nearer=1.0, reach=300.0, price=0.35)
+_MEETING = RankWeights(
+    own=0.05, near=1.0, nearer=1.0, alone=1.0, reach=300.0, price=0.35, named=1.0
+)
 """Of more: half sentences, of which no single one says much; a subject goes on for minutes."""
 
 _MONTHS = frozenset(
@@ -91,7 +95,7 @@ def rank(
     """
     price = np.log(messages.costs + _FRAME)
     found = standardize(_without_length(standardize(cosine) + standardize(lexical), price))
-    found = found + _NAMED * _named(query, messages)
+    found = found + weights.named * _named(query, messages)
     # A long message says more surely than a short one what is talked about.
     weight = np.sqrt(messages.costs / _USUAL)
     position = np.cumsum(messages.costs) - messages.costs / 2
@@ -99,9 +103,9 @@ def rank(
     mass = _PULL + near[:, 1]
     once = near[:, 0] / mass
     twice = neighbours((once * weight)[:, None], position, weights.reach)[:, 0] / mass
-    priority: Floats = (
-        weights.own * found + weights.near * once + weights.nearer * twice - weights.price * price
-    )
+    around = weights.near * once + weights.nearer * twice
+    around *= weights.alone + (1 - weights.alone) * share_of_turns(messages)
+    priority: Floats = weights.own * found + around - weights.price * price
     if _I_SAID.search(query) and not _YOU_SAID.search(query):
         priority = priority + _SELF * messages.from_user
     asked = {word for word in date_words(query) if word in _MONTHS or word.isdigit()}
@@ -164,6 +168,16 @@ def weights_for(messages: Messages) -> RankWeights:
     shares = np.bincount(messages.speaker, minlength=len(messages.names)) / len(messages.speaker)
     parties = [n for n, share in zip(messages.names, shares, strict=True) if n and share >= _PARTY]
     return _MEETING if len(parties) > 2 else _DIALOGUE
+
+
+def share_of_turns(messages: Messages) -> float:
+    """The share of the messages that another sends than the one before, 0 to 1.
+
+    Where people take turns, an answer stands next to what it answers. Who writes in bursts, or
+    alone, jumps from one thing to the next.
+    """
+    same = (np.diff(messages.speaker) == 0) & (np.diff(messages.from_user) == 0)
+    return 1 - float(same.mean()) if len(same) else 1.0
 
 
 def _named(query: str, messages: Messages) -> Floats:
