@@ -50,7 +50,10 @@ from topicloom_lab.strategies.search import Dense, Lexical, Mixed, Pairs, Search
 
 BUDGETS = (2_000, 4_000, 8_000)
 FRAME = 3
-FLAT = ("dense", "hybrid", "hybrid+1", "bm25-user", "bm25-stems+1")
+FLAT = (
+    *("dense", "hybrid", "hybrid+1"),
+    *("bm25", "bm25+1", "bm25-user", "bm25-stems+1", "last"),
+)
 HALF = "hybrid, 1/2 before"
 CANDIDATES = [
     RankWeights(1.0, 2 * around, around, alone, reach, price, named)
@@ -269,14 +272,22 @@ def report(found: dict[str, list[Case]]) -> str:
     for name in (*FLAT, HALF):
         rows[name] = {k: [c.others[name] for c in cs] for k, cs in found.items()}
     lines = [[name, *(figures(by[k]) for k in found)] for name, by in rows.items()]
-    lead = ["left out over the best flat search at 4,000"]
-    for kind in found:
-        best = max((*FLAT, HALF), key=lambda n: mean(r[1] for r in rows[n][kind]))
-        pairs = zip(rows["left out"][kind], rows[best][kind], strict=True)
-        by, low, high = mean_interval([a[1] - b[1] for a, b in pairs], 0)
-        lead.append(f"{by:+.3f} ({low:+.3f} to {high:+.3f}), {best}")
+    lines += [
+        [f"left out over the best other at {budget:,}", *(lead(rows, k, place) for k in found)]
+        for place, budget in enumerate(BUDGETS)
+    ]
     made = [f"{kind} left out: {CANDIDATES[i]}" for kind, i in chosen.items()]
-    return "\n".join([table(["", *found], [*lines, lead]), "", *made])
+    return "\n".join([table(["", *found], lines), "", *made])
+
+
+def lead(rows: dict[str, dict[str, list[list[float]]]], kind: str, place: int) -> str:
+    """What "left out" finds more than the best flat search at a budget, with its interval."""
+    ours, *others = (
+        [recalls[place] for recalls in rows[name][kind]] for name in ("left out", *FLAT, HALF)
+    )
+    best = max(others, key=mean)
+    by, low, high = mean_interval([a - b for a, b in zip(ours, best, strict=True)], 0)
+    return f"{by:+.3f} ({low:+.3f} to {high:+.3f}), {(*FLAT, HALF)[others.index(best)]}"
 
 
 if __name__ == "__main__":
