@@ -214,6 +214,19 @@ def test_a_model_that_fails(client: openai.OpenAI, behind: Behind) -> None:
         list(stream)
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_reply_that_breaks_off(behind: Behind, stream: bool) -> None:
+    behind.responder.script += [[AIMessageChunk(content="Half a "), RuntimeError("no")], "All."]
+    graph = open_graph(behind.folder, fake_roles(behind.responder))
+    with listening(make_endpoint(graph)) as url, open_client(url) as client:
+        if not stream:
+            assert ask(client, [], "茶：一")[-1]["content"] == "All."
+            return
+        parts = client.chat.completions.create(model="topicloom", messages=ASKED, stream=True)
+        with pytest.raises(openai.APIError, match="broke off"):
+            list(parts)
+
+
 def test_requests_of_a_session_are_in_line(behind: Behind) -> None:
     begun, go_on = Event(), Event()
     running: list[int] = []

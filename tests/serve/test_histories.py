@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
 from endpoints import Message, ask, listening, open_client, remembered
 from openai import OpenAI
@@ -49,7 +50,7 @@ class Talk:
 def talk(tmp_path: Path) -> Iterator[Talk]:
     numbers = count(1)
     responder = ScriptedResponder(otherwise=lambda _: f"回答{next(numbers)}。")
-    graph = open_graph(tmp_path, fake_roles(responder), window=4_000)
+    graph = open_graph(tmp_path, fake_roles(responder), window=4_000, reply_attempts=1)
     with listening(make_endpoint(graph, per_minute=100_000)) as url, open_client(url) as client:
         yield Talk(tmp_path, graph, responder, client)
 
@@ -130,6 +131,15 @@ def test_a_user_without_a_chat_goes_on(talk: Talk) -> None:
     assert talk.remembered("ann") == first + other
     other = talk.ask(other, "山：继续", user="ann")
     assert talk.remembered("ann") == first + other
+    # What is sent once more, as clients do by themselves, is no new chat.
+    third = talk.ask([], "茶：三", user="ann")
+    assert talk.remembered("ann") == first + other + third
+    talk.responder.script.append(RuntimeError("no"))
+    with pytest.raises(openai.InternalServerError):
+        talk.ask([], "茶：四", user="ann")
+    for _ in range(2):
+        fourth = talk.ask([], "茶：四", user="ann")
+        assert talk.remembered("ann") == first + other + third + fourth
     talk.ask([], "海：别人", user="bob")
     assert "茶：一" not in prompt_of(talk.responder.requests[-1])
 

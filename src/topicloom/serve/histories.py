@@ -18,6 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.types import StateSnapshot
 
+from topicloom.errors import ReplyError
 from topicloom.graph.session import SessionGraph
 from topicloom.graph.stored import Graph
 from topicloom.serve.wire import Chat, describe_said, digest_histories
@@ -71,6 +72,7 @@ class Conversations:
     ) -> AsyncIterator[str | Answered]:
         state: dict[str, Any] = {}
         receipt: dict[str, Any] = {}
+        said = False
         stream: Any = self._graph.astream(
             {"messages": chat.messages[known:]},
             {**config, "metadata": {_MARK: digest}},
@@ -84,8 +86,11 @@ class Conversations:
                     state = data
                 case "custom", {"type": "receipt"}:
                     receipt = data["receipt"]
+                case "custom", {"type": "reply_restarted"} if said and chat.stream:
+                    raise ReplyError("the reply broke off; ask for it again")
                 case "messages", (AIMessageChunk() as chunk, {"langgraph_node": "main_generate"}):
                     if text := get_text(chunk):
+                        said = True
                         yield text
         yield Answered(state["messages"][-1], Receipt.model_validate(receipt))
 
@@ -104,8 +109,11 @@ class Conversations:
         """How many of the messages are known, and the checkpoint to go on from with the others."""
         thread = _name_thread(chat)
         newest, ends = await self._graph.aget_state(thread), _find_ends(chat.messages)
-        if newest.created_at is None or not (ends or chat.whole):
+        if newest.created_at is None:
             return 0, thread
+        if not (ends or chat.whole):
+            again = (newest.metadata or {}).get(_MARK) == digests[-1]
+            return 0, (newest.parent_config or await self._begin_anew(chat)) if again else thread
         place: StateSnapshot | None = None
         # What begins with an unknown history is not known either.
         low, high, probe = -1, len(ends), len(ends) - 1
