@@ -24,7 +24,7 @@ LAYERS = (
     {"review", "reflection", "domain"},
     {"settings"},
     {"graph"},
-    {"recordings", "serve"},
+    {"recordings", "serve", "mcp_server"},
     {"cli", "testing"},
     {"__init__"},
 )

@@ -90,6 +90,7 @@ from .index.encoders import (
     default_embedder as default_embedder,
     open_embedder as open_embedder,
 )
+from .mcp_server import make_mcp_server as make_mcp_server
 from .recordings.conversations import (
     Conversation as Conversation,
     RecordedMessage as RecordedMessage,

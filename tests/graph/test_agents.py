@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, Tool
 from langchain_core.runnables import RunnableConfig
 from sessions import chatter, check_kept, kept, thread
 
+from topicloom import FileStorage, Memory
 from topicloom.errors import ConfigurationError
 from topicloom.graph.stored import get_session
 from topicloom.index.hashing import HashingEmbedder
@@ -221,3 +222,17 @@ def test_a_thread_that_is_older_than_its_memory_is_taken_over(tmp_path: Path) ->
     assert len(kept_of(tmp_path, agent, thread())) == 42
     assert isinstance(messages[-1], AIMessage)
     assert len(model.prompts[-1]) < 20
+
+
+def test_an_agent_goes_on_from_what_a_person_changed(tmp_path: Path) -> None:
+    model = ScriptedModel()
+    agent = open_agent(model, remember(tmp_path))
+    say(agent, thread(), *[chatter("茶" if n % 2 else "雨", n) for n in range(40)])
+    memory = Memory(FileStorage(tmp_path, fsync=False), "s", author="ann")
+    first = memory.topics()[0]
+    memory.rename(first.id, "Tea house")
+    said = kept_of(tmp_path, agent, thread())
+    say(agent, thread(), *[chatter("茶", n) for n in range(40, 80)])
+    assert memory.topic(first.id).name == "Tea house"
+    assert kept_of(tmp_path, agent, thread())[: len(said)] == said
+    assert memory.history(limit=2)[0].text == chatter("茶", 79)

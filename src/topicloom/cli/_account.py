@@ -14,6 +14,7 @@ from topicloom.cli._excerpts import TermRarity, find_excerpt, shorten
 from topicloom.cli._views import format_day, render_topics
 from topicloom.cli.console import render_heading
 from topicloom.context.tokens import choose_counter
+from topicloom.graph.memory import Memory
 from topicloom.state.recall import TopicNote, parse_message_number
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
@@ -74,14 +75,16 @@ _SHARED = 8.0
 """Score of a message and its quote (`TermRarity.score_shared`) from which they are shown."""
 
 
-def render_account(session: Session, store: SessionStore, width: int) -> RenderableType:
+def render_account(
+    memory: Memory, session: Session, store: SessionStore, width: int
+) -> RenderableType:
     """The account of a conversation: figures, topics over time, reactivations, searches."""
     account = summarize_session(store.receipts(session))
     parts: list[RenderableType] = [
         render_heading("What became of the conversation"),
         _render_figures(session, store, account),
         Text(),
-        render_topics(session, store, width, most=_TOPICS),
+        render_topics(memory, width, most=_TOPICS),
     ]
     moments = MomentRenderer(session, store, width, TermRarity(store.messages(session)))
     reactivations = moments.select_best(account.reactivations)

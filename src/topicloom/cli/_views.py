@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from itertools import groupby
 
@@ -13,12 +13,11 @@ from rich.text import Text
 
 from topicloom.cli._excerpts import format_runs, shorten
 from topicloom.cli._timeline import TimelineAxis, choose_axis, draw_row, find_maximum
-from topicloom.cli.console import strip_control, to_one_line
+from topicloom.cli.console import print_dim, strip_control, to_one_line
+from topicloom.graph.memory import Memory
+from topicloom.graph.memory_values import FoundMessage, MemoryTopic
 from topicloom.state.receipt import Call, Receipt
-from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
-from topicloom.state.topics import Topic, TopicTable
-from topicloom.storage.sessions import SessionStore
 
 _STYLES = {"user": "bold cyan", "assistant": "bold green", "tool": "yellow", "system": "magenta"}
 
@@ -30,6 +29,17 @@ def print_messages(console: Console, messages: Sequence[StoredMessage]) -> None:
             console.print(Rule(Text(format_day(day), style="dim"), style="dim", align="left"))
         for message in group:
             console.print(_render_message(message), soft_wrap=True)
+
+
+def print_found(console: Console, found: Sequence[FoundMessage]) -> None:
+    """Print what a search found, a line each."""
+    for hit in found:
+        place = f"{hit.topic:>4}" if hit.topic else "   –"
+        head = Text(f"{hit.message.id:>5} {hit.message.day} {place} ", style="dim")
+        room = console.width - head.cell_len - 2
+        console.print(head.append(shorten(hit.message.line, room), style="not dim"))
+    if not found:
+        print_dim(console, "nothing was found")
 
 
 def format_day(day: str) -> str:
@@ -49,28 +59,28 @@ def _render_message(message: StoredMessage) -> Text:
     )
 
 
+ALL = 10**9
+"""Messages that no session has."""
 _BESIDE = 58
 """Columns of the terminal that everything but the timeline takes."""
 _WIDEST = 48
 
 
-def render_topics(
-    session: Session, store: SessionStore, width: int, most: int | None = None
-) -> RenderableType:
+def render_topics(memory: Memory, width: int, most: int | None = None) -> RenderableType:
     """The topics of a session over time, in order; with `most`, only the largest of them."""
-    messages = store.messages(session)
+    messages, tail = memory.history(limit=ALL), memory.session().tail
     if not messages:
         return Text("nothing has been said yet", style="dim")
     axis = choose_axis(messages, max(12, min(_WIDEST, width - _BESIDE)))
-    topics = list(store.topic_table(session))
+    topics = memory.topics()
     chosen = sorted(topics, key=lambda t: -t.count)[:most]
-    parts = {t.id: store.topic_messages(t) for t in topics if t in chosen}
-    view = store.messages(session, session.tail)
+    parts = {t.id: t.messages() for t in topics if t in chosen}
+    view = [m for m in messages if m.seq >= tail]
     table = _make_table(axis)
     tallest = find_maximum([*parts.values(), view], axis)
     for topic in topics:
         if topic.id in parts:
-            active = topic.id in session.active
+            active = topic.state == "active"
             sums = _format_sums(parts[topic.id], axis, tallest, "green" if active else "blue")
             table.add_row(*_format_topic(topic, active=active), *sums)
     if view:
@@ -91,11 +101,13 @@ def _make_table(axis: TimelineAxis) -> Table:
     return table
 
 
-def _format_topic(topic: Topic, *, active: bool) -> tuple[Text, Text]:
+def _format_topic(topic: MemoryTopic, *, active: bool) -> tuple[Text, Text]:
     mark = Text(f"{'●' if active else '○'} {topic.id}", style="green" if active else "dim")
     name = Text(to_one_line(topic.name), style="bold" if active else "")
-    if topic.status != "open":
-        name.append(f" ({topic.status})", style="dim")
+    shown = {"archived", "divided", "merged", "pinned"}
+    told: list[str] = [word for word in (topic.state, *topic.by_hand) if word in shown]
+    if told:
+        name.append(f" ({', '.join(told)})", style="dim")
     return mark, name
 
 
@@ -113,17 +125,17 @@ _SCORES = 8
 """Topics whose scores are shown."""
 
 
-def render_receipt(receipt: Receipt, topic_table: TopicTable) -> RenderableType:
+def render_receipt(receipt: Receipt, known: Mapping[str, MemoryTopic]) -> RenderableType:
     """A receipt as a few labelled lines."""
     title = f"turn {receipt.turn}, answering {receipt.user}, {receipt.seconds:.1f} s"
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for label, lines in (
-        ("read", _format_scores(receipt, topic_table)),
+        ("read", _format_scores(receipt, known)),
         ("quoted", _format_quotes(receipt)),
-        ("activated", _format_names(receipt.woken, topic_table)),
-        ("deactivated", _format_names(receipt.slept, topic_table)),
+        ("activated", _format_names(receipt.woken, known)),
+        ("deactivated", _format_names(receipt.slept, known)),
         ("prompt", _format_prompt(receipt)),
         ("planned", _format_plan(receipt)),
         ("edited", [" ".join(map(str, edit)) for edit in receipt.edits]),
@@ -137,14 +149,14 @@ def render_receipt(receipt: Receipt, topic_table: TopicTable) -> RenderableType:
     return Group(Rule(Text(title, style="bold"), style="dim", align="left"), table)
 
 
-def format_name(topic: str, topic_table: TopicTable) -> str:
+def format_name(topic: str, known: Mapping[str, MemoryTopic]) -> str:
     """A topic's name for people, with its id."""
-    return f"{topic} {shorten(topic_table[topic].name, 40)}" if topic in topic_table else topic
+    return f"{topic} {shorten(known[topic].name, 40)}" if topic in known else topic
 
 
-def _format_scores(receipt: Receipt, topic_table: TopicTable) -> list[str]:
+def _format_scores(receipt: Receipt, known: Mapping[str, MemoryTopic]) -> list[str]:
     ranked = sorted(receipt.scores.items(), key=lambda pair: -pair[1])
-    lines = [f"{score:.2f}  {format_name(topic, topic_table)}" for topic, score in ranked[:_SCORES]]
+    lines = [f"{score:.2f}  {format_name(topic, known)}" for topic, score in ranked[:_SCORES]]
     rest = len(ranked) - len(lines)
     return [*lines, f"and {rest} less relevant ones"] if rest else lines
 
@@ -157,8 +169,8 @@ def _format_quotes(receipt: Receipt) -> list[str]:
     ]
 
 
-def _format_names(topics: tuple[str, ...], topic_table: TopicTable) -> list[str]:
-    names = ", ".join(format_name(topic, topic_table) for topic in topics)
+def _format_names(topics: tuple[str, ...], known: Mapping[str, MemoryTopic]) -> list[str]:
+    names = ", ".join(format_name(topic, known) for topic in topics)
     return [names] if names else []
 
 

@@ -1,8 +1,8 @@
 """The commands and their options; the code of a command is imported when it runs.
 
-topicloom [--folder DIR] [--language en] chat | replay | serve | import | export | topics
-    | transcript | receipt | sessions | review | reflect | facts | memory | purge | delete | check
-    | repair
+topicloom [--folder DIR] [--language en] chat | replay | serve | mcp | import | export | topics
+    | topic | transcript | search | quote | receipt | sessions | review | reflect | facts | memory
+    | purge | delete | check | repair
 
 Distributions of their own add commands by entry points in the group `topicloom.commands`: each a
 Typer app, or a function that is a command. So does the laboratory, with `eval`, `train` and `tune`.
@@ -21,6 +21,7 @@ from typing import Annotated, Literal
 import typer
 
 from topicloom.cli.console import CliOptions
+from topicloom.cli.topic import app as topic_app
 from topicloom.errors import ConfigurationError, TopicLoomError
 from topicloom.state.language import LanguageChoice
 
@@ -31,6 +32,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(topic_app, name="topic")
 
 LABORATORY = frozenset({"eval", "train", "tune"})
 """Commands of topicloom-lab."""
@@ -208,6 +211,21 @@ def export(
 
 
 @app.command()
+def mcp(
+    context: typer.Context,
+    name: Name,
+    http: Annotated[
+        bool, typer.Option("--http", help="Streamable HTTP on this machine; stdio if not given.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Of HTTP.")] = 8322,
+) -> None:
+    """Give MCP clients the memory of one session, to read."""
+    from topicloom.cli.reading import serve_mcp
+
+    serve_mcp(context.obj, name, port if http else None)
+
+
+@app.command()
 def sessions(context: typer.Context) -> None:
     """List the sessions of the folder."""
     from topicloom.cli.reading import show_sessions
@@ -216,11 +234,40 @@ def sessions(context: typer.Context) -> None:
 
 
 @app.command()
-def topics(context: typer.Context, name: Name) -> None:
+def topics(context: typer.Context, name: Name, json: AsJson = False) -> None:
     """Show the topics of a session over time."""
     from topicloom.cli.reading import show_topics
 
-    show_topics(context.obj, name)
+    show_topics(context.obj, name, as_json=json)
+
+
+@app.command()
+def search(
+    context: typer.Context,
+    name: Name,
+    text: Annotated[str, typer.Argument(help="What to look for, in any words.")],
+    since: Annotated[str | None, typer.Option(help="The first day: 2026-03-02.")] = None,
+    until: Annotated[str | None, typer.Option(help="The last day.")] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="How many at most.")] = 10,
+    json: AsJson = False,
+) -> None:
+    """Find what was said, in all topics and in none yet."""
+    from topicloom.cli.reading import show_found
+
+    show_found(context.obj, name, text, since, until, limit, as_json=json)
+
+
+@app.command()
+def quote(
+    context: typer.Context,
+    name: Name,
+    message: Annotated[str, typer.Argument(help="A message, such as m42.")],
+    json: AsJson = False,
+) -> None:
+    """Print a message, word for word."""
+    from topicloom.cli.reading import show_quote
+
+    show_quote(context.obj, name, message, as_json=json)
 
 
 @app.command()

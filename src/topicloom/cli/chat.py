@@ -16,7 +16,13 @@ from rich.console import Console
 from rich.text import Text
 
 from topicloom.cli._excerpts import count_quotes, shorten
-from topicloom.cli._views import format_day, print_messages, render_receipt, render_topics
+from topicloom.cli._views import (
+    format_day,
+    print_found,
+    print_messages,
+    render_receipt,
+    render_topics,
+)
 from topicloom.cli.console import (
     CliOptions,
     ReplyWriter,
@@ -37,7 +43,6 @@ from topicloom.cli.purge import forget
 from topicloom.cli.reflect import make_reflection_options, render_facts
 from topicloom.errors import InputError, ReplyError
 from topicloom.graph.memory import Memory
-from topicloom.graph.memory_values import FoundMessage
 from topicloom.graph.review import ReviewOptions, review_session
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
@@ -216,7 +221,6 @@ class TerminalChat:
     def _command(self, line: str) -> bool:
         word, _, rest = line.partition(" ")
         given = rest.split()
-        session, store = self._session()
         memory, console = Memory.of(self.graph, self.config), self.console
         match word:
             case "/quit" | "/exit":
@@ -225,23 +229,22 @@ class TerminalChat:
                 for topic in given:
                     print_messages(console, memory.topic(topic).messages())
             case "/topics":
-                console.print(render_topics(session, store, console.width))
+                console.print(render_topics(memory, console.width))
             case "/search" if given:
                 found = memory.search(rest, limit=2 * _FOUND)
-                self._print_found([h for h in found if strip_own_replies(h.message.text).strip()])
+                found = [hit for hit in found if strip_own_replies(hit.message.text).strip()]
+                print_found(console, found[:_FOUND])
             case "/receipt":
-                for receipt in store.receipts(session, newest=_read_count(given, 1)):
-                    console.print(render_receipt(receipt, store.topic_table(session)))
+                known = {topic.id: topic for topic in memory.topics()}
+                for receipt in memory.receipts(_read_count(given, 1)):
+                    console.print(render_receipt(receipt, known))
             case "/transcript":
-                count = _read_count(given, 10)
-                print_messages(console, store.messages(session, session.count - count + 1))
+                print_messages(console, memory.history(limit=_read_count(given, 10)))
             case "/facts":
                 facts = memory.facts()
                 console.print(render_facts(facts.values()) if facts else _NO_FACTS)
             case "/forget" if given and self.facts:
-                topics = [name for name in given if name.startswith("t")]
-                messages = [name for name in given if name not in topics]
-                forget(self.context, console, self.graph, self.facts, session.id, topics, messages)
+                forget(console, memory, self.facts, given)
             case "/retry" if self.graph.get_state(self.config).next:
                 self._reply(None)
             case "/retry":
@@ -249,19 +252,10 @@ class TerminalChat:
             case "/help":
                 print_dim(console, _HELP)
             case _:
-                known = next((usage for usage in COMMANDS if usage.split()[0] == word), "")
-                text = f"say {known}" if known else f"there is no {word}"
+                usage = next((usage for usage in COMMANDS if usage.split()[0] == word), "")
+                text = f"say {usage}" if usage else f"there is no {word}"
                 print_dim(console, f"{text}; // at the beginning says it as it is\n{_HELP}")
         return True
-
-    def _print_found(self, found: Sequence[FoundMessage]) -> None:
-        for hit in found[:_FOUND]:
-            place = f"{hit.topic:>4}" if hit.topic else "   –"
-            head = Text(f"{hit.message.id:>5} {hit.message.day} {place} ", style="dim")
-            room = self.console.width - head.cell_len - 2
-            self.console.print(head.append(shorten(hit.message.line, room), style="not dim"))
-        if not found:
-            print_dim(self.console, "nothing was found")
 
     def _session(self) -> tuple[Session, SessionStore]:
         session = get_session(self.graph, self.config)

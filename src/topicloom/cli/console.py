@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
@@ -23,6 +27,12 @@ class CliOptions:
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def print_json(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Print JSON lines."""
+    for row in rows:
+        sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 def open_console() -> Console:

@@ -10,17 +10,20 @@ from pathlib import Path
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.store.base import BaseStore
 from langgraph.store.sqlite import SqliteStore
 
 from topicloom.cli.console import CliOptions
 from topicloom.errors import InputError
 from topicloom.graph.checkpoints import CHECKPOINTS, LocalCheckpointer, open_database, usable
 from topicloom.graph.deps import choose_models, default_folder, make_deps
+from topicloom.graph.memory import Memory
 from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
+from topicloom.storage.lines import find_newest, publish
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
 
@@ -87,6 +90,17 @@ class CliContext:
             there = ", ".join(known) or "none yet"
             raise InputError(f"there is no session {name!r} in {self.folder} (there: {there})")
         return session, SessionStore(self.storage.open(name))
+
+    def open_memory(self, name: str, store: BaseStore | None = None) -> Memory:
+        """A session to look at and to change, with the facts of a store.
+
+        What is changed is taken in by the next turn, in a chat that is open too. Raises
+        `InputError` if there is no such session.
+        """
+        session, kept = self.read_session(name)
+        if not find_newest(kept, name).count:
+            publish(kept, session)  # of 0.1.0, which kept no heads
+        return Memory(self.storage, name, store=store, embedder=self.settings.embedder)
 
     def find_session(self, name: str) -> Session | None:
         """The session of the newest checkpoint; None if there is none."""

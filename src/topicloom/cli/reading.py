@@ -1,17 +1,26 @@
-"""`topicloom sessions`, `topics`, `transcript` and `receipt`: commands that only read."""
+"""`topicloom sessions`, `topics`, `transcript`, `search`, `quote` and `receipt`: they only read."""
 
 from __future__ import annotations
 
-import json
-import sys
+from collections.abc import Sequence
 
+import typer
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli._views import format_day, print_messages, render_receipt, render_topics
-from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
+from topicloom.cli._views import (
+    ALL,
+    format_day,
+    print_found,
+    print_messages,
+    render_receipt,
+    render_topics,
+)
+from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
 from topicloom.cli.context import open_context
-from topicloom.errors import InputError, StorageError
+from topicloom.errors import StorageError
+from topicloom.mcp_server import make_mcp_server
+from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.message_rows import to_row
 from topicloom.storage.sessions import SessionStore
 
@@ -43,41 +52,71 @@ def show_sessions(cli: CliOptions) -> None:
     console.print(table)
 
 
-def show_topics(cli: CliOptions, name: str) -> None:
-    """Print the topics of a session over time."""
-    console = open_console()
-    session, store = open_context(cli).read_session(name)
-    console.print(render_topics(session, store, console.width))
+def show_topics(cli: CliOptions, name: str, *, as_json: bool) -> None:
+    """Print the topics of a session over time, or as JSON lines."""
+    memory, console = open_context(cli).open_memory(name), open_console()
+    if as_json:
+        print_json(topic.model_dump() for topic in memory.topics())
+    else:
+        console.print(render_topics(memory, console.width))
 
 
 def show_transcript(
     cli: CliOptions, name: str, topic: str | None, last: int | None, *, as_json: bool
 ) -> None:
     """Print messages of a session, or raise InputError if it has no such topic."""
-    session, store = open_context(cli).read_session(name)
-    if topic is None:
-        messages = store.messages(session)
-    else:
-        topic_table = store.topic_table(session)
-        if topic not in topic_table:
-            known = f"t1 to t{session.topics}" if session.topics else "none yet"
-            raise InputError(f"session {session.id!r} has no topic {topic!r} (there: {known})")
-        messages = store.topic_messages(topic_table[topic])
-    messages = messages[-last if last else 0 :]
+    memory = open_context(cli).open_memory(name)
+    said = memory.topic(topic).messages() if topic else memory.history(limit=last or ALL)
+    _print(said[-last if last else 0 :], as_json=as_json)
+
+
+def show_quote(cli: CliOptions, name: str, message: str, *, as_json: bool) -> None:
+    """Print one message, or raise InputError if there is none."""
+    _print([open_context(cli).open_memory(name).quote(message)], as_json=as_json)
+
+
+def show_found(
+    cli: CliOptions,
+    name: str,
+    text: str,
+    since: str | None,
+    until: str | None,
+    limit: int,
+    *,
+    as_json: bool,
+) -> None:
+    """Print what fits a text best, best first, a line each."""
+    found = open_context(cli).open_memory(name).search(text, since, until, limit)
     if as_json:
-        for message in messages:
-            sys.stdout.write(json.dumps(to_row(message), ensure_ascii=False) + "\n")
+        extra = [{"topic": hit.topic or None, "relevance": hit.relevance} for hit in found]
+        print_json(to_row(hit.message) | more for hit, more in zip(found, extra, strict=True))
     else:
-        print_messages(open_console(), messages)
+        print_found(open_console(), found)
 
 
 def show_receipts(cli: CliOptions, name: str, count: int | None, *, as_json: bool) -> None:
     """Print receipts, the newest last: by default one for people, or all as JSON lines."""
-    session, store = open_context(cli).read_session(name)
+    memory = open_context(cli).open_memory(name)
     if as_json:
-        for receipt in store.receipts(session, newest=count):
-            sys.stdout.write(receipt.model_dump_json() + "\n")
+        print_json(receipt.model_dump(mode="json") for receipt in memory.receipts(count))
     else:
-        console, topic_table = open_console(), store.topic_table(session)
-        for receipt in store.receipts(session, newest=count or 1):
-            console.print(render_receipt(receipt, topic_table))
+        console, known = open_console(), {t.id: t for t in memory.topics()}
+        for receipt in memory.receipts(count or 1):
+            console.print(render_receipt(receipt, known))
+
+
+def serve_mcp(cli: CliOptions, name: str, port: int | None) -> None:
+    """Serve a session's memory to MCP clients: on stdio, or at a port of this machine."""
+    server = make_mcp_server(open_context(cli).open_memory(name))
+    if port is None:
+        server.run("stdio")
+    else:
+        typer.echo(f"http://127.0.0.1:{port}/mcp", err=True)
+        server.run("streamable-http", port=port)
+
+
+def _print(messages: Sequence[StoredMessage], *, as_json: bool) -> None:
+    if as_json:
+        print_json(map(to_row, messages))
+    else:
+        print_messages(open_console(), messages)

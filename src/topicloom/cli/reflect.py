@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -13,13 +11,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
+from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
 from topicloom.cli.context import CliContext, open_context, open_roles
 from topicloom.reflection.beside import ReflectionOptions, reflect_once
 from topicloom.reflection.due import DueState, ReflectionPolicy
 from topicloom.reflection.facts import Fact
 from topicloom.reflection.reflect import Reflection
-from topicloom.reflection.store import ReflectionStore
 
 _NAMED = 6
 """Topics with new briefs that are named."""
@@ -47,12 +44,10 @@ def run_reflect(cli: CliOptions, name: str, *, force: bool) -> None:
 def show_facts(cli: CliOptions, name: str, *, as_json: bool) -> None:
     """Print the facts about the user, for people or as JSON lines."""
     context, console = open_context(cli), open_console()
-    context.read_session(name)
     with context.open_store() as store:
-        facts = ReflectionStore(store).facts(name)
+        facts = context.open_memory(name, store).facts()
     if as_json:
-        for key, fact in facts.items():
-            sys.stdout.write(json.dumps({"key": key, **fact.value}, ensure_ascii=False) + "\n")
+        print_json({"key": key, **fact.value} for key, fact in facts.items())
     elif facts:
         console.print(render_facts(facts.values()))
     else:

@@ -101,7 +101,7 @@ def run_replay(
             if questions and conversation.questions:
                 asker = QuestionAsker(builder, saver, store, session)
                 _ask(console, asker, conversation, composed=composed)
-        console.print(render_account(session, store, console.width))
+        console.print(render_account(context.open_memory(name), session, store, console.width))
         console.print(render_next_steps(session_name, composed=composed))
 
 

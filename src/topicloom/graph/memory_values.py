@@ -167,7 +167,7 @@ def find_numbers(session: Session, store: SessionStore, what: Sequence[str]) -> 
     """Numbers of the messages that are named, by their ids or by topics."""
     table, numbers = store.topic_table(session), set[int]()
     for name in what:
-        if not name.startswith("t"):
+        if not (name[:1] == "t" and name[1:].isdecimal()):
             numbers |= set(read_numbers(session, name))
             continue
         topic = get_topic(table, name, session)

@@ -1,0 +1,116 @@
+"""`topicloom topic ...`: what a person changes of a session's topics, each change to be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from getpass import getuser
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
+
+if TYPE_CHECKING:
+    from topicloom.graph.memory import Memory
+    from topicloom.graph.memory_values import MemoryTopic
+
+app = typer.Typer(
+    help="Name, move, merge, split, pin and archive topics; undo it.", no_args_is_help=True
+)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the session.")]
+Topic = Annotated[str, typer.Argument(help="A topic, such as t3.")]
+Into = Annotated[str, typer.Argument(help="The topic that it goes to.")]
+Called = Annotated[str, typer.Argument(metavar="TITLE", help="The topic's name from now on.")]
+Messages = Annotated[str, typer.Argument(help="Messages and ranges: m12, m12-m15.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
+
+
+@app.command()
+def rename(context: typer.Context, name: Name, topic: Topic, title: Called) -> None:
+    """Give a topic a name that stays."""
+    _change(context.obj, name, lambda memory: memory.rename(topic, title))
+
+
+@app.command()
+def move(context: typer.Context, name: Name, messages: Messages, topic: Into) -> None:
+    """Move messages into a topic, in whole rounds."""
+    _change(context.obj, name, lambda memory: memory.move(messages, topic))
+
+
+@app.command()
+def split(
+    context: typer.Context, name: Name, topic: Topic, messages: Messages, title: Called
+) -> None:
+    """Make a new topic of messages of another."""
+    _change(context.obj, name, lambda memory: memory.split(topic, messages, title))
+
+
+@app.command()
+def merge(context: typer.Context, name: Name, topic: Topic, into: Into) -> None:
+    """Merge a topic into another."""
+    _change(context.obj, name, lambda memory: memory.merge(topic, into))
+
+
+@app.command()
+def pin(
+    context: typer.Context,
+    name: Name,
+    topic: Topic,
+    off: Annotated[bool, typer.Option("--off", help="Pin it no longer.")] = False,
+) -> None:
+    """Keep a topic active, so that it is read for every reply."""
+    _change(context.obj, name, lambda memory: memory.pin(topic, not off))
+
+
+@app.command()
+def archive(context: typer.Context, name: Name, topic: Topic) -> None:
+    """Put a topic away: nothing but asking for what is archived finds it."""
+    _change(context.obj, name, lambda memory: memory.archive(topic))
+
+
+@app.command()
+def restore(context: typer.Context, name: Name, topic: Topic) -> None:
+    """Take a topic out of the archive."""
+    _change(context.obj, name, lambda memory: memory.restore(topic))
+
+
+@app.command()
+def changes(context: typer.Context, name: Name, json: AsJson = False) -> None:
+    """List what people and reviews changed."""
+    console, found = open_console(), _open(context.obj, name).changes()
+    if json:
+        print_json(map(asdict, found))
+        return
+    for change in found:
+        head = Text(f"{change.id} {change.time[:16].replace('T', ' ')} ", style="dim")
+        done = Text(to_one_line(change.event), style="strike" if change.undone else "")
+        console.print(head.append(done), soft_wrap=True)
+
+
+@app.command()
+def undo(
+    context: typer.Context,
+    name: Name,
+    change: Annotated[
+        str, typer.Argument(help="Id of the change; the newest of a person if not given.")
+    ] = "",
+) -> None:
+    """Undo a change, of a review too."""
+    undone = _open(context.obj, name).undo(change)
+    print_dim(open_console(), to_one_line(f"undone: {undone.event}"))
+
+
+def _open(cli: CliOptions, name: str) -> Memory:
+    from topicloom.cli.context import open_context
+
+    memory = open_context(cli).open_memory(name)
+    memory.author = getuser()
+    return memory
+
+
+def _change(cli: CliOptions, name: str, change: Callable[[Memory], MemoryTopic]) -> None:
+    memory = _open(cli, name)
+    change(memory)
+    print_dim(open_console(), to_one_line(memory.changes()[-1].event))

@@ -1,0 +1,90 @@
+"""`topicloom topics`, `search`, `quote` and `topic ...`: looking, changing and undoing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Run, assert_one_line, replay_recording
+from langchain_core.messages import AnyMessage, HumanMessage
+
+from topicloom.cli.console import CliOptions
+from topicloom.cli.context import make_thread_config, open_context
+from topicloom.graph.session import build_session_graph
+from topicloom.state.channels import TurnOptions
+
+
+@pytest.fixture
+def talk(run: Run, recording: Path) -> Run:
+    replay_recording(run, recording)
+    return run
+
+
+def rows(run: Run, *arguments: str) -> list[dict[str, Any]]:
+    done = run(*arguments, "--json")
+    assert done.code == 0, done.err
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+def test_what_was_said_is_found_and_quoted(talk: Run) -> None:
+    best = rows(talk, "search", "talk", "oak worktop at Berger's", "-n", "3")
+    assert len(best) == 3
+    assert "Berger" in "".join(hit["text"] for hit in best)
+    assert rows(talk, "quote", "talk", best[0]["id"])[0]["text"] == best[0]["text"]
+    dated = rows(talk, "search", "talk", "worktop", "--since", "2026-03-20")
+    assert dated
+    assert all(hit["time"] >= "2026-03-20" for hit in dated)
+    assert best[0]["id"] in talk("search", "talk", "oak worktop at Berger's", "-n", "3").out
+    assert "nothing was found" in talk("search", "talk", "x", "--since", "2031-01-01").out
+    assert_one_line(talk("quote", "talk", "m99"), "no message 'm99'", "m1 to m32")
+    assert_one_line(talk("search", "talk", "x", "--since", "soon"), "no day")
+
+
+def test_topics_are_changed_and_changed_back(talk: Run) -> None:
+    before = rows(talk, "topics", "talk")
+    one, other, *_ = (t["id"] for t in before if t["count"])
+    for arguments in (
+        ("rename", "talk", one, "Lake house"),
+        ("pin", "talk", one),
+        ("pin", "talk", one, "--off"),
+        ("merge", "talk", other, one),
+        ("split", "talk", one, "m1", "Beginnings"),
+        ("move", "talk", "m1", one),
+        ("archive", "talk", one),
+        ("restore", "talk", one),
+    ):
+        done = talk("topic", *arguments)
+        assert (done.code, done.err) == (0, ""), arguments
+        assert arguments[2] in done.out
+    assert "Lake house" in talk("topics", "talk").out
+    made = rows(talk, "topic", "changes", "talk")
+    assert len(made) == 8
+    assert "Lake house" in talk("topic", "changes", "talk").out
+    for change in reversed(made):
+        assert change["event"] in talk("topic", "undo", "talk").out.replace("\n", " ")
+    held = [(t["name"], t["count"]) for t in rows(talk, "topics", "talk")]
+    assert held == [(t["name"], t["count"]) for t in before]
+    assert_one_line(talk("topic", "undo", "talk"), "nothing to undo")
+
+
+def test_a_chat_that_goes_on_takes_it_over(talk: Run, tmp_path: Path) -> None:
+    context = open_context(CliOptions(tmp_path / "sessions"))
+    with context.open_checkpoints() as saver:
+        graph = build_session_graph(settings=context.settings, storage=context.storage)
+        app = graph.compile(checkpointer=saver)
+        assert talk("topic", "rename", "talk", "t1", "Lake house").code == 0
+        said: list[AnyMessage] = [HumanMessage("Good morning.")]
+        app.invoke(
+            {"messages": said}, make_thread_config("talk"), context=TurnOptions(answer=False)
+        )
+    assert "Lake house" in talk("topics", "talk").out
+    assert rows(talk, "transcript", "talk", "--last", "1")[0]["text"] == "Good morning."
+
+
+def test_what_cannot_be_done_is_one_line(talk: Run) -> None:
+    assert_one_line(talk("topic", "rename", "talk", "t99", "x"), "no topic 't99'")
+    assert_one_line(talk("topic", "move", "talk", "m99", "t1"), "no message 'm99'")
+    assert_one_line(talk("topic", "restore", "talk", "t1"), "not archived")
+    assert_one_line(talk("topic", "rename", "none", "t1", "x"), "no session 'none'")
