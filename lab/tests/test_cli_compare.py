@@ -56,6 +56,46 @@ def test_the_example_is_printed(run: Run) -> None:
     assert 'files = ["sample"]' in shown.out
 
 
+OWN = """from topicloom_lab.strategies import Context, Strategy
+
+
+class Mine(Strategy):
+    \"\"\"The very first message.\"\"\"
+
+    def context(self, question, budget):
+        return Context((), tuple(m.id for m in self._messages[:1]))
+"""
+
+
+def test_a_strategy_of_ones_own(run: Run, config: Path, tmp_path: Path) -> None:
+    (tmp_path / "my_strategies.py").write_text(OWN)
+    own = "my_strategies:Mine"
+    values = {"files": ["talks.jsonl"], "strategies": ["last", own], "budgets": [60]}
+    file = toml_file(tmp_path / "own.toml", {**values, "out": tmp_path / "own"})
+    outcome = run("eval", "run", str(file))
+    assert outcome.code == 0
+    assert own in outcome.out.partition("evidence recall")[2]
+    assert f"`{own}`: The very first message" in (tmp_path / "own" / "report.md").read_text()
+    assert run("eval", "report", str(tmp_path / "own")).code == 0
+    for wrong, said in (
+        ("my_strategies:Yours", "cannot be loaded"),
+        ("bm52", "did you mean 'bm25'"),
+    ):
+        file = toml_file(tmp_path / "own.toml", {**values, "strategies": [wrong], "out": "x"})
+        assert_one_line(run("eval", "run", str(file)), said)
+
+
+def test_how_far_it_is_stands_on_lines_of_their_own(run: Run, config: Path) -> None:
+    lines = run("eval", "run", str(config)).out.splitlines()
+    assert any("last at 60: " in line and "1 cells to go, about " in line for line in lines)
+
+
+def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
+    values = {"files": ["none.jsonl"], "strategies": ["last"], "out": tmp_path / "out"}
+    file = toml_file(tmp_path / "none.toml", values)
+    assert_one_line(run("eval", "run", str(file)), "none.jsonl cannot be read", "eval fetch")
+
+
 def test_mistakes_are_said_in_one_line(run: Run, config: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     assert_one_line(run("eval", "run", str(tmp_path / "none.toml")), "none.toml cannot be read")

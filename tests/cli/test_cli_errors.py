@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -133,3 +134,20 @@ def test_help_loads_nothing_heavy() -> None:
         "sys.exit(any(m in sys.modules for m in ('langgraph', 'numpy', 'langchain_core')))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+SMALL = ["--window", "1000"]
+
+
+def test_a_terminal_without_unicode_has_signs_of_its_own(recording: Path) -> None:
+    program = f"from topicloom.cli import main\nmain(['replay', {str(recording)!r}, *{SMALL}])"
+    outcome = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "TOPICLOOM_FSYNC": "false"},
+        capture_output=True,
+        check=True,
+    )
+    said = outcome.stdout.decode("ascii")
+    assert "* active o dormant - a column" in said
+    assert "+ What does the oak worktop cost at first?" in said
+    assert "?" not in said.partition("What became of")[2].partition("Questions")[0]

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, strategies as st
 from rich.cells import cell_len
 
-from topicloom.cli._account import MomentRenderer, summarize_session
+from topicloom.cli._account import select_exchanges
 from topicloom.cli._excerpts import TermRarity, count_quotes, find_excerpt, format_runs, shorten
 from topicloom.cli._timeline import choose_axis, draw_row, find_maximum
 from topicloom.cli._views import format_day
 from topicloom.cli.console import strip_control, to_one_line
 from topicloom.state.recall import TopicNote
 from topicloom.state.receipt import Receipt
-from topicloom.state.session import Search, Session
+from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 
 
@@ -81,7 +81,8 @@ def test_rare_words_say_more_than_frequent_ones() -> None:
     talk = [message(n, "2026-03-02", "with kitchen") for n in range(1, 9)]
     rare = message(9, "2026-03-02", "with hazelnut")
     rarity = TermRarity([*talk, rare])
-    assert rarity.rank_nearest("what with kitchen hazelnut", [talk[0], rare]) == [rare, talk[0]]
+    assert rarity.score_shared("with hazelnut", rare.text) > rarity.score_shared("with", rare.text)
+    assert rarity.score_shared("with hazelnut", rare.text, without="Hazelnut?") < 1
     assert rarity.score_shared("nothing", "shared") == 0.0
 
 
@@ -105,52 +106,34 @@ def test_days_as_people_write_them(day: str, expected: str) -> None:
 
 
 def receipt(turn: int, **fields: object) -> Receipt:
-    base = {"user": f"m{turn}", "started": "", "seconds": 0.0, "scores": {}}
+    base: dict[str, object] = {"user": f"m{turn}", "started": "", "seconds": 0.0, "scores": {}}
     return Receipt.model_validate({"turn": turn, **base, **fields})
 
 
 class Talk:
-    """A stored conversation, as far as a renderer of it asks."""
+    """A stored conversation, as far as an account of it asks."""
 
-    def message(self, session: object, number: int) -> StoredMessage:
-        cake = "hazelnut cake with marzipan and candied orange peel"
-        said = {4: cake, 15: f"Which {cake}?"}
-        return message(number, "2026-03-02", said.get(number, "something else"))
-
-
-def test_of_what_came_back_the_best_is_shown_once() -> None:
-    quoted = note("t1", "m4").model_copy(update={"passages": {"m4": 7}, "partial": ("m4",)})
-    account = summarize_session(
-        [
-            receipt(1, active=("t1",), split=("t1",)),
-            receipt(2, slept=("t1",)),
-            *(receipt(turn) for turn in range(3, 15)),
-            receipt(15, woken=("t1",), active=("t1",), quoted=(quoted,)),
-        ]
+    SAID = (
+        ("user", "The hazelnut cake has marzipan from Berger's."),
+        ("assistant", "Noted."),
+        ("user", "What is in the cake?"),
+        ("assistant", "Marzipan from Berger's."),
+        ("user", "And in the hazelnut cake with marzipan from Berger's?"),
+        ("assistant", "Marzipan from Berger's."),
+        ("user", "Anything else?"),
     )
+
+    def messages(self, session: object) -> list[StoredMessage]:
+        said = enumerate(self.SAID, start=1)
+        return [message(n, "2026-03-02", t).model_copy(update={"role": r}) for n, (r, t) in said]
+
+    def receipts(self, session: object) -> list[Receipt]:
+        turns = ((2, "m3", ("m1", "m2")), (3, "m5", ("m1",)), (4, "m7", ("m1",)))
+        return [receipt(n, user=u, quoted=(note("t1", *ids),)) for n, u, ids in turns]
+
+
+def test_an_exchange_rests_on_what_was_quoted_and_not_on_what_was_asked() -> None:
     stored: Any = Talk()
-    talk = [stored.message(None, n) for n in range(1, 16)]
-    renderer = MomentRenderer(Session(id="s"), stored, 80, TermRarity(talk))
-    assert renderer.select_best(account.reactivations) == list(account.reactivations)
-    assert account.reactivations
-
-
-def test_the_account_of_receipts() -> None:
-    receipts = [
-        receipt(1, active=("t1",), split=("t1",), sections={"tail": 70}),
-        receipt(2, slept=("t1",)),
-        *(receipt(turn) for turn in range(3, 15)),
-        receipt(15, woken=("t1",), active=("t1",), quoted=(note("t1", "m4"),)),
-        receipt(
-            16,
-            woken=("t2",),
-            quoted=(note("t2", "m5"),),
-            searches=(Search(query="it", found=("t2",)),),
-        ),
-    ]
-    account = summarize_session(receipts)
-    assert (account.splits, account.largest) == (1, 70)
-    (found,) = account.reactivations
-    assert (found.note.topic, found.dormant_turns, found.user) == ("t1", 13, "m15")
-    assert [r.turn for r in account.forgotten] == [16]
-    assert summarize_session([]).reactivations == ()
+    (found,) = select_exchanges(Session(id="s"), stored)
+    assert (found.asked.id, found.quote.id, found.reply.id) == ("m3", "m1", "m4")
+    assert found.topic == "name of t1"

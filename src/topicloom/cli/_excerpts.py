@@ -51,14 +51,11 @@ class TermRarity:
         self._size = len(messages)
         self._counts = Counter(term for m in messages for term in set(extract_terms(m.text)))
 
-    def score_shared(self, text: str, other: str) -> float:
-        """Sum of the rarities of the terms that both have."""
+    def score_shared(self, text: str, other: str, without: str = "") -> float:
+        """Sum of the rarities of the terms that both have, and a third text has not."""
         both = set(extract_terms(text)).intersection(extract_terms(other))
+        both.difference_update(extract_terms(without))
         return sum(log((1 + self._size) / (1 + self._counts[term])) for term in sorted(both))
-
-    def rank_nearest(self, text: str, messages: Sequence[StoredMessage]) -> list[StoredMessage]:
-        """Messages by how much they share with a text, most first; of equals the older first."""
-        return sorted(messages, key=lambda r: (-self.score_shared(text, r.text), r.seq))
 
 
 def extract_terms(text: str) -> list[str]:

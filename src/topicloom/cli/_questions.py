@@ -11,6 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
@@ -111,18 +112,17 @@ _SHOWN = 2
 _BESIDE = 12
 
 
-def render_question(asked: AskedQuestion, width: int, *, composed: bool) -> Table:
-    """A question with its answers and evidence; a reply that only quotes is left out."""
+def render_question(asked: AskedQuestion, width: int) -> Table:
+    """A question with its reply, the answer that was expected, and the evidence."""
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True, justify="right", width=8)
-    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     room = width - _BESIDE
     mark = ("✓", "bold green") if asked.complete else ("✗", "bold yellow")
-    table.add_row(Text(*mark), Text(shorten(asked.question.question, room), style="bold"))
-    if composed:
-        table.add_row(Text("reply", style="dim"), Text(shorten(asked.reply, room)))
+    table.add_row(Text(*mark), Text(to_one_line(asked.question.question), style="bold"))
+    table.add_row(Text("reply", style="dim"), Text(shorten(asked.reply, 4 * room)))
     if asked.question.answer:
-        answer = Text(shorten(asked.question.answer, room), style="dim")
+        answer = Text(to_one_line(asked.question.answer), style="dim")
         table.add_row(Text("expected", style="dim"), answer)
     for label, line in _list_evidence(asked, room):
         table.add_row(Text(label, style="dim"), line)
@@ -130,12 +130,13 @@ def render_question(asked: AskedQuestion, width: int, *, composed: bool) -> Tabl
 
 
 def render_brief(asked: AskedQuestion, width: int) -> Text:
-    """A question on one line, for recordings with many."""
-    found = sum(e.found for e in asked.evidence)
+    """A question on one line, with what is missing of its evidence."""
+    missing = ", ".join(e.message.id for e in asked.evidence if not e.found)
+    rest = f" · missing {shorten(missing, width // 3)}" if missing else ""
     return Text.assemble(
         ("✓ ", "bold green") if asked.complete else ("✗ ", "bold yellow"),
-        (f"{found}/{len(asked.evidence)} ", "dim"),
-        shorten(asked.question.question, width - 8),
+        shorten(asked.question.question, width - 3 - cell_len(rest)),
+        (rest, "yellow"),
     )
 
 

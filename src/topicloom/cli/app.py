@@ -10,6 +10,7 @@ Typer app, or a function that is a command. So does the laboratory, with `eval`,
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -17,6 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Literal
+from unicodedata import east_asian_width
 
 import typer
 
@@ -48,10 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     The code is 0 when all went well; 2 for what the user can put right, said in one line; 130 after
     Ctrl-C.
     """
+    codecs.register_error("topicloom", _replace_character)
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A byte or character that the terminal does not know must not end a conversation.
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="topicloom")
     try:
         _with_plugins()(None if arguments is None else list(arguments))
     except TopicLoomError as error:
@@ -61,6 +64,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+
+
+_ASCII = str.maketrans("●○▁▃▅█✓✗→›·•–—‘’“”…─×", "*o.:|#+x>>-*--''\"\"~-x")
+"""Signs of as many columns for what terminals without Unicode do not have."""
+
+
+def _replace_character(error: UnicodeError) -> tuple[str, int]:
+    """What stands for characters that a terminal does not have, and for bytes that it does not."""
+    if not isinstance(error, UnicodeEncodeError):
+        return codecs.replace_errors(error)  # type: ignore[return-value]
+    text = error.object[error.start : error.end].translate(_ASCII)
+    unknown = ("??" if east_asian_width(c) in "WF" else "?" for c in text)
+    return "".join(c if c.isascii() else u for c, u in zip(text, unknown, strict=True)), error.end
 
 
 @cache

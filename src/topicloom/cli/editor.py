@@ -59,9 +59,6 @@ def read_piped(console: Console) -> Iterator[str]:
             yield line
 
 
-_PROMPT: StyleAndTextTuples = [("ansicyan bold", "› ")]
-
-
 class LineEditor:
     """Reads what is typed: edited, over several lines where a block is pasted, with a history.
 
@@ -74,6 +71,8 @@ class LineEditor:
         from prompt_toolkit.completion import WordCompleter
 
         self._console = console
+        sign = "› " if console.encoding.startswith("utf") else "> "
+        self._prompt: StyleAndTextTuples = [("ansicyan bold", sign)]
         words = [usage.split()[0] for usage in COMMANDS]
         self._session: PromptSession[str] = PromptSession(
             multiline=True,
@@ -97,7 +96,7 @@ class LineEditor:
         warned = False
         while True:
             try:
-                line = self._session.prompt(_PROMPT, default=begun).strip()
+                line = self._session.prompt(self._prompt, default=begun).strip()
             except EOFError:
                 return
             except KeyboardInterrupt:
@@ -128,7 +127,7 @@ class LineEditor:
         doing = Thread(target=run, daemon=True)
         app.erase_when_done = True
         try:
-            typed = self._session.prompt(_PROMPT, pre_run=doing.start)
+            typed = self._session.prompt(self._prompt, pre_run=doing.start)
         finally:
             app.erase_when_done = False
         sent = "\n" if doing.is_alive() else ""

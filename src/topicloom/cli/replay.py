@@ -62,7 +62,7 @@ _RECALL = 0.125
 _WINDOW = 16_000
 """Main window of a replay: small, so that a short conversation has to be split too."""
 _MANY = 24
-"""Questions from which each is shown on one line."""
+"""Questions from which each is shown on one line, though a model replied."""
 
 
 def run_replay(
@@ -98,10 +98,11 @@ def run_replay(
             graph = builder.compile(checkpointer=saver)
             _feed(console, graph, recorded, conversation, config)
             session = get_session(graph, config)
+            memory = context.open_memory(name)
+            console.print(render_account(memory, session, store, console.width))
             if questions and conversation.questions:
                 asker = QuestionAsker(builder, saver, store, session)
                 _ask(console, asker, conversation, composed=composed)
-        console.print(render_account(context.open_memory(name), session, store, console.width))
         console.print(render_next_steps(session_name, composed=composed))
 
 
@@ -175,8 +176,8 @@ def _ask(
         with console.status(Text(to_one_line(question.question), style="dim")):
             asked.append(asker.ask(question, find_position(question, conversation)))
         console.print(
-            render_question(asked[-1], console.width, composed=composed)
-            if len(conversation.questions) <= _MANY
+            render_question(asked[-1], console.width)
+            if composed and len(conversation.questions) <= _MANY
             else render_brief(asked[-1], console.width)
         )
     console.print(render_score(asked))

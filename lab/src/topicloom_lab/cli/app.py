@@ -150,6 +150,41 @@ def run(
 
 
 @eval_app.command()
+def fetch(
+    name: Annotated[
+        str | None, typer.Argument(help="A public data set; all are listed if not given.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; NAME.jsonl if not given.")
+    ] = None,
+    first: Annotated[int | None, typer.Option(min=1, help="Only the first conversations.")] = None,
+) -> None:
+    """Download a public data set, and write it as `eval run` and the others read it.
+
+    Says where it comes from and under which licence it is.
+    """
+    from topicloom_lab.cli.fetching import list_data_sets, run_fetch
+
+    if name is None:
+        list_data_sets()
+    else:
+        run_fetch(name, out or Path(f"{name}.jsonl"), first)
+
+
+@eval_app.command()
+def convert(
+    name: Annotated[str, typer.Argument(help="The data set that the files are of.")],
+    files: Annotated[list[Path], typer.Argument(help="Its files, as they are published.")],
+    out: Annotated[Path, typer.Option(help="File to write.")],
+    first: Annotated[int | None, typer.Option(min=1, help="Only the first conversations.")] = None,
+) -> None:
+    """Write files of a public data set as `eval run` and the others read it."""
+    from topicloom_lab.cli.fetching import run_convert
+
+    run_convert(name, files, out, first)
+
+
+@eval_app.command()
 def report(out: Out) -> None:
     """Write report.md and the figures of a folder of results once more."""
     from topicloom_lab.cli.comparing import write_again

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 
 from langchain_core.language_models import BaseChatModel
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from topicloom.cli.console import open_console, print_dim, to_one_line
 from topicloom.errors import ConfigurationError
@@ -17,11 +18,11 @@ from topicloom.index.encoders import default_embedder
 from topicloom.roles.models import open_model
 from topicloom_lab.comparison.config import EXAMPLE, Comparison, fingerprint, read_comparison
 from topicloom_lab.comparison.report import write_report
-from topicloom_lab.comparison.results import Results
+from topicloom_lab.comparison.results import Key, Results
 from topicloom_lab.comparison.run import code_hash, machine, open_cells, run_comparison, versions
 from topicloom_lab.comparison.summary import recall_lines
 from topicloom_lab.comparison.trial import Bench
-from topicloom_lab.strategies.catalogue import STRATEGIES
+from topicloom_lab.strategies.catalogue import STRATEGIES, find_strategies
 
 _FIXED = ("files", "seed", "questions", "embedder", "model")
 """Keys that have to be the same for results to belong together."""
@@ -75,6 +76,9 @@ def write_again(out: Path, console: Console | None = None) -> None:
     results = Results(out)
     if not results.cells():
         raise ConfigurationError(f"{out} holds no results: run `topicloom eval run` first")
+    record = results.run()
+    folder = record.get("folder")
+    find_strategies(record.get("strategies", ()), Path(folder) if folder else None)
     _write(results, console or open_console())
 
 
@@ -85,16 +89,35 @@ def _run(
     again: Sequence[str],
     console: Console,
 ) -> None:
-    waiting = open_cells(comparison, results, again)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-        task = progress.add_task("cells", total=len(waiting))
-        for cell in run_comparison(comparison, results, bench, waiting):
-            progress.update(task, description=f"{cell.conversation[:24]} {cell.strategy}")
-            progress.advance(task)
-            if cell.failure is not None:
-                where = f"{cell.conversation}, {cell.strategy} at {cell.budget:,}"
-                print_dim(progress.console, to_one_line(f"{where}: {cell.failure}"))
+    waiting = list(open_cells(comparison, results, again))
+    spent: dict[str, list[float]] = {}
+    began = time.monotonic()
+    with console.status("beginning") as status:
+
+        def tell(strategy: str, done: int, steps: int) -> None:
+            left = estimate_rest(waiting, spent)
+            status.update(f"{strategy}: {done:,} of {steps:,} messages and questions{left}")
+
+        for cell in run_comparison(comparison, results, bench, waiting[:], tell):
+            now = time.monotonic()
+            waiting.remove((cell.source, cell.conversation, cell.strategy, cell.budget))
+            spent.setdefault(cell.strategy, []).append(now - began)
+            began = now
+            what = f"{cell.conversation}, {cell.strategy} at {cell.budget:,}"
+            came = cell.failure or f"{spent[cell.strategy][-1]:.1f} s"
+            left = estimate_rest(waiting, spent)
+            print_dim(console, to_one_line(f"{what}: {came}{left}"))
+
+
+def estimate_rest(waiting: Sequence[Key], spent: Mapping[str, Sequence[float]]) -> str:
+    """The rest of a run in words, by what a cell of each strategy took; "" if nothing is known."""
+    if not (waiting and spent):
+        return ""
+    usual = mean(mean(seconds) for seconds in spent.values())
+    each = {name: mean(seconds) for name, seconds in spent.items()}
+    seconds = sum(each.get(strategy, usual) for _, _, strategy, _ in waiting)
+    rest = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+    return f"; {len(waiting)} cells to go, about {rest}"
 
 
 def _write(results: Results, console: Console) -> None:

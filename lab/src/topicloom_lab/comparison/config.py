@@ -9,11 +9,11 @@ from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError
 
-from topicloom.errors import ConfigurationError
+from topicloom.errors import ConfigurationError, NotAConversationError
 from topicloom.recordings.conversations import (
     Conversation,
     Question,
@@ -22,7 +22,7 @@ from topicloom.recordings.conversations import (
 )
 from topicloom.recordings.replay import find_sample, parse_moment
 from topicloom_lab.generators import GENERATORS, generate
-from topicloom_lab.strategies.catalogue import STRATEGIES
+from topicloom_lab.strategies.catalogue import STRATEGIES, find_strategies
 
 EXAMPLE = Path(str(files("topicloom_lab.comparison").joinpath("example.toml")))
 """The configuration that ships with the package."""
@@ -47,7 +47,7 @@ class Comparison(BaseModel, frozen=True, extra="forbid"):
     files: Annotated[tuple[str, ...], Field(min_length=1)]
     """Files of conversations, `sample`, or generators such as `sniah:tokens=100000,seed=1`."""
     strategies: tuple[str, ...] = tuple(STRATEGIES)
-    """Names of strategies; all if not given."""
+    """Names of strategies, `module:Class` for one's own; all that ship if not given."""
     budgets: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1)] = (
         2_000,
         4_000,
@@ -64,14 +64,6 @@ class Comparison(BaseModel, frozen=True, extra="forbid"):
     """None for extracts as summaries and an oracle as reader."""
     folder: Path | None = Field(None, exclude=True)
     """The folder that relative paths of files start from."""
-
-    @model_validator(mode="after")
-    def _known(self) -> Self:
-        unknown = [name for name in self.strategies if name not in STRATEGIES]
-        if unknown:
-            known = ", ".join(STRATEGIES)
-            raise ValueError(f"no strategy {unknown[0]!r}: there are {known}")
-        return self
 
     def chosen(self, conversation: Conversation) -> list[Question]:
         """The questions of a conversation that are asked, in its order.
@@ -101,7 +93,11 @@ def read_comparison(path: Path, out: Path | None = None) -> Comparison:
         raise ConfigurationError(f"{path} cannot be read: {error}") from error
     given = {} if out is None else {"out": out}
     try:
-        return Comparison.model_validate({**values, **given, "folder": path.parent})
+        comparison = Comparison.model_validate({**values, **given, "folder": path.parent})
+        find_strategies(comparison.strategies, path.parent)
+        return comparison
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(map(str, problem["loc"])) or "it"
@@ -149,7 +145,13 @@ def name_of(spec: str) -> str:
 
 def fingerprint(spec: str, folder: Path | None = None) -> str:
     """SHA-256 of a file; of a generator, of its specification, which settles what it makes."""
-    data = spec.encode() if is_generated(spec) else _path(spec, folder).read_bytes()
+    try:
+        data = spec.encode() if is_generated(spec) else _path(spec, folder).read_bytes()
+    except OSError as error:
+        raise NotAConversationError(
+            f"{error.filename} cannot be read: {error.strerror}; `topicloom eval fetch` lists data"
+            " sets that are public"
+        ) from error
     return sha256(data).hexdigest()
 
 

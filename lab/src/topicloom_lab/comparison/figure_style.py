@@ -55,12 +55,14 @@ _STROKES: Mapping[Kind, Stroke] = {
     "topicloom": Stroke(ACCENT, "o", (), 2.8, 6.0, ACCENT, 6),
     "search": Stroke(MIDDLE, "s", (4.5, 1.6), 0.9, 3.4),
     "summary": Stroke(MIDDLE, "^", (1.1, 1.4), 1.2, 4.2),
+    "own": Stroke(DARK, "P", (2.0, 1.0), 1.7, 5.0),
     "place": Stroke(MIDDLE, "D", (5.0, 1.6, 1.2, 1.6), 0.9, 3.4),
 }
 _NAMES: Mapping[Kind, str] = {
     "topicloom": "topicloom",
     "search": "flat search",
     "summary": "summaries",
+    "own": "your own",
     "place": "by place alone",
 }
 

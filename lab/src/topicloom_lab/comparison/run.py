@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
@@ -43,7 +44,11 @@ def open_cells(
 
 
 def run_comparison(
-    comparison: Comparison, results: Results, bench: Bench, cells: Collection[Key]
+    comparison: Comparison,
+    results: Results,
+    bench: Bench,
+    cells: Collection[Key],
+    told: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Iterator[Cell]:
     """Run cells, and keep each as soon as it is finished.
 
@@ -52,6 +57,7 @@ def run_comparison(
         results: Where cells go.
         bench: What to run with.
         cells: Those to run.
+        told: Is told how far the cells of a strategy have got: name, steps done, steps in all.
 
     Yields:
         Finished cells.
@@ -65,14 +71,29 @@ def run_comparison(
             waiting = [key for key in cells if key[:2] == (source, conversation.id)]
             if not waiting:
                 continue
-            trial = Trial(source, conversation, comparison.chosen(conversation), bench)
-            trial.warm_up()
+            asked = comparison.chosen(conversation)
+            steps = sum(bool(m.text.strip()) for m in conversation.messages) + len(asked)
             for recipe in _recipes(comparison):
                 budgets = [budget for _, _, name, budget in waiting if name == recipe.name]
                 for group in _groups(recipe, budgets):
+                    done = count_steps(partial(told, recipe.name), steps)
+                    trial = Trial(source, conversation, asked, bench, done)
+                    trial.warm_up()
                     for cell in trial.run(recipe, group):
                         results.add(cell)
                         yield cell
+
+
+def count_steps(told: Callable[[int, int], None], steps: int) -> Callable[[int], None]:
+    """A counter that tells the sum of what it is told, and of how many."""
+    done = 0
+
+    def add(number: int) -> None:
+        nonlocal done
+        done += number
+        told(done, steps)
+
+    return add
 
 
 def _recipes(comparison: Comparison) -> list[StrategyEntry]:

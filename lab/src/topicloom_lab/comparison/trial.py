@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -81,6 +81,8 @@ class Trial:
     questions: Sequence[Question]
     """Questions to ask, in order."""
     bench: Bench
+    told: Callable[[int], None] = lambda _: None
+    """Is told of messages and questions, as they are done."""
 
     def run(self, recipe: StrategyEntry, budgets: Sequence[int]) -> list[Cell]:
         """Have one strategy hear the conversation, and ask it under some budgets.
@@ -110,10 +112,14 @@ class Trial:
         asked: dict[int, list[QuestionResult]] = {budget: [] for budget in budgets}
         try:
             for chunk, due in self.stretches():
-                with listening:
-                    calls += Counter(strategy.feed(chunk))
-                for budget, rows in asked.items():
-                    rows += [self._ask(strategy, question, budget) for question in due]
+                for part in _cut(chunk):
+                    with listening:
+                        calls += Counter(strategy.feed(part))
+                    self.told(len(part))
+                for question in due:
+                    for budget, rows in asked.items():
+                        rows.append(self._ask(strategy, question, budget))
+                    self.told(1)
         finally:
             strategy.close()
         written = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -195,3 +201,18 @@ class Trial:
     def texts(self) -> Mapping[str, str]:
         """Texts of all messages by id."""
         return {m.id: m.text for m in self.conversation.messages}
+
+
+_PART = 40
+"""Messages that a strategy hears at least before it is said how far it got."""
+
+
+def _cut(messages: Sequence[RecordedMessage]) -> Iterator[Sequence[RecordedMessage]]:
+    """Messages in parts that end with a reply: no round is cut."""
+    begin = 0
+    for place in range(1, len(messages)):
+        ended = messages[place - 1].role == "assistant" and messages[place].role == "user"
+        if ended and place - begin >= _PART:
+            yield messages[begin:place]
+            begin = place
+    yield messages[begin:]

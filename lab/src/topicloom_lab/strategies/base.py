@@ -44,9 +44,13 @@ class Context:
 
 
 class Strategy:
-    """One conversation under one strategy. It is made, fed in order, and asked at any place."""
+    """One conversation under one strategy. It is made, fed in order, and asked at any place.
 
-    def __init__(self) -> None:
+    One that lays out another memory for each budget while it listens has `by_budget = True`.
+    """
+
+    def __init__(self, options: StrategyOptions | None = None) -> None:
+        """An empty memory; the strategies that ship take of the options what they need."""
         self._messages: list[RecordedMessage] = []
 
     def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:

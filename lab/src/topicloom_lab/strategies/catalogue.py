@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
-from types import MappingProxyType
+from pathlib import Path
 from typing import Literal
 
+from topicloom.errors import ConfigurationError, suggest
 from topicloom.index.words import words_of
 from topicloom_lab.strategies.base import Strategy, StrategyOptions
 from topicloom_lab.strategies.peers import (
@@ -20,7 +23,7 @@ from topicloom_lab.strategies.search import Dense, Lexical, SearchStrategy, Stor
 from topicloom_lab.strategies.segments import SegmentSummaries
 from topicloom_lab.strategies.session_graph import SessionGraphStrategy
 
-Kind = Literal["topicloom", "place", "summary", "search"]
+Kind = Literal["topicloom", "place", "summary", "search", "own"]
 """The signal that a strategy ranks by."""
 
 
@@ -139,5 +142,44 @@ _ALL = (
     ),
 )
 
-STRATEGIES: Mapping[str, StrategyEntry] = MappingProxyType({recipe.name: recipe for recipe in _ALL})
-"""All strategies, in the order in which they run."""
+STRATEGIES: dict[str, StrategyEntry] = {recipe.name: recipe for recipe in _ALL}
+"""All strategies, in the order in which they run; behind them those that a run brought along."""
+
+
+def find_strategies(names: Iterable[str], folder: Path | None = None) -> None:
+    """Look for strategies by name, and take in those of one's own, each `module:Class`.
+
+    Such a module stands in the folder, or is installed. The class is a `Strategy` that is made with
+    `StrategyOptions`; the first line of its docstring is its line in the report.
+
+    Raises:
+        ConfigurationError: There is no such strategy.
+    """
+    for name in names:
+        module, _, attribute = name.partition(":")
+        if attribute and name not in STRATEGIES:
+            STRATEGIES[name] = _load(name, module, attribute, folder or Path())
+        elif name not in STRATEGIES:
+            known = ", ".join(STRATEGIES)
+            meant = suggest(name, STRATEGIES)
+            raise ConfigurationError(
+                f"no strategy {name!r}{meant}; there are {known}, and your own as module:Class"
+            )
+
+
+def _load(name: str, module: str, attribute: str, folder: Path) -> StrategyEntry:
+    place = str(folder.resolve())
+    if place not in sys.path:
+        sys.path.insert(0, place)
+    try:
+        made = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(
+            f"strategy {name!r} cannot be loaded: {error}. Its module stands in {place}, or is"
+            " installed"
+        ) from error
+    if not (isinstance(made, type) and issubclass(made, Strategy)):
+        raise ConfigurationError(f"{name!r} is no topicloom_lab.strategies.Strategy")
+    what = (made.__doc__ or name).strip().splitlines()[0].rstrip(".")
+    make: Callable[[StrategyOptions], Strategy] = made
+    return StrategyEntry(name, "own", what, make, by_budget=bool(getattr(made, "by_budget", False)))

@@ -10,7 +10,7 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -132,7 +132,7 @@ class SearchStrategy(Strategy):
                 yield place + distance
 
 
-def quoted(messages: Sequence[RecordedMessage], ranked: Iterator[int], budget: int) -> Context:
+def quoted(messages: Sequence[RecordedMessage], ranked: Iterable[int], budget: int) -> Context:
     """A context of the best messages that fit, in conversation order.
 
     A message that does not fit is passed over: shorter ones behind it may.
