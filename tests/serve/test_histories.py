@@ -108,9 +108,13 @@ def test_an_unknown_history_is_recorded_first(talk: Talk) -> None:
 
 def test_the_first_message_edited(talk: Talk) -> None:
     said = talk.ask(talk.ask([], "茶：一", **CHAT), "茶：二", **CHAT)
-    other = talk.ask([], "山：另一个", **CHAT)
-    assert talk.remembered() == other
-    assert "茶：一" not in prompt_of(talk.responder.requests[-1])
+    for text in ("山：另一个", "海：又一个"):
+        other = talk.ask([], text, **CHAT)
+        assert talk.remembered("c1.beside") == other
+        assert len(talk.responder.requests[-1].messages) == 1
+        other = talk.ask(other, "山：继续", **CHAT)
+        assert talk.remembered("c1.beside") == other
+    assert talk.remembered() == said
     assert talk.ask(said, "茶：三", **CHAT) == talk.remembered()
 
 

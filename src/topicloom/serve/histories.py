@@ -8,8 +8,9 @@ is deleted is forgotten with them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
@@ -29,6 +30,9 @@ from topicloom.state.stored_message import REMOVED, get_text
 
 _MARK = "topicloom_history"
 """Key in a checkpoint's metadata: the digest of all that came before its newest message."""
+_BESIDE = ".beside"
+"""Ends the name of a chat's second session, for all that does not go on from the first: clients
+also ask for a title or for tags under the chat's id, and that is no part of what was said."""
 _LOOK_BACK = 32
 """Checkpoints in which a history is looked for whose beginning the client left out."""
 
@@ -60,16 +64,19 @@ class Conversations:
         async with self._lines.setdefault(chat.session, asyncio.Lock()):
             digests = digest_histories(chat.messages)
             known, config = await self._find_place(chat, digests)
+            thread = config["configurable"]["thread_id"]
             for end in _find_ends(chat.messages):
                 if end > known:
                     await self._record(chat, known, end, config, digests[end - 1])
-                    known, config = end, _name_thread(chat)
-            async for part in self._take_turn(chat, known, config, digests[-1]):
-                yield part
+                    known, config = end, _name_thread(thread)
+            turn = self._take_turn(chat, known, config, digests[-1])
+            async with aclosing(turn) as parts:
+                async for part in parts:
+                    yield part
 
     async def _take_turn(
         self, chat: Chat, known: int, config: RunnableConfig, digest: str
-    ) -> AsyncIterator[str | Answered]:
+    ) -> AsyncGenerator[str | Answered]:
         state: dict[str, Any] = {}
         receipt: dict[str, Any] = {}
         said = False
@@ -80,18 +87,19 @@ class Conversations:
             stream_mode=["messages", "custom", "values"],
             durability="exit",
         )
-        async for kind, data in stream:
-            match kind, data:
-                case "values", _:
-                    state = data
-                case "custom", {"type": "receipt"}:
-                    receipt = data["receipt"]
-                case "custom", {"type": "reply_restarted"} if said and chat.stream:
-                    raise ReplyError("the reply broke off; ask for it again")
-                case "messages", (AIMessageChunk() as chunk, {"langgraph_node": "main_generate"}):
-                    if text := get_text(chunk):
-                        said = True
-                        yield text
+        async with aclosing(stream) as parts:
+            async for kind, data in parts:
+                match kind, data:
+                    case "values", _:
+                        state = data
+                    case "custom", {"type": "receipt"}:
+                        receipt = data["receipt"]
+                    case "custom", {"type": "reply_restarted"} if said and chat.stream:
+                        raise ReplyError("the reply broke off; ask for it again")
+                    case "messages", (AIMessageChunk() as chunk, {"langgraph_node": node}):
+                        if node == "main_generate" and (text := get_text(chunk)):
+                            said = True
+                            yield text
         yield Answered(state["messages"][-1], Receipt.model_validate(receipt))
 
     async def _record(
@@ -107,29 +115,40 @@ class Conversations:
 
     async def _find_place(self, chat: Chat, digests: Sequence[str]) -> tuple[int, RunnableConfig]:
         """How many of the messages are known, and the checkpoint to go on from with the others."""
-        thread = _name_thread(chat)
-        newest, ends = await self._graph.aget_state(thread), _find_ends(chat.messages)
+        thread, ends = _name_thread(chat.session), _find_ends(chat.messages)
+        newest = await self._graph.aget_state(thread)
         if newest.created_at is None:
             return 0, thread
         if not (ends or chat.whole):
-            again = (newest.metadata or {}).get(_MARK) == digests[-1]
-            return 0, (newest.parent_config or await self._begin_anew(chat)) if again else thread
-        place: StateSnapshot | None = None
+            if (newest.metadata or {}).get(_MARK) != digests[-1]:
+                return 0, thread
+            return 0, newest.parent_config or await self._begin_anew(thread)
+        known, place = await self._find_known(newest, chat.messages, digests)
+        if place is None and ends:
+            known, place = ends[-1], await self._find_end(chat, ends[-1])
+        if place is not None:
+            here, there = (state.config["configurable"] for state in (newest, place))
+            is_newest = here["checkpoint_id"] == there["checkpoint_id"]
+            return known, thread if is_newest else place.config
+        if not chat.whole:
+            return 0, thread
+        if chat.session.endswith(_BESIDE):
+            return 0, await self._begin_anew(thread)
+        return await self._find_place(replace(chat, session=chat.session + _BESIDE), digests)
+
+    async def _find_known(
+        self, newest: StateSnapshot, messages: Sequence[AnyMessage], digests: Sequence[str]
+    ) -> tuple[int, StateSnapshot | None]:
+        """The length of the longest history that is known, and the checkpoint at its end."""
+        ends, place = _find_ends(messages), None
         # What begins with an unknown history is not known either.
         low, high, probe = -1, len(ends), len(ends) - 1
         while probe > low:
             last = ends[probe] - 1
-            found = await self._find_checkpoint(newest, chat.messages[last], digests[last])
+            found = await self._find_checkpoint(newest, messages[last], digests[last])
             low, place, high = (probe, found, high) if found else (low, place, probe)
             probe = (low + high) // 2
-        known = ends[low] if place else 0
-        if place is None and ends and (place := await self._find_end(chat, ends[-1])):
-            known = ends[-1]
-        if place is None:
-            return 0, await self._begin_anew(chat) if chat.whole else thread
-        here = place.config["configurable"]["checkpoint_id"]
-        is_newest = here == newest.config["configurable"]["checkpoint_id"]
-        return known, thread if is_newest else place.config
+        return ends[low] if place else 0, place
 
     async def _find_checkpoint(
         self, newest: StateSnapshot, said: AnyMessage, digest: str
@@ -143,9 +162,7 @@ class Conversations:
 
         if fits(newest):
             return newest
-        thread: RunnableConfig = {
-            "configurable": {"thread_id": newest.config["configurable"]["thread_id"]}
-        }
+        thread = _name_thread(newest.config["configurable"]["thread_id"])
         found = self._graph.aget_state_history(thread, filter={_MARK: digest})
         return await anext((state async for state in found if fits(state)), None)
 
@@ -154,7 +171,8 @@ class Conversations:
         store, history = self._graph.store, chat.messages[:end]
         workspaces = cast("SessionGraph", self._graph.builder).workspaces
         stored = (await asyncio.to_thread(workspaces.open, chat.session, store)).store
-        async for state in self._graph.aget_state_history(_name_thread(chat), limit=_LOOK_BACK):
+        thread = _name_thread(chat.session)
+        async for state in self._graph.aget_state_history(thread, limit=_LOOK_BACK):
             session = Session.model_validate(state.values.get("session") or {"id": chat.session})
             if state.next or session.count < end:
                 continue
@@ -163,16 +181,15 @@ class Conversations:
                 return state
         return None
 
-    async def _begin_anew(self, chat: Chat) -> RunnableConfig:
+    async def _begin_anew(self, thread: RunnableConfig) -> RunnableConfig:
         """A checkpoint of the session at which nothing has been said yet."""
-        config = _name_thread(chat)
-        config["configurable"]["checkpoint_ns"] = ""
+        config: RunnableConfig = {"configurable": {**thread["configurable"], "checkpoint_ns": ""}}
         saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
         return await saver.aput(config, empty_checkpoint(), {"source": "fork", "step": -1}, {})
 
 
-def _name_thread(chat: Chat) -> RunnableConfig:
-    return {"configurable": {"thread_id": chat.session}}
+def _name_thread(name: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": name}}
 
 
 def _find_ends(messages: Sequence[AnyMessage]) -> list[int]:
