@@ -96,8 +96,7 @@ def compact_file(database: sqlite3.Connection) -> bool:
 
 def _clear_newest(store: SessionStore, graph: Graph, thread: RunnableConfig) -> None:
     """Put what is left of removed messages, and an empty turn, on top of the newest checkpoint."""
-    newest = graph.get_state(thread)
-    values = newest.values
+    values = graph.get_state(thread).values
     if "turn" not in values:
         return
     session = catch_up(store, get_session(graph, thread))
@@ -107,8 +106,7 @@ def _clear_newest(store: SessionStore, graph: Graph, thread: RunnableConfig) -> 
     # A message that stood there with its old text would count as a new one.
     update["messages"] = [removed[m.id] for m in values["messages"] if m.id in removed]
     update |= {name: None for name in ("readings", "calls", "layers", "plan") if name in values}
-    kept: dict[str, Any] = {**(newest.metadata or {})}  # marks by which the thread is known
-    graph.update_state({**thread, "metadata": kept}, update, as_node="finalize")
+    graph.update_state(thread, update, as_node="finalize")
 
 
 def _drop_older(saver: BaseCheckpointSaver[Any], thread: RunnableConfig) -> str:
