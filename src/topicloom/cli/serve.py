@@ -55,13 +55,18 @@ def run_serve(
                 per_minute=per_minute,
             )
             config = uvicorn.Config(
-                app, log_level="warning", lifespan="off", timeout_graceful_shutdown=_SECONDS
+                app,
+                log_level="warning",
+                lifespan="off",
+                ws="none",
+                timeout_graceful_shutdown=_SECONDS,
             )
             await uvicorn.Server(config).serve(sockets=[listener])
 
     console, port = open_console(), listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
-    console.print(f"http://{shown}:{port}/v1, models {', '.join(names)}", soft_wrap=True)
+    where = f"http://{shown}:{port}/v1, models {', '.join(names)}"
+    console.print(where, markup=False, soft_wrap=True)
     print_dim(console, describe_model(context.settings))
     # uvicorn sends itself the signal once more when it has ended: the databases are closed first.
     signal.signal(signal.SIGTERM, lambda *_: None)

@@ -32,6 +32,9 @@ _METADATA = ("chat_id", "conversation_id", "session_id")
 """The same in a request's `metadata`."""
 
 
+_TELLING = ("system", "developer")
+
+
 class _Function(BaseModel):
     name: str
     arguments: str = ""
@@ -140,8 +143,8 @@ def read_chat(body: bytes, headers: Mapping[str, str], owner: str = "") -> Chat:
     except (ValueError, RecursionError) as error:
         raise InputError(f"the body is not JSON: {error}") from error
     request = _Request.model_validate(data)
-    told = [m for m in request.messages if m.role in ("system", "developer")]
-    messages = [m.read() for m in request.messages if m not in told]
+    told = [m.read() for m in request.messages if m.role in _TELLING]
+    messages = [m.read() for m in request.messages if m.role not in _TELLING]
     if not messages or isinstance(messages[-1], AIMessage):
         raise InputError("there is nothing to answer: the last message has to be the user's")
     tools = [tool.model_dump() for tool in request.tools or ()]
@@ -151,7 +154,7 @@ def read_chat(body: bytes, headers: Mapping[str, str], owner: str = "") -> Chat:
         whole=whole,
         model=request.model,
         messages=messages,
-        instructions="\n\n".join(get_text(m.read()) for m in told),
+        instructions="\n\n".join(map(get_text, told)),
         tools=() if request.tool_choice == "none" else tuple(tools),
         stream=bool(request.stream),
         usage=bool(request.stream_options and request.stream_options.include_usage),
