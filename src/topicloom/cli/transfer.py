@@ -19,6 +19,7 @@ from rich.progress import (
 from rich.text import Text
 
 from topicloom.cli._pages import PAGES, ExportKind
+from topicloom.cli._views import ALL
 from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
 from topicloom.cli.context import describe_model, make_thread_config, open_context
 from topicloom.errors import InputError
@@ -129,8 +130,8 @@ def _report(
 
 def run_export(cli: CliOptions, name: str, kind: ExportKind, out: Path | None) -> None:
     """Write what was said in a session into a file, or print it."""
-    session, store = open_context(cli).read_session(name)
-    text = PAGES[kind](session.id, store.messages(session))
+    messages = open_context(cli).open_memory(name).history(limit=ALL)
+    text = PAGES[kind](name, messages)
     if out is None:
         sys.stdout.write(text)
         return
@@ -138,4 +139,4 @@ def run_export(cli: CliOptions, name: str, kind: ExportKind, out: Path | None) -
         out.write_text(text, "utf-8")
     except OSError as error:
         raise InputError(f"cannot write {out}: {error}") from error
-    print_dim(open_console(), f"{session.count:,} messages: {to_one_line(str(out))}")
+    print_dim(open_console(), f"{len(messages):,} messages: {to_one_line(str(out))}")
