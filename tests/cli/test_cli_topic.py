@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from command_line import Run, assert_one_line, replay_recording
 from langchain_core.messages import AnyMessage, HumanMessage
+from sessions import open_graph, past, record, tell, thread
 
 from topicloom.cli.console import CliOptions
 from topicloom.cli.context import make_thread_config, open_context
@@ -81,6 +82,16 @@ def test_a_chat_that_goes_on_takes_it_over(talk: Run, tmp_path: Path) -> None:
         )
     assert "Lake house" in talk("topics", "talk").out
     assert rows(talk, "transcript", "talk", "--last", "1")[0]["text"] == "Good morning."
+
+
+def test_a_session_whose_checkpoints_are_elsewhere(run: Run, tmp_path: Path) -> None:
+    graph = open_graph(tmp_path / "sessions")
+    record(graph, thread("yue"), *past("茶", "雨", rounds=3))
+    tell(graph, thread("yue"), "山：还有吗？", keep=0)
+    assert [t["name"] for t in rows(run, "topics", "yue")] == ["茶", "雨"]
+    assert run("topic", "rename", "yue", "t1", "Tea house").code == 0
+    tell(graph, thread("yue"), "山：第二次。")
+    assert [t["name"] for t in rows(run, "topics", "yue")] == ["Tea house", "雨"]
 
 
 def test_what_cannot_be_done_is_one_line(talk: Run) -> None:

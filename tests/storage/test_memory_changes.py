@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -112,15 +113,35 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(talk: Talk) -> None:
         (lambda: memory.split("t1", "m7", "x"), "m7 is not in t1"),
         (lambda: memory.merge("t1", "t1"), "merged into itself"),
         (lambda: memory.restore("t1"), "t1 is active, not archived"),
+        (lambda: memory.move("m1", "t1") and memory.move("m1", "t1"), "nothing would change"),
         (lambda: memory.undo("nothing"), "nothing to undo"),
         (lambda: memory.forget("t9"), "no topic 't9'"),
     ]
     for change, why in changes:
         with pytest.raises(InputError, match=why):
             change()
-    assert (talk.check(), memory.changes()) == (before, [])
+    assert talk.check() == before
+    assert len(memory.changes()) == 1, "that m1 is in t1 is by hand from now on"
     with pytest.raises(InputError, match="author"):
         Memory(talk.reopen(), "s", author="review")
+
+
+def test_what_was_changed_since_is_not_undone(talk: Talk) -> None:
+    memory = talk.memory
+    memory.rename("t1", "Tea")
+    memory.rename("t1", "Tea house")
+    first, _ = memory.changes()
+    with pytest.raises(InputError, match="all of it was changed since"):
+        memory.undo(first.id)
+    assert memory.topic("t1").by_hand == ("named",)
+    memory.move("m7", "t1")
+    memory.merge("t2", "t1")
+    *_, moved, _ = memory.changes()
+    with pytest.raises(InputError, match="t2 is merged"):
+        memory.undo(moved.id)
+    memory.undo()
+    memory.undo(moved.id)
+    assert talk.check() == {"Tea house": ids(1, 6), "雨": ids(7, 12), "山": ids(13, 18)}
 
 
 def test_a_pinned_topic_stays_active(talk: Talk) -> None:
@@ -150,6 +171,7 @@ def test_forgetting_says_first_what_goes(talk: Talk) -> None:
     assert talk.memory.facts() == {}
     names = {t.id: t.name for t in talk.memory.topics()}
     assert names == {"t1": "家", "t2": "topic t2", "t3": "山"}
+    assert [change.event for change in talk.memory.changes()] == ["ann: renamed t1 “…” “…”"]
     talk.check()
     talk.memory.delete()
     assert "s" not in talk.reopen().sessions()
@@ -191,7 +213,8 @@ def test_one_changes_while_another_takes_a_turn(reopen: Reopen) -> None:
 
 def test_a_turn_that_is_not_finished_has_to_be_finished_first(reopen: Reopen) -> None:
     talk = Talk(reopen)
-    stream = talk.graph.stream({"messages": [HumanMessage("海？")]}, CONFIG, durability="sync")
+    said = {"messages": [HumanMessage("海？")]}
+    stream: Any = talk.graph.stream(said, CONFIG, durability="sync")
     next(stream)
     stream.close()
     with pytest.raises(InputError, match="is not finished"):

@@ -94,11 +94,12 @@ class CliContext:
     def open_memory(self, name: str, store: BaseStore | None = None) -> Memory:
         """A session to look at and to change, with the facts of a store.
 
-        What is changed is taken in by the next turn, in a chat that is open too. Raises
-        `InputError` if there is no such session.
+        Its checkpoints may be elsewhere. What is changed is taken in by the next turn, in a chat
+        that is open too. Raises `InputError` if there is no such session.
         """
-        session, kept = self.read_session(name)
+        kept = SessionStore(self.storage.open(check_session_name(name)))
         if not find_newest(kept, name).count:
+            session, _ = self.read_session(name)
             publish(kept, session)  # of 0.1.0, which kept no heads
         return Memory(self.storage, name, store=store, embedder=self.settings.embedder)
 

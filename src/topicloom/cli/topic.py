@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from getpass import getuser
+from os import environ
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -106,7 +106,7 @@ def _open(cli: CliOptions, name: str) -> Memory:
     from topicloom.cli.context import open_context
 
     memory = open_context(cli).open_memory(name)
-    memory.author = getuser()
+    memory.author = environ.get("USER") or environ.get("USERNAME") or "user"
     return memory
 
 

@@ -43,6 +43,7 @@ from topicloom.reflection.facts import Fact
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.changes import (
     TopicChange,
+    explain_refusal,
     find_month,
     find_undoable,
 )
@@ -318,7 +319,7 @@ class Memory:
                 undone, if not given.
 
         Raises:
-            InputError: There is nothing to undo.
+            InputError: There is nothing to undo, or it does not fit what was done since.
         """
         session, store, _ = yield from self._access.open()
         journal = store.changes(session)
@@ -327,8 +328,11 @@ class Memory:
             raise InputError("there is nothing to undo")
         entry = journal[change_id]
         inverse = invert_change(store, session, entry, self.author, change_id)
-        if not inverse:
-            raise InputError(f"all of it was changed since: {entry.event}")
+        table = store.topic_table(session)
+        why = [explain_refusal(c, table, session.active, session.tail) for c in inverse]
+        if not inverse or any(why):
+            told = "; ".join(filter(None, why)) or "all of it was changed since"
+            raise InputError(f"this cannot be undone, {told}: {entry.event}")
         yield from self._make(inverse)
         return MemoryChange(change_id, entry.author, entry.time, entry.event, True, entry.undoes)
 
@@ -362,9 +366,9 @@ class Memory:
         return Forgotten(tuple(gone), plan.topics, facts, left)
 
     def _purge(self, plan: PurgePlan, asked: Sequence[str]) -> Step[tuple[str, ...]]:
+        left = yield from self._access.purge(plan)
         if self._access.facts is not None:
             ReflectionStore(self._access.facts).forget(self._access.thread, asked, plan.topics)
-        left = yield from self._access.purge(plan)
         self._access = self._access.behind()
         return left
 

@@ -52,19 +52,23 @@ def make_changes(
             number = session.topics + 1
             session = session.model_copy(update={"topics": number})
             change = change.model_copy(update={"topic": f"t{number}"})
+        made = _make_change(store, session, change, table)
+        if change.author != REVIEW and store.topic_table(made).topics == table.topics:
+            refused = {**turn.refused, change.topic: "nothing would change"}
+            turn = turn.model_copy(update={"refused": refused})
+            continue
         event = describe_change(change, table)
         changed = (*turn.changed, change.topic)
         turn = turn.model_copy(update={"changed": changed, "events": (*turn.events, event)})
-        before, session = session.roster, _make_change(store, session, change, table)
         entry = ChangeEntry(
             author=change.author,
             time=turn.started,
             event=event,
-            before=before,
-            after=session.roster,
+            before=session.roster,
+            after=made.roster,
             undoes=change.undoes,
         )
-        session = store.add_change(session, entry)
+        session = store.add_change(made, entry)
     return session, turn
 
 

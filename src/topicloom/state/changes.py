@@ -248,6 +248,8 @@ def invert_topic(
         return bool(before != after and getattr(now, name) == after)
 
     marks = {m: m in was.by_hand for m in {*was.by_hand} ^ {*made.by_hand}}
+    if now.name != made.name:
+        marks.pop("named", None)  # what it is called now, somebody else may have meant
     texts: dict[str, object] = {"name": was.name} if undone("name") else {}
     if undone("brief"):
         kept = was.model_dump(include={"brief", "summary", "importance", "once"})
