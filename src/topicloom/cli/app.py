@@ -2,7 +2,7 @@
 
 topicloom [--folder DIR] [--language en] chat | replay | serve | mcp | import | export | topics
     | topic | transcript | search | quote | receipt | sessions | review | reflect | facts | memory
-    | purge | delete | check | repair
+    | purge | delete | doctor | check | repair
 
 Distributions of their own add commands by entry points in the group `topicloom.commands`: each a
 Typer app, or a function that is a command. So does the laboratory, with `eval`, `train` and `tune`.
@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import codecs
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 from unicodedata import east_asian_width
 
 import typer
@@ -30,6 +31,8 @@ from topicloom.state.language import LanguageChoice
 app = typer.Typer(
     name="topicloom",
     help="One chat session that never ends: each topic in a window of its own.",
+    epilog="Exit codes: 0 done; 1 check or doctor found something wrong; 2 what you can put right,"
+    " in one line; 130 Ctrl-C. --install-completion completes commands in your shell.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -47,14 +50,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command, by default that of the command line, and exit by `SystemExit`.
 
-    The code is 0 when all went well; 2 for what the user can put right, said in one line; 130 after
-    Ctrl-C.
+    The code is 0 when all went well; 1 if `check` or `doctor` found something wrong; 2 for what the
+    user can put right, said in one line; 130 after Ctrl-C.
     """
     codecs.register_error("topicloom", _replace_character)
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A byte or character that the terminal does not know must not end a conversation.
             stream.reconfigure(errors="topicloom")
+    warnings.showwarning = cast("Any", _show_warning)
     try:
         _with_plugins()(None if arguments is None else list(arguments))
     except TopicLoomError as error:
@@ -64,6 +68,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    from topicloom.cli.console import show_error
+
+    show_error(message, "warning", "yellow")
 
 
 _ASCII = str.maketrans("●○▁▃▅█✓✗→›·•–—‘’“”…─×", "*o.:|#+x>>-*--''\"\"~-x")
@@ -242,11 +252,11 @@ def mcp(
 
 
 @app.command()
-def sessions(context: typer.Context) -> None:
+def sessions(context: typer.Context, json: AsJson = False) -> None:
     """List the sessions of the folder."""
     from topicloom.cli.reading import show_sessions
 
-    show_sessions(context.obj)
+    show_sessions(context.obj, as_json=json)
 
 
 @app.command()
@@ -323,11 +333,12 @@ def review(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be done, and why.")
     ] = False,
+    json: AsJson = False,
 ) -> None:
     """Summarize topics, archive what is over, merge what is the same."""
     from topicloom.cli.review import run_review
 
-    run_review(context.obj, name, dry_run=dry_run)
+    run_review(context.obj, name, dry_run=dry_run, as_json=json)
 
 
 @app.command()
@@ -337,11 +348,12 @@ def reflect(
     force: Annotated[
         bool, typer.Option("--force", help="Read what is new, though it is not due yet.")
     ] = False,
+    json: AsJson = False,
 ) -> None:
     """Look for lasting facts about the user in what was said since the last time."""
     from topicloom.cli.reflect import run_reflect
 
-    run_reflect(context.obj, name, force=force)
+    run_reflect(context.obj, name, force=force, as_json=json)
 
 
 @app.command()
@@ -369,6 +381,14 @@ def memory(
     from topicloom.cli.memory import run_memory
 
     run_memory(context.obj, name, out, force=force)
+
+
+@app.command()
+def doctor(context: typer.Context, json: AsJson = False) -> None:
+    """See what is here and works: versions, folder, encoder, the model; 1 if something does not."""
+    from topicloom.cli.doctor import run_doctor
+
+    run_doctor(context.obj, as_json=json)
 
 
 @app.command()

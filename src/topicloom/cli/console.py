@@ -40,10 +40,10 @@ def open_console() -> Console:
     return Console(highlight=False)
 
 
-def show_error(error: Exception) -> None:
-    """Print an error as one red line."""
-    message = f"error: {to_one_line(str(error))}"
-    Console(stderr=True, highlight=False).print(Text(message, style="red"), soft_wrap=True)
+def show_error(error: Exception | str, kind: str = "error", style: str = "red") -> None:
+    """Print an error, or something of another kind, as one line to stderr."""
+    message = f"{kind}: {to_one_line(str(error))}"
+    Console(stderr=True, highlight=False).print(Text(message, style=style), soft_wrap=True)
 
 
 def print_dim(console: Console, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import typer
 from rich.table import Table
@@ -17,7 +18,7 @@ from topicloom.cli._views import (
     render_topics,
 )
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
-from topicloom.cli.context import open_context
+from topicloom.cli.context import CliContext, open_context
 from topicloom.errors import StorageError
 from topicloom.mcp_server import make_mcp_server
 from topicloom.state.stored_message import StoredMessage
@@ -25,31 +26,39 @@ from topicloom.storage.message_rows import to_row
 from topicloom.storage.sessions import SessionStore
 
 
-def show_sessions(cli: CliOptions) -> None:
-    """List the sessions of the folder."""
+def show_sessions(cli: CliOptions, *, as_json: bool) -> None:
+    """List the sessions of the folder, for people or as JSON lines."""
     context, console = open_context(cli), open_console()
-    names = context.storage.sessions()
-    if not names:
+    rows = [_describe_session(context, name) for name in context.storage.sessions()]
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
         print_dim(console, f"no sessions in {context.folder} yet; begin one with: topicloom chat")
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("session", "messages", "topics", "last message"):
         table.add_column(heading, justify="right" if heading in ("messages", "topics") else "left")
-    for name in names:
-        wrong = "its checkpoints are not here"
-        try:
-            session = context.find_session(name)
-            store = SessionStore(context.storage.open(name))
-            last = store.message(session, session.count).day if session and session.count else ""
-        except StorageError:
-            session, wrong = None, f"cannot be read: topicloom check {name}"
-        if session is None:
-            none = Text("-", style="dim")
-            table.add_row(to_one_line(name), none, none, Text(to_one_line(wrong), style="dim"))
-            continue
-        shown = format_day(last) if last else ""
-        table.add_row(to_one_line(name), f"{session.count:,}", f"{session.topics:,}", shown)
+    for row in rows:
+        known = [f"{row[key]:,}" if row[key] is not None else "-" for key in ("messages", "topics")]
+        last = Text(to_one_line(row["wrong"]), style="dim") if row["wrong"] else row["last"]
+        shown = format_day(last) if isinstance(last, str) and last else last
+        table.add_row(to_one_line(row["name"]), *known, shown)
     console.print(table)
+
+
+def _describe_session(context: CliContext, name: str) -> dict[str, Any]:
+    """A session in figures, or what is wrong with it."""
+    row: dict[str, Any] = {"name": name, "messages": None, "topics": None, "last": "", "wrong": ""}
+    try:
+        session = context.find_session(name)
+        if session is None:
+            return row | {"wrong": "its checkpoints are not here"}
+        store = SessionStore(context.storage.open(name))
+        last = store.message(session, session.count).day if session.count else ""
+    except StorageError:
+        return row | {"wrong": f"cannot be read: topicloom check {name}"}
+    return row | {"messages": session.count, "topics": session.topics, "last": last}
 
 
 def show_topics(cli: CliOptions, name: str, *, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
@@ -22,13 +23,16 @@ _NAMED = 6
 """Topics with new briefs that are named."""
 
 
-def run_reflect(cli: CliOptions, name: str, *, force: bool) -> None:
-    """Reflect upon a session if it is due, and print the result."""
+def run_reflect(cli: CliOptions, name: str, *, force: bool, as_json: bool) -> None:
+    """Reflect upon a session if it is due, and print the result, also as a JSON line for each."""
     context, console = open_context(cli), open_console()
     context.read_session(name)
     with context.open_checkpoints() as saver, context.open_store() as store:
         options = make_reflection_options(context, saver, store)
         result = reflect_once(name, force=force, **options)
+    if as_json:
+        print_json(_to_row(reflection) for reflection in result.reflections)
+        return
     names = {update.topic: update.name for r in result.reflections for update in r.briefs}
     if not result.reflections:
         print_dim(console, _explain_not_due(result.state, context.settings.reflection))
@@ -39,6 +43,16 @@ def run_reflect(cli: CliOptions, name: str, *, force: bool) -> None:
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         line = f"new briefs, from the next turn in a chat on: {shown}{more}"
         print_dim(console, to_one_line(line))
+
+
+def _to_row(done: Reflection) -> dict[str, Any]:
+    calls = [call.model_dump(mode="json") for call in done.calls]
+    facts = [fact.value for fact in done.facts]
+    left_out = dict(done.dropped)
+    return {"read": done.read, "upto": done.upto, "facts": facts, "left_out": left_out} | {
+        "replaced": done.retired,
+        "calls": calls,
+    }
 
 
 def show_facts(cli: CliOptions, name: str, *, as_json: bool) -> None:

@@ -7,15 +7,15 @@ from collections import Counter
 from rich.console import Console
 from rich.text import Text
 
-from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
+from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
 from topicloom.cli.context import make_thread_config, open_context
 from topicloom.graph.review import review_session
 from topicloom.graph.session import build_session_graph
 from topicloom.review.channels import ReviewReport
 
 
-def run_review(cli: CliOptions, name: str, *, dry_run: bool) -> None:
-    """Review a session and print the report.
+def run_review(cli: CliOptions, name: str, *, dry_run: bool, as_json: bool) -> None:
+    """Review a session and print the report, for people or as one JSON object.
 
     If the session is busy, findings are kept for the next.
     """
@@ -34,7 +34,10 @@ def run_review(cli: CliOptions, name: str, *, dry_run: bool) -> None:
             storage=context.storage,
             hold=context.storage.lock,
         )
-    print_report(console, report)
+    if as_json:
+        print_json([report.model_dump(mode="json")])
+    else:
+        print_report(console, report)
 
 
 def print_report(console: Console, report: ReviewReport) -> None:

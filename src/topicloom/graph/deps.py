@@ -70,7 +70,7 @@ def make_deps(
     main = models.of("responder")
     counter = CachedTokenCounter(counter or choose_counter(_get_name(main)))
     meter = PrefixMeter()
-    open_for = partial(_open_model, settings, models)
+    open_for = partial(open_role_model, settings, models)
     opened = open_for("responder", main) if main is not None and roles is None else None
     known = get_window_size(opened, _DEFAULT_WINDOW) if opened else _DEFAULT_WINDOW
     size = settings.window or known
@@ -177,7 +177,7 @@ def default_folder() -> Path:
     return user_data_path("topicloom") / "sessions"
 
 
-def _open_model(
+def open_role_model(
     settings: Settings, models: RoleModels, role: RoleName, model: ModelSpec
 ) -> BaseChatModel:
     """The model of a role, at the server of the role, of the cheap model, or of all.

@@ -1,0 +1,141 @@
+"""`topicloom doctor`: what is here, what works, and what it can do with that."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+from rich.text import Text
+
+from topicloom.cli.console import CliOptions, open_console, print_json, to_one_line
+from topicloom.cli.context import CliContext, find_reply_model, open_context
+from topicloom.errors import StorageUnavailableError, TopicLoomError
+from topicloom.graph.deps import choose_models, open_role_model
+from topicloom.index.encoders import open_embedder
+from topicloom.state.safe_text import describe_error
+from topicloom.storage.disk import append_bytes, reachable
+
+_PACKAGES = ("langgraph", "langchain-core", "langchain-openai")
+_EXTRAS = {
+    "langchain": "models of all providers",
+    "tiktoken": "exact token counts",
+    "sentence_transformers": "encoders and rerankers of one's own",
+    "psycopg": "PostgreSQL",
+    "topicloom_lab": "eval, train and tune",
+}
+"""What else can be installed, and what for."""
+
+
+def run_doctor(cli: CliOptions, *, as_json: bool) -> None:
+    """Print what was looked at, a line each; exits by `SystemExit` with 1 if something is wrong.
+
+    A model that is set is asked for one word.
+    """
+    context, console, well = open_context(cli), open_console(), True
+    for name, look in _CHECKS.items():
+        try:
+            said, fine = look(context), True
+        except TopicLoomError as error:
+            said, fine = str(error), False
+        except Exception as error:  # noqa: BLE001 - whatever fails is what it is asked for
+            said, fine = describe_error(error), False
+        well = well and fine
+        if as_json:
+            print_json([{"check": name, "ok": fine, "found": said}])
+        else:
+            mark = ("✓", "green") if fine else ("✗", "bold red")
+            line = Text.assemble(mark, (f" {name:10}", "bold"), to_one_line(said))
+            console.print(line, soft_wrap=True)
+    if not well:
+        raise SystemExit(1)
+
+
+def _name_versions(context: CliContext) -> str:
+    named = [f"{package} {version(package)}" for package in _PACKAGES]
+    return ", ".join([f"topicloom {_find_own()}", f"Python {platform.python_version()}", *named])
+
+
+def _find_own() -> str:
+    try:
+        return version("topicloom")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _list_extras(context: CliContext) -> str:
+    here = {module: find_spec(module) is not None for module in _EXTRAS}
+    there = ", ".join(what for module, what in _EXTRAS.items() if here[module]) or "none"
+    missing = ", ".join(f"{w} ({m})" for m, w in _EXTRAS.items() if not here[m])
+    return f"{there}; not installed: {missing}" if missing else there
+
+
+def _list_settings(context: CliContext) -> str:
+    names = sorted(name for name in os.environ if name.startswith("TOPICLOOM_"))
+    return ", ".join(names) or "all as they ship: no variable TOPICLOOM_... is set"
+
+
+def _try_folder(context: CliContext) -> str:
+    folder = context.folder
+    probe = folder / ".doctor"
+    with reachable(folder):
+        append_bytes(probe, b"written", fsync=True)
+        probe.unlink()
+        free = shutil.disk_usage(folder).free
+        shared = folder.stat().st_mode & 0o077
+    if os.name == "posix" and shared:
+        raise StorageUnavailableError(
+            f"{folder} is open to other users of this machine: chmod 700 closes it"
+        )
+    return f"{folder} can be written to, {free / 1e9:,.0f} GB are free"
+
+
+def _read_sessions(context: CliContext) -> str:
+    with context.open_checkpoints() as saver:
+        saver.get_tuple({"configurable": {"thread_id": "topicloom:doctor"}})
+    stored = context.storage.sessions()
+    return f"{len(stored)} sessions; `topicloom check` reads every line of them"
+
+
+def _try_encoder(context: CliContext) -> str:
+    embedder = open_embedder(context.settings.embedder)
+    began = time.perf_counter()
+    embedder.embed(["The jar stands in the cellar.", "罐子在地窖里。"])
+    seconds = time.perf_counter() - began
+    return f"{embedder.fingerprint}, two sentences in {seconds:.2f} s"
+
+
+def _ask_model(context: CliContext) -> str:
+    models = choose_models(context.settings, None, None, None)
+    name, model = find_reply_model(context.settings), models.of("responder")
+    if name is None or model is None:
+        return (
+            "none is set: topics are found and originals quoted, nothing is composed."
+            " TOPICLOOM_MODEL=openai:gpt-5-mini and OPENAI_API_KEY change that"
+        )
+    chat = open_role_model(context.settings, models, "responder", model)
+    began = time.perf_counter()
+    chat.invoke("Say yes.")
+    return f"{name} answered in {time.perf_counter() - began:.1f} s"
+
+
+def _describe_terminal(context: CliContext) -> str:
+    console = open_console()
+    colours = console.color_system or "no"
+    return f"{console.width} columns, {console.encoding}, {colours} colours"
+
+
+_CHECKS: dict[str, Callable[[CliContext], str]] = {
+    "versions": _name_versions,
+    "extras": _list_extras,
+    "settings": _list_settings,
+    "terminal": _describe_terminal,
+    "folder": _try_folder,
+    "sessions": _read_sessions,
+    "encoder": _try_encoder,
+    "model": _ask_model,
+}
