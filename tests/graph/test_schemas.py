@@ -22,7 +22,8 @@ def test_input_output_and_context_have_schemas(domain: Domain | None) -> None:
     assert fields < app.get_output_jsonschema()["properties"].keys()
     context = app.get_context_jsonschema()
     assert context is not None
-    assert context["properties"].keys() == {"answer", "keep_messages", "changes"}
+    known = {"answer", "keep_messages", "changes", "instructions", "tools"}
+    assert context["properties"].keys() == known
 
 
 def test_a_context_may_hold_what_others_put_there() -> None:

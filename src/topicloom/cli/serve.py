@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from ipaddress import ip_address
 
 import uvicorn
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from topicloom.cli.console import CliOptions, open_console, print_dim
 from topicloom.cli.context import (
@@ -115,10 +114,8 @@ def _listen(host: str, port: int) -> socket.socket:
 async def _open_folder(context: CliContext) -> AsyncIterator[Graph]:
     """The graph over the folder's files and databases."""
     builder = build_session_graph(settings=context.settings, storage=context.storage)
-    with context.open_checkpoints(), context.open_store() as store:
-        path = str(context.folder / "checkpoints.sqlite")
-        async with AsyncSqliteSaver.from_conn_string(path) as saver:
-            yield builder.compile(checkpointer=saver, store=store)
+    with context.open_checkpoints() as saver, context.open_store() as store:
+        yield builder.compile(checkpointer=saver, store=store)
 
 
 @asynccontextmanager
