@@ -71,6 +71,8 @@ def describe_event(event: dict[str, Any]) -> str:
             return "· going through all topics for what was said before"
         case {"type": "reply_restarted"}:
             return "· the reply broke off; once more"
+        case {"type": "embedding", "left": left}:
+            return f"· {left} older messages are being read anew; until then words find them"
         case {"type": "receipt", "receipt": receipt}:
             return _describe_receipt(Receipt.model_validate(receipt))
     return ""

@@ -143,7 +143,7 @@ class MessageTable:
         self._sums.extend(np.zeros((missing, self._matrix.all.shape[1])))
         if not fresh:
             return
-        self._matrix.extend(self._vectors.of(fresh))
+        self._matrix.extend(self._vectors.of(fresh, wait=False))
         self._places |= {r.seq: place for place, r in enumerate(fresh, start=len(self._rows))}
         self._rows.extend(np.array([self._row(message) for message in fresh], dtype=_ROW))
         for message in fresh:

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from topicloom.index.centroids import TopicCentroids
 from topicloom.index.embedder import Embedder
 from topicloom.index.message_table import MessageTable
-from topicloom.index.ranking import asked_first, keep_floor, rank, search_flat, weights_for
+from topicloom.index.ranking import (
+    asked_first,
+    keep_floor,
+    rank,
+    search_flat,
+    weights_for,
+)
 from topicloom.index.time_expressions import Days
 from topicloom.index.vectors import StoredVectors, embed_rounds
 from topicloom.state.hierarchy import describe_topic, drop_empty
@@ -74,9 +80,9 @@ class SessionIndex:
         Messages of a divided or merged topic are found through the topics that have them now.
         """
         with self._lock:
-            if self._vectors.incomplete:  # the encoder may be back
+            if self._vectors.incomplete and not self._vectors.left:  # the encoder may be back
                 self._clear()
-                self._vectors.incomplete = False
+                self._vectors.renew()
             if table is self._taken:
                 return
             self._taken = None
@@ -98,6 +104,11 @@ class SessionIndex:
         if archived != self._archived:
             self._archived = archived
             self._latest.clear()
+
+    @property
+    def waiting(self) -> int:
+        """Messages that are found by their words alone until their vectors are there."""
+        return self._vectors.left
 
     def search(
         self, query: str, days: Days | None = None, *, include_archived: bool = False

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from topicloom.background import defer_exit, submit_daemon
 from topicloom.index.embedder import Embedder, Vectors, unit_rows
 from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
@@ -18,6 +19,10 @@ from topicloom.storage.vectors import made_key
 
 _BEGINNING = 200
 """Characters embedded of a reply: its subject shows in its first lines, and a turn waits."""
+_AT_ONCE = 256
+"""Messages of an older session that a turn waits for where its encoder is another one now."""
+_PART = 32
+"""Messages that are embedded, and kept, at a time in the background."""
 
 
 class StoredVectors:
@@ -30,41 +35,77 @@ class StoredVectors:
 
     def __init__(self, embedder: Embedder, log: SessionLog) -> None:
         self._embedder = embedder
+        self._session = log
         self._log = log.vectors(embedder.fingerprint)
         self._known: set[str] | None = None
+        self._outdated = False
         self.incomplete = False
-        """True if it gave rows that are zero because the encoder failed."""
+        """True if it gave rows that are zero, since the encoder failed, or since there were too
+        many for a turn to wait for, and they may be there now."""
+        self.left = 0
+        """Messages that are being embedded in the background; until then their rows are zero."""
 
-    def of(self, messages: Sequence[StoredMessage]) -> Vectors:
+    def of(self, messages: Sequence[StoredMessage], *, wait: bool = True) -> Vectors:
         """Vectors [n, d] of messages [n], embedding and storing those that are new.
 
         What is stored is read anew by every call that asks for any of it: ask for many at once.
+        Without `wait`, many messages that only have vectors of another encoder are embedded later.
         """
-        return self._of([link(None, to_row(m)) for m in messages], [m.line for m in messages])
+        return self._of([link(None, to_row(m)) for m in messages], [m.line for m in messages], wait)
 
     def of_texts(self, texts: Sequence[str]) -> Vectors:
         """Vectors [n, d] of texts [n] that were made of messages, such as briefs, likewise."""
         return self._of([made_key(text) for text in texts], texts)
 
-    def _of(self, keys: Sequence[str], texts: Sequence[str]) -> Vectors:
+    def renew(self) -> None:
+        """Look anew at what is stored."""
+        self._known, self.incomplete = None, False
+
+    def _of(self, keys: Sequence[str], texts: Sequence[str], wait: bool = True) -> Vectors:
         found = np.zeros((len(keys), self._embedder.dimension), dtype=np.float32)
         stored: dict[str, int] = {}
         if self._known is None or not self._known.isdisjoint(keys):
             names, matrix = self._log.load(self._embedder.dimension)
             stored = {key: row for row, key in enumerate(names)}
+            self._outdated = self._session.count_spaces() > bool(names)
             self._known = set(names)
             held = [i for i, key in enumerate(keys) if key in stored]
             if held:
                 found[held] = matrix[[stored[keys[i]] for i in held]]
         missing = [i for i, key in enumerate(keys) if key not in stored]
-        if missing:
-            found[missing] = self._embedder.embed([texts[i] for i in missing])
-            made = [i for i in missing if found[i].any()]
-            self._log.append([keys[i] for i in made], found[made])
-            self._known.update(keys[i] for i in made)
-            void = (texts[i] for i in missing if not found[i].any())
-            self.incomplete |= any(any(map(str.isalnum, text)) for text in void)
+        if len(missing) > _AT_ONCE and self._outdated and not wait:
+            self._embed_later([keys[i] for i in missing], [texts[i] for i in missing])
+        elif missing:
+            found[missing] = self._embed([keys[i] for i in missing], [texts[i] for i in missing])
+            self._known.update(keys[i] for i in missing if found[i].any())
         return found
+
+    def _embed(self, keys: Sequence[str], texts: Sequence[str]) -> Vectors:
+        vectors = self._embedder.embed(texts)
+        made = [i for i in range(len(texts)) if vectors[i].any()]
+        self._log.append([keys[i] for i in made], vectors[made])
+        void = (text for text, vector in zip(texts, vectors, strict=True) if not vector.any())
+        self.incomplete |= any(any(map(str.isalnum, text)) for text in void)
+        return vectors
+
+    def _embed_later(self, keys: Sequence[str], texts: Sequence[str]) -> None:
+        if self.left:
+            return
+        self.left, removals = len(keys), self._session.removals
+
+        def work() -> None:
+            try:
+                for begin in range(0, len(keys), _PART):
+                    if self._session.removals != removals:
+                        break  # some of these may be gone: what is left is read again
+                    part = slice(begin, begin + _PART)
+                    with defer_exit():
+                        self._embed(keys[part], texts[part])
+                    self.left -= len(keys[part])
+            finally:
+                self.left, self.incomplete = 0, True
+
+        submit_daemon(work)
 
 
 class GrowingRows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -25,6 +25,7 @@ from topicloom.nodes.step import (
     read_beside,
     turn_options,
 )
+from topicloom.nodes.workspace import Workspace
 from topicloom.state.activation import average_scores, update_activation
 from topicloom.state.changes import apply_brief_updates
 from topicloom.state.channels import SessionState
@@ -48,7 +49,7 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         session, turn, workspace = open_turn(deps.workspaces, state)
         store = workspace.store
         session, messages, edits = take_edits(deps, workspace, session, state["messages"])
-        turn = turn.model_copy(update={"events": (*turn.events, *edits)})
+        turn = turn.model_copy(update={"events": (*turn.events, *edits, *_tell_waiting(workspace))})
         now = deps.clock()
         time = now.isoformat(timespec="seconds")
         recent = workspace.recent(session, messages)
@@ -77,6 +78,12 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         return {**dump(closed, turn), **end.changed, **rest}
 
     return node(step, "finalize")
+
+
+def _tell_waiting(workspace: Workspace) -> Iterator[str]:
+    if left := workspace.index.waiting:
+        emit("embedding", left=left)
+        yield f"the encoder is another one now: {left} older messages go by words alone as yet"
 
 
 _ATTEMPTS = 8

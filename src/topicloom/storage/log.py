@@ -32,6 +32,8 @@ class SessionLog:
         self._heads = HeadCache()
         self._mutex = backend.mutex
         self._chains: dict[str, StoredChain] = {}
+        self.removals = 0
+        """Times that this process removed something for good."""
 
     def append(
         self, chain: str, head: str | None, bodies: Sequence[Mapping[str, Any]]
@@ -181,6 +183,7 @@ class SessionLog:
                 nothing was changed.
         """
         with self._mutex:
+            self.removals += 1
             kept = keep or {}
             card_text(summary or {}, ())  # raises before anything is changed
             tombstones = {
@@ -202,6 +205,7 @@ class SessionLog:
     def delete(self) -> None:
         """Remove the session for good; see `Storage.delete`."""
         with self._mutex, self._backend.lock(create=False):
+            self.removals += 1
             self._backend.remove()
             self._chains.clear()
             self._heads = HeadCache()
@@ -210,6 +214,10 @@ class SessionLog:
     def vectors(self, fingerprint: str) -> VectorLog:
         """The vectors of one embedding space, named by its embedder's fingerprint."""
         return self._vectors(self._backend.batches(fingerprint))
+
+    def count_spaces(self) -> int:
+        """How many embedding spaces it has vectors of."""
+        return len(list(self._backend.spaces()))
 
     def reports(self) -> list[str]:
         """Damage found so far, a sentence each; chains are looked at when they are first used."""
