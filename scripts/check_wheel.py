@@ -12,6 +12,8 @@ WANTED: Mapping[str, Sequence[str]] = {
         "topicloom/py.typed",
         "topicloom/index/model/minilm-int8.onnx",
         "topicloom/index/model/tokenizer.json",
+        "topicloom/index/model/chinese-int8.onnx",
+        "topicloom/index/model/chinese-tokenizer.json",
         "topicloom/boundary/boundary.npz",
         "topicloom/boundary/boundary.json",
         "topicloom/prompts/en/*.md",

@@ -14,9 +14,10 @@ PAGE = Path(__file__).parent.parent / "docs" / "licences.md"
 HEAD = """\
 # Licences
 
-topicloom is under the Apache License, Version 2.0, and so is the encoder that ships with it
-(`NOTICE`). `pip install topicloom` brings the packages below along, each under the
-licence that it states itself. None of them is part of the wheel.
+topicloom is under the Apache License, Version 2.0. Of the two encoders that ship with it, that of
+English is too, and that of Chinese is under the MIT License (`NOTICE`). `pip install topicloom`
+brings the packages below along, each under the licence that it states itself. None of them is part
+of the wheel.
 
 | package | licence |
 |---|---|

@@ -36,6 +36,7 @@ from topicloom.index.ranking import (
     keep_floor,
     rank,
     search_flat,
+    trust_words,
     weights_for,
     words_of_day,
 )
@@ -102,6 +103,7 @@ class Case:
     query: str
     cosine: Floats
     lexical: Floats
+    trust: float
     messages: Messages
     evidence: frozenset[int]
     gold: int
@@ -111,15 +113,15 @@ class Case:
 
     def recalls(self, weights: RankWeights, *, floor: bool = True) -> list[float]:
         """Recall of the ranking, by budget."""
-        scores = rank(self.query, self.cosine, self.lexical, self.messages, weights)
+        scores = rank(self.query, self.cosine, self.lexical, self.messages, weights, self.trust)
         best, costs = np.argsort(-scores, kind="stable"), self.messages.costs
-        flat = search_flat(self.cosine, self.lexical)
+        flat = search_flat(self.cosine, self.lexical, self.trust)
         orders = (keep_floor(best, flat, costs, b) if floor else best for b in BUDGETS)
         return [self.recall(*pair) for pair in zip(orders, BUDGETS, strict=True)]
 
     def flat(self) -> list[float]:
         """Recall of the search that the floor is of, by budget; it pays for frames too."""
-        order = np.argsort(-search_flat(self.cosine, self.lexical), kind="stable")
+        order = np.argsort(-search_flat(self.cosine, self.lexical, self.trust), kind="stable")
         return [self.recall(order, budget) for budget in BUDGETS]
 
     def recall(self, order: Places, budget: float) -> float:
@@ -164,11 +166,13 @@ def cases(kind: str, trial: Trial, kept: KeptEmbedder) -> Iterator[Case]:
             for name, strategy in flat.items():
                 shown = [set(strategy.context(question.question, b).sources) for b in BUDGETS]
                 others[name] = [len(gold & s) / len(gold) for s in shown]
+            found, cover = lexical.scores(question.question)
             yield Case(
                 kind,
                 question.question,
                 (vectors @ kept.embed([question.question])[0]).astype(float),
-                lexical.scores(question.question)[0],
+                found,
+                trust_words(question.question, cover),
                 messages,
                 frozenset(i for i, m in enumerate(spoken) if m.id in gold),
                 len(gold),

@@ -14,10 +14,10 @@ from topicloom.state.lifecycle import mark_archived
 from topicloom.testing import FailingRole, ScriptedResponder, SteadyReader, fake_roles
 
 CONFIG = thread()
-TAGS = ("种花", "修车", "做菜", "钓鱼", "下棋")
+TAGS = ("planting", "repairs", "cooking", "fishing", "chess")
 FEW = {"window": 1, "floor": 0, "usual": 1, "ceiling": 1}
 """Room for one active topic."""
-QUESTION = "种花修车做菜钓鱼下棋这些事情，第1次都是怎么说的？"
+QUESTION = "What was said of planting, repairs, cooking, fishing and chess, 第1次?"
 
 
 def asked(folder: Path, reader: Reader) -> tuple[Graph, ScriptedResponder]:

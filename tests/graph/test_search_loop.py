@@ -220,7 +220,7 @@ class TestModelAsks:
         """Otherwise the model would be asked the very same again, and search again."""
         responder = ScriptedResponder("Fine.", make_topic_search("tea"), "I know no more.")
         roles = fake_roles(responder, router=NameRouter({"茶": 0.9}))
-        graph = open_graph(tmp_path, roles)
+        graph = open_graph(tmp_path, roles, embedder="hashing")
         record(graph, CONFIG, *past("茶", "雨"))
         tell(graph, CONFIG, "Hello", keep=0)
         tell(graph, CONFIG, "And the tea?")
@@ -253,7 +253,8 @@ class TestModelAsks:
     def test_all_candidates_are_looked_at_until_one_is_meant(self, tmp_path: Path) -> None:
         router = PageRouter({"雨": 0.6, "山": 0.9})
         responder = ScriptedResponder(make_topic_search("the hill"), "Here.", "Well.")
-        graph = asleep(tmp_path, fake_roles(responder, router=router), "茶", "雨", "山", "海")
+        roles = fake_roles(responder, router=router)
+        graph = asleep(tmp_path, roles, "茶", "雨", "山", "海", embedder="hashing")
         tell(graph, CONFIG, "Well?")
         (search,) = last_receipt(tmp_path, graph, CONFIG).searches
         assert [r.topics[0].name for r in router.requests] == ["茶", "雨", "山"]

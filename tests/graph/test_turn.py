@@ -135,7 +135,7 @@ class TestSplit:
         splitter = TaggedSplitter()
         awake = {"floor": 1, "usual": 2, "ceiling": 2}
         roles = fake_roles(splitter=splitter)
-        graph = open_graph(tmp_path, roles, index_topics=4, activation=awake)
+        graph = open_graph(tmp_path, roles, index_topics=4, activation=awake, embedder="hashing")
         tags = "茶雨山海书琴花鸟"
         for n in range(0, len(tags), 2):
             record(graph, CONFIG, *past(*tags[n : n + 2]))

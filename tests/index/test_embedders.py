@@ -20,20 +20,28 @@ from langgraph.checkpoint.memory import InMemorySaver
 from topicloom import open_session
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
-from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors
-from topicloom.index.encoders import ForeignEmbedder, MixedEmbedder, hashing_share, open_embedder
+from topicloom.index.bundled import (
+    BGE_CHINESE,
+    MINILM as MINILM_MODEL,
+    MODEL_FOLDER,
+    BundledEmbedder,
+    BundledModel,
+)
+from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, unit_rows
+from topicloom.index.encoders import ForeignEmbedder, MixedEmbedder, open_embedder, script_shares
 from topicloom.index.hashing import CHUNK_TEXTS, HashingEmbedder
-from topicloom.index.minilm import MODEL_FOLDER, MODEL_SHA256, MiniLMEmbedder
 from topicloom.index.vectors import StoredVectors
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 from topicloom.testing import ScriptedResponder, fake_roles
 
-MINILM = MiniLMEmbedder()
+MINILM = BundledEmbedder(MINILM_MODEL)
+BGE = BundledEmbedder(BGE_CHINESE)
 HASHING = HashingEmbedder()
-MIXED = MixedEmbedder(MINILM, HASHING)
+MIXED = MixedEmbedder(MINILM, BGE, HASHING)
 EMBEDDERS: dict[str, Embedder] = {
     "minilm": MINILM,
+    "chinese": BGE,
     "hashing": HASHING,
     "mixed": MIXED,
     "cached": CachedEmbedder(HashingEmbedder(256), size=3),
@@ -41,7 +49,9 @@ EMBEDDERS: dict[str, Embedder] = {
 FINGERPRINTS = {
     "minilm": "all-minilm-l6-v2-int8-2af9f1a6",
     "hashing": "character-hashing-1-512",
-    "mixed": "mixed-1(all-minilm-l6-v2-int8-2af9f1a6,character-hashing-1-512)",
+    "chinese": "bge-small-zh-v1.5-int8-mapped-566e22f3",
+    "mixed": "mixed-2(all-minilm-l6-v2-int8-2af9f1a6,bge-small-zh-v1.5-int8-mapped-566e22f3,"
+    "character-hashing-1-512)",
     "cached": "character-hashing-1-256",
 }
 TEXTS = [
@@ -160,21 +170,22 @@ class TestMiniLM:
         single = np.concatenate([MINILM.embed([text]) for text in TEXTS[:4]])
         assert np.allclose(single, MINILM.embed(TEXTS[:4]), atol=1e-4)
 
+    @pytest.mark.parametrize("model", [MINILM_MODEL, BGE_CHINESE], ids=lambda model: model.name)
     def test_only_the_file_that_the_fingerprint_names_is_loaded(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, model: BundledModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        shipped = (MODEL_FOLDER / "minilm-int8.onnx").read_bytes()
-        assert hashlib.sha256(shipped).hexdigest() == MODEL_SHA256
-        (tmp_path / "minilm-int8.onnx").write_bytes(shipped[:-1] + b"\0")
-        (tmp_path / "tokenizer.json").write_bytes((MODEL_FOLDER / "tokenizer.json").read_bytes())
-        monkeypatch.setattr("topicloom.index.minilm.MODEL_FOLDER", tmp_path)
+        shipped = (MODEL_FOLDER / model.file).read_bytes()
+        assert hashlib.sha256(shipped).hexdigest() == model.sha256
+        (tmp_path / model.file).write_bytes(shipped[:-1] + b"\0")
+        (tmp_path / model.tokenizer).write_bytes((MODEL_FOLDER / model.tokenizer).read_bytes())
+        monkeypatch.setattr("topicloom.index.bundled.MODEL_FOLDER", tmp_path)
         with pytest.raises(ConfigurationError, match="not what was shipped"):
-            MiniLMEmbedder().embed(["tea"])
+            BundledEmbedder(model).embed(["tea"])
 
     def test_nothing_heavy_is_imported_early(self) -> None:
         code = (
-            "import sys; from topicloom.index.minilm import MiniLMEmbedder;"
-            "MiniLMEmbedder().embed(['']);"
+            "import sys; from topicloom.index.encoders import default_embedder;"
+            "default_embedder().embed(['']);"
             "sys.exit(bool({'onnxruntime', 'tokenizers'} & set(sys.modules)))"
         )
         assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -223,29 +234,50 @@ class TestMixed:
         assert paraphrase_margin(MIXED, texts) > 0.15
 
     @pytest.mark.parametrize(
-        ("text", "share"),
+        ("text", "shares"),
         [
-            ("plain English", 0.2),
-            ("", 0.2),
-            ("全是中文", 1.0),
-            ("第1个bug", 1.0),
-            ("ab中cd", 0.4667),
+            ("plain English", (1, 0, 0.2)),
+            ("", (1, 0, 0.2)),
+            ("全是中文", (0, 1, 0.2)),
+            ("第1个bug", (0, 1, 0.2)),
+            ("ab中cd", (0.6667, 0.3333, 0.2)),
+            ("そろそろ東京へ行きます", (0, 0, 1)),
+            ("비밀번호를 재설정", (0, 0, 1)),
+            ("のabひcd", (0.2222, 0, 0.8222)),
         ],
     )
-    def test_share_follows_the_script(self, text: str, share: float) -> None:
-        assert hashing_share(text) == pytest.approx(share, abs=1e-4)
+    def test_shares_follow_the_script(self, text: str, shares: tuple[float, ...]) -> None:
+        assert script_shares(text) == pytest.approx(shares, abs=1e-4)
 
-    def test_chinese_needs_no_model(self) -> None:
-        columns = MIXED.embed(["全是中文"])[0]
-        assert not columns[: MINILM.dimension].any()
-        assert np.allclose(columns[MINILM.dimension :], HASHING.embed(["全是中文"])[0])
+    def test_english_is_encoded_as_if_there_were_no_chinese(self) -> None:
+        alone = MINILM.embed(ENGLISH) * np.sqrt(np.float32(0.8))
+        hashed = HASHING.embed(ENGLISH) * np.sqrt(np.float32(0.2))
+        expected = unit_rows(np.concatenate([alone, hashed], axis=1))
+        assert MIXED.embed([*ENGLISH, "全是中文"])[:3].tobytes() == expected.tobytes()
 
-    def test_scripts_meet_only_in_shared_words(self) -> None:
-        chinese, english, named = MIXED.embed(
-            ["怎么部署服务", "how to roll out a service", "Kubernetes 怎么部署服务"]
-        )
+    def test_japanese_and_korean_are_hashed(self) -> None:
+        texts = ["そろそろ東京へ行きます", "비밀번호를 어떻게 재설정하나요?"]
+        columns = MIXED.embed(texts)
+        assert not columns[:, : MINILM.dimension].any()
+        assert np.allclose(columns[:, MINILM.dimension :], HASHING.embed(texts))
+
+    def test_chinese_and_english_meet_by_meaning(self) -> None:
+        texts = [
+            "妈妈有痛风，不能吃海鲜",
+            "My mother has gout and eats no fish",
+            "The train is late",
+        ]
+        assert paraphrase_margin(MIXED, texts) > 0.2
+        texts = ["她有什么忌口", "我妈痛风，海鲜内脏都不碰", "下周二下午三点开会"]
+        assert paraphrase_margin(MIXED, texts) > 0.1
+
+    def test_traditional_characters_are_read(self) -> None:
+        texts = ["妈妈对花生过敏", "媽媽對花生過敏", "我們下週二開會"]
+        assert paraphrase_margin(MIXED, texts) > 0.3
+
+    def test_a_name_in_latin_letters_is_found(self) -> None:
+        chinese, named = MIXED.embed(["怎么部署服务", "Kubernetes 怎么部署服务"])
         kubernetes = MIXED.embed(["Kubernetes"])[0]
-        assert abs(chinese @ english) < 0.1
         assert named @ kubernetes > chinese @ kubernetes + 0.1
 
 
@@ -334,7 +366,7 @@ def test_a_graph_searches_with_the_embeddings_of_the_application(tmp_path: Path)
         settings=Settings(folder=tmp_path, window=1_500, fsync=False), embedder=theirs
     ).compile(checkpointer=InMemorySaver())
     config: RunnableConfig = {"configurable": {"thread_id": "s"}}
-    for number in range(12):
+    for number in range(24):
         text = f"Note number {number} on the cabbage beds: " + "water them every day. " * 8
         graph.invoke({"messages": [HumanMessage(text)]}, config)
     assert any("cabbage beds" in text for text in theirs.embedded)

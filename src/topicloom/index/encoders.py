@@ -1,11 +1,11 @@
 """The encoders to choose from: the one that ships, and those that applications bring.
 
-The one that ships has one vector space for text in any script: a sentence encoder beside character
-hashing. A vector is `[sqrt(1 - a) * encoder, sqrt(a) * hashing]`, so the cosine of two texts with
-the shares `a` and `b` is `sqrt((1-a)(1-b)) * cos_encoder + sqrt(a*b) * cos_hashing`. The share
-depends on the text alone: Chinese, Japanese and Korean are hashed, which the bundled encoder cannot
-do better, and everything else is mostly encoded. Two texts in different scripts score about 0
-unless they share words, such as a product name.
+The one that ships has one vector space for text in any script: sentences beside hashed characters.
+A vector is `[sqrt(1 - a) * sentence, sqrt(a) * hashing]`, so the cosine of two texts with the
+shares `a` and `b` is `sqrt((1-a)(1-b)) * cos_sentence + sqrt(a*b) * cos_hashing`. The sentence part
+is by an encoder of English, by one of Chinese that is mapped into the same space, or by both if
+both scripts are in the text; so Chinese and English find each other by meaning. The shares depend
+on the text alone. Japanese and Korean, which neither encoder reads, are hashed.
 """
 
 from __future__ import annotations
@@ -13,29 +13,33 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import cache, cached_property
+from typing import NamedTuple
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
 from topicloom.errors import ConfigurationError
+from topicloom.index.bundled import BGE_CHINESE, MINILM, BundledEmbedder
 from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, embed_telling, unit_rows
 from topicloom.index.hashing import HashingEmbedder
-from topicloom.index.minilm import MiniLMEmbedder
 from topicloom.index.pretrained import SentenceTransformerEmbedder
 from topicloom.state.safe_text import describe_error
-from topicloom.state.script import measure_cjk_share
+from topicloom.state.script import measure_cjk_share, measure_han_share
 
-VERSION = 1
+VERSION = 2
 """Raise it with any change to the shares."""
 
 BASE_SHARE = 0.2
-"""Of hashing in text without CJK letters. Against 0 it lifts the recall of LoCoMo evidence in the
+"""Of hashing in text that an encoder reads. Against 0 it lifts the recall of LoCoMo evidence in the
 ten nearest messages from .25 to .27 and costs .003 of AUC in telling dialogue segments apart."""
 
 NO_CJK, ALL_CJK = 0.1, 0.4
-"""Shares of CJK letters where the ramp from `BASE_SHARE` to 1 begins and ends. It ends under one
-half, since one Chinese character says what several Latin letters do."""
+"""Shares of CJK letters where the ramp from English to CJK begins and ends. It ends under one half,
+since one Chinese character says what several Latin letters do."""
+NO_HAN, ALL_HAN = 0.8, 0.95
+"""Shares of Han in CJK letters where the ramp from other languages to Chinese begins and ends:
+Chinese has a stray Japanese character, and Japanese that is nearly all Han is a name or a title."""
 
 _REMEMBERED = 8_192
 """Texts whose vectors are kept in memory: 29 MB."""
@@ -45,26 +49,47 @@ _CHARACTERS = 8_192
 """Characters embedded of one text by an application's own encoder, as many as MiniLM reads."""
 
 
-class MixedEmbedder:
-    """`Embedder` that joins two others by the script of each text."""
+class ScriptShares(NamedTuple):
+    """How much of a text's vector, 0 to 1, is made in which way."""
 
-    def __init__(self, encoder: Embedder, hashing: Embedder) -> None:
-        self._encoder = encoder
-        self._hashing = hashing
-        self.dimension = encoder.dimension + hashing.dimension
-        self.fingerprint = f"mixed-{VERSION}({encoder.fingerprint},{hashing.fingerprint})"
+    english: float
+    chinese: float
+    """Of the sentence part, with `english`; together under 1 where neither encoder can read it."""
+    hashing: float
+
+
+def script_shares(text: str) -> ScriptShares:
+    """The shares of a text, by its letters."""
+    cjk = _ramp(measure_cjk_share(text), NO_CJK, ALL_CJK)
+    chinese = cjk * _ramp(measure_han_share(text), NO_HAN, ALL_HAN) if cjk else 0.0
+    return ScriptShares(1 - cjk, chinese, BASE_SHARE + (1 - BASE_SHARE) * (cjk - chinese))
+
+
+def _ramp(value: float, begin: float, end: float) -> float:
+    return min(1.0, max(0.0, (value - begin) / (end - begin)))
+
+
+class MixedEmbedder:
+    """`Embedder` that joins others by the script of each text."""
+
+    def __init__(self, english: Embedder, chinese: Embedder, hashing: Embedder) -> None:
+        """The first two have one space, and so as many columns."""
+        self._parts = english, chinese, hashing
+        self.dimension = english.dimension + hashing.dimension
+        names = ",".join(part.fingerprint for part in self._parts)
+        self.fingerprint = f"mixed-{VERSION}({names})"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        shares = np.array([hashing_share(text) for text in texts], dtype=np.float32)
-        encoded = _weighted(self._encoder, texts, np.sqrt(1 - shares))
-        hashed = _weighted(self._hashing, texts, np.sqrt(shares))
-        return unit_rows(np.concatenate([encoded, hashed], axis=1))
-
-
-def hashing_share(text: str) -> float:
-    """Part that hashing has in the vector of a text, from `BASE_SHARE` to 1."""
-    ramp = (measure_cjk_share(text) - NO_CJK) / (ALL_CJK - NO_CJK)
-    return BASE_SHARE + (1 - BASE_SHARE) * min(1.0, max(0.0, ramp))
+        shares = np.array([script_shares(t) for t in texts], dtype=np.float32).reshape(-1, 3)
+        english, chinese, hashing = shares.T
+        encoded, translated, hashed = (
+            _weighted(part, texts, weights)
+            for part, weights in zip(self._parts, (english, chinese, np.sqrt(hashing)), strict=True)
+        )
+        encoded += translated
+        mixed = (english < 1) & (chinese < 1)
+        encoded[mixed] = unit_rows(encoded[mixed])
+        return unit_rows(np.concatenate([encoded * np.sqrt(1 - hashing)[:, None], hashed], axis=1))
 
 
 def _weighted(embedder: Embedder, texts: Sequence[str], weights: NDArray[np.float32]) -> Vectors:
@@ -126,8 +151,9 @@ def _name_of(embeddings: Embeddings) -> str:
 
 @cache
 def default_embedder() -> Embedder:
-    """MiniLM for Latin text and character hashing for CJK text, in one space; one a process."""
-    return CachedEmbedder(MixedEmbedder(MiniLMEmbedder(), HashingEmbedder()), _REMEMBERED)
+    """English and Chinese by meaning, all text by its characters, in one space; one a process."""
+    parts = BundledEmbedder(MINILM), BundledEmbedder(BGE_CHINESE), HashingEmbedder()
+    return CachedEmbedder(MixedEmbedder(*parts), _REMEMBERED)
 
 
 def open_embedder(given: str | Embeddings | Embedder | None = None) -> Embedder:

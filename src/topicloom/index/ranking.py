@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from topicloom.index.encoders import script_shares
 from topicloom.index.words import words_of
 from topicloom.prompts.loader import load_patterns
 
@@ -87,14 +88,21 @@ class Messages:
 
 
 def rank(
-    query: str, cosine: Floats, lexical: Floats, messages: Messages, weights: RankWeights
+    query: str,
+    cosine: Floats,
+    lexical: Floats,
+    messages: Messages,
+    weights: RankWeights,
+    trust: float = 1.0,
 ) -> Floats:
     """Priorities [n] of messages for quoting under a budget, higher first; no fixed scale.
 
-    `cosine` is the similarity of each message's vector to the query's, `lexical` the BM25 of each.
+    `cosine` is the similarity of each message's vector to the query's, `lexical` the BM25 of each,
+    which counts as far as words are to be trusted.
     """
     price = np.log(messages.costs + _FRAME)
-    found = standardize(_without_length(standardize(cosine) + standardize(lexical), price))
+    both = standardize(cosine) + trust * standardize(lexical)
+    found = standardize(_without_length(both, price))
     found = found + weights.named * _named(query, messages)
     # A long message says more surely than a short one what is talked about.
     weight = np.sqrt(messages.costs / _USUAL)
@@ -142,9 +150,19 @@ def keep_floor(
     return np.concatenate([first, own, rest[~np.isin(rest, own)]])
 
 
-def search_flat(cosine: Floats, lexical: Floats) -> Floats:
+def search_flat(cosine: Floats, lexical: Floats, trust: float = 1.0) -> Floats:
     """Scores [n] of messages by their own words alone: neither place nor price counts."""
-    return standardize(cosine) + _WORDS * standardize(lexical)
+    return standardize(cosine) + trust * _WORDS * standardize(lexical)
+
+
+def trust_words(query: str, cover: float) -> float:
+    """How far BM25 is to be trusted, 0 to 1: in Chinese, as far as it found the query's words.
+
+    `cover` is the share of their weight that the best message holds. Chinese words are compared by
+    their characters. Where none is shared but 的 and 了, BM25 is noise that buries what was meant.
+    """
+    chinese = script_shares(query).chinese
+    return 1 - chinese * (1 - cover**2)
 
 
 def asked_first(

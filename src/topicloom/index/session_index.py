@@ -18,6 +18,7 @@ from topicloom.index.ranking import (
     keep_floor,
     rank,
     search_flat,
+    trust_words,
     weights_for,
 )
 from topicloom.index.time_expressions import Days
@@ -184,12 +185,13 @@ class SessionIndex:
         lexical, cover = self._table.words.scores(query)
         messages = replace(view.messages, costs=costs)
         lexical = lexical[view.order]
-        priority = rank(query, cosine, lexical, messages, weights_for(messages))
+        trust = trust_words(query, cover)
+        priority = rank(query, cosine, lexical, messages, weights_for(messages), trust)
         best = np.argsort(-priority, kind="stable")
         sure = max(float(cosine.max()) / _SURE_COSINE, cover / _SURE_COVER)
         hidden = [] if include_archived else self._archived
         best = best[~(view.held_by(hidden) | view.empty)[best]]
-        best = keep_floor(best, search_flat(cosine, lexical), costs, self._budget)
+        best = keep_floor(best, search_flat(cosine, lexical, trust), costs, self._budget)
         if days is not None:
             asked = view.said_on(days.first.isoformat(), days.last.isoformat())
             best = asked_first(best, asked, view.topics)

@@ -24,6 +24,7 @@ CJK_RANGES: tuple[tuple[int, int], ...] = (
 """First and last code point of each Han, Hiragana, Katakana, Bopomofo or Hangul block, sorted."""
 
 CJK_RUN = re.compile(f"[{''.join(f'{chr(low)}-{chr(high)}' for low, high in CJK_RANGES)}]+")
+_HAN = re.compile("[\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+")
 
 
 def measure_cjk_share(text: str) -> float:
@@ -35,3 +36,9 @@ def measure_cjk_share(text: str) -> float:
     if not letters:
         return 0.0
     return sum(map(len, CJK_RUN.findall(letters))) / len(letters)
+
+
+def measure_han_share(text: str) -> float:
+    """Share of a text's CJK letters that are Han; 0.0 if it has none. In Japanese, about a half."""
+    letters = "".join(CJK_RUN.findall(text))
+    return sum(map(len, _HAN.findall(letters))) / len(letters) if letters else 0.0

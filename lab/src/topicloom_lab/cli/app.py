@@ -13,7 +13,7 @@ import typer
 
 SOURCES = """
 Files: conversations with questions, dialogues with segments, conversations with threads; one JSON
-a line, .xz is fine.
+a line. Texts with queries: one JSON. .xz is fine.
 
 Generators, for `generate` and as sources of `run`: sniah (needle, haystack, tokens, depths, form,
 message, together, seed), oolong (items, message, conversations, seed), hotpotqa (folder, message,
@@ -107,6 +107,24 @@ def segmentation(
     from topicloom_lab.cli.boundaries import SegmentationOptions, run_segmentation
 
     run_segmentation(SegmentationOptions(file, mode, granularity, weights, out))
+
+
+@eval_app.command()
+def retrieval(
+    files: Annotated[list[Path], typer.Argument(help="Texts and queries, one JSON a file.")],
+    encoder: Annotated[
+        str | None, typer.Option(help="As in TOPICLOOM_EMBEDDER; else the one that ships.")
+    ] = None,
+) -> None:
+    """See whether the right text comes first, by words, by the encoder, by both, and ranked.
+
+    A file is {"docs": [text, ...], "queries": [[text, [index of a right text, ...]], ...]}; .xz is
+    fine. `words` is BM25, `encoder` the cosine, `both` flat search, `ranking` what a session does
+    if the texts are the messages of a user: length and what stands beside a text count too.
+    """
+    from topicloom_lab.cli.retrieval import run_retrieval
+
+    run_retrieval(files, encoder)
 
 
 @eval_app.command()

@@ -1,7 +1,7 @@
-"""The bundled sentence encoder: all-MiniLM-L6-v2, int8 weights, on ONNX Runtime.
+"""The sentence encoders that ship, int8 weights on ONNX Runtime: one of English, one of Chinese.
 
-It was trained on English; `topicloom.index.encoders` adds what other scripts need. ONNX Runtime
-and the tokenizer are imported and loaded when the first text is embedded.
+Both give vectors of one space. `topicloom.index.encoders` chooses between them and adds what other
+scripts need. ONNX Runtime and a model are loaded when the first text of its language is embedded.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,11 +24,37 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 MODEL_FOLDER = Path(__file__).parent / "model"
-MODEL_SHA256 = "2af9f1a6b0e54fc8e6d50d214c24d3623f67f4521d0e86a3239f7c9ece1da14d"
-"""Of `minilm-int8.onnx` as written by `scripts/build_embedder.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class BundledModel:
+    """A model in `MODEL_FOLDER`."""
+
+    name: str
+    """What it is, for fingerprints."""
+    file: str
+    tokenizer: str
+    sha256: str
+    """Of the file, as the script wrote it that builds the model."""
+
+
+MINILM = BundledModel(
+    "all-minilm-l6-v2-int8",
+    "minilm-int8.onnx",
+    "tokenizer.json",
+    "2af9f1a6b0e54fc8e6d50d214c24d3623f67f4521d0e86a3239f7c9ece1da14d",
+)
+"""For English and, more weakly, other Latin-script text; by `scripts/build_embedder.py`."""
+BGE_CHINESE = BundledModel(
+    "bge-small-zh-v1.5-int8-mapped",
+    "chinese-int8.onnx",
+    "chinese-tokenizer.json",
+    "566e22f310cfe30b3933d3f5b24f834c94485f562677eff95782743d98f6b743",
+)
+"""For Chinese, mapped into the space of the other; by `scripts/build_chinese.py`."""
 
 MAX_TOKENS = 256
-"""Tokens read of one text, the model's own limit; the graph has no positions past it."""
+"""Tokens read of one text, MiniLM's own limit; its graph has no positions past it."""
 MAX_CHARACTERS = 32 * MAX_TOKENS
 """Characters tokenized of one text, so that a pasted book costs no more than a page."""
 BATCH_TOKENS = 512
@@ -43,14 +70,15 @@ SPECIAL_TOKENS = 2
 """Tokens that frame every text, [CLS] and [SEP]."""
 
 
-class MiniLMEmbedder:
-    """`Embedder` with 384 columns, for English and, more weakly, other Latin-script text."""
+class BundledEmbedder:
+    """`Embedder` with 384 columns by a model that ships."""
 
-    fingerprint = f"all-minilm-l6-v2-int8-{MODEL_SHA256[:8]}"
     dimension = 384
 
-    def __init__(self) -> None:
+    def __init__(self, model: BundledModel) -> None:
         """Nothing is loaded yet."""
+        self.fingerprint = f"{model.name}-{model.sha256[:8]}"
+        self._model = model
         self._lock = threading.Lock()
         self._loaded: tuple[Tokenizer, InferenceSession] | None = None
 
@@ -69,20 +97,20 @@ class MiniLMEmbedder:
     def _load(self) -> tuple[Tokenizer, InferenceSession]:
         with self._lock:
             if self._loaded is None:
-                self._loaded = _tokenizer(), _session()
+                self._loaded = _tokenizer(self._model), _session(self._model)
             return self._loaded
 
 
-def _tokenizer() -> Tokenizer:
+def _tokenizer(model: BundledModel) -> Tokenizer:
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(MODEL_FOLDER / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(MODEL_FOLDER / model.tokenizer))
     tokenizer.enable_truncation(MAX_TOKENS)
     tokenizer.encode_special_tokens = True  # a text that says "[SEP]" means the characters
     return tokenizer
 
 
-def _session() -> InferenceSession:
+def _session(model: BundledModel) -> InferenceSession:
     from onnxruntime import InferenceSession, SessionOptions
 
     options = SessionOptions()
@@ -90,9 +118,9 @@ def _session() -> InferenceSession:
     options.inter_op_num_threads = 1
     # Idle threads sleep: spinning would burn a core between two short texts.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    path = MODEL_FOLDER / "minilm-int8.onnx"
+    path = MODEL_FOLDER / model.file
     with path.open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() != MODEL_SHA256:
+        if hashlib.file_digest(file, "sha256").hexdigest() != model.sha256:
             raise ConfigurationError(f"{path} is not what was shipped: install topicloom anew")
     return InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 

@@ -1,0 +1,47 @@
+"""`topicloom eval retrieval`: whether the right text comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from topicloom.cli.console import open_console
+from topicloom.index.encoders import open_embedder
+from topicloom_lab.cli.output import counting, make_table
+from topicloom_lab.retrieval import WAYS, Found, evaluate_retrieval, load_retrieval
+
+
+def run_retrieval(
+    files: Sequence[Path], encoder: str | None, console: Console | None = None
+) -> Mapping[str, Mapping[str, Found]]:
+    """Measure on some files; the figures by file and way.
+
+    Raises:
+        NotAConversationError: If a file holds something else.
+        ConfigurationError: If the encoder or its library is missing.
+    """
+    console = console or open_console()
+    given = {file: load_retrieval(file) for file in files}
+    embedder = open_embedder(encoder)
+    found: dict[str, dict[str, Found]] = {}
+    for file, sets in given.items():
+        with counting(console, file.name, len(sets.docs) + len(sets.queries)) as progress:
+            found[file.name] = evaluate_retrieval(sets, embedder, progress)
+    heads = ("file", "texts", "queries", *WAYS)
+    lines = [
+        [
+            file.name,
+            str(len(sets.docs)),
+            str(len(sets.queries)),
+            *(
+                f"{found[file.name][way].mrr:.3f} ({found[file.name][way].recall:.2f})"
+                for way in WAYS
+            ),
+        ]
+        for file, sets in given.items()
+    ]
+    title = "MRR (recall at 10)"
+    console.print(make_table(title, heads, lines, f"encoder: {embedder.fingerprint}"))
+    return found

@@ -1,0 +1,125 @@
+"""Retrieval: does the right text come first, by the encoder alone and by the whole ranking?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Self
+
+import numpy as np
+from pydantic import BaseModel, Field, model_validator
+
+from topicloom.context.tokens import count_budget_tokens
+from topicloom.index.bm25 import LexicalIndex
+from topicloom.index.embedder import Embedder, Vectors
+from topicloom.index.ranking import Floats, Messages, rank, search_flat, trust_words, weights_for
+from topicloom.recordings.conversations import parse_record, read_recording
+
+PART = 32
+"""Texts between two reports of progress."""
+
+
+class RetrievalSet(BaseModel, frozen=True):
+    """Texts, and queries with the places of the right ones."""
+
+    docs: Annotated[tuple[str, ...], Field(min_length=1)]
+    queries: Annotated[
+        tuple[tuple[str, Annotated[tuple[int, ...], Field(min_length=1)]], ...],
+        Field(min_length=1),
+    ]
+
+    @model_validator(mode="after")
+    def _check_places(self) -> Self:
+        for query, places in self.queries:
+            if wrong := [place for place in places if not 0 <= place < len(self.docs)]:
+                raise ValueError(f"{query!r} names text {wrong[0]}, there are {len(self.docs)}")
+        return self
+
+
+def load_retrieval(path: Path) -> RetrievalSet:
+    """Read a file of texts and queries; `.xz` is unpacked.
+
+    Raises:
+        NotAConversationError: It cannot be read or holds something else.
+    """
+    wanted = '{"docs": [text, ...], "queries": [[text, [index of a right text, ...]], ...]}'
+    text = read_recording(path)
+    return parse_record(
+        lambda: RetrievalSet.model_validate_json(text), str(path), "retrieval set", wanted
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How well one way finds the right texts."""
+
+    mrr: float
+    """Mean of one over the place of the first right text."""
+    recall: float
+    """Share of the queries with a right text among the first ten."""
+
+
+WAYS = ("words", "encoder", "both", "ranking")
+"""BM25, cosines, flat search by both, and the ranking with price and surroundings."""
+
+
+def evaluate_retrieval(
+    given: RetrievalSet, embedder: Embedder, progress: Callable[[int], None]
+) -> dict[str, Found]:
+    """By way, how well it does; the texts are ranked as a user's messages in their order."""
+    vectors = np.concatenate(list(_embed(given.docs, embedder, progress)))
+    asked = [query for query, _ in given.queries]
+    queries = np.concatenate(
+        list(_embed(asked, embedder, lambda done: progress(len(given.docs) + done)))
+    )
+    words, messages = LexicalIndex(), as_messages(given.docs)
+    for text in given.docs:
+        words.add("", text)
+    places: dict[str, list[float]] = {way: [] for way in WAYS}
+    for (query, right), vector in zip(given.queries, queries, strict=True):
+        cosine = (vectors @ vector).astype(float)
+        lexical, cover = words.scores(query)
+        trust = trust_words(query, cover)
+        scores = (
+            lexical,
+            cosine,
+            search_flat(cosine, lexical, trust),
+            rank(query, cosine, lexical, messages, weights_for(messages), trust),
+        )
+        for way, found in zip(WAYS, scores, strict=True):
+            places[way].append(place_of(found, right))
+    return {way: summarize(found) for way, found in places.items()}
+
+
+def place_of(scores: Floats, right: Sequence[int]) -> float:
+    """Place of the best right text, from 1 on; half of those that score the same go before it."""
+    best = scores[list(right)].max()
+    return float(1 + (scores > best).sum() + ((scores == best).sum() - 1) // 2)
+
+
+def summarize(places: Sequence[float]) -> Found:
+    """The figures of a way by the places of the right texts."""
+    found = np.array(places)
+    return Found(float((1 / found).mean()), float((found <= 10).mean()))
+
+
+def as_messages(texts: Sequence[str]) -> Messages:
+    """Texts as ranking takes messages: all of one user on one day."""
+    none = np.zeros(len(texts), dtype=np.int64)
+    return Messages(
+        costs=np.array([float(count_budget_tokens(text)) for text in texts]),
+        from_user=np.ones(len(texts)),
+        days=[frozenset()],
+        day=none,
+        names=[""],
+        speaker=none,
+    )
+
+
+def _embed(
+    texts: Sequence[str], embedder: Embedder, progress: Callable[[int], None]
+) -> Iterator[Vectors]:
+    for begin in range(0, len(texts), PART):
+        yield embedder.embed(texts[begin : begin + PART])
+        progress(min(begin + PART, len(texts)))
