@@ -29,7 +29,7 @@ def test_a_call_ends_the_turn_and_its_result_is_answered(tmp_path: Path) -> None
     graph = open_graph(tmp_path, fake_roles(responder), window=32_000)
     asked = graph.invoke({"messages": [("user", "Weather?")]}, thread(), context=OPTIONS)
     assert [c["name"] for c in asked["messages"][-1].tool_calls] == ["weather"]
-    assert [*responder.requests[0].tools] == [WEATHER]
+    assert [*responder.requests[0].callers_tools] == [WEATHER]
 
     result = ToolMessage("rain, 4°", tool_call_id="call-weather")
     answered = graph.invoke({"messages": [result]}, thread(), context=OPTIONS)

@@ -105,7 +105,7 @@ def test_tools_that_the_client_runs(client: openai.OpenAI, behind: Behind, strea
         "weather",
         {"city": "奥斯陆"},
     )
-    assert behind.responder.requests[0].tools == [WEATHER]
+    assert [*behind.responder.requests[0].callers_tools] == [WEATHER]
     called = call.model_dump(exclude={"index"})
     history: Any = [
         *ASKED,

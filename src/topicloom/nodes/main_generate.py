@@ -179,11 +179,12 @@ class _MainWindow:
         request = ReplyRequest(
             session=session.id,
             messages=prompt.messages,
-            tools=[*turn_options().tools, *window.list_tools(session, search=may_search)],
+            tools=window.list_tools(session, search=may_search),
             query=turn.query,
             sources=[*prompt.sources, *reversed(view[:-1])],
             language=session.language,
             search=window.search.name if may_search else "",
+            callers_tools=turn_options().tools,
         )
         gate = Gate(settings.hold_characters if may_search else -1, window.search.name)
         info = get_runtime().execution_info
@@ -193,7 +194,7 @@ class _MainWindow:
 
     def _conclude(self, prepared: _Prepared, said: Said) -> Update:
         turn, message = prepared.turn, said.message
-        window, gate, callers = self.deps.window, prepared.gate, turn_options().tools
+        window, gate, callers = self.deps.window, prepared.gate, prepared.request.callers_tools
         request = find_search_request(message, gate.search) if gate.characters >= 0 else None
         edits = window.edit is not None and bool(find_edit_calls(message, window.edit.name))
         if edits and said.seen:
@@ -221,7 +222,7 @@ class _MainWindow:
             message = message.model_copy(update={"additional_kwargs": kwargs})
             event = f"the reply was cut off: {cut}"
             turn = turn.model_copy(update={"events": (*turn.events, event)})
-        estimated = prepared.prompt.size + window.counter.tools(prepared.request.tools)
+        estimated = prepared.prompt.size + window.counter.tools(prepared.request.all_tools)
         update = dump(calibrate(prepared.session, message, estimated), turn)
         update["calls"] = dumped([self._make_call(prepared, message)])
         if said.seen:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -20,6 +20,7 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.runnables import Runnable, RunnableBinding
+from langchain_core.tools import BaseTool
 
 from topicloom.background import asubmit_daemon
 from topicloom.context.token_count import ToolLike
@@ -60,7 +61,7 @@ class ReplyRequest:
     session: str
     messages: Sequence[BaseMessage]
     """The prompt: system message first, the message to answer (or tool results) last."""
-    tools: Sequence[ToolLike]
+    tools: Sequence[BaseTool]
     """Tools that may be called; empty when it has to answer in words."""
     query: str
     """What to answer."""
@@ -69,6 +70,13 @@ class ReplyRequest:
     language: Language
     search: str = ""
     """Name of the tool among them that searches topics; empty if none does."""
+    callers_tools: Sequence[dict[str, Any]] = ()
+    """Further tools, which the caller runs, as OpenAI writes them."""
+
+    @property
+    def all_tools(self) -> list[ToolLike]:
+        """What `bind_tools` takes."""
+        return [*self.callers_tools, *self.tools]
 
 
 class Responder(Protocol):
@@ -134,9 +142,9 @@ class ChatResponder:
         self, request: ReplyRequest
     ) -> tuple[Runnable[LanguageModelInput, AIMessage], CachedPrompt]:
         """The model with the tools that it takes, and the prompt as it is sent."""
-        messages, tools = list(request.messages), request.tools
+        messages, tools = list(request.messages), request.all_tools
         if "tools" in self.server.refused:
-            tools = ()
+            tools = []
             if request.search:
                 asked = self._prompts("search_line", request.language)
                 messages[0] = SystemMessage(f"{get_text(messages[0])}\n\n{asked}")
