@@ -66,7 +66,16 @@ Errors
 
 from __future__ import annotations
 
+from typing import Any
+
 from lazy_loader import attach_stub
 
-__version__ = "0.1.0"
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+_load, __dir__, __all__ = attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("topicloom")
+    return _load(name)

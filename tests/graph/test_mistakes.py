@@ -24,7 +24,7 @@ from topicloom import (
 from topicloom.cli.console import CliOptions
 from topicloom.cli.context import open_context
 
-HELLO = {"messages": [("user", "Hello")]}
+HELLO: Any = {"messages": [("user", "Hello")]}
 THREAD: Any = {"configurable": {"thread_id": "yue"}}
 build: Any = build_session_graph
 settings: Any = Settings

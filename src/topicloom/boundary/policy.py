@@ -41,15 +41,15 @@ class AdsorberPolicy(BaseModel, frozen=True, extra="forbid"):
     anchor: Literal["query", "context"] = "query"
     """What the cosine is taken of: the query, or the query behind the beginning of the reply
     before it."""
-    memory: int = Field(3, ge=1)
+    memory: int = Field(default=3, ge=1)
     """Queries of the open topic that an arbiter is shown."""
-    questions: int = Field(32, ge=0)
+    questions: int = Field(default=32, ge=0)
     """Messages in doubt that an arbiter is asked about at one split at most, all at once."""
-    filler_tokens: int = Field(3, ge=0)
+    filler_tokens: int = Field(default=3, ge=0)
     """A message of fewer tokens (words, CJK characters) is adsorbed unseen."""
-    pause_hours: float = Field(6.0, gt=0)
+    pause_hours: float = Field(default=6.0, gt=0)
     """A pause after which a topic is likelier to begin: people come back with news."""
-    pause_odds: float = Field(4.0, ge=1)
+    pause_odds: float = Field(default=4.0, ge=1)
     """How much likelier, as a factor on the odds."""
 
     @model_validator(mode="before")

@@ -18,7 +18,7 @@ from langchain_core.vectorstores import VectorStore
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
-from langgraph.types import RetryPolicy, StateUpdate
+from langgraph.types import Command, RetryPolicy, StateUpdate
 
 from topicloom.context.token_count import TokenCounter
 from topicloom.domain.domain import Domain
@@ -54,7 +54,13 @@ from topicloom.roles.base import RoleName
 from topicloom.roles.choice import ModelSpec
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
-from topicloom.state.channels import ReadTask, SessionInput, SessionState, TurnOptions
+from topicloom.state.channels import (
+    DomainInput,
+    ReadTask,
+    SessionInput,
+    SessionState,
+    TurnOptions,
+)
 from topicloom.state.superseding import removes_all
 from topicloom.storage.base import Storage
 
@@ -76,6 +82,21 @@ class CompiledSessionGraph(
     """
 
     builder: SessionGraph
+
+    if TYPE_CHECKING:  # LangGraph's own, but without types that nobody knows
+
+        def invoke(  # type: ignore[override]
+            self,
+            input: DomainInput | Command[Any] | None,
+            config: RunnableConfig | None = None,
+            **options: Any,
+        ) -> dict[str, Any]: ...
+        async def ainvoke(  # type: ignore[override]
+            self,
+            input: DomainInput | Command[Any] | None,
+            config: RunnableConfig | None = None,
+            **options: Any,
+        ) -> dict[str, Any]: ...
 
     def stream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any

@@ -24,20 +24,20 @@ _LONGEST_WAIT = 6
 class ReflectionPolicy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """When sessions are reflected upon."""
 
-    turns: int = Field(6, ge=1)
+    turns: int = Field(default=6, ge=1)
     """User rounds without reflection that trigger one at once."""
-    idle_seconds: float = Field(600.0, gt=0)
+    idle_seconds: float = Field(default=600.0, gt=0)
     """Seconds of silence that trigger one if anything is pending."""
-    tick_seconds: float = Field(600.0, gt=0)
+    tick_seconds: float = Field(default=600.0, gt=0)
     """Seconds between two looks at all sessions."""
-    review_seconds: float = Field(86_400.0, gt=0)
+    review_seconds: float = Field(default=86_400.0, gt=0)
     """Seconds from one review of a session to the next, where reviews are given to the scheduler
     (spec 000: once a day)."""
-    lease_seconds: float = Field(900.0, gt=0)
+    lease_seconds: float = Field(default=900.0, gt=0)
     """Seconds that a reflection may take; after that, its `processing` mark counts no more."""
-    messages: int = Field(200, ge=1)
+    messages: int = Field(default=200, ge=1)
     """Messages that one reflection reads, in whole rounds; what is left is read by the next."""
-    at_once: int = Field(4, ge=1)
+    at_once: int = Field(default=4, ge=1)
     """Sessions that one process reflects upon at a time."""
 
 

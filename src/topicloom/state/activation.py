@@ -14,7 +14,7 @@ INITIAL_RELEVANCE = 0.6
 class ActivationPolicy(BaseModel, frozen=True, extra="forbid"):
     """Thresholds and counts of activation; the defaults are the design's values."""
 
-    window: int = Field(5, ge=1)
+    window: int = Field(default=5, ge=1)
     """Rounds that the moving average looks back over."""
     base: float = 0.2
     """Relevance that the first topic needs."""
@@ -22,11 +22,11 @@ class ActivationPolicy(BaseModel, frozen=True, extra="forbid"):
     """How much more each further topic needs."""
     sleep_share: float = 0.5
     """A topic is deactivated below this share of the threshold of its rank."""
-    floor: int = Field(3, ge=0)
+    floor: int = Field(default=3, ge=0)
     """Active topics below which none is deactivated."""
-    usual: int = Field(10, ge=1)
+    usual: int = Field(default=10, ge=1)
     """Active topics that a turn aims at when topics are activated by rank."""
-    ceiling: int = Field(20, ge=1)
+    ceiling: int = Field(default=20, ge=1)
     """Active topics at most."""
 
     @model_validator(mode="after")

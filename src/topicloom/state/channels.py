@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, MessageLikeRepresentation
 from langgraph.graph.message import Messages, add_messages
 from pydantic import BaseModel
 from typing_extensions import TypedDict
@@ -52,10 +53,16 @@ class SessionState(TypedDict, total=False):
     """Dumped `Call`s of this turn."""
 
 
+if TYPE_CHECKING:
+    GivenMessages = Sequence[MessageLikeRepresentation]
+else:
+    GivenMessages = list[AnyMessage]
+
+
 class SessionInput(TypedDict):
     """Input of an application."""
 
-    messages: Annotated[list[AnyMessage], add_storable]
+    messages: Annotated[GivenMessages, add_storable]
     """The new message, or several; older ones need not be passed again."""
 
 

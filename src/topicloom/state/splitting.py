@@ -15,13 +15,13 @@ from topicloom.state.stored_message import StoredMessage
 class SplitPolicy(BaseModel, frozen=True, extra="forbid"):
     """Thresholds of a split; the defaults are the design's values."""
 
-    trigger: float = Field(0.7, gt=0, le=1)
+    trigger: float = Field(default=0.7, gt=0, le=1)
     """Share of the main window past which something has to move."""
-    target: float = Field(0.5, gt=0, lt=1)
+    target: float = Field(default=0.5, gt=0, lt=1)
     """Share of the room for the tail that an unsplit tail may fill after a split."""
-    keep_messages: int = Field(20, ge=1)
+    keep_messages: int = Field(default=20, ge=1)
     """Newest messages that stay in view whether split or not."""
-    keep_share: float = Field(0.8, gt=0, le=1)
+    keep_share: float = Field(default=0.8, gt=0, le=1)
     """Share of the room for the tail up to which `keep_messages` is honoured."""
 
 
