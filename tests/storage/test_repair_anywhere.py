@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from sessions import chatter, check_kept, open_graph, past, record, thread
 
 from topicloom import Storage, StorageError, check_session, open_session, repair_session
@@ -22,8 +23,8 @@ def lose(storage: Storage, chain: str) -> None:
 def test_what_the_transcript_tells_is_made_anew(
     reopen: Callable[[], Storage], tmp_path: Path, chain: str
 ) -> None:
-    storage = reopen()
-    graph = open_graph(tmp_path, storage=storage)
+    storage, saver = reopen(), InMemorySaver()
+    graph = open_graph(tmp_path, storage=storage, checkpointer=saver)
     record(graph, thread(), *past("茶", "山", rounds=9))
     graph.invoke({"messages": [HumanMessage(chatter("茶", 9))]}, thread())
     session, store = open_session(graph, thread(), storage)
@@ -32,7 +33,7 @@ def test_what_the_transcript_tells_is_made_anew(
     assert check_session(graph, thread(), storage) == []
     lose(storage, chain)
 
-    graph = open_graph(tmp_path, storage=reopen(), checkpointer=graph.checkpointer)
+    graph = open_graph(tmp_path, storage=reopen(), checkpointer=saver)
     faults = check_session(graph, thread(), reopen())
     assert [fault.place for fault in faults] == [chain]
     assert repair_session(graph, thread(), reopen()) == faults
@@ -43,12 +44,12 @@ def test_what_the_transcript_tells_is_made_anew(
 
 
 def test_a_transcript_is_not_made_up(reopen: Callable[[], Storage], tmp_path: Path) -> None:
-    storage = reopen()
-    graph = open_graph(tmp_path, storage=storage)
+    storage, saver = reopen(), InMemorySaver()
+    graph = open_graph(tmp_path, storage=storage, checkpointer=saver)
     record(graph, thread(), *past("茶", "山", rounds=9))
     lose(storage, "transcript")
     lose(storage, "roster")
-    graph = open_graph(tmp_path, storage=reopen(), checkpointer=graph.checkpointer)
+    graph = open_graph(tmp_path, storage=reopen(), checkpointer=saver)
     places = {fault.place for fault in check_session(graph, thread(), reopen())}
     assert places == {"transcript", "roster"}
     with pytest.raises(StorageError, match="backup"):
