@@ -19,11 +19,10 @@ from topicloom.cli._views import (
 )
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
 from topicloom.cli.context import CliContext, open_context
-from topicloom.errors import StorageError
+from topicloom.errors import InputError, StorageError
 from topicloom.mcp_server import make_mcp_server
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.message_rows import to_row
-from topicloom.storage.sessions import SessionStore
 
 
 def show_sessions(cli: CliOptions, *, as_json: bool) -> None:
@@ -51,13 +50,13 @@ def _describe_session(context: CliContext, name: str) -> dict[str, Any]:
     """A session in figures, or what is wrong with it."""
     row: dict[str, Any] = {"name": name, "messages": None, "topics": None, "last": "", "wrong": ""}
     try:
-        session = context.find_session(name)
-        if session is None:
-            return row | {"wrong": "its checkpoints are not here"}
-        store = SessionStore(context.storage.open(name))
-        last = store.message(session, session.count).day if session.count else ""
+        memory = context.open_memory(name)
+        session, newest = memory.session(), memory.history(limit=1)
+    except InputError:
+        return row | {"wrong": "its checkpoints are not here"}
     except StorageError:
         return row | {"wrong": f"cannot be read: topicloom check {name}"}
+    last = newest[0].day if newest else ""
     return row | {"messages": session.count, "topics": session.topics, "last": last}
 
 
