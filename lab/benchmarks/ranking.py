@@ -18,7 +18,9 @@ import hashlib
 import itertools
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import mean
 
@@ -35,6 +37,7 @@ from topicloom.index.ranking import (
     RankWeights,
     keep_floor,
     rank,
+    rank_again,
     search_flat,
     trust_words,
     weights_for,
@@ -105,15 +108,21 @@ class Case:
     lexical: Floats
     trust: float
     messages: Messages
+    words: LexicalIndex
+    """The words of these messages."""
     evidence: frozenset[int]
     gold: int
     """Messages of evidence, those included that nobody could find."""
     others: dict[str, list[float]]
     """Recall of flat searches, by budget."""
 
-    def recalls(self, weights: RankWeights, *, floor: bool = True) -> list[float]:
+    def recalls(
+        self, weights: RankWeights, *, floor: bool = True, again: bool = True
+    ) -> list[float]:
         """Recall of the ranking, by budget."""
-        scores = rank(self.query, self.cosine, self.lexical, self.messages, weights, self.trust)
+        given = self.query, self.cosine, self.lexical, self.messages, weights, self.trust
+        echoes = partial(self.words.echoes, query=self.query)
+        scores = rank_again(*given, echoes) if again else rank(*given)
         best, costs = np.argsort(-scores, kind="stable"), self.messages.costs
         flat = search_flat(self.cosine, self.lexical, self.trust)
         orders = (keep_floor(best, flat, costs, b) if floor else best for b in BUDGETS)
@@ -158,7 +167,7 @@ def cases(kind: str, trial: Trial, kept: KeptEmbedder) -> Iterator[Case]:
         spoken += chunk
         for strategy in flat.values():
             strategy.feed(chunk)
-        messages = messages_of(spoken)
+        messages, words = messages_of(spoken), deepcopy(lexical) if due else lexical
         vectors = kept.embed(list(map(line_of, spoken)))
         for question in due:
             gold = set(question.evidence)
@@ -174,6 +183,7 @@ def cases(kind: str, trial: Trial, kept: KeptEmbedder) -> Iterator[Case]:
                 found,
                 trust_words(question.question, cover),
                 messages,
+                words,
                 frozenset(i for i, m in enumerate(spoken) if m.id in gold),
                 len(gold),
                 others,
@@ -265,6 +275,7 @@ def report(found: dict[str, list[Case]]) -> str:
     ours: dict[str, Callable[[Case], list[float]]] = {
         "as shipped": lambda c: c.recalls(weights_for(c.messages)),
         "without floor": lambda c: c.recalls(weights_for(c.messages), floor=False),
+        "without second look": lambda c: c.recalls(weights_for(c.messages), again=False),
         "worst": lambda c: c.recalls(other_manner(c.messages)),
         "worst, without floor": lambda c: c.recalls(other_manner(c.messages), floor=False),
     }

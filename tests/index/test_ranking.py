@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 from topicloom.index import ranking
+from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.ranking import Messages, asked_first, keep_floor, weights_for, words_of_day
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -93,6 +94,28 @@ class TestDialogue:
         scores = peaks(40, 10, 30)
         priority = rank("What did she say on 7 May?", scores, scores, talk(40, days=days))
         assert priority[30] > priority[10]
+
+
+class TestSecondLook:
+    def test_what_was_found_first_names_what_else_to_look_for(self) -> None:
+        words = LexicalIndex()
+        texts = [f"Nothing of note happened on walk {n}, {n * 7} steps" for n in range(60)]
+        texts[10], texts[20] = "My dog Rex ate a shoe", "The dog again: Rex found the park"
+        texts[40] = "Rex went to the vet"
+        for text in texts:
+            words.add("Ann", text)
+        lexical = words.scores("How is your dog?")[0]
+        messages, weights = talk(60), weights_for(talk(60))
+        given = "How is your dog?", np.zeros(60), lexical, messages, weights, 1.0
+        once = ranking.rank(*given)
+        twice = ranking.rank_again(*given, lambda best: words.echoes(best, "How is your dog?"))
+        assert set(np.argsort(-twice)[:3]) == {10, 20, 40} != set(np.argsort(-once)[:3])
+
+    def test_words_that_all_use_are_no_names(self) -> None:
+        words = LexicalIndex()
+        for text in ("We walked", "We walked", "We walked far", "We sat"):
+            words.add("Ann", text)
+        assert not words.echoes([0, 1], "dog").any()
 
 
 class TestMeeting:

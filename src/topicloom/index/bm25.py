@@ -7,6 +7,9 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Sequence
+from heapq import nlargest
+from sys import intern
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +18,8 @@ from topicloom.index.words import words_of
 
 K1, B = 1.5, 0.75
 """Saturation and length normalisation of BM25 (Robertson and Zaragoza, 2009)."""
+_COMMON, _ECHOED = 0.05, 20
+"""Share of the passages past which a word tells nothing, and words of a second look at most."""
 
 
 class LexicalIndex:
@@ -24,6 +29,7 @@ class LexicalIndex:
         self._first = array("i")
         self._length = array("i")
         self._words = 0
+        self._said: list[tuple[str, ...]] = []
         self._postings: dict[str, tuple[array[int], array[float]]] = {}
 
     def __len__(self) -> int:
@@ -37,7 +43,9 @@ class LexicalIndex:
             number = len(self._length)
             self._length.append(len(words))
             self._words += len(words)
-            for word, count in Counter(words).items():
+            counts = Counter(map(intern, words))
+            self._said.append(tuple(counts))
+            for word, count in counts.items():
                 held = self._postings.get(word)
                 if held is None:
                     held = self._postings[word] = array("i"), array("f")
@@ -56,7 +64,7 @@ class LexicalIndex:
             else:
                 del where[left:], times[left:]
         self._words -= sum(self._length[first:])
-        del self._first[count:], self._length[first:]
+        del self._first[count:], self._length[first:], self._said[first:]
 
     def scores(self, query: str) -> tuple[NDArray[np.float64], float]:
         """Score every message by its best passage for a query.
@@ -81,6 +89,28 @@ class LexicalIndex:
                 held[where] += weight
         best = np.maximum.reduceat(score, np.asarray(self._first))
         return best, float(held.max()) / asked if asked else 0.0
+
+    def echoes(self, best: Sequence[int], query: str) -> NDArray[np.float64]:
+        """Score every message [n] by the telling words that the `best` share, beyond the query's.
+
+        So a second look finds the people and things that what was found first is about. Words of
+        more than one of these messages count, by how many, and by how rare they are.
+        """
+        ends = np.append(self._first[1:], len(self._said))
+        said = (frozenset[str]().union(*self._said[self._first[i] : ends[i]]) for i in best)
+        shared = Counter(word for words in said for word in words)
+        most = _COMMON * len(self._said)
+        worth = {
+            word: count * self._idf(word)
+            for word, count in shared.items()
+            if count > 1 and len(self._postings[word][0]) <= most
+        }
+        for word in words_of(query):
+            worth.pop(word, None)
+        score = np.zeros(len(self._said))
+        for word in nlargest(_ECHOED, worth, key=lambda word: (worth[word], word)):
+            score[np.asarray(self._postings[word][0])] += worth[word]
+        return np.maximum.reduceat(score, np.asarray(self._first))
 
     def _idf(self, word: str) -> float:
         found = len(self._postings[word][0]) if word in self._postings else 0

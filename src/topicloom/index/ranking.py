@@ -9,7 +9,7 @@ from __future__ import annotations
 import calendar
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -30,6 +30,8 @@ _PARTY = 0.05
 """Share of the messages from which someone has a part in a conversation."""
 _WORDS = 0.5
 """Weight of BM25 beside the cosine in flat search."""
+_FIRST, _ECHO = 10, 0.2
+"""Messages that the second look starts from, and the weight of their words beside the query's."""
 _FLOOR, _SAFE = 0.2, 0.5
 """Share of the budget that is flat search's own, and the share behind which that comes."""
 
@@ -121,6 +123,22 @@ def rank(
         shared = np.array([len(asked & day) for day in messages.days])
         priority = priority + _DATE * shared[messages.day]
     return priority
+
+
+def rank_again(
+    query: str,
+    cosine: Floats,
+    lexical: Floats,
+    messages: Messages,
+    weights: RankWeights,
+    trust: float,
+    echoes: Callable[[Sequence[int]], Floats],
+) -> Floats:
+    """The same with a second look; `echoes` scores all by words that those at some places share."""
+    first = rank(query, cosine, lexical, messages, weights, trust)
+    best = np.argpartition(-first, min(_FIRST, len(first)) - 1)[:_FIRST]
+    words = standardize(lexical) + _ECHO * standardize(echoes(best.tolist()))
+    return rank(query, cosine, words, messages, weights, trust)
 
 
 def keep_floor(
@@ -253,7 +271,6 @@ def neighbours(values: Floats, position: Floats, reach: float) -> Floats:
     if len(values) < 2:
         return np.zeros_like(values)
     decay = np.exp(-np.diff(position) / reach)
-    decay[decay < 1e-12] = 0
     left = _running(np.r_[0, decay], values) - values
     right = _running(np.r_[0, decay[::-1]], values[::-1])[::-1] - values
     return left + right
@@ -266,6 +283,6 @@ def _running(decay: Floats, values: Floats) -> Floats:
         total[step:] += decay[step:, None] * total[:-step]
         decay[step:] *= decay[:-step]
         step *= 2
-        if not decay[step:].any():
+        if decay[step:].max(initial=0) < 1e-12:
             break
     return total
