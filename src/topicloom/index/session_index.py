@@ -185,12 +185,12 @@ class SessionIndex:
         lexical, cover = self._table.words.scores(query)
         messages = replace(view.messages, costs=costs)
         lexical = lexical[view.order]
-        weights, trust = weights_for(messages), trust_words(query, cover)
+        manner, trust = weights_for(messages), trust_words(query, cover)
 
         def echoes(places: Sequence[int]) -> NDArray[np.float64]:
             return self._table.words.echoes(view.order[places].tolist(), query)[view.order]
 
-        priority = rank_again(query, cosine, lexical, messages, weights, trust, echoes)
+        priority = rank_again(query, cosine, lexical, messages, manner, trust, echoes)
         best = np.argsort(-priority, kind="stable")
         sure = max(float(cosine.max()) / _SURE_COSINE, cover / _SURE_COVER)
         hidden = [] if include_archived else self._archived
