@@ -121,7 +121,7 @@ class Settings(BaseSettings):
     activation: Group[ActivationPolicy] = _default(ActivationPolicy)
     """Thresholds and counts of activation."""
     adsorber: Group[AdsorberPolicy] = _default(AdsorberPolicy)
-    """The funnel of the boundary adsorber; `{"preset": "spec"}` for the thresholds of spec 001."""
+    """The funnel of the boundary adsorber; `{"preset": "spec"}` for those of the design."""
     embedder: str | None = None
     """The encoder that messages are searched with: None for the one that ships, `hashing`, or a
     model of sentence-transformers such as `BAAI/bge-m3`, by name or folder. In Python,

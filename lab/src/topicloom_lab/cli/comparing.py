@@ -91,12 +91,17 @@ def _run(
 ) -> None:
     waiting = list(open_cells(comparison, results, again))
     spent: dict[str, list[float]] = {}
-    began = time.monotonic()
+    began = told = time.monotonic()
     with console.status("beginning") as status:
 
         def tell(strategy: str, done: int, steps: int) -> None:
+            nonlocal told
             left = estimate_rest(waiting, spent)
-            status.update(f"{strategy}: {done:,} of {steps:,} messages and questions{left}")
+            line = f"{strategy}: {done:,} of {steps:,} messages and questions{left}"
+            status.update(line)
+            if not console.is_terminal and time.monotonic() - told >= _SILENCE:
+                print_dim(console, line)
+                told = time.monotonic()
 
         for cell in run_comparison(comparison, results, bench, waiting[:], tell):
             now = time.monotonic()
@@ -107,6 +112,10 @@ def _run(
             came = cell.failure or f"{spent[cell.strategy][-1]:.1f} s"
             left = estimate_rest(waiting, spent)
             print_dim(console, to_one_line(f"{what}: {came}{left}"))
+
+
+_SILENCE = 15.0
+"""Seconds after which a run that is piped says how far it is."""
 
 
 def estimate_rest(waiting: Sequence[Key], spent: Mapping[str, Sequence[float]]) -> str:

@@ -98,7 +98,7 @@ def figures_view(name: str, figures: LogFigures, in_force: ActivationPolicy) -> 
     )
     return Group(
         Text(to_one_line(about)),
-        render_heading("Does the user meet amnesia? Then thresholds are too high"),
+        render_heading("Does the user miss what was said? Then thresholds are too high"),
         _rows(_amnesia(figures.amnesia, figures.turns)),
         render_heading("Are too many topics active? Then the ceiling or the thresholds are wrong"),
         _rows(_crowd(figures.crowd, read, in_force)),
