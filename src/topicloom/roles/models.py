@@ -6,16 +6,18 @@ import os
 from importlib import import_module
 from typing import Any, cast
 
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.runnables import Runnable
 
 from topicloom.errors import ConfigurationError, UnknownModelError, suggest
+from topicloom.roles.runnable_model import RunnableModel
 
 NO_KEY = "not-needed"
 """Sent to servers of one's own, which ask for no key but whose clients insist on one."""
 
 
 def open_model(
-    spec: str | BaseChatModel,
+    spec: str | Runnable[LanguageModelInput, Any],
     *,
     base_url: str | None = None,
     api_key: str | None = None,
@@ -24,7 +26,8 @@ def open_model(
 ) -> BaseChatModel:
     """The chat model that a setting names; None is for what the environment or the provider says.
 
-    `spec` is a chat model, which is returned as it is; or `openai:NAME`, for OpenAI and every
+    `spec` is a chat model, which is returned as it is; or a runnable made of one, such as
+    `model.bind(...)` or a configurable one; or `openai:NAME`, for OpenAI and every
     server that speaks its protocol; or `provider:NAME` of any other provider of LangChain's
     `init_chat_model`, if the `langchain` package is installed. `timeout` is in seconds, up to the
     next part of an answer. Raises `UnknownModelError` if the string names no model that can be
@@ -32,6 +35,8 @@ def open_model(
     """
     if isinstance(spec, BaseChatModel):
         return spec
+    if isinstance(spec, Runnable):
+        return RunnableModel.of(spec, get_model_name(spec))
     provider, _, name = spec.strip().partition(":") if isinstance(spec, str) else ("", "", "")
     if not (provider and name):
         raise UnknownModelError(
@@ -52,7 +57,7 @@ _PROVIDERS = (
 """Likely providers, by which a misspelt one is known."""
 
 
-def get_model_name(model: BaseChatModel) -> str:
+def get_model_name(model: object) -> str:
     """The name that a chat model goes by, for receipts and token counters."""
     names = (getattr(model, field, None) for field in ("model_name", "model", "model_id"))
     return next((n for n in names if isinstance(n, str) and n), type(model).__name__)

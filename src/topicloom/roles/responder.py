@@ -31,6 +31,7 @@ from topicloom.prompts.wording import get_wording, strip_own_replies
 from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import CachedPrompt, with_cache_hints
 from topicloom.roles.models import blocks_async, get_model_name
+from topicloom.roles.runnable_model import to_chunk
 from topicloom.roles.servers import cut_arguments, find_server
 from topicloom.roles.tracing import make_config
 from topicloom.state.language import Language
@@ -117,7 +118,7 @@ class ChatResponder:
         config = make_config("responder", request.session)
         for chunk in model.stream(ready.messages, config, **ready.options):
             said.append(chunk)
-            yield _to_chunk(chunk)
+            yield to_chunk(chunk)
         yield from self._find_call(request, said)
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
@@ -134,7 +135,7 @@ class ChatResponder:
         async with aclosing(cast("AsyncGenerator[AIMessage, None]", achunks)) as open_chunks:
             async for chunk in open_chunks:
                 said.append(chunk)
-                yield _to_chunk(chunk)
+                yield to_chunk(chunk)
         for call in self._find_call(request, said):
             yield call
 
@@ -168,23 +169,6 @@ class ChatResponder:
             name = request.search
             call = tool_call_chunk(name=name, args=json.dumps(args), id=name, index=0)
             yield AIMessageChunk(content="", tool_call_chunks=[call])
-
-
-def _to_chunk(message: AIMessage) -> AIMessageChunk:
-    """A piece of a reply; a model that does not stream gives the whole message instead of one."""
-    if isinstance(message, AIMessageChunk):
-        return message
-    return AIMessageChunk(
-        content=message.content,
-        name=message.name,
-        id=message.id,
-        additional_kwargs=message.additional_kwargs,
-        response_metadata=message.response_metadata,
-        tool_calls=message.tool_calls,
-        invalid_tool_calls=message.invalid_tool_calls,
-        usage_metadata=message.usage_metadata,
-        chunk_position="last",
-    )
 
 
 class EmbeddedResponder:
@@ -284,7 +268,7 @@ class RecordedResponder:
         if reply is None:
             yield from self._otherwise.stream(request)
         else:
-            yield _to_chunk(reply)
+            yield to_chunk(reply)
 
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
         """The recorded reply in one piece."""
@@ -293,7 +277,7 @@ class RecordedResponder:
             async for chunk in self._otherwise.astream(request):
                 yield chunk
         else:
-            yield _to_chunk(reply)
+            yield to_chunk(reply)
 
 
 RESPONDER: RoleSpec[Responder] = RoleSpec(
