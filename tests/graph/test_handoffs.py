@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import ScriptedModel, call
+from agents import ScriptedModel, call, remember
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph_supervisor import create_supervisor
 from langgraph_swarm import create_handoff_tool, create_swarm
 from sessions import thread
 
+from topicloom.errors import TopicLoomWarning
 from topicloom.graph.session import build_session_graph
 from topicloom.settings import Settings
 from topicloom.state.stored_message import get_text
@@ -44,7 +46,7 @@ def test_in_a_swarm_to_it_and_away(tmp_path: Path) -> None:
         name="bob",
     )
     away = create_handoff_tool(agent_name="bob")
-    memory = build(tmp_path, inner, tools=[away]).compile(name="memory")
+    memory = build(tmp_path, inner, tools=[away]).compile(name="memory", checkpointer=True)
     swarm = create_swarm([memory, bob], default_active_agent="bob")
     graph = swarm.compile(checkpointer=InMemorySaver())
 
@@ -57,3 +59,26 @@ def test_in_a_swarm_to_it_and_away(tmp_path: Path) -> None:
     inner.script = [call("transfer_to_bob")]
     state = say("Bob, please.")
     assert (state["active_agent"], get_text(state["messages"][-1])) == ("bob", "Bob here.")
+
+
+@pytest.mark.parametrize("how", ["graph", "agent"])
+def test_a_part_that_nothing_is_kept_of_is_warned_of(tmp_path: Path, how: str) -> None:
+    model = ScriptedModel()
+    part = build(tmp_path, model).compile()
+    kept = build(tmp_path, model).compile(checkpointer=True)
+    if how == "agent":
+        part, kept = (
+            create_agent(model, middleware=[remember(tmp_path)], checkpointer=checkpointer)
+            for checkpointer in (None, True)
+        )
+    said = {"messages": [HumanMessage("And now?")]}
+    for inner in (kept, part):
+        around = StateGraph(MessagesState)
+        around.add_node("part", inner)
+        around.add_edge(START, "part")
+        graph = around.compile(checkpointer=InMemorySaver())
+        graph.invoke({"messages": [HumanMessage("I love oak.")]}, thread())
+        if inner is kept:
+            graph.invoke(said, thread())
+    with pytest.warns(TopicLoomWarning, match="checkpointer=True"):
+        graph.invoke(said, thread())

@@ -33,7 +33,7 @@ from topicloom.index.embedder import Embedder
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.finalize import finalize
 from topicloom.nodes.main_generate import account_reply, calibrate, lay_out_prompt, offers_search
-from topicloom.nodes.runs import Run
+from topicloom.nodes.runs import Run, warn_of_part
 from topicloom.nodes.step import dump, dumped, open_workspace, turn_options
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import RoleName
@@ -176,6 +176,8 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         """Have a part of the turn done; the update of the agent's state by that."""
         known, before, messages = _take_over(state)
         run, fork = _find_run(known)
+        if not known and ":" in run.namespace:  # the name of a task, which is another every time
+            warn_of_part(messages)
         given = {"readings": [], "calls": [], **known, "messages": messages}
 
         def sync() -> Update:

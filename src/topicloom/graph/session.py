@@ -44,7 +44,7 @@ from topicloom.nodes.ingest import ingest
 from topicloom.nodes.main_generate import main_generate
 from topicloom.nodes.read_topic import read_topic
 from topicloom.nodes.retrieve import retrieve
-from topicloom.nodes.runs import RunQueue
+from topicloom.nodes.runs import RunQueue, warn_of_part
 from topicloom.nodes.search import TopicSearch
 from topicloom.nodes.split import split
 from topicloom.nodes.step import NO_THREAD
@@ -104,7 +104,7 @@ class CompiledSessionGraph(
         """As LangGraph has it, as soon as no other run of the thread goes on."""
         self._check_input(input)
         with (
-            self.builder.runs.hold(self._check_thread(config)) as run,
+            self.builder.runs.hold(self._check_thread(config, input)) as run,
             closing(cast("Generator[Any]", super().stream(input, config, **options))) as parts,
         ):
             run = run.given(input)
@@ -121,7 +121,7 @@ class CompiledSessionGraph(
         """As LangGraph has it, as soon as no other run of the thread goes on."""
         self._check_input(input)
         async with (
-            self.builder.runs.ahold(self._check_thread(config)) as run,
+            self.builder.runs.ahold(self._check_thread(config, input)) as run,
             aclosing(
                 cast("AsyncGenerator[Any]", super().astream(input, config, **options))
             ) as parts,
@@ -165,7 +165,7 @@ class CompiledSessionGraph(
             name = next(iter(map(str, given)))
             raise InputError(f"the session takes no {name!r}: {way}{suggest(name, ['messages'])}")
 
-    def _check_thread(self, config: RunnableConfig | None) -> dict[str, Any]:
+    def _check_thread(self, config: RunnableConfig | None, data: object) -> dict[str, Any]:
         """What a run is given by its caller and around it; warns if nothing keeps its thread."""
         given = ensure_config(merge_configs(self.config, config)).get("configurable", {})
         if not given.get("thread_id"):
@@ -177,6 +177,8 @@ class CompiledSessionGraph(
                 TopicLoomWarning,
                 stacklevel=3,
             )
+        elif self.checkpointer is None and given.get("checkpoint_ns") and isinstance(data, Mapping):
+            warn_of_part(data.get("messages") or ())
         return given
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+import warnings
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
@@ -15,9 +16,10 @@ from threading import Lock, get_ident
 from typing import Any
 from uuid import uuid4
 
+from langchain_core.messages import AIMessage
 from langgraph.runtime import get_runtime
 
-from topicloom.errors import SessionBusyError
+from topicloom.errors import SessionBusyError, TopicLoomWarning
 from topicloom.state.session import Session
 from topicloom.state.superseding import removes_all
 
@@ -71,6 +73,17 @@ def current_run() -> Run:
     info = get_runtime().execution_info
     thread = str(info.thread_id or "") if info else ""
     return next((run for run in reversed(_around.get()) if run.thread == thread), Run(thread))
+
+
+def warn_of_part(messages: Sequence[object]) -> None:
+    """Warn where a part of another graph, of which nothing is kept, is given an older talk."""
+    if any(isinstance(m, AIMessage) and not m.tool_calls for m in messages):
+        warnings.warn(
+            "this session is a part of another graph, which keeps nothing of it: with every run, it"
+            " takes the whole conversation in anew. Compile it with checkpointer=True",
+            TopicLoomWarning,
+            stacklevel=4,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
