@@ -134,6 +134,8 @@ def test_the_model_searches_by_an_ordinary_tool(tmp_path: Path) -> None:
     assert [search.query for search in receipt.searches] == ["茶"]
     assert chatter("茶", 0) in model.prompt
     assert len(kept_of(tmp_path, agent, thread())) == len(messages)
+    spent = sum(c.input_tokens for c in receipt.calls)
+    assert messages[-1].response_metadata["turn_usage"]["input_tokens"] == spent > 0
 
 
 def test_tool_calls_and_reasoning_come_back_as_they_were(tmp_path: Path) -> None:

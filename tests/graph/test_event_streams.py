@@ -88,6 +88,9 @@ def test_tracers_see_every_call_once(graph: Graph, streamed: bool) -> None:
     assert {("reader", "t1"), ("reader", "t2")} <= set(tracer.seen)
     (spent,) = usage.usage_metadata.values()
     assert spent["input_tokens"] == 100 * len(tracer.seen)
+    reply = graph.get_state(thread()).values["messages"][-1]
+    assert reply.usage_metadata["input_tokens"] == 100
+    assert reply.response_metadata["turn_usage"]["input_tokens"] == spent["input_tokens"]
 
 
 @pytest.mark.filterwarnings("ignore:`get_config_jsonschema`")

@@ -191,18 +191,20 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         done = yield from either(sync, asynchronous)
         told: Update = {key: done[key] or [] for key in ("session", "turn", "readings", "calls")}
         told |= {"fork": fork, "seen": known.get("seen")}
-        shown = done["messages"]
-        whole = [*before, *messages]
-        if isinstance(shown, Overwrite) or (shown and shown != messages):
+        shown, whole = done["messages"], [*before, *messages]
+        ended = work is self._finalize
+        if isinstance(shown, Overwrite) or not (ended or shown == messages):
             own = {m.id: m for m in whole}
             new = shown.value if isinstance(shown, Overwrite) else [*before, *shown]
             whole = [own.get(m.id, m) for m in new]
         elif before:  # the channel shows as much as it did, and what came behind it
             shown_since = state["topicloom"]["session"].get("shown", 0)
             told["session"] = told["session"] | {"shown": shown_since}
-        if work is self._finalize:
+        changed = {"messages": shown} if ended and shown else Update()
+        if ended:
             told["seen"] = [len(whole), _digest(whole)]
-        changed = {"messages": Overwrite(whole)} if whole != state["messages"] else {}
+        if whole != state["messages"]:
+            changed = {"messages": Overwrite(whole)}
         return {"topicloom": told, **changed}
 
     def _wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Step[Any]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
@@ -67,6 +69,9 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         keep = deps.settings.visible_messages
         shown = messages[find_visible(messages, keep) :]
         kept: Any = list_removals(messages, keep)
+        if isinstance(reply := next(reversed(replies), None), AIMessage):
+            spent = {**reply.response_metadata, "turn_usage": add_up(receipt.calls)}
+            kept = [*kept, reply.model_copy(update={"response_metadata": spent})]
         if end.merged:
             shown = show_newest(store, closed, keep)
             kept = Overwrite(shown)
@@ -84,6 +89,18 @@ def _tell_waiting(workspace: Workspace) -> Iterator[str]:
     if left := workspace.index.waiting:
         emit("embedding", left=left)
         yield f"the encoder is another one now: {left} older messages go by words alone as yet"
+
+
+def add_up(calls: Sequence[Call]) -> UsageMetadata:
+    """The tokens of all models that were called in a turn."""
+    spent, said = sum(c.input_tokens for c in calls), sum(c.output_tokens for c in calls)
+    cached = InputTokenDetails(cache_read=sum(c.cached_tokens for c in calls))
+    return UsageMetadata(
+        input_tokens=spent,
+        output_tokens=said,
+        total_tokens=spent + said,
+        input_token_details=cached,
+    )
 
 
 _ATTEMPTS = 8
