@@ -6,6 +6,7 @@ import warnings
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, closing
 from datetime import datetime
+from types import new_class
 from typing import TYPE_CHECKING, Any, Literal, cast
 from uuid import uuid4
 
@@ -17,7 +18,6 @@ from langchain_core.tools import BaseTool
 from langchain_core.vectorstores import VectorStore
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, RetryPolicy, StateUpdate
 
 from topicloom.context.token_count import TokenCounter
@@ -33,6 +33,7 @@ from topicloom.errors import (
 )
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.routes import MESSAGE, SEARCH, UNUSABLE, Routes
+from topicloom.graph.tools import make_tool_node
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.activate_topic import activate_topic, amnesia
 from topicloom.nodes.apply_changes import apply_changes
@@ -213,6 +214,7 @@ def build_session_graph(
     embedder: Embeddings | Embedder | str | None = None,
     archive_index: VectorStore | None = None,
     domain: Domain | None = None,
+    state_schema: type[Any] | None = None,
 ) -> SessionGraph:
     """One endless chat session as an uncompiled graph.
 
@@ -241,6 +243,8 @@ def build_session_graph(
             is found.
         domain: The application's own data: facts that have to be exact, kept as a document beside
             the conversation.
+        state_schema: Further channels of the application's own, as a `TypedDict`: input sets them,
+            and tools do by a `Command`.
 
     Raises:
         ConfigurationError: If a model cannot be opened, or a setting or the domain cannot be used.
@@ -259,7 +263,8 @@ def build_session_graph(
         embedder=embedder,
         domain=domain is not None,
     )
-    return wire_graph(deps, _runtime(domain, deps) if domain is not None else None, archive_index)
+    runtime = _runtime(domain, deps) if domain is not None else None
+    return wire_graph(deps, runtime, archive_index, state_schema)
 
 
 def _check_types(**given: object) -> None:
@@ -281,10 +286,15 @@ _KINDS: Mapping[str, tuple[type, str]] = {
 
 
 def wire_graph(
-    deps: Deps, domain: DomainRuntime | None = None, archive_index: VectorStore | None = None
+    deps: Deps,
+    domain: DomainRuntime | None = None,
+    archive_index: VectorStore | None = None,
+    own: type[Any] | None = None,
 ) -> SessionGraph:
     """The session graph of some collaborators; see `build_session_graph`."""
     state, given = (domain.state, domain.input) if domain else (SessionState, SessionInput)
+    if own is not None:
+        state, given = (new_class(base.__name__, (base, own)) for base in (state, given))
     graph = SessionGraph(
         state,
         patience=deps.settings.reply_seconds,
@@ -360,7 +370,7 @@ def _add_nodes(
     )
     graph.add_node("main_generate", main_generate(deps), retry_policy=reply_retry)
     if deps.window.tools:
-        graph.add_node("tools", ToolNode(list(deps.window.tools)))
+        graph.add_node("tools", make_tool_node(deps.window.tools, graph.channels))
 
 
 def _add_memory(

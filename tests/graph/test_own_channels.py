@@ -1,0 +1,62 @@
+"""Channels of the application's own, which its input and its tools set."""
+
+from __future__ import annotations
+
+import operator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from agents import ScriptedModel, call
+from langchain.tools import ToolRuntime
+from langchain_core.messages import HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+from sessions import thread
+from typing_extensions import TypedDict
+
+from topicloom.errors import TopicLoomWarning
+from topicloom.graph.session import build_session_graph
+from topicloom.settings import Settings
+
+
+class Own(TypedDict, total=False):
+    """What an application keeps beside the conversation."""
+
+    mood: str
+    seen: Annotated[list[str], operator.add]
+
+
+def feel(mood: str, runtime: ToolRuntime) -> Command[Any]:
+    """Notes how the user feels."""
+    seen = [str(runtime.state.get("mood", ""))]
+    said = ToolMessage("Noted.", tool_call_id=runtime.tool_call_id)
+    return Command(update={"mood": mood, "seen": seen, "messages": [said]})
+
+
+def open_over(folder: Path, **options: Any) -> Any:
+    model = ScriptedModel(script=[call("feel", mood="glad"), "Good."])
+    settings = Settings.model_validate({"folder": folder, "fsync": False})
+    builder = build_session_graph(model=model, settings=settings, tools=[feel], **options)
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+def test_a_tool_sets_them(tmp_path: Path) -> None:
+    graph = open_over(tmp_path, state_schema=Own)
+    said = {"messages": [HumanMessage("I am glad.")], "mood": "sad"}
+    state = graph.invoke(said, thread())
+    assert (state["mood"], state["seen"]) == ("glad", ["sad"])
+    assert [m.type for m in state["messages"]] == ["human", "ai", "tool", "ai"]
+    assert "mood" in graph.get_input_jsonschema()["properties"]
+    assert graph.invoke({"messages": [HumanMessage("Bye.")]}, thread())["mood"] == "glad"
+
+
+@pytest.mark.parametrize("form", ["sync", "async"])
+async def test_what_has_no_channel_is_warned_of(tmp_path: Path, form: str) -> None:
+    graph = open_over(tmp_path)
+    said = {"messages": [HumanMessage("I am glad.")]}
+    with pytest.warns(TopicLoomWarning, match="'feel' sets 'mood'"):
+        if form == "sync":
+            graph.invoke(said, thread())
+        else:
+            await graph.ainvoke(said, thread())
