@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
-from topicloom import Domain, Settings, build_session_graph
+from topicloom import Domain, Settings, TurnOptions, build_session_graph
 
 CONFIG: Any = {"configurable": {"thread_id": "schemas"}}
 
@@ -22,8 +22,8 @@ def test_input_output_and_context_have_schemas(domain: Domain | None) -> None:
     assert fields < app.get_output_jsonschema()["properties"].keys()
     context = app.get_context_jsonschema()
     assert context is not None
-    known = {"answer", "keep_messages", "changes", "instructions", "tools"}
-    assert context["properties"].keys() == known
+    assert context["properties"].keys() == TurnOptions.model_fields.keys()
+    assert {"model", "cheap_model", "instructions", "window"} <= context["properties"].keys()
 
 
 def test_a_context_may_hold_what_others_put_there() -> None:

@@ -24,6 +24,7 @@ from topicloom.context.tokens import CachedTokenCounter, choose_counter
 from topicloom.context.window import MainWindow
 from topicloom.domain.edit import EDIT_STATE, make_edit_tool
 from topicloom.errors import ConfigurationError
+from topicloom.graph.variants import current_window
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder, open_embedder
 from topicloom.index.session_index import SessionIndex
@@ -109,7 +110,7 @@ def make_deps(
         workspaces=Workspaces(
             _open_storage(storage, settings),
             lambda log: SessionIndex(embedder, log, recall),
-            lambda: window.layout,
+            lambda: current_window(window).layout,
         ),
         adsorber=open_adsorber(settings.adsorber, embedder),
         amnesia=load_cues("amnesia", settings.amnesia_cues),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, closing
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from types import new_class
 from typing import TYPE_CHECKING, Any, Literal, cast
 from uuid import uuid4
@@ -34,6 +36,7 @@ from topicloom.errors import (
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.routes import MESSAGE, SEARCH, UNUSABLE, Routes
 from topicloom.graph.tools import make_tool_node
+from topicloom.graph.variants import Variant, Variants
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.activate_topic import activate_topic, amnesia
 from topicloom.nodes.apply_changes import apply_changes
@@ -251,20 +254,35 @@ def build_session_graph(
     """
     _check_types(settings=settings, roles=roles, tools=tools, domain=domain, storage=storage)
     settings = settings or Settings()
-    deps = make_deps(
-        settings,
-        choose_models(settings, model, cheap_model, role_models),
-        roles=roles,
+    make = partial(
+        make_deps,
         tools=tools,
         instructions=instructions,
         storage=storage,
         clock=clock,
         counter=counter,
-        embedder=embedder,
         domain=domain is not None,
     )
-    runtime = _runtime(domain, deps) if domain is not None else None
-    return wire_graph(deps, runtime, archive_index, state_schema)
+    models = choose_models(settings, model, cheap_model, role_models)
+    deps = make(settings, models, roles=roles, embedder=embedder)
+
+    def vary(options: TurnOptions) -> Variant:
+        own = settings.model_copy(update={"window": options.window or settings.window})
+        strong, cheap = options.model or model, options.cheap_model or cheap_model
+        named = options.model or options.cheap_model
+        made = make(
+            own,
+            choose_models(own, strong, cheap, role_models),
+            roles=None if named else roles,
+            embedder=deps.embedder,
+        )
+        made = replace(made, workspaces=deps.workspaces, meter=deps.meter)
+        return made.window, _make_nodes(made, archive_index, prepare(made))
+
+    def prepare(made: Deps) -> DomainRuntime | None:
+        return _runtime(domain, made) if domain is not None else None
+
+    return wire_graph(deps, prepare(deps), archive_index, state_schema, vary)
 
 
 def _check_types(**given: object) -> None:
@@ -290,8 +308,12 @@ def wire_graph(
     domain: DomainRuntime | None = None,
     archive_index: VectorStore | None = None,
     own: type[Any] | None = None,
+    vary: Callable[[TurnOptions], Variant] | None = None,
 ) -> SessionGraph:
-    """The session graph of some collaborators; see `build_session_graph`."""
+    """The session graph of some collaborators; see `build_session_graph`.
+
+    `own` is its `state_schema`; `vary` makes the nodes for the options of a run.
+    """
     state, given = (domain.state, domain.input) if domain else (SessionState, SessionInput)
     if own is not None:
         state, given = (new_class(base.__name__, (base, own)) for base in (state, given))
@@ -302,7 +324,13 @@ def wire_graph(
         context_schema=TurnOptions,
         input_schema=given,
     )
-    _add_nodes(graph, deps, archive_index, domain)
+    nodes = _make_nodes(deps, archive_index, domain)
+    if vary is not None:
+        variants = Variants((deps.window, nodes), vary)
+        nodes = {name: variants.choose(name) for name in nodes}
+    _add_nodes(graph, nodes, deps.settings.reply_attempts)
+    if deps.window.tools:
+        graph.add_node("tools", make_tool_node(deps.window.tools, graph.channels))
     _add_edges(graph, Routes(bool(deps.window.tools), domain.parallel_nodes if domain else ()))
     return graph
 
@@ -347,7 +375,7 @@ def wire_memory(
     """
     graph = StateGraph(SessionState, TurnOptions)
     routes = Routes()
-    _add_memory(graph, deps, archive_index)
+    _add_nodes(graph, _make_memory(deps, archive_index))
     _add_branches(graph, routes)
     graph.add_conditional_edges(START, routes.resume, {SEARCH: "activate_topic", MESSAGE: "ingest"})
     return graph
@@ -359,29 +387,23 @@ _RETRY = RetryPolicy(
 """For nodes that use the storage."""
 
 
-def _add_nodes(
-    graph: SessionGraph, deps: Deps, index: VectorStore | None, domain: DomainRuntime | None
-) -> None:
-    _add_memory(graph, deps, index, domain)
+def _make_nodes(
+    deps: Deps, index: VectorStore | None, domain: DomainRuntime | None
+) -> dict[str, Runnable[Any, Any]]:
     replay = domain.replay if domain else None
-    graph.add_node("finalize", finalize(deps, replay), retry_policy=_RETRY)
-    reply_retry = RetryPolicy(
-        max_attempts=deps.settings.reply_attempts, initial_interval=0.2, retry_on=ReplyError
-    )
-    graph.add_node("main_generate", main_generate(deps), retry_policy=reply_retry)
-    if deps.window.tools:
-        graph.add_node("tools", make_tool_node(deps.window.tools, graph.channels))
+    return {
+        **_make_memory(deps, index, domain),
+        "finalize": finalize(deps, replay),
+        "main_generate": main_generate(deps),
+    }
 
 
-def _add_memory(
-    graph: StateGraph[Any, TurnOptions, Any, Any],
-    deps: Deps,
-    index: VectorStore | None,
-    domain: DomainRuntime | None = None,
-) -> None:
+def _make_memory(
+    deps: Deps, index: VectorStore | None, domain: DomainRuntime | None = None
+) -> dict[str, Runnable[Any, Any]]:
     archive = ArchiveSearch(index, deps.settings.role_seconds) if index is not None else None
     search = TopicSearch(deps, archive)
-    nodes: dict[str, Runnable[Any, Any]] = {
+    return {
         "ingest": ingest(deps, domain.replay if domain else None),
         "apply_changes": apply_changes(deps),
         "estimate": estimate(deps, domain.skeletons.count_tokens if domain else None),
@@ -390,12 +412,22 @@ def _add_memory(
         "amnesia": amnesia(search),
         "assemble": assemble(deps),
         "activate_topic": activate_topic(search),
+        "read_topic": read_topic(deps),
+        **(domain.nodes if domain else {}),
     }
-    nodes |= domain.nodes if domain else {}
+
+
+def _add_nodes(
+    graph: StateGraph[Any, TurnOptions, Any, Any],
+    nodes: Mapping[str, Runnable[Any, Any]],
+    attempts: int = 1,
+) -> None:
+    """The nodes; the main model has so many attempts at its reply."""
+    replies = RetryPolicy(max_attempts=attempts, initial_interval=0.2, retry_on=ReplyError)
     for name, step in nodes.items():
-        graph.add_node(name, step, retry_policy=_RETRY)
-    reader = read_topic(deps)
-    graph.add_node("read_topic", reader, input_schema=ReadTask, retry_policy=_RETRY)
+        retry = replies if name == "main_generate" else _RETRY
+        given = ReadTask if name == "read_topic" else None
+        graph.add_node(name, step, input_schema=given, retry_policy=retry)
 
 
 def _add_edges(graph: SessionGraph, routes: Routes) -> None:

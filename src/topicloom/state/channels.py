@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from langchain_core.messages import AnyMessage, MessageLikeRepresentation
 from langgraph.graph.message import Messages, add_messages
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from topicloom.state.changes import TopicChange
@@ -114,6 +114,12 @@ class TurnOptions(BaseModel, frozen=True):
     to split only when the window fills."""
     changes: tuple[TopicChange, ...] = ()
     """Changes to topics that a review or a person wants. With these a turn needs no message."""
+    model: str | None = None
+    """The strong model of this turn, such as `openai:gpt-5`, in the place of the graph's own."""
+    cheap_model: str | None = None
+    """The cheap model, likewise."""
+    window: int | None = Field(default=None, ge=1_000)
+    """The main window of this turn, in tokens."""
     instructions: str = ""
     """A system prompt for this turn, behind that of the graph."""
     tools: tuple[dict[str, Any], ...] = ()
