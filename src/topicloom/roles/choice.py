@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 
 from topicloom.context.prefix import PrefixMeter
@@ -17,7 +17,7 @@ from topicloom.roles.chat import Chat
 from topicloom.roles.models import get_window_size
 from topicloom.roles.registry import ROLES, Roles, spec_of
 
-ModelSpec = str | Runnable[LanguageModelInput, Any]
+ModelSpec = str | Runnable[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

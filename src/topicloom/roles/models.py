@@ -6,7 +6,7 @@ import os
 from importlib import import_module
 from typing import Any, cast
 
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 
 from topicloom.errors import ConfigurationError, UnknownModelError, suggest
@@ -17,7 +17,7 @@ NO_KEY = "not-needed"
 
 
 def open_model(
-    spec: str | Runnable[LanguageModelInput, Any],
+    spec: str | Runnable[Any, Any],
     *,
     base_url: str | None = None,
     api_key: str | None = None,
