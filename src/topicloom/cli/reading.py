@@ -50,10 +50,12 @@ def _describe_session(context: CliContext, name: str) -> dict[str, Any]:
     """A session in figures, or what is wrong with it."""
     row: dict[str, Any] = {"name": name, "messages": None, "topics": None, "last": "", "wrong": ""}
     try:
+        if context.find_session(name) is None:
+            row["wrong"] = "its checkpoints are not here"
         memory = context.open_memory(name)
         session, newest = memory.session(), memory.history(limit=1)
     except InputError:
-        return row | {"wrong": "its checkpoints are not here"}
+        return row
     except StorageError:
         return row | {"wrong": f"cannot be read: topicloom check {name}"}
     last = newest[0].day if newest else ""
