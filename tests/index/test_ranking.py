@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 
 from topicloom.index import ranking
 from topicloom.index.bm25 import LexicalIndex
-from topicloom.index.ranking import Messages, asked_first, keep_floor, weights_for, words_of_day
+from topicloom.index.ranking import (
+    Messages,
+    asked_first,
+    keep_floor,
+    level_languages,
+    trust_words,
+    weights_for,
+    words_of_day,
+)
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.float64]]
 
@@ -214,3 +223,24 @@ class TestDaysThatAreAskedFor:
     def test_without_any_the_order_stays(self) -> None:
         nothing = np.zeros(6, dtype=np.bool_)
         assert asked_first(self.BEST, nothing, np.ones(6, dtype=int)).tolist() == list(self.BEST)
+
+
+class TestLanguages:
+    def test_words_are_trusted_in_chinese_as_far_as_they_were_found(self) -> None:
+        assert trust_words("她有什么忌口", 0.2) == pytest.approx(0.04)
+        assert trust_words("她有什么忌口", 1.0) == 1
+        assert trust_words("what can't she eat", 0.2) == 1
+        assert trust_words("彼女は何を食べられませんか", 0.2) == 1
+
+    def test_a_language_gives_half_of_what_it_gave(self) -> None:
+        cosine = np.r_[np.full(990, 0.2), np.full(990, 0.0)]
+        chinese = np.arange(1_980) >= 990
+        levelled = level_languages(cosine, chinese)
+        assert levelled[0] - levelled[-1] == pytest.approx(0.1, abs=0.002)
+        few = level_languages(np.r_[cosine[:990], 0.9], np.r_[chinese[:990], True])
+        assert int(few.argmax()) == 990
+
+    def test_one_language_changes_nothing(self) -> None:
+        cosine = np.linspace(0, 1, 20)
+        for chinese in (np.zeros(20, bool), np.ones(20, bool)):
+            assert np.array_equal(level_languages(cosine, chinese), cosine)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Vectors
+from topicloom.index.encoders import script_shares
 from topicloom.index.ranking import Messages, words_of_day
 from topicloom.index.vectors import GrowingRows, StoredVectors
 from topicloom.prompts.wording import strip_own_replies
@@ -27,6 +28,7 @@ _ROW = np.dtype(
         ("cost", np.float64),
         ("from_user", np.float64),
         ("empty", np.bool_),  # a reply that no model wrote
+        ("chinese", np.bool_),
     ]
 )
 """The columns of a message beside its words and its vector."""
@@ -155,7 +157,8 @@ class MessageTable:
         cost = count_budget_tokens(message.line)
         from_user = message.role == "user"
         empty = not from_user and not strip_own_replies(message.text).strip()
-        return message.seq, _digest(message), 0, day, speaker, cost, from_user, empty
+        chinese = script_shares(message.text).chinese > 0.5
+        return message.seq, _digest(message), 0, day, speaker, cost, from_user, empty, chinese
 
     def _make_view(self) -> MessageView:
         return MessageView(self._rows.all, self._topics.all, self._days.all, self._speakers.all)
@@ -196,6 +199,11 @@ class MessageView:
             names=self._speakers,
             speaker=rows["speaker"],
         )
+
+    @property
+    def chinese(self) -> NDArray[np.bool_]:
+        """True for those that are mostly in Chinese [n]."""
+        return np.asarray(self._sorted["chinese"])
 
     def said_on(self, first: str, last: str) -> NDArray[np.bool_]:
         """True for those of the days from one to another, `2026-03-02`, both included [n]."""

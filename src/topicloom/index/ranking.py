@@ -32,6 +32,9 @@ _WORDS = 0.5
 """Weight of BM25 beside the cosine in flat search."""
 _FIRST, _ECHO = 10, 0.2
 """Messages that the second look starts from, and the weight of their words beside the query's."""
+_LEVEL, _FEW = 0.5, 10
+"""Share of what its language gives a cosine that is taken off, and messages that say little of it.
+At 1, English finds more Chinese, and either finds less in its own language."""
 _FLOOR, _SAFE = 0.2, 0.5
 """Share of the budget that is flat search's own, and the share behind which that comes."""
 
@@ -171,6 +174,20 @@ def keep_floor(
 def search_flat(cosine: Floats, lexical: Floats, trust: float = 1.0) -> Floats:
     """Scores [n] of messages by their own words alone: neither place nor price counts."""
     return standardize(cosine) + trust * _WORDS * standardize(lexical)
+
+
+def level_languages(cosine: Floats, chinese: NDArray[np.bool_]) -> Floats:
+    """Cosines [n] with less of what a message's language alone gives them.
+
+    Sentences of one language are nearer to one another than their meanings are. Where all are in
+    one, nothing changes.
+    """
+    levelled = cosine.copy()
+    for own in (chinese, ~chinese):
+        if 0 < own.sum() < len(own):
+            more = cosine[own].mean() - cosine.mean()
+            levelled[own] -= _LEVEL * more * own.sum() / (own.sum() + _FEW)
+    return levelled
 
 
 def trust_words(query: str, cover: float) -> float:

@@ -16,6 +16,7 @@ from topicloom.index.message_table import MessageTable
 from topicloom.index.ranking import (
     asked_first,
     keep_floor,
+    level_languages,
     rank_again,
     search_flat,
     trust_words,
@@ -181,7 +182,8 @@ class SessionIndex:
         vector = self._embedder.embed([query])[0]
         # What is larger than the budget is quoted in part.
         costs = np.minimum(view.messages.costs, self._budget)
-        cosine = (self._table.matrix @ vector).astype(float)[view.order]
+        likeness = (self._table.matrix @ vector).astype(float)[view.order]
+        cosine = level_languages(likeness, view.chinese)
         lexical, cover = self._table.words.scores(query)
         messages = replace(view.messages, costs=costs)
         lexical = lexical[view.order]
@@ -192,7 +194,7 @@ class SessionIndex:
 
         priority = rank_again(query, cosine, lexical, messages, manner, trust, echoes)
         best = np.argsort(-priority, kind="stable")
-        sure = max(float(cosine.max()) / _SURE_COSINE, cover / _SURE_COVER)
+        sure = max(float(likeness.max()) / _SURE_COSINE, cover / _SURE_COVER)
         hidden = [] if include_archived else self._archived
         best = best[~(view.held_by(hidden) | view.empty)[best]]
         best = keep_floor(best, search_flat(cosine, lexical, trust), costs, self._budget)

@@ -34,7 +34,6 @@ from topicloom.roles.values import (
 from topicloom.state.hierarchy import PATH_SEPARATOR
 from topicloom.state.language import Language
 from topicloom.state.rounds import Round
-from topicloom.state.script import measure_cjk_share
 from topicloom.state.splitting import Assignment
 from topicloom.state.topics import Topic
 
@@ -44,9 +43,8 @@ _MOST_REFERENCES = 4
 """Other topics that a message may belong to as well."""
 _MOST_ASSIGNMENTS = 20_000
 """Assignments that are looked at."""
-_JOIN_LATIN, _JOIN_CJK = 0.17, 0.20
-"""Nearness from which a segment belongs to a topic, over that of the conversation as a whole; CJK
-text, compared by its characters, stands further apart."""
+_JOIN = 0.17
+"""Nearness from which a segment belongs to a topic, over that of the conversation as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +244,7 @@ class EmbeddedSplitter(LocalRole[SplitRequest, tuple[Assignment, ...]]):
                 near = {topic: float(a[here].mean()) for topic, a in request.affinity.items()}
                 others = [k for k in known if k is not left]
                 scores = [_score(k, near, vectors[here], common[here]) for k in others]
-                home = _find_nearest(others, scores, rounds)
+                home = _find_nearest(others, scores)
             if home is None:
                 texts = [b.messages[0].text[:600] for b in rounds] + [
                     b.text[:1_200] for b in rounds
@@ -269,13 +267,11 @@ def _is_separated(rounds: Sequence[Round], place: int) -> bool:
 
 
 def _find_nearest(
-    known: Sequence[_JoinableTopic], scores: Sequence[float], rounds: Sequence[Round]
+    known: Sequence[_JoinableTopic], scores: Sequence[float]
 ) -> _JoinableTopic | None:
     """The topic that is nearest to a segment, if any is near enough."""
-    share = measure_cjk_share(" ".join(b.text for b in rounds)[:2_000])
-    limit = _JOIN_CJK if share > 0.4 else _JOIN_LATIN
     best = max(range(len(known)), key=scores.__getitem__, default=None)
-    return known[best] if best is not None and scores[best] >= limit else None
+    return known[best] if best is not None and scores[best] >= _JOIN else None
 
 
 def _score(
