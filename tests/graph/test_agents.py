@@ -91,7 +91,7 @@ async def test_on_an_event_loop_it_is_the_same(tmp_path: Path) -> None:
     assert "<memory>" in model.prompt
     assert len(kept_of(tmp_path, agent, thread())) == 32
     said = {"messages": [HumanMessage("茶？")]}
-    modes = ["custom", "messages"]
+    modes: Any = ["custom", "messages"]
     events: list[Any] = [e async for e in agent.astream(said, thread(), stream_mode=modes)]
     assert [e["type"] for mode, e in events if mode == "custom"][-1] == "receipt"
     spoken = "".join(get_text(e[0]) for mode, e in events if mode == "messages")

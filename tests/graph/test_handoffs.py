@@ -71,12 +71,12 @@ def test_a_part_that_nothing_is_kept_of_is_warned_of(tmp_path: Path, how: str) -
             create_agent(model, middleware=[remember(tmp_path)], checkpointer=checkpointer)
             for checkpointer in (None, True)
         )
-    said = {"messages": [HumanMessage("And now?")]}
+    said: Any = {"messages": [HumanMessage("And now?")]}
     for inner in (kept, part):
         around = StateGraph(MessagesState)
         around.add_node("part", inner)
         around.add_edge(START, "part")
-        graph = around.compile(checkpointer=InMemorySaver())
+        graph: Any = around.compile(checkpointer=InMemorySaver())
         graph.invoke({"messages": [HumanMessage("I love oak.")]}, thread())
         if inner is kept:
             graph.invoke(said, thread())

@@ -57,6 +57,6 @@ def test_a_tool_sets_them(tmp_path: Path) -> None:
 async def test_what_has_no_channel_is_warned_of(tmp_path: Path, form: str) -> None:
     graph = open_over(tmp_path)
     said = {"messages": [HumanMessage("I am glad.")]}
-    run = partial(asyncio.to_thread, graph.invoke) if form == "sync" else graph.ainvoke
+    run: Any = partial(asyncio.to_thread, graph.invoke) if form == "sync" else graph.ainvoke
     with pytest.warns(TopicLoomWarning, match="'feel' sets 'mood'"):
         await run(said, thread())

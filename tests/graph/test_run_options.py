@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
@@ -16,6 +16,7 @@ from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
 from topicloom.settings import Settings
+from topicloom.state.channels import TurnOptions
 
 
 @pytest.fixture
@@ -30,7 +31,8 @@ def graph(tmp_path: Path, openai_server: OpenAIServer) -> Graph:
 
 
 def ask(graph: Graph, **context: Any) -> None:
-    graph.invoke({"messages": [("user", "茶呢？")]}, thread(), context=context)
+    said: Any = {"messages": [("user", "茶呢？")]}
+    graph.invoke(said, thread(), context=cast("TurnOptions", context))
 
 
 def test_each_run_has_its_own(tmp_path: Path, graph: Graph, openai_server: OpenAIServer) -> None:
