@@ -162,9 +162,9 @@ class World:
         )
 
     def merge(self, survivor: Topic, other: Topic) -> None:
-        may = ("active", "dormant")
-        states = [get_state(t, self.active) for t in (survivor, other)]
-        if survivor.id == other.id or not all(state in may for state in states):
+        state, gone_from = (get_state(t, self.active) for t in (survivor, other))
+        may = state in ("active", "dormant") and gone_from in ("active", "dormant", "archived")
+        if survivor.id == other.id or not may:
             with pytest.raises(TransitionError):
                 merge_topic_rows(survivor, other, self.active)
             return
