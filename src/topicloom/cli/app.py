@@ -1,8 +1,8 @@
 """The commands and their options; the code of a command is imported when it runs.
 
-topicloom [--folder DIR] [--language en] chat | replay | serve | mcp | import | export | topics
-    | topic | transcript | search | quote | receipt | sessions | review | reflect | facts | memory
-    | purge | delete | doctor | check | repair
+topicloom [--folder DIR] [--language en] chat | replay | serve | ui | mcp | import | export
+    | topics | topic | transcript | search | quote | receipt | sessions | review | reflect | facts
+    | memory | purge | delete | doctor | check | repair
 
 Distributions of their own add commands by entry points in the group `topicloom.commands`: each a
 Typer app, or a function that is a command. So does the laboratory, with `eval`, `train` and `tune`.
@@ -200,6 +200,25 @@ def serve(
     from topicloom.cli.serve import run_serve
 
     run_serve(context.obj, host, port, postgres, rate, megabytes)
+
+
+@app.command()
+def ui(
+    context: typer.Context,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Name of the session; the packaged sample if none."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8322,
+    edit: Annotated[bool, typer.Option("--edit", help="Take changes from the beginning.")] = False,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+) -> None:
+    """See a conversation and its memory side by side, see why it replied so, and set it right."""
+    import topicloom.serve  # noqa: F401 - says which package is missing
+    from topicloom.cli.ui import run_ui
+
+    run_ui(context.obj, name, host, port, edit=edit, browser=browser)
 
 
 @app.command("import")

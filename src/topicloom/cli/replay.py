@@ -57,9 +57,9 @@ from topicloom.state.session import Session
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
 
-_RECALL = 0.125
+RECALL = 0.125
 """Share of the window that recall may add: no model selects here, so more has to be shown."""
-_WINDOW = 16_000
+WINDOW = 16_000
 """Main window of a replay: small, so that a short conversation has to be split too."""
 _MANY = 24
 """Questions from which each is shown on one line, though a model replied."""
@@ -96,7 +96,7 @@ def run_replay(
             store = SessionStore(context.storage.open(name))
             _check_same(load_session(saver, config), store, conversation)
             graph = builder.compile(checkpointer=saver)
-            _feed(console, graph, recorded, conversation, config)
+            feed_recording(console, graph, recorded, conversation, config)
             session = get_session(graph, config)
             memory = context.open_memory(name)
             console.print(render_account(memory, session, store, console.width))
@@ -110,8 +110,8 @@ def run_replay(
 def _open_context(cli: CliOptions, window: int | None, *, keep: bool) -> Iterator[CliContext]:
     """The context of the folder of sessions, or of a temporary one."""
     context = open_context(cli)
-    window = window or context.settings.window or _WINDOW
-    settings = context.settings.model_copy(update={"window": window, "recall_share": _RECALL})
+    window = window or context.settings.window or WINDOW
+    settings = context.settings.model_copy(update={"window": window, "recall_share": RECALL})
     if keep:
         yield make_context(context.folder, settings)
         return
@@ -144,13 +144,14 @@ def _check_same(session: Session | None, store: SessionStore, conversation: Conv
         )
 
 
-def _feed(
+def feed_recording(
     console: Console,
     graph: Graph,
     recorded: RecordedResponder,
     conversation: Conversation,
     config: RunnableConfig,
 ) -> None:
+    """Replay a recording into a session, with a bar that shows how far it is."""
     total = sum(map(len, cut_rounds(conversation)))
     columns = (
         SpinnerColumn(style="cyan"),

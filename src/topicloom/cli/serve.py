@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 
@@ -39,7 +39,7 @@ def run_serve(
     """
     context, keys = open_context(cli), read_keys(os.environ.get(_KEYS, ""))
     check_host(host, keys)
-    listener = _listen(host, port)
+    listener = listen(host, port)
     model = find_reply_model(context.settings)
     names = ["topicloom", *([model.partition(":")[2] or model] if model else [])]
 
@@ -90,7 +90,7 @@ def read_keys(text: str) -> Mapping[str, str]:
     return keys
 
 
-def check_host(host: str, keys: Mapping[str, str]) -> None:
+def check_host(host: str, keys: Collection[str], variable: str = _KEYS) -> None:
     """Raise `ConfigurationError` if others could reach the server, and nothing keeps them out."""
     try:
         local = host == "localhost" or ip_address(host).is_loopback
@@ -98,11 +98,12 @@ def check_host(host: str, keys: Mapping[str, str]) -> None:
         local = False
     if not (local or keys):
         raise ConfigurationError(
-            f"others could reach {host}: set {_KEYS}, or leave --host at 127.0.0.1"
+            f"others could reach {host}: set {variable}, or leave --host at 127.0.0.1"
         )
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens there, or `ConfigurationError`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)

@@ -40,7 +40,8 @@ from topicloom.serve.wire import (
 )
 
 _log = logging.getLogger("topicloom.serve")
-_LOCAL = ("localhost", "127.0.0.1", "::1")
+LOCAL = ("localhost", "127.0.0.1", "::1")
+"""Names that only this machine has for itself."""
 _STATUS: Mapping[type[TopicLoomError], int] = {
     ReplyError: 502,
     SessionBusyError: 409,
@@ -121,10 +122,7 @@ class _Endpoint:
         if seconds := self._rate.count(owner):
             wait = {"Retry-After": str(int(seconds) + 1)}
             raise HTTPException(429, f"too many requests: wait {seconds:.0f} seconds", wait)
-        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            # A page of another site can send anything else without asking first.
-            raise HTTPException(415, "send application/json")
-        body = await self._read(request)
+        body = await read_json(request, self._max_bytes)
         chat = await asyncio.to_thread(read_chat, body, request.headers, owner)
         self._check_model(chat.model)
         parts = cast("AsyncGenerator[str | Answered]", self._conversations.answer(chat))
@@ -140,7 +138,7 @@ class _Endpoint:
     def _admit(self, request: Request) -> str:
         """The owner of the request's key; raises `HTTPException` if nobody's."""
         if not self._keys:
-            if request.url.hostname not in _LOCAL:  # a page may give our address a name of its own
+            if request.url.hostname not in LOCAL:  # a page may give our address a name of its own
                 raise HTTPException(403, "without a key, only this machine is answered")
             return ""
         given = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
@@ -157,13 +155,18 @@ class _Endpoint:
             raise HTTPException(404, f"there is no model {name!r} here (there: {known})")
         return name
 
-    async def _read(self, request: Request) -> bytes:
-        body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > self._max_bytes:
-                raise HTTPException(413, f"a request has {self._max_bytes:,} bytes at most")
-        return bytes(body)
+
+async def read_json(request: Request, max_bytes: int) -> bytes:
+    """The body of a request, or `HTTPException` if it is no JSON or too long."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        # A page of another site can send anything else without asking first.
+        raise HTTPException(415, "send application/json")
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > max_bytes:
+            raise HTTPException(413, f"a request has {max_bytes:,} bytes at most")
+    return bytes(body)
 
 
 class _Rate:
@@ -195,21 +198,22 @@ async def _stream(
                 yield _write_part(chat, part)
             yield "data: [DONE]\n\n"
         except Exception as error:  # noqa: BLE001 - whatever fails, the client is told
-            yield _write_event(write_error(*_describe(error)))
+            yield write_event(write_error(*describe_error(error)))
 
 
 def _write_part(chat: Chat, part: str | Answered) -> str:
     if isinstance(part, str):
-        return _write_event(write_piece(chat, part))
+        return write_event(write_piece(chat, part))
     events = write_end(chat, part.reply, write_usage(part.receipt))
-    return "".join(map(_write_event, events))
+    return "".join(map(write_event, events))
 
 
-def _write_event(data: dict[str, Any]) -> str:
+def write_event(data: dict[str, Any]) -> str:
+    """A server-sent event."""
     return f"data: {json.dumps(data, ensure_ascii=False)}\n\n"
 
 
-def _describe(error: Exception) -> tuple[int, str]:
+def describe_error(error: Exception) -> tuple[int, str]:
     """Status and message; of what nobody foresaw, nothing that could be somebody's."""
     for kind, status in _STATUS.items():
         if isinstance(error, kind):
@@ -219,7 +223,7 @@ def _describe(error: Exception) -> tuple[int, str]:
 
 
 async def _report(request: Request, error: Exception) -> Response:
-    status, message = _describe(error)
+    status, message = describe_error(error)
     return JSONResponse(write_error(status, message), status)
 
 

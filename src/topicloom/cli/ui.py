@@ -1,0 +1,113 @@
+"""`topicloom ui`: the inspector, on the sessions of a folder or on the packaged sample."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import uvicorn
+from rich.console import Console
+
+from topicloom.cli.console import CliOptions, open_console, print_dim
+from topicloom.cli.context import (
+    CliContext,
+    describe_model,
+    make_context,
+    make_thread_config,
+    open_context,
+    open_roles,
+)
+from topicloom.cli.replay import RECALL, WINDOW, feed_recording
+from topicloom.cli.serve import check_host, listen
+from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import Graph
+from topicloom.recordings.replay import find_sample, load_first_conversation
+from topicloom.roles.responder import RESPONDER, RecordedResponder
+from topicloom.serve.app import LOCAL
+from topicloom.storage.names import check_session_name
+from topicloom.ui.app import make_inspector
+
+_KEY = "TOPICLOOM_UI_KEY"
+_SECONDS = 30
+"""How long a turn that goes on is waited for when the server is ended."""
+
+
+def run_ui(
+    cli: CliOptions, name: str | None, host: str, port: int, *, edit: bool, browser: bool
+) -> None:
+    """Serve the page until a signal ends it.
+
+    Raises `ConfigurationError` if the address cannot be used, or others could reach it without a
+    key of the user's.
+    """
+    context, console, key = open_context(cli), open_console(), os.environ.get(_KEY, "")
+    check_host(host, [key] if key else [], _KEY)
+    if name is not None:
+        check_session_name(name)
+    listener = listen(host, port)
+    with _open_folder(context, name) if name else _open_sample(context, console) as opened:
+        context, graph = opened
+        home = name or find_sample().stem
+        key = key or secrets.token_urlsafe(16)
+        app = make_inspector(
+            graph,
+            context.storage.sessions,
+            home,
+            key=key,
+            hosts=LOCAL if host in LOCAL else (),
+            model=describe_model(context.settings),
+            editing=edit or name is None,  # the sample is a copy
+        )
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{listener.getsockname()[1]}/?key={key}"
+        console.print(address, soft_wrap=True, highlight=False)
+        print_dim(console, f"session {home}; Ctrl-C ends it")
+        if browser:
+            webbrowser.open(address)
+        config = uvicorn.Config(
+            app, log_level="warning", lifespan="off", timeout_graceful_shutdown=_SECONDS
+        )
+        # uvicorn sends itself the signal once more when it has ended.
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        asyncio.run(uvicorn.Server(config).serve(sockets=[listener]))
+
+
+@contextmanager
+def _open_folder(context: CliContext, name: str) -> Iterator[tuple[CliContext, Graph]]:
+    """The graph over the folder's sessions."""
+    builder = build_session_graph(settings=context.settings, storage=context.storage)
+    with context.open_checkpoints() as saver, context.open_store() as store:
+        yield context, builder.compile(checkpointer=saver, store=store)
+
+
+@contextmanager
+def _open_sample(context: CliContext, console: Console) -> Iterator[tuple[CliContext, Graph]]:
+    """The graph over a copy of the packaged sample, with a window so small that it has topics."""
+    settings = context.settings.model_copy(
+        update={
+            "window": context.settings.window or WINDOW,
+            "recall_share": RECALL,
+            "fsync": False,
+        }
+    )
+    conversation = load_first_conversation(find_sample(), None)
+    with TemporaryDirectory(prefix="topicloom-") as folder:
+        context = make_context(Path(folder), settings)
+        roles = open_roles(context)
+        recorded = RecordedResponder(otherwise=roles[RESPONDER])
+        builder = build_session_graph(
+            settings=settings, roles=roles.replace(RESPONDER, recorded), storage=context.storage
+        )
+        with context.open_checkpoints() as saver, context.open_store() as store:
+            graph = builder.compile(checkpointer=saver, store=store)
+            print_dim(console, "reading the packaged sample, about half a minute")
+            thread = make_thread_config(find_sample().stem)
+            feed_recording(console, graph, recorded, conversation, thread)
+            yield context, graph

@@ -1,0 +1,371 @@
+"""The inspector as an ASGI application: its page, and the API that the page asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from statistics import fmean
+from typing import Any, cast
+
+from langchain_core.messages import AIMessageChunk, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from topicloom.errors import TopicLoomError
+from topicloom.graph.memory import Memory
+from topicloom.graph.memory_values import MemoryTopic
+from topicloom.graph.stored import Graph
+from topicloom.serve.app import describe_error, read_json, write_event
+from topicloom.state.channels import TurnOptions
+from topicloom.state.recall import parse_message_number
+from topicloom.state.receipt import Receipt
+from topicloom.state.stored_message import get_text
+from topicloom.ui.guard import Guard
+from topicloom.ui.wire import (
+    Change,
+    Editing,
+    Forget,
+    MessageView,
+    Said,
+    SessionView,
+    TopicView,
+    TurnMark,
+    show_message,
+)
+
+_PAGE, _FOUND, _MARKS = 200, 100, 500
+"""Messages of a page, those that a search finds, and turns on the time line, at most."""
+_BYTES = 1_000_000
+"""Of a request."""
+
+
+def make_inspector(
+    graph: Graph,
+    names: Callable[[], Sequence[str]],
+    home: str,
+    *,
+    key: str,
+    hosts: Collection[str],
+    model: str = "",
+    editing: bool = False,
+) -> Guard:
+    """An ASGI application that shows the sessions of a graph, and changes them while editing.
+
+    Args:
+        graph: A session graph, compiled with a checkpointer for threads and event loops alike.
+        names: The sessions that can be opened.
+        home: The one to begin with, which need not be there yet.
+        key: What the page is opened with.
+        hosts: Names of the machine that are answered; any if there are none.
+        model: A line on the model that replies.
+        editing: True to take changes from the beginning.
+    """
+    page = _Inspector(graph, names, home, model, editing=editing)
+    static = str(files("topicloom") / "ui" / "static")
+    app = Starlette(
+        routes=[
+            Route("/", lambda _: FileResponse(f"{static}/index.html")),
+            Mount("/static", StaticFiles(directory=static)),
+            Route("/api/editing", page.set_editing, methods=["POST"]),
+            Route("/api/session", page.show_session),
+            *(
+                Route(f"/api/session/{{session}}{path}", endpoint, methods=[method])
+                for method, path, endpoint in (
+                    ("GET", "", page.show_session),
+                    ("GET", "/topics", page.list_topics),
+                    ("GET", "/topics/{topic}", page.list_messages_of_topic),
+                    ("GET", "/messages", page.list_messages),
+                    ("GET", "/messages/{message}", page.show_message),
+                    ("GET", "/search", page.search),
+                    ("GET", "/receipts/{message}", page.show_receipt),
+                    ("GET", "/marks", page.list_marks),
+                    ("GET", "/changes", page.list_changes),
+                    ("GET", "/facts", page.list_facts),
+                    ("POST", "/changes", page.make_change),
+                    ("POST", "/preview", page.preview),
+                    ("POST", "/forget", page.forget),
+                    ("POST", "/turns", page.take_turn),
+                )
+            ),
+        ],
+        exception_handlers={
+            HTTPException: _refuse,
+            ValidationError: _explain,
+            TopicLoomError: _report,
+            Exception: _report,
+        },
+    )
+    return Guard(app, key, hosts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where the messages of a session are, and when they were said."""
+
+    mark: tuple[str | None, str | None, int]
+    """What tells this one from later ones."""
+    topics: Mapping[int, str]
+    days: Mapping[int, str]
+
+
+class _Inspector:
+    def __init__(
+        self,
+        graph: Graph,
+        names: Callable[[], Sequence[str]],
+        home: str,
+        model: str,
+        *,
+        editing: bool,
+    ) -> None:
+        self._graph, self._names, self._home, self._model = graph, names, home, model
+        self._editing = editing
+        self._places: dict[str, _Places] = {}
+        self._writing = asyncio.Lock()
+        self._turns = set[asyncio.Task[None]]()
+
+    def show_session(self, request: Request) -> Response:
+        """A session, the first one if none is named."""
+        memory, name = self._open(request)
+        session = memory.session()
+        return _send(
+            SessionView(
+                name=name,
+                count=session.count,
+                tail=session.tail,
+                turn=session.turn,
+                model=self._model,
+                editing=self._editing,
+                sessions=tuple(sorted({self._home, *self._names()})),
+            )
+        )
+
+    def list_topics(self, request: Request) -> Response:
+        """All topics, with their days."""
+        memory, name = self._open(request)
+        active, places = memory.session().active, self._find_places(memory, name)
+        days: dict[str, Counter[str]] = {}
+        for number, topic in places.topics.items():
+            days.setdefault(topic, Counter())[places.days[number]] += 1
+        return _send(
+            [
+                TopicView(
+                    **topic.model_dump(),
+                    relevance=fmean(active[topic.id]) if active.get(topic.id) else None,
+                    days=days.get(topic.id, {}),
+                )
+                for topic in memory.topics()
+            ]
+        )
+
+    def list_messages(self, request: Request) -> Response:
+        """A page of the conversation: the newest, or those before or around a message."""
+        memory, name = self._open(request)
+        limit, before = _read_limit(request), request.query_params.get("before")
+        if around := request.query_params.get("around"):
+            behind = memory.quote(around).seq + limit // 2
+            before = f"m{behind}" if behind <= memory.session().count else None
+        topics = self._find_places(memory, name).topics
+        said = memory.history(before, limit)
+        return _send([show_message(m, topics.get(m.seq, "")) for m in said])
+
+    def list_messages_of_topic(self, request: Request) -> Response:
+        """A page of a topic's messages, in order."""
+        memory, _ = self._open(request)
+        topic, after = memory.topic(request.path_params["topic"]), request.query_params.get("after")
+        last = parse_message_number(after) if after else 0
+        said = [m for m in topic.messages() if m.seq > last][: _read_limit(request)]
+        return _send([show_message(m, topic.id) for m in said])
+
+    def show_message(self, request: Request) -> Response:
+        """A message, all of it."""
+        memory, name = self._open(request)
+        found = memory.quote(request.path_params["message"])
+        topic = self._find_places(memory, name).topics.get(found.seq, "")
+        return _send(show_message(found, topic, most=len(found.text)))
+
+    def search(self, request: Request) -> Response:
+        """What fits a text best: first what has it word for word."""
+        memory, _ = self._open(request)
+        text = request.query_params.get("text", "")[:1_000]
+        since, until = (request.query_params.get(name) for name in ("since", "until"))
+        found = memory.search(text, since, until, _FOUND) if text.strip() else []
+        found.sort(key=lambda hit: text.casefold() not in hit.message.text.casefold())
+        return _send([show_message(h.message, h.topic, relevance=h.relevance) for h in found])
+
+    def show_receipt(self, request: Request) -> Response:
+        """The receipt of the turn that answered a message, or null."""
+        memory, _ = self._open(request)
+        wanted = request.path_params["message"]
+        for newest in (50, 1_000, None):
+            for receipt in reversed(memory.receipts(newest)):
+                if receipt.user == wanted and receipt.scores | receipt.sections:
+                    return _send(receipt)
+        return _send(None)
+
+    def list_marks(self, request: Request) -> Response:
+        """What the newest turns quoted, woke and split."""
+        memory, name = self._open(request)
+        days = self._find_places(memory, name).days
+        return _send([_mark(receipt, days) for receipt in memory.receipts(_MARKS)])
+
+    def list_changes(self, request: Request) -> Response:
+        """What people and reviews changed, the newest first."""
+        memory, _ = self._open(request)
+        return _send(memory.changes()[::-1][:_PAGE])
+
+    def list_facts(self, request: Request) -> Response:
+        """What is kept of the user."""
+        memory, _ = self._open(request)
+        return _send(memory.facts())
+
+    async def set_editing(self, request: Request) -> Response:
+        """Take changes from now on, or no longer."""
+        self._editing = Editing.model_validate_json(await read_json(request, _BYTES)).on
+        return _send(Editing(on=self._editing))
+
+    async def make_change(self, request: Request) -> Response:
+        """Make a change to topics."""
+        change = Change.model_validate_json(await self._read_change(request))
+        async with self._writing:
+            await asyncio.to_thread(lambda: change.root.make(self._open(request)[0]))
+        return _send(None)
+
+    async def preview(self, request: Request) -> Response:
+        """What forgetting would remove."""
+        return await self._forget(request, await read_json(request, _BYTES), dry_run=True)
+
+    async def forget(self, request: Request) -> Response:
+        """Remove messages for good."""
+        return await self._forget(request, await self._read_change(request), dry_run=False)
+
+    async def _forget(self, request: Request, body: bytes, *, dry_run: bool) -> Response:
+        what = Forget.model_validate_json(body).what
+        async with self._writing:
+            gone = await asyncio.to_thread(
+                lambda: self._open(request)[0].forget(*what, dry_run=dry_run)
+            )
+        views: list[MessageView] = [show_message(m, "") for m in gone.messages]
+        told = {"topics": gone.topics, "facts": gone.facts, "left": gone.left}
+        return _send({"messages": views, **told})
+
+    async def take_turn(self, request: Request) -> Response:
+        """Take a message in, and stream what comes of it. A page that is closed ends no turn."""
+        said = Said.model_validate_json(await self._read_change(request))
+        _, name = await asyncio.to_thread(self._open, request)
+        events = asyncio.Queue[dict[str, Any]]()
+        turn = asyncio.create_task(self._run_turn(name, said, events))
+        self._turns.add(turn)
+        turn.add_done_callback(self._turns.discard)
+        return StreamingResponse(_stream(events), media_type="text/event-stream")
+
+    async def _run_turn(self, name: str, said: Said, events: asyncio.Queue[dict[str, Any]]) -> None:
+        try:
+            async with self._writing:
+                parts = self._graph.astream(
+                    {"messages": [HumanMessage(said.text)]},
+                    _name_thread(name),
+                    context=TurnOptions(answer=said.answer),
+                    stream_mode=["messages", "custom"],
+                    durability="exit",
+                )
+                async for kind, data in cast("AsyncIterator[tuple[str, Any]]", parts):
+                    if kind == "custom":
+                        events.put_nowait(data)
+                    elif _is_of_reply(data) and (text := get_text(data[0])):
+                        events.put_nowait({"type": "text", "text": text})
+            events.put_nowait({"type": "end"})
+        except Exception as error:  # noqa: BLE001 - whatever fails, the page is told
+            events.put_nowait({"type": "error", "error": describe_error(error)[1]})
+
+    async def _read_change(self, request: Request) -> bytes:
+        if not self._editing:
+            raise HTTPException(403, "nothing is changed here until editing is on")
+        return await read_json(request, _BYTES)
+
+    def _open(self, request: Request) -> tuple[Memory, str]:
+        name = request.path_params.get("session", self._home)
+        if name != self._home and name not in self._names():
+            raise HTTPException(404, "there is no such session")
+        return Memory.of(self._graph, _name_thread(name)), name
+
+    def _find_places(self, memory: Memory, name: str) -> _Places:
+        """Where messages are: of the last time, if nothing moved since."""
+        session, known = memory.session(), self._places.get(name)
+        mark = session.roster, session.superseded, session.count
+        if known is None or known.mark != mark:
+            topics, days = dict[int, str](), dict[int, str]()
+            for topic in (t for t in memory.topics() if t.count):
+                _enter(topic, topics, days)
+            late = session.count - session.tail + 1
+            days |= {m.seq: m.day for m in memory.history(limit=late)} if late else {}
+            known = self._places[name] = _Places(mark, topics, days)
+        return known
+
+
+def _enter(topic: MemoryTopic, topics: dict[int, str], days: dict[int, str]) -> None:
+    for message in topic.messages():
+        topics[message.seq], days[message.seq] = topic.id, message.day
+
+
+def _mark(receipt: Receipt, days: Mapping[int, str]) -> TurnMark:
+    return TurnMark(
+        message=receipt.user,
+        day=days.get(parse_message_number(receipt.user), ""),
+        quoted=tuple(note.topic for note in receipt.quoted if note.quotes),
+        woken=receipt.woken,
+        split=receipt.split,
+        searched=bool(receipt.searches),
+    )
+
+
+def _name_thread(name: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": name}}
+
+
+def _is_of_reply(data: tuple[object, dict[str, Any]]) -> bool:
+    chunk, metadata = data
+    return isinstance(chunk, AIMessageChunk) and metadata["langgraph_node"] == "main_generate"
+
+
+async def _stream(events: asyncio.Queue[dict[str, Any]]) -> AsyncIterator[str]:
+    """Server-sent events until the turn ends."""
+    while True:
+        event = await events.get()
+        yield write_event(event)
+        if event["type"] in ("end", "error"):
+            return
+
+
+def _read_limit(request: Request) -> int:
+    given = request.query_params.get("limit", "50")
+    return max(1, min(_PAGE, int(given))) if given.isdecimal() else 50
+
+
+def _send(value: BaseModel | Sequence[object] | Mapping[str, object] | None) -> Response:
+    return Response(to_json(value), media_type="application/json")
+
+
+async def _report(request: Request, error: Exception) -> Response:
+    status, message = describe_error(error)
+    return JSONResponse({"error": message}, status)
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    failed = cast("HTTPException", error)
+    return JSONResponse({"error": failed.detail}, failed.status_code)
+
+
+async def _explain(request: Request, error: Exception) -> Response:
+    problem = cast("ValidationError", error).errors()[0]
+    return JSONResponse({"error": f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"}, 400)

@@ -1,0 +1,183 @@
+"""What the inspector's page is sent, and what it sends."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field, RootModel
+
+from topicloom.graph.memory import Memory
+from topicloom.graph.memory_values import MemoryTopic
+from topicloom.state.stored_message import StoredMessage
+
+_TEXT = 20_000
+"""Characters of a message in a list; one that is asked for alone comes whole."""
+
+
+class SessionView(BaseModel, frozen=True):
+    """A session, and what may be done with it."""
+
+    name: str
+    count: int
+    """Messages in it."""
+    tail: int
+    """Number of the first message that is in no topic yet."""
+    turn: int
+    """Turns taken."""
+    model: str
+    """A line on the model that replies."""
+    editing: bool
+    """True if the server takes changes."""
+    sessions: tuple[str, ...]
+    """Names of all sessions that can be opened."""
+
+
+class TopicView(MemoryTopic, frozen=True):
+    """A topic, with how relevant it was lately and how much was said on which day."""
+
+    relevance: float | None
+    """0 to 1, the mean of the last rounds; None if it is not active."""
+    days: dict[str, int]
+    """Messages by day, `2026-03-02`."""
+
+
+class MessageView(BaseModel, frozen=True):
+    """A message as it was said."""
+
+    id: str
+    seq: int
+    role: str
+    label: str
+    """Who said it."""
+    time: str
+    text: str
+    whole: bool
+    """False if the text goes on."""
+    media: int
+    """Images and files in it."""
+    topic: str
+    """Id of the topic that it is in; "" if in none yet."""
+    relevance: float | None = None
+    """Of what was searched for: 0 to 1."""
+
+
+class TurnMark(BaseModel, frozen=True):
+    """What a turn did, for a line over the days."""
+
+    message: str
+    """Id of the message that it answered."""
+    day: str
+    quoted: tuple[str, ...]
+    """Ids of topics."""
+    woken: tuple[str, ...]
+    split: tuple[str, ...]
+    searched: bool
+    """True if all topics were searched, as for `I told you`."""
+
+
+class Said(BaseModel, frozen=True):
+    """A message to answer, or only to record."""
+
+    text: str = Field(min_length=1, max_length=200_000)
+    answer: bool = True
+
+
+class Editing(BaseModel, frozen=True):
+    """Whether changes are taken from now on."""
+
+    on: bool
+
+
+class Forget(BaseModel, frozen=True):
+    """What to remove for good: ids of topics, of messages, ranges."""
+
+    what: tuple[str, ...] = Field(min_length=1, max_length=1_000)
+
+
+class _Topic(BaseModel, frozen=True):
+    topic: str
+
+
+class _Rename(_Topic):
+    do: Literal["rename"]
+    name: str
+
+    def make(self, memory: Memory) -> None:
+        memory.rename(self.topic, self.name)
+
+
+class _Move(_Topic):
+    do: Literal["move"]
+    messages: str
+
+    def make(self, memory: Memory) -> None:
+        memory.move(self.messages, self.topic)
+
+
+class _Split(_Topic):
+    do: Literal["split"]
+    messages: str
+    name: str
+
+    def make(self, memory: Memory) -> None:
+        memory.split(self.topic, self.messages, self.name)
+
+
+class _Merge(_Topic):
+    do: Literal["merge"]
+    into: str
+
+    def make(self, memory: Memory) -> None:
+        memory.merge(self.topic, self.into)
+
+
+class _Pin(_Topic):
+    do: Literal["pin"]
+    pinned: bool
+
+    def make(self, memory: Memory) -> None:
+        memory.pin(self.topic, self.pinned)
+
+
+class _PutAway(_Topic):
+    do: Literal["archive", "restore"]
+
+    def make(self, memory: Memory) -> None:
+        (memory.archive if self.do == "archive" else memory.restore)(self.topic)
+
+
+class _Undo(BaseModel, frozen=True):
+    do: Literal["undo"]
+    change: str = ""
+
+    def make(self, memory: Memory) -> None:
+        memory.undo(self.change)
+
+
+class Change(
+    RootModel[
+        Annotated[
+            _Rename | _Move | _Split | _Merge | _Pin | _PutAway | _Undo,
+            Field(discriminator="do"),
+        ]
+    ]
+):
+    """A change to topics, by the name of what `Memory` does."""
+
+
+def show_message(
+    message: StoredMessage, topic: str, *, most: int = _TEXT, relevance: float | None = None
+) -> MessageView:
+    """A message in view, with at most so many characters."""
+    return MessageView(
+        id=message.id,
+        seq=message.seq,
+        role=message.role,
+        label=message.label,
+        time=message.time,
+        text=message.text[:most],
+        whole=len(message.text) <= most,
+        media=len(message.media),
+        topic=topic,
+        relevance=relevance,
+    )

@@ -1,0 +1,106 @@
+// The typed API of the server.
+export interface Session {
+  name: string; count: number; tail: number; turn: number; model: string;
+  editing: boolean; sessions: string[];
+}
+export type State = "active" | "dormant" | "archived" | "divided" | "merged";
+export interface Topic {
+  id: string; name: string; full_name: string; state: State; brief: string; summary: string;
+  count: number; first_at: string; last_at: string; parent: string | null;
+  importance: number | null; by_hand: string[]; relevance: number | null;
+  days: Record<string, number>;
+}
+export interface Message {
+  id: string; seq: number; role: string; label: string; time: string; text: string;
+  whole: boolean; media: number; topic: string; relevance: number | null;
+}
+export interface Call {
+  role: string; model: string; topic: string | null; seconds: number; input_tokens: number;
+  output_tokens: number; cached_tokens: number; failure: string | null; remarks: string[];
+}
+export interface Receipt {
+  turn: number; user: string; started: string; seconds: number; scores: Record<string, number>;
+  quoted: { topic: string; name: string; score: number; quotes: string[]; partial: string[]; summary: string }[];
+  active: string[]; woken: string[]; slept: string[]; sections: Record<string, number>;
+  window: number; split: string[]; calls: Call[]; events: string[];
+  searches: { query: string; when: string | null; found: string[]; reason: string }[];
+}
+export interface Mark {
+  message: string; day: string; quoted: string[]; woken: string[]; split: string[]; searched: boolean;
+}
+export interface Entry {
+  id: string; author: string; time: string; event: string; undone: boolean; undoes: string;
+}
+export interface Fact { text: string; messages: string[]; at: string }
+export interface Forgotten {
+  messages: Message[]; topics: string[]; facts: Record<string, Fact>; left: string[];
+}
+export type Change =
+  | { do: "rename"; topic: string; name: string }
+  | { do: "move"; topic: string; messages: string }
+  | { do: "split"; topic: string; messages: string; name: string }
+  | { do: "merge"; topic: string; into: string }
+  | { do: "pin"; topic: string; pinned: boolean }
+  | { do: "archive" | "restore"; topic: string }
+  | { do: "undo"; change: string };
+export type Event =
+  | { type: "text"; text: string }
+  | { type: "split"; rounds: number; first: number; last: number }
+  | { type: "searching"; query: string; when: string | null }
+  | { type: "remembering"; query: string }
+  | { type: "reply_restarted" }
+  | { type: "receipt"; receipt: Receipt }
+  | { type: "end" }
+  | { type: "error"; error: string };
+
+async function ask<T>(path: string, body?: unknown): Promise<T> {
+  const answer = await fetch(path, body === undefined ? {} : {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+  });
+  if (!answer.ok) {
+    const text = await answer.text();
+    let said = text;
+    try { said = JSON.parse(text).error; } catch { /* plain text */ }
+    throw new Error(said);
+  }
+  return answer.json() as Promise<T>;
+}
+
+export class Api {
+  private readonly base: string;
+  constructor(name: string) { this.base = `/api/session/${encodeURIComponent(name)}`; }
+  static first = () => ask<Session>("/api/session");
+  static editing = (on: boolean) => ask<{ on: boolean }>("/api/editing", { on });
+  session = () => ask<Session>(this.base);
+  topics = () => ask<Topic[]>(`${this.base}/topics`);
+  messages = (query: Record<string, string>) =>
+    ask<Message[]>(`${this.base}/messages?${new URLSearchParams(query)}`);
+  message = (id: string) => ask<Message>(`${this.base}/messages/${id}`);
+  ofTopic = (id: string, after: string) =>
+    ask<Message[]>(`${this.base}/topics/${id}?limit=100${after && `&after=${after}`}`);
+  search = (text: string) => ask<Message[]>(`${this.base}/search?${new URLSearchParams({ text })}`);
+  receipt = (id: string) => ask<Receipt | null>(`${this.base}/receipts/${id}`);
+  marks = () => ask<Mark[]>(`${this.base}/marks`);
+  changes = () => ask<Entry[]>(`${this.base}/changes`);
+  facts = () => ask<Record<string, Fact>>(`${this.base}/facts`);
+  change = (change: Change) => ask<null>(`${this.base}/changes`, change);
+  preview = (what: string[]) => ask<Forgotten>(`${this.base}/preview`, { what });
+  forget = (what: string[]) => ask<Forgotten>(`${this.base}/forget`, { what });
+
+  async *turn(text: string, answer: boolean): AsyncGenerator<Event> {
+    const reply = await fetch(`${this.base}/turns`, {
+      method: "POST", headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ text, answer }),
+    });
+    if (!reply.ok || !reply.body) throw new Error((await reply.json()).error);
+    const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const parts = (rest + value).split("\n\n");
+      rest = parts.pop() ?? "";
+      for (const part of parts) yield JSON.parse(part.slice("data: ".length)) as Event;
+    }
+  }
+}

@@ -1,0 +1,193 @@
+// The page: its columns, its keys, and what they share.
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Api, type Change, type Event, type Forgotten, type Message, type Receipt, type Session, type Topic } from "./api";
+import { Chat } from "./chat";
+import { PageContext, QuoteLink } from "./shared";
+import { TimeLine } from "./timeline";
+import { Topics } from "./topics";
+import { Why } from "./why";
+import { languages, type Language, type Word } from "./words";
+
+const COLUMNS = ["topics", "chat", "why", "time"] as const;
+type Column = (typeof COLUMNS)[number];
+
+export function App({ first }: { first: Session }) {
+  const [session, setSession] = useState(first);
+  const [topics, setTopics] = useState(new Map<string, Topic>());
+  const [language, setLanguage] = useState<Language>(
+    (localStorage.getItem("language") as Language | null) ?? (navigator.language.startsWith("zh") ? "zh" : "en"));
+  const [theme, setTheme] = useState(localStorage.getItem("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
+  const [picked, setPicked] = useState("");
+  const [receipt, setReceipt] = useState<Receipt | null | undefined>(null);
+  const [open, setOpen] = useState("");
+  const [wanted, setWanted] = useState("");
+  const [found, setFound] = useState<Message[] | null>(null);
+  const [aim, setAim] = useState({ id: "", count: 0 });
+  const [lit, setLit] = useState(new Set<string>());
+  const [column, setColumn] = useState<Column>("chat");
+  const [notice, setNotice] = useState<{ text: string; undo: boolean } | null>(null);
+  const [forgotten, setForgotten] = useState<{ what: string[]; gone: Forgotten } | null>(null);
+  const [keys, setKeys] = useState(false);
+  const [version, setVersion] = useState(0);
+  const search = useRef<HTMLInputElement>(null);
+  const api = useMemo(() => new Api(session.name), [session.name]);
+  const t = (word: Word) => languages[language][word];
+
+  useEffect(() => { document.documentElement.dataset["theme"] = theme; localStorage.setItem("theme", theme); }, [theme]);
+  useEffect(() => { document.documentElement.lang = language; localStorage.setItem("language", language); }, [language]);
+  const say = useCallback((text: string) => setNotice({ text, undo: false }), []);
+  useEffect(() => {
+    if (!notice) return;
+    const timer = setTimeout(() => setNotice(null), 9000);
+    return () => clearTimeout(timer);
+  }, [notice]);
+
+  const refresh = useCallback(async () => {
+    try {
+      const [now, list] = await Promise.all([api.session(), api.topics()]);
+      setSession(now);
+      setTopics(new Map(list.map((topic) => [topic.id, topic])));
+      setVersion((n) => n + 1);
+    } catch (error) { say((error as Error).message); }
+  }, [api]);
+  useEffect(() => { void refresh(); setPicked(""); setOpen(""); setFound(null); setReceipt(null); }, [api]);
+  useEffect(() => {
+    if (!wanted.trim()) { setFound(null); return; }
+    let current = true;
+    const timer = setTimeout(() => void api.search(wanted).then((hits) => { if (current) { setFound(hits); setColumn((c) => (c === "chat" ? c : "topics")); } }, (e: Error) => say(e.message)), 250);
+    return () => { current = false; clearTimeout(timer); };
+  }, [wanted, api]);
+
+  const change = async (what: Change) => {
+    try {
+      await api.change(what);
+      await refresh();
+      setNotice({ text: `✓ ${what.do === "undo" ? t("undone") : t(what.do)}`.replace("…", ""), undo: what.do !== "undo" });
+    } catch (error) { say((error as Error).message); }
+  };
+  const forget = (what: string[]) => void api.preview(what).then((gone) => setForgotten({ what, gone }), (e: Error) => say(e.message));
+  const jump = (id: string) => { setAim((now) => ({ id, count: now.count + 1 })); setColumn("chat"); };
+  const openTopic = (id: string) => { setOpen(id); setWanted(""); setFound(null); if (id) setColumn("topics"); };
+  const pick = (message: Message | string) => {
+    const id = typeof message === "string" ? message : message.id;
+    setPicked(id);
+    setReceipt(undefined);
+    const load = async () => {
+      let asked = id;
+      if (typeof message !== "string" && message.role !== "user") {
+        const before = await api.messages({ before: message.id, limit: "12" });
+        asked = before.reverse().find((m) => m.role === "user")?.id ?? id;
+        setPicked(asked);
+      }
+      setReceipt(await api.receipt(asked));
+    };
+    load().catch((error: Error) => say(error.message));
+  };
+  const onTurn = (event: Event) => {
+    if (event.type === "searching" || event.type === "remembering") setLit(new Set(topics.keys()));
+    if (event.type !== "receipt") return;
+    setReceipt(event.receipt);
+    setPicked(event.receipt.user);
+    setLit(new Set([...Object.keys(event.receipt.scores), ...event.receipt.quoted.flatMap((note) => note.quotes)]));
+    setTimeout(() => setLit(new Set()), 2600);
+  };
+  const toggleEditing = () => Api.editing(!session.editing).then(({ on }) => setSession({ ...session, editing: on }), (e: Error) => say(e.message));
+
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement;
+      if (event.key === "Escape") {
+        if (forgotten) setForgotten(null);
+        else if (keys) setKeys(false);
+        else if (wanted) setWanted("");
+        else if (open) setOpen("");
+        target.blur();
+        return;
+      }
+      if (/INPUT|TEXTAREA|SELECT/.test(target.tagName) || event.ctrlKey || event.metaKey || event.altKey) return;
+      const rows = [...document.querySelectorAll<HTMLElement>(".messages [data-item]")];
+      const at = rows.indexOf(document.activeElement as HTMLElement);
+      const move = (to: HTMLElement | undefined) => to?.focus();
+      const run: Record<string, () => void> = {
+        "/": () => { setColumn("topics"); search.current?.focus(); },
+        c: () => { setColumn("chat"); document.getElementById("say")?.focus(); },
+        e: () => void toggleEditing(),
+        u: () => { if (session.editing) void change({ do: "undo", change: "" }); },
+        j: () => move(rows[at < 0 ? rows.length - 1 : at + 1]),
+        k: () => move(rows[at < 0 ? rows.length - 1 : at - 1]),
+        "?": () => setKeys(true),
+      };
+      COLUMNS.forEach((name, n) => { run[String(n + 1)] = () => { setColumn(name); requestAnimationFrame(() => document.querySelector<HTMLElement>(`#${name} [data-item], #${name} button`)?.focus()); }; });
+      const found = run[event.key];
+      if (found) { event.preventDefault(); found(); }
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  });
+
+  const page = { api, session, topics, language, lit, picked, receipt, open, version, jump, pick, openTopic, change, forget, refresh, say };
+  const guide = session.name === "lake_house" && session.editing && localStorage.getItem("guided") === null;
+  return (
+    <PageContext.Provider value={page}>
+      <div class="page" data-column={column}>
+        <header class="bar">
+          <h1><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M3 6h18M3 12h18M3 18h18M7 3v18M17 3v18" /></svg><span>topicloom</span></h1>
+          <select class="session" aria-label={t("session")} value={session.name} onChange={(e) => setSession({ ...session, name: e.currentTarget.value })}>
+            {session.sessions.map((name) => <option key={name}>{name}</option>)}
+          </select>
+          <input ref={search} class="search" type="search" placeholder={`${t("search")}  /`} aria-label={t("search")} value={wanted} maxLength={500} onInput={(e) => { setWanted(e.currentTarget.value); setColumn("topics"); }} />
+          <span class="count">{session.count.toLocaleString(language)} {t("messages")}</span>
+          {session.editing && <button class="plain" onClick={() => void change({ do: "undo", change: "" })}>↶ <span>{t("undo")}</span></button>}
+          <button class={`edit ${session.editing ? "on" : ""}`} aria-pressed={session.editing} title={t(session.editing ? "editOff" : "editOn")} onClick={() => void toggleEditing()}><i />{t(session.editing ? "editing" : "readOnly")}</button>
+          <button class="plain" lang={language === "en" ? "zh" : "en"} onClick={() => setLanguage(language === "en" ? "zh" : "en")}>{t("language")}</button>
+          <button class="plain" aria-label={t("theme")} onClick={() => setTheme(theme === "dark" ? "light" : "dark")}>{theme === "dark" ? "☀" : "☾"}</button>
+          <button class="plain keys" aria-label={t("keys")} onClick={() => setKeys(!keys)}>?</button>
+        </header>
+        {guide && <Guide t={t} ask={() => fill(t("guideQuestion"))} why={() => { setColumn("why"); if (!picked) void api.messages({ limit: "12" }).then((m) => { const last = m.reverse().find((x) => x.role === "user"); if (last) pick(last); }); }} fix={() => openTopic([...topics.values()].find((x) => x.state === "active")?.id ?? "")} />}
+        <nav id="topics" aria-label={t("topics")}><h2 class="title">{t("topics")}</h2><Topics found={found} wanted={wanted} /></nav>
+        <main id="chat" aria-label={t("chat")}><Chat target={aim.id} aimed={aim.count} onTurn={onTurn} /></main>
+        <aside id="why" aria-label={t("why")}><h2 class="title">{t("why")}</h2><Why /></aside>
+        <section id="time" aria-label={t("time")}><TimeLine /></section>
+        <div class="switch" role="tablist">{COLUMNS.map((name) => <button role="tab" key={name} aria-selected={column === name} onClick={() => setColumn(name)}>{t(name)}</button>)}</div>
+        {notice && <div class="notice" role="status">{notice.text}{notice.undo && <button onClick={() => void change({ do: "undo", change: "" })}>{t("undo")}</button>}<button aria-label={t("close")} onClick={() => setNotice(null)}>×</button></div>}
+        {forgotten && <Forgetting gone={forgotten.gone} t={t} cancel={() => setForgotten(null)} sure={() => {
+          const { what } = forgotten;
+          setForgotten(null);
+          void api.forget(what).then(async (gone) => { setOpen(""); setReceipt(null); setPicked(""); await refresh(); if (gone.left.length) say(gone.left.join(" ")); }, (e: Error) => say(e.message));
+        }} />}
+        {keys && <div class="dialog" role="dialog" aria-label={t("keys")} onClick={() => setKeys(false)}><div>
+          <h2>{t("keys")}</h2><ul>{t("help").split(" · ").map((key) => <li key={key}><kbd>{key.split(" ").slice(0, -1).join(" ") || key}</kbd> {key.split(" ").at(-1)}</li>)}</ul></div></div>}
+        <p class="model">{session.model}</p>
+      </div>
+    </PageContext.Provider>
+  );
+}
+
+/** Puts a text into the field below the conversation. */
+function fill(text: string) {
+  const field = document.getElementById("say") as HTMLTextAreaElement | null;
+  if (!field) return;
+  field.value = text;
+  field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+  field.focus();
+}
+
+function Guide({ t, ask, why, fix }: { t: (word: Word) => string; ask: () => void; why: () => void; fix: () => void }) {
+  const [shown, setShown] = useState(true);
+  if (!shown) return null;
+  return <div class="guide">{t("guide")} <button onClick={ask}>{t("guideAsk")}</button><button onClick={why}>{t("guideWhy")}</button><button onClick={fix}>{t("guideFix")}</button>
+    <button class="plain" aria-label={t("close")} onClick={() => { localStorage.setItem("guided", "1"); setShown(false); }}>×</button></div>;
+}
+
+function Forgetting({ gone, t, sure, cancel }: { gone: Forgotten; t: (word: Word) => string; sure: () => void; cancel: () => void }) {
+  const box = useRef<HTMLButtonElement>(null);
+  useEffect(() => { box.current?.focus(); }, []);
+  return (
+    <div class="dialog" role="dialog" aria-modal="true" aria-label={t("forgetTitle")}><div>
+      <h2>{t("forgetTitle")}</h2><p>{t("forgetText")}</p>
+      <div class="preview">{gone.messages.map((m) => <div class="line" key={m.id}><div><QuoteLink id={m.id} /> <b>{m.label}</b></div><p>{m.text}</p></div>)}
+        {Object.entries(gone.facts).map(([key, fact]) => <div class="line" key={key}><p>{t("facts")}: {fact.text}</p></div>)}</div>
+      <div class="tools"><button ref={box} onClick={cancel}>{t("cancel")}</button><button class="danger" onClick={sure}>{t("forgetNow")} ({gone.messages.length})</button></div>
+    </div></div>
+  );
+}

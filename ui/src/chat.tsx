@@ -1,0 +1,199 @@
+// The conversation: a window of pages over all of it, and the turn that goes on.
+import { Fragment } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Event, Message } from "./api";
+import { clock, day, Dot, hue, QuoteLink, Said, usePage } from "./shared";
+
+const PAGE = 60;
+const MOST = 240;
+
+export function Chat({ target, aimed, onTurn }: {
+  target: string; aimed: number; onTurn: (event: Event) => void;
+}) {
+  const page = usePage();
+  const { api, session, t, version, picked, receipt } = page;
+  const [shown, setShown] = useState<Message[]>([]);
+  const [live, setLive] = useState<{ text: string; reply: string; notes: string[]; answer: boolean } | null>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const anchor = useRef<{ id: string; top: number } | null>(null);
+  const stick = useRef(true);
+  const loading = useRef(false);
+  const first = shown[0]?.seq ?? 1;
+  const last = shown.at(-1)?.seq ?? 0;
+  const atEnd = last >= session.count;
+
+  const keep = () => {
+    const row = [...(box.current?.querySelectorAll<HTMLElement>("[data-id]") ?? [])]
+      .find((r) => r.getBoundingClientRect().bottom > box.current!.getBoundingClientRect().top);
+    anchor.current = row ? { id: row.dataset["id"]!, top: row.getBoundingClientRect().top } : null;
+  };
+  const load = async (query: Record<string, string>) =>
+    api.messages({ limit: String(PAGE), ...query }).catch((error: Error) => { page.say(error.message); return []; });
+  const guarded = async (work: () => Promise<void>) => {
+    if (loading.current) return;
+    loading.current = true;
+    try { await work(); } finally { loading.current = false; }
+  };
+  const toNewest = async () => { stick.current = true; setShown(await load({})); };
+  const loadEarlier = () => guarded(async () => {
+    const found = await load({ before: `m${first}` });
+    keep();
+    setShown((now) => [...found, ...now].slice(0, MOST));
+  });
+  const loadLater = () => guarded(async () => {
+    const end = last + PAGE + 1;
+    const found = (await load(end <= session.count ? { before: `m${end}` } : {})).filter((m) => m.seq > last);
+    keep();
+    setShown((now) => [...now, ...found].slice(-MOST));
+  });
+
+  useEffect(() => { void toNewest(); }, [api]);
+  useEffect(() => {  // something changed: the same place, anew
+    if (!version || !shown.length) return;
+    if (stick.current) void toNewest();
+    else void load({ around: `m${Math.floor((first + last) / 2)}`, limit: String(Math.min(200, last - first + 2)) })
+      .then((found) => { keep(); setShown(found); });
+  }, [version]);
+  useEffect(() => {
+    if (!target) return;
+    stick.current = false;
+    void (async () => {
+      if (!shown.some((m) => m.id === target)) setShown(await load({ around: target }));
+      requestAnimationFrame(() => {
+        const row = box.current?.querySelector<HTMLElement>(`[data-id="${target}"]`);
+        row?.scrollIntoView({ block: "center" });
+        row?.focus({ preventScroll: true });
+        row?.animate([{ background: "var(--glow)" }, {}], 2200);
+      });
+    })();
+  }, [target, aimed]);
+  useLayoutEffect(() => {
+    const view = box.current;
+    if (!view) return;
+    if (stick.current) { view.scrollTop = view.scrollHeight; return; }
+    const kept = anchor.current;
+    const row = kept && view.querySelector<HTMLElement>(`[data-id="${kept.id}"]`);
+    if (row) view.scrollTop += row.getBoundingClientRect().top - kept.top;
+    anchor.current = null;
+  }, [shown, live]);
+
+  const onScroll = () => {
+    const view = box.current!;
+    stick.current = atEnd && view.scrollHeight - view.scrollTop - view.clientHeight < 40;
+    if (view.scrollTop < 300 && first > 1 && shown.length) void loadEarlier();
+    else if (!atEnd && view.scrollHeight - view.scrollTop - view.clientHeight < 300) void loadLater();
+  };
+  const send = async (text: string, answer: boolean) => {
+    if (!atEnd) await toNewest();
+    stick.current = true;
+    let now = { text, reply: "", notes: [] as string[], answer };
+    setLive(now);
+    try {
+      for await (const event of api.turn(text, answer)) {
+        const note = describe(event);
+        if (event.type === "text") now = { ...now, reply: now.reply + event.text };
+        if (event.type === "reply_restarted") now = { ...now, reply: "" };
+        if (note) now = { ...now, notes: [...now.notes, note] };
+        if (event.type === "error") page.say(event.error);
+        setLive(now);
+        onTurn(event);
+      }
+    } catch (error) { page.say((error as Error).message); }
+    await page.refresh();
+    await toNewest();
+    setLive(null);
+  };
+  const describe = (event: Event) => {
+    switch (event.type) {
+      case "split": return event.rounds ? `m${event.first}–m${event.last} ${t("splitting")}` : t("room");
+      case "searching": return `${t("looked")} “${event.query}”`;
+      case "remembering": return t("remembering");
+      case "reply_restarted": return t("restarted");
+      default: return "";
+    }
+  };
+
+  const quotes = receipt?.quoted.flatMap((note) => note.quotes.map((id) => ({ id, topic: note.topic }))) ?? [];
+  return (
+    <>
+      <div class="scroll messages" ref={box} onScroll={onScroll} tabIndex={-1} role="log" aria-label={t("chat")}>
+        {shown.map((m, n) => (
+          <Fragment key={m.id}>
+            {day(m.time, page.language) !== day(shown[n - 1]?.time ?? "", page.language) &&
+              <h3 class="day" key={`d${m.id}`}>{day(m.time, page.language)}</h3>}
+            <Row key={m.id} message={m} />
+            {m.role === "assistant" && receipt && m.seq > Number(receipt.user.slice(1)) && ask(shown, n) === picked && quotes.length > 0 &&
+              <p class="rests" key={`q${m.id}`}>{t("quoted")} {quotes.slice(0, 16).map((q) => (
+                <span class="colored" style={hue(q.topic)} key={q.id}><QuoteLink id={q.id} /></span>))}</p>}
+          </Fragment>
+        ))}
+        {live && <div class="live" aria-live="polite">
+          <article class="message user"><div class="body">{live.text}</div></article>
+          {live.notes.map((note, n) => <p class="note" key={n}>{note}</p>)}
+          {live.answer && <article class="message assistant"><div class="body">
+            {live.reply ? <Said text={live.reply} /> : <span class="waiting">{t("thinking")}</span>}
+          </div></article>}
+        </div>}
+      </div>
+      {!atEnd && shown.length > 0 && <button class="newest" onClick={() => void toNewest()}>{t("newest")} ↓</button>}
+      <Composer busy={live !== null} send={send} />
+    </>
+  );
+}
+
+/** The id of the message that the one at a place replies to. */
+export function ask(messages: Message[], at: number): string {
+  for (let n = at; n >= 0; n--) if (messages[n]?.role === "user") return messages[n]!.id;
+  return "";
+}
+
+function Row({ message: m }: { message: Message }) {
+  const { api, picked, pick, topics, openTopic, session, t, lit } = usePage();
+  const [text, setText] = useState<string | null>(null);
+  const topic = topics.get(m.topic);
+  return (
+    <article
+      class={`message ${m.role === "user" ? "user" : "assistant"} ${picked === m.id ? "picked" : ""} ${lit.has(m.id) ? "lit" : ""}`}
+      data-id={m.id} data-item tabIndex={0} aria-label={`${m.label} ${m.id}`} style={m.topic ? hue(m.topic) : {}}
+      draggable={session.editing && !!m.topic}
+      onDragStart={(e) => e.dataTransfer?.setData("text/plain", m.id)}
+      onClick={() => pick(m)}
+      onKeyDown={(e) => { if (e.key === "Enter" && e.target === e.currentTarget) pick(m); }}
+    >
+      <header>
+        <b>{m.label}</b><span>{clock(m.time)}</span><span class="id">{m.id}</span>
+        {topic ? <button class="in" onClick={(e) => { e.stopPropagation(); openTopic(m.topic); }}><Dot topic={m.topic} />{topic.name}</button>
+          : <span class="in loose">{t("noTopic")}</span>}
+      </header>
+      <div class="body">{m.role === "assistant" ? <Said text={text ?? m.text} /> : text ?? m.text}
+        {m.media > 0 && <span class="media">{"▣".repeat(Math.min(m.media, 8))}</span>}
+        {!m.whole && text === null && <button class="link" onClick={(e) => { e.stopPropagation(); void api.message(m.id).then((all) => setText(all.text)); }}>… {t("whole")}</button>}
+      </div>
+    </article>
+  );
+}
+
+function Composer({ busy, send }: { busy: boolean; send: (text: string, answer: boolean) => void }) {
+  const { session, t } = usePage();
+  const field = useRef<HTMLTextAreaElement>(null);
+  const [text, setText] = useState("");
+  const go = (answer: boolean) => {
+    if (!text.trim() || busy || !session.editing) return;
+    send(text.trim(), answer);
+    setText("");
+  };
+  return (
+    <form class="composer" onSubmit={(e) => { e.preventDefault(); go(true); }}>
+      <textarea
+        ref={field} id="say" rows={2} value={text} disabled={!session.editing} aria-label={t("say")}
+        placeholder={session.editing ? t("say") : t("readOnlyHint")}
+        onInput={(e) => setText(e.currentTarget.value)}
+        onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); go(true); } }}
+      />
+      <div class="buttons">
+        <button class="main" type="submit" disabled={busy || !text.trim()}>{t("answer")}</button>
+        <button type="button" id="record" disabled={busy || !text.trim()} onClick={() => go(false)}>{t("record")}</button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,79 @@
+// What all columns share: words, colours of topics, small parts.
+import { createContext, type ComponentChildren } from "preact";
+import { useContext } from "preact/hooks";
+import type { Api, Change, Message, Receipt, Session, Topic } from "./api";
+import { languages, type Language, type Word } from "./words";
+
+export interface Page {
+  api: Api;
+  session: Session;
+  topics: Map<string, Topic>;
+  language: Language;
+  lit: Set<string>;
+  picked: string;
+  receipt: Receipt | null | undefined;
+  open: string;
+  version: number;
+  jump: (id: string) => void;
+  pick: (message: Message | string) => void;
+  openTopic: (id: string) => void;
+  change: (change: Change) => Promise<void>;
+  forget: (what: string[]) => void;
+  refresh: () => Promise<void>;
+  say: (problem: string) => void;
+}
+export const PageContext = createContext<Page | null>(null);
+
+export function usePage(): Page & { t: (word: Word) => string } {
+  const page = useContext(PageContext)!;
+  return { ...page, t: (word) => languages[page.language][word] };
+}
+
+/** A topic's hue, by the golden angle: neighbours differ most. */
+export const hue = (id: string) => ({ "--hue": String((Number(id.slice(1)) * 137.508) % 360) });
+
+export function Dot({ topic }: { topic: string }) {
+  return <i class={topic ? "dot" : "dot empty"} style={topic ? hue(topic) : {}} aria-hidden="true" />;
+}
+
+export function TopicChip({ id }: { id: string }) {
+  const { topics, openTopic } = usePage();
+  return (
+    <button class="chip" style={hue(id)} onClick={() => openTopic(id)}>
+      <Dot topic={id} />{topics.get(id)?.name ?? id}
+    </button>
+  );
+}
+
+export function QuoteLink({ id, children }: { id: string; children?: ComponentChildren }) {
+  const { jump, t } = usePage();
+  return (
+    <button class="quote-link" title={t("jump")} data-quote={id} onClick={(e) => { e.stopPropagation(); jump(id); }}>
+      {id}{children}
+    </button>
+  );
+}
+
+/** A text whose message ids in brackets, `[m12]`, lead to the messages. It is text alone. */
+export function Said({ text }: { text: string }) {
+  const parts = text.split(/(\[m\d{1,9}\]|\bm\d{1,9}(?=, \d{4}-\d\d-\d\d))/);
+  return <>{parts.map((part, n) => (n % 2 ? <QuoteLink key={n} id={part.replace(/[[\]]/g, "")} /> : part))}</>;
+}
+
+export const day = (time: string, language: Language) => {
+  const date = new Date(time.length === 10 ? `${time}T12:00:00` : time);
+  return Number.isNaN(date.getTime()) ? time.slice(0, 10)
+    : date.toLocaleDateString(language, { day: "numeric", month: "short", year: "numeric" });
+};
+export const clock = (time: string) => /T(\d\d:\d\d)/.exec(time)?.[1] ?? "";
+
+/** Arrow keys go through the items of a list. */
+export function walk(event: KeyboardEvent) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const target = event.target as HTMLElement;
+  if (!step || target.tagName === "INPUT" || target.tagName === "SELECT") return;
+  const items = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[data-item]")];
+  const at = items.findIndex((item) => item.contains(target));
+  const next = items[at + step];
+  if (next) { event.preventDefault(); next.focus(); }
+}

@@ -1,0 +1,242 @@
+// The topics: all of them, what a search found, and one that is open.
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Entry, Fact, Message, State, Topic } from "./api";
+import { clock, day, Dot, hue, QuoteLink, TopicChip, usePage, walk } from "./shared";
+
+const STATES: State[] = ["active", "dormant", "archived", "divided"];
+
+export function Topics({ found, wanted }: { found: Message[] | null; wanted: string }) {
+  const { topics, open, t, session } = usePage();
+  const [tab, setTab] = useState<"topics" | "facts" | "changes">("topics");
+  const topic = topics.get(open);
+  if (found) return <Found found={found} wanted={wanted} />;
+  if (topic) return <OpenTopic key={topic.id} topic={topic} />;
+  const tabs = ["topics", "facts", "changes"] as const;
+  return (
+    <>
+      <div class="tabs" role="tablist">
+        {tabs.map((name) => <button role="tab" key={name} aria-selected={tab === name} onClick={() => setTab(name)}>{t(name)}</button>)}
+      </div>
+      <div class="scroll" onKeyDown={walk}>
+        {tab === "topics" && STATES.map((state) => {
+          const group = [...topics.values()].filter((topic) => topic.state === state)
+            .sort((a, b) => (b.relevance ?? 0) - (a.relevance ?? 0) || b.last_at.localeCompare(a.last_at));
+          return group.length > 0 && <section key={state}>
+            <h3>{t(state)} <small>{group.length}</small></h3>
+            {group.map((one) => <TopicRow key={one.id} topic={one} />)}
+          </section>;
+        })}
+        {tab === "topics" && <p class="quiet">{session.count - session.tail + 1} {t("messages")} {t("noTopic")}</p>}
+        {tab === "facts" && <Facts />}
+        {tab === "changes" && <Changes />}
+      </div>
+    </>
+  );
+}
+
+function TopicRow({ topic }: { topic: Topic }) {
+  const { openTopic, change, session, lit, t, language } = usePage();
+  const [over, setOver] = useState(false);
+  const days = Object.entries(topic.days).sort();
+  const span = days.length ? `${day(days[0]![0], language).replace(/,? \d{4}/, "")} – ${day(days.at(-1)![0], language).replace(/,? \d{4}/, "")}` : "";
+  return (
+    <button
+      class={`topic ${topic.state} ${lit.has(topic.id) ? "lit" : ""} ${over ? "over" : ""}`} style={hue(topic.id)} data-item data-topic={topic.id}
+      onClick={() => openTopic(topic.id)}
+      onDragOver={(e) => { if (session.editing) { e.preventDefault(); setOver(true); } }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(e) => {
+        e.preventDefault(); setOver(false);
+        const id = e.dataTransfer?.getData("text/plain") ?? "";
+        if (/^m\d+$/.test(id)) void change({ do: "move", topic: topic.id, messages: id });
+      }}
+    >
+      <Dot topic={topic.id} />
+      <span class="name">{topic.name}{topic.by_hand.includes("pinned") && <em title={t("pinned")}> ◆</em>}</span>
+      <span class="relevance">{topic.relevance === null ? "" : topic.relevance.toFixed(2).replace(/^0/, "")}</span>
+      <Spark topic={topic} />
+      <small>{topic.count} {t("messages")}<span>{span}</span></small>
+      {topic.relevance !== null && <i class="meter" style={{ width: `${topic.relevance * 100}%` }} />}
+    </button>
+  );
+}
+
+function Spark({ topic }: { topic: Topic }) {
+  const { topics } = usePage();
+  let from = Infinity, to = -Infinity;
+  for (const other of topics.values()) {
+    if (other.first_at) from = Math.min(from, Date.parse(other.first_at));
+    if (other.last_at) to = Math.max(to, Date.parse(other.last_at));
+  }
+  const bins = new Array<number>(14).fill(0);
+  for (const [when, count] of Object.entries(topic.days)) {
+    const at = Math.floor(((Date.parse(when) - from) / (to - from + 1)) * bins.length);
+    bins[Math.max(0, Math.min(bins.length - 1, at))]! += count;
+  }
+  const tallest = Math.max(...bins, 1);
+  return (
+    <svg class="spark" viewBox="0 0 56 14" aria-hidden="true">
+      {bins.map((n, i) => n > 0 && <rect key={i} x={i * 4} width="3" y={14 - Math.max(2, (n / tallest) * 14)} height={Math.max(2, (n / tallest) * 14)} rx="1" />)}
+    </svg>
+  );
+}
+
+function OpenTopic({ topic }: { topic: Topic }) {
+  const page = usePage();
+  const { api, t, openTopic, change, forget, session, topics, version, language } = page;
+  const [messages, setMessages] = useState<Message[]>([]);
+  const [selected, setSelected] = useState(new Set<string>());
+  const [naming, setNaming] = useState<"" | "rename" | "split">("");
+  const anchor = useRef("");
+  const others = [...topics.values()].filter((o) => o.id !== topic.id && (o.state === "active" || o.state === "dormant"));
+  const parts = [...topics.values()].filter((o) => o.parent === topic.id);
+
+  useEffect(() => {
+    let current = true;
+    void api.ofTopic(topic.id, "").then((found) => { if (current) setMessages(found); }, (e: Error) => page.say(e.message));
+    setSelected(new Set());
+    return () => { current = false; };
+  }, [api, topic.id, version]);
+
+  const more = () => void api.ofTopic(topic.id, messages.at(-1)!.id).then((found) => setMessages([...messages, ...found]));
+  const toggle = (id: string, range: boolean) => {
+    const next = new Set(selected);
+    const ids = messages.map((m) => m.id);
+    const [a, b] = [ids.indexOf(anchor.current), ids.indexOf(id)].sort((x, y) => x - y) as [number, number];
+    if (range && a >= 0) ids.slice(a, b + 1).forEach((i) => next.add(i));
+    else if (!next.delete(id)) next.add(id);
+    anchor.current = id;
+    setSelected(next);
+  };
+  const chosen = [...selected].join(", ");
+  const name = (text: string) => {
+    const what = naming;
+    setNaming("");
+    if (!text.trim()) return;
+    void change(what === "rename" ? { do: "rename", topic: topic.id, name: text }
+      : { do: "split", topic: topic.id, messages: chosen, name: text });
+  };
+  return (
+    <>
+      <div class="opened" style={hue(topic.id)}>
+        <button class="back" onClick={() => openTopic("")} aria-label={t("close")}>←</button>
+        {naming === "rename" ? <NameField start={topic.name} done={name} />
+          : <h2 title={session.editing ? t("rename") : ""} onDblClick={() => session.editing && setNaming("rename")}><Dot topic={topic.id} />{topic.name}</h2>}
+        <span class="state">{t(topic.state)}{topic.relevance !== null && ` ${topic.relevance.toFixed(2)}`}</span>
+      </div>
+      <div class="scroll" onKeyDown={walk}>
+        {session.editing && <div class="tools">
+          <button onClick={() => setNaming("rename")}>{t("rename")}</button>
+          {(topic.state === "active" || topic.state === "dormant") && <>
+            <button onClick={() => void change({ do: "pin", topic: topic.id, pinned: !topic.by_hand.includes("pinned") })}>{t(topic.by_hand.includes("pinned") ? "unpin" : "pin")}</button>
+            <button onClick={() => void change({ do: "archive", topic: topic.id })}>{t("archive")}</button>
+            <Choice label={t("merge")} topics={others} choose={(into) => void change({ do: "merge", topic: topic.id, into }).then(() => openTopic(into))} />
+          </>}
+          {topic.state === "archived" && <button onClick={() => void change({ do: "restore", topic: topic.id })}>{t("restore")}</button>}
+          <button class="danger" onClick={() => forget([topic.id])}>{t("forget")}</button>
+        </div>}
+        <dl>
+          {topic.parent && <><dt>{t("partOf")}</dt><dd><TopicChip id={topic.parent} /></dd></>}
+          {parts.length > 0 && <><dt>{t("parts")}</dt><dd>{parts.map((p) => <TopicChip key={p.id} id={p.id} />)}</dd></>}
+          {topic.summary && <><dt>{t("summary")}</dt><dd>{topic.summary}</dd></>}
+          {topic.brief && <><dt>{t("brief")}</dt><dd class="brief">{topic.brief}</dd></>}
+        </dl>
+        <h3>{topic.count} {t("messages")}</h3>
+        {messages.map((m, n) => (
+          <div class={`line ${selected.has(m.id) ? "selected" : ""}`} key={m.id} data-line={m.id}>
+            {session.editing && n > 0 && m.role === "user" &&
+              <button class="cut" title={t("splitHere")} onClick={() => { setSelected(new Set(messages.slice(n).map((x) => x.id))); setNaming("split"); }}>✂ {t("splitHere")}</button>}
+            <div>
+              {session.editing && <input type="checkbox" aria-label={m.id} checked={selected.has(m.id)} onClick={(e) => toggle(m.id, e.shiftKey)} />}
+              <QuoteLink id={m.id} /><b>{m.label}</b> <small>{day(m.time, language)} {clock(m.time)}</small>
+            </div>
+            <p>{m.text}</p>
+          </div>
+        ))}
+        {messages.length < topic.count && messages.length > 0 && <button onClick={more}>{t("more")}</button>}
+      </div>
+      {selected.size > 0 && <div class="tools selection" role="toolbar">
+        <b>{selected.size} {t("selected")}</b>
+        {naming === "split" ? <NameField start="" done={name} /> : <>
+          <Choice id="move" label={t("move")} topics={others} choose={(to) => void change({ do: "move", topic: to, messages: chosen })} />
+          <button onClick={() => setNaming("split")}>{t("split")}</button>
+          <button class="danger" onClick={() => forget([...selected])}>{t("forget")}</button>
+          <button onClick={() => setSelected(new Set())}>{t("cancel")}</button>
+        </>}
+      </div>}
+    </>
+  );
+}
+
+function Choice({ id, label, topics, choose }: { id?: string; label: string; topics: Topic[]; choose: (id: string) => void }) {
+  return (
+    <select id={id} aria-label={label} value="" onChange={(e) => e.currentTarget.value && choose(e.currentTarget.value)}>
+      <option value="">{label}</option>
+      {topics.map((topic) => <option value={topic.id} key={topic.id}>{topic.full_name}</option>)}
+    </select>
+  );
+}
+
+function NameField({ start, done }: { start: string; done: (text: string) => void }) {
+  const { t } = usePage();
+  const [text, setText] = useState(start);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => { field.current?.focus(); field.current?.select(); }, []);
+  return (
+    <form class="naming" onSubmit={(e) => { e.preventDefault(); done(text); }}>
+      <input ref={field} aria-label={t("name")} placeholder={t("name")} maxLength={80} value={text} onInput={(e) => setText(e.currentTarget.value)}
+        onKeyDown={(e) => { if (e.key === "Escape") { e.stopPropagation(); done(""); } }} />
+      <button class="main">{t("save")}</button>
+    </form>
+  );
+}
+
+function Found({ found, wanted }: { found: Message[]; wanted: string }) {
+  const { t, language, topics, openTopic } = usePage();
+  return (
+    <div class="scroll found" onKeyDown={walk}>
+      <h3>{found.length ? `${found.length} ${t("found")}` : t("nothing")}</h3>
+      {found.map((m) => (
+        <div class="line" key={m.id} style={m.topic ? hue(m.topic) : {}}>
+          <div><QuoteLink id={m.id} /><b>{m.label}</b> <small>{day(m.time, language)}</small>
+            {topics.has(m.topic) && <button class="in" onClick={() => openTopic(m.topic)}><Dot topic={m.topic} />{topics.get(m.topic)!.name}</button>}</div>
+          <p><Marked text={m.text} wanted={wanted} /></p>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** The surroundings of the words that were looked for, with these marked. */
+function Marked({ text, wanted }: { text: string; wanted: string }) {
+  const at = text.toLowerCase().indexOf(wanted.toLowerCase());
+  if (at < 0 || !wanted) return <>{text.slice(0, 240)}</>;
+  const from = Math.max(0, at - 80);
+  const to = at + wanted.length;
+  return <>{from > 0 && "…"}{text.slice(from, at)}<mark>{text.slice(at, to)}</mark>{text.slice(to, to + 160)}</>;
+}
+
+function Facts() {
+  const { api, t, version } = usePage();
+  const [facts, setFacts] = useState<Record<string, Fact>>({});
+  useEffect(() => { void api.facts().then(setFacts); }, [api, version]);
+  const rows = Object.entries(facts);
+  if (!rows.length) return <p class="quiet">{t("none")}</p>;
+  return <>{rows.map(([key, fact]) => (
+    <div class="line" key={key}><div>{(fact.messages ?? []).map((id) => <QuoteLink key={id} id={id} />)}</div>
+      <p>{fact.text}</p></div>))}</>;
+}
+
+function Changes() {
+  const { api, t, version, change, session } = usePage();
+  const [entries, setEntries] = useState<Entry[]>([]);
+  useEffect(() => { void api.changes().then(setEntries); }, [api, version]);
+  if (!entries.length) return <p class="quiet">{t("none")}</p>;
+  return <>{entries.map((entry) => (
+    <div class={`line ${entry.undone ? "undone" : ""}`} key={entry.id}>
+      <p>{entry.event}</p>
+      <div><small>{entry.time.slice(0, 16).replace("T", " ")}</small>
+        {session.editing && !entry.undone && !entry.undoes && <button onClick={() => void change({ do: "undo", change: entry.id })}>{t("undo")}</button>}
+        {entry.undone && <small>{t("undone")}</small>}</div>
+    </div>))}</>;
+}

@@ -1,0 +1,83 @@
+// The receipt of a turn, as a person reads it.
+import type { Receipt } from "./api";
+import { hue, QuoteLink, TopicChip, usePage } from "./shared";
+
+export function Why() {
+  const { receipt, picked, t } = usePage();
+  if (!picked) return <div class="scroll"><p class="quiet">{t("pick")}</p></div>;
+  if (receipt === undefined) return <div class="scroll" aria-busy="true" />;
+  if (receipt === null) return <div class="scroll"><p class="quiet">{t("noReceipt")}</p></div>;
+  return <Account receipt={receipt} />;
+}
+
+function Account({ receipt }: { receipt: Receipt }) {
+  const { t, topics } = usePage();
+  const scores = Object.entries(receipt.scores).sort((a, b) => b[1] - a[1]);
+  const quoted = new Map(receipt.quoted.map((note) => [note.topic, note]));
+  return (
+    <div class="scroll account">
+      <p class="head"><QuoteLink id={receipt.user} /> {t("turn")} {receipt.turn} · {receipt.seconds.toFixed(1)} {t("seconds")}</p>
+      {receipt.searches.map((search, n) => (
+        <p class="searched" key={n}><b>{t("searched")}</b> “{search.query}” {search.when} {search.reason}</p>))}
+      <h3>{t("read")} <small>{scores.length}</small></h3>
+      {scores.map(([id, score]) => (
+        <div class="read" style={hue(id)} key={id}>
+          <i style={{ width: `${score * 100}%` }} />
+          <TopicChip id={id} /><b>{score.toFixed(2)}</b>
+          <small>{quoted.get(id)?.quotes.length ? `${t("quoted")} ${quoted.get(id)!.quotes.length}` : ""}</small>
+        </div>))}
+      {receipt.woken.length > 0 && <p class="chips"><b>{t("woke")}</b> {receipt.woken.map((id) => <TopicChip id={id} key={id} />)}</p>}
+      {receipt.slept.length > 0 && <p class="chips"><b>{t("slept")}</b> {receipt.slept.map((id) => <TopicChip id={id} key={id} />)}</p>}
+      <h3>{t("quoted")}</h3>
+      {receipt.quoted.filter((note) => note.quotes.length || note.summary).map((note) => (
+        <div class="quoted colored" style={hue(note.topic)} key={note.topic}>
+          <b>{topics.get(note.topic)?.name ?? note.name}</b> <small>{note.score.toFixed(2)}</small>
+          <div>{note.quotes.map((id) => <QuoteLink id={id} key={id}>{note.partial.includes(id) && <em> ✂ {t("partly")}</em>}</QuoteLink>)}</div>
+          {note.summary && <p>{note.summary}</p>}
+        </div>))}
+      {!receipt.quoted.length && <p class="quiet">{t("notQuoted")}</p>}
+      <Prompt receipt={receipt} />
+      <Calls receipt={receipt} />
+      {receipt.events.length > 0 && <><h3>{t("events")}</h3><ul>{receipt.events.map((event, n) => <li key={n}>{event}</li>)}</ul></>}
+    </div>
+  );
+}
+
+function Prompt({ receipt }: { receipt: Receipt }) {
+  const { t, language } = usePage();
+  const sections = Object.entries(receipt.sections).filter(([, tokens]) => tokens > 0);
+  const sum = sections.reduce((total, [, tokens]) => total + tokens, 0);
+  if (!sum) return null;
+  return (
+    <>
+      <h3>{t("prompt")} <small>{sum.toLocaleString(language)} {t("of")} {receipt.window.toLocaleString(language)} {t("tokens")}</small></h3>
+      <div class="prompt" aria-hidden="true">
+        {sections.map(([name, tokens], n) => <i key={name} class={`s${n % 5}`} style={{ width: `${(tokens / Math.max(receipt.window, sum)) * 100}%` }} />)}
+      </div>
+      <ul class="legend">{sections.map(([name, tokens], n) => (
+        <li key={name}><i class={`s${n % 5}`} />{name} <b>{tokens.toLocaleString(language)}</b></li>))}</ul>
+    </>
+  );
+}
+
+function Calls({ receipt }: { receipt: Receipt }) {
+  const { t, topics } = usePage();
+  if (!receipt.calls.length) return null;
+  return (
+    <>
+      <h3>{t("calls")} <small>{receipt.calls.length}</small></h3>
+      <div class="wide"><table>
+        <thead><tr><th>{t("role")}</th><th>{t("model")}</th><th>{t("input")}</th><th>{t("cached")}</th><th>{t("output")}</th><th>{t("seconds")}</th></tr></thead>
+        <tbody>{receipt.calls.map((call, n) => (
+          <>
+            <tr key={n} class={call.failure ? "failed" : ""}>
+              <td>{call.role}{call.topic && <small> {topics.get(call.topic)?.name ?? call.topic}</small>}</td>
+              <td>{call.model === "embedded" ? t("embedded") : call.model}</td>
+              <td>{call.input_tokens || "–"}</td><td>{call.cached_tokens || "–"}</td><td>{call.output_tokens || "–"}</td><td>{call.seconds.toFixed(1)}</td>
+            </tr>
+            {(call.failure || call.remarks.length > 0) && <tr class="failed" key={`f${n}`}><td colSpan={6}>{call.failure && `${t("failed")}: ${call.failure}`} {call.remarks.join("; ")}</td></tr>}
+          </>))}</tbody>
+      </table></div>
+    </>
+  );
+}
