@@ -15,7 +15,7 @@ await build({
   jsxImportSource: "preact",
   define: { "process.env.NODE_ENV": '"production"' },
 });
-copyFileSync("src/index.html", `${out}/index.html`);
+for (const name of ["index.html", "icon.svg"]) copyFileSync(`src/${name}`, `${out}/${name}`);
 copyFileSync("node_modules/preact/LICENSE", `${out}/preact-LICENSE.txt`);
 
 const digest = (paths) => {

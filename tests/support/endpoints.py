@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 from openai import OpenAI
 from openai.types.chat import ChatCompletion
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from topicloom.graph.stored import Graph, get_session
 from topicloom.storage.files import FileStorage
@@ -22,7 +22,7 @@ Message = dict[str, Any]
 
 
 @contextmanager
-def listening(app: Starlette) -> Iterator[str]:
+def listening(app: ASGIApp) -> Iterator[str]:
     """Serve an application on a free port of 127.0.0.1; gives the base URL for clients."""
     config = uvicorn.Config(app, port=0, log_level="warning", lifespan="off", ws="none")
     server = uvicorn.Server(config)

@@ -117,7 +117,15 @@ export function App({ first }: { first: Session }) {
         k: () => move(rows[at < 0 ? rows.length - 1 : at - 1]),
         "?": () => setKeys(true),
       };
-      COLUMNS.forEach((name, n) => { run[String(n + 1)] = () => { setColumn(name); requestAnimationFrame(() => document.querySelector<HTMLElement>(`#${name} [data-item], #${name} button`)?.focus()); }; });
+      const enter = (name: Column) => {
+        const place = document.getElementById(name)!;
+        const item = place.querySelector<HTMLElement>("[data-item]") ?? place.querySelector<HTMLElement>("button");
+        item?.focus();
+        return !item || document.activeElement === item;
+      };
+      COLUMNS.forEach((name, n) => {
+        run[String(n + 1)] = () => { setColumn(name); if (!enter(name)) requestAnimationFrame(() => enter(name)); };
+      });
       const found = run[event.key];
       if (found) { event.preventDefault(); found(); }
     };
@@ -148,7 +156,7 @@ export function App({ first }: { first: Session }) {
         <main id="chat" aria-label={t("chat")}><Chat target={aim.id} aimed={aim.count} onTurn={onTurn} /></main>
         <aside id="why" aria-label={t("why")}><h2 class="title">{t("why")}</h2><Why /></aside>
         <section id="time" aria-label={t("time")}><TimeLine /></section>
-        <div class="switch" role="tablist">{COLUMNS.map((name) => <button role="tab" key={name} aria-selected={column === name} onClick={() => setColumn(name)}>{t(name)}</button>)}</div>
+        <div class="switch" role="tablist">{COLUMNS.map((name) => <button role="tab" key={name} aria-selected={column === name} onClick={() => setColumn(name)}>{t(name === "why" ? "whyShort" : name)}</button>)}</div>
         {notice && <div class="notice" role="status">{notice.text}{notice.undo && <button onClick={() => void change({ do: "undo", change: "" })}>{t("undo")}</button>}<button aria-label={t("close")} onClick={() => setNotice(null)}>×</button></div>}
         {forgotten && <Forgetting gone={forgotten.gone} t={t} cancel={() => setForgotten(null)} sure={() => {
           const { what } = forgotten;
@@ -157,7 +165,6 @@ export function App({ first }: { first: Session }) {
         }} />}
         {keys && <div class="dialog" role="dialog" aria-label={t("keys")} onClick={() => setKeys(false)}><div>
           <h2>{t("keys")}</h2><ul>{t("help").split(" · ").map((key) => <li key={key}><kbd>{key.split(" ").slice(0, -1).join(" ") || key}</kbd> {key.split(" ").at(-1)}</li>)}</ul></div></div>}
-        <p class="model">{session.model}</p>
       </div>
     </PageContext.Provider>
   );

@@ -75,7 +75,7 @@ export function Chat({ target, aimed, onTurn }: {
     const row = kept && view.querySelector<HTMLElement>(`[data-id="${kept.id}"]`);
     if (row) view.scrollTop += row.getBoundingClientRect().top - kept.top;
     anchor.current = null;
-  }, [shown, live]);
+  }, [shown, live, receipt]);
 
   const onScroll = () => {
     const view = box.current!;
@@ -137,6 +137,7 @@ export function Chat({ target, aimed, onTurn }: {
       </div>
       {!atEnd && shown.length > 0 && <button class="newest" onClick={() => void toNewest()}>{t("newest")} ↓</button>}
       <Composer busy={live !== null} send={send} />
+      <p class="model" title={session.model}>{session.model}</p>
     </>
   );
 }

@@ -1,6 +1,6 @@
 // All words of the page, in each language.
 const en = {
-  topics: "Topics", chat: "Chat", why: "Why this reply", time: "Time line",
+  topics: "Topics", chat: "Chat", why: "Why this reply", whyShort: "Why", time: "Time line",
   search: "Search everything", active: "Active", dormant: "Dormant", archived: "Archived",
   divided: "Divided", merged: "Merged", readOnly: "Read-only", editing: "Editing",
   editOn: "Take changes", editOff: "Back to read-only", undo: "Undo", undone: "Undone",
@@ -19,17 +19,17 @@ const en = {
   input: "in", output: "out", cached: "cached", seconds: "s", failed: "failed", events: "What else happened",
   turn: "turn", looked: "went looking for", splitting: "moves into topics", restarted: "The reply broke off; once more",
   remembering: "Going through all topics", room: "Notes of earlier turns make room",
-  thinking: "Reading topics…", newest: "To the newest", earlier: "earlier", language: "中文", theme: "Light or dark",
-  keys: "Keys", partly: "in part", by: "by", zoomOut: "All days", session: "Session",
+  thinking: "Reading topics…", newest: "To the newest", language: "中文", theme: "Light or dark",
+  keys: "Keys", partly: "in part", zoomOut: "All days", session: "Session",
   readOnlyHint: "Read-only. Turn editing on to say something.",
   embedded: "no model", notQuoted: "nothing quoted", help: "/ search · c say · j k next, previous · e editing · u undo · 1 2 3 4 columns · Esc close",
   guide: "A conversation of three months about a house on a lake, to try things on:",
   guideAsk: "1 Ask it something", guideWhy: "2 See why it replied so", guideFix: "3 Set a topic right",
-  guideQuestion: "What can Mum not eat?", lost: "The server does not answer.", jump: "Go to where it was said",
+  guideQuestion: "What can Mum not eat?", jump: "Go to where it was said",
 };
 type Words = typeof en;
 const zh: Words = {
-  topics: "话题", chat: "对话", why: "为何如此回复", time: "时间线",
+  topics: "话题", chat: "对话", why: "为何如此回复", whyShort: "缘由", time: "时间线",
   search: "搜索全部内容", active: "活跃", dormant: "休眠", archived: "已归档",
   divided: "已拆分", merged: "已合并", readOnly: "只读", editing: "编辑中",
   editOn: "允许修改", editOff: "回到只读", undo: "撤销", undone: "已撤销",
@@ -48,13 +48,13 @@ const zh: Words = {
   input: "输入", output: "输出", cached: "缓存", seconds: "秒", failed: "失败", events: "其他情况",
   turn: "第几轮", looked: "正在查找", splitting: "移入话题", restarted: "回复中断，重新开始",
   remembering: "正在翻查所有话题", room: "较早的笔记让出空间",
-  thinking: "正在阅读话题…", newest: "回到最新", earlier: "更早", language: "English", theme: "浅色或深色",
-  keys: "快捷键", partly: "部分", by: "由", zoomOut: "全部日期", session: "会话",
+  thinking: "正在阅读话题…", newest: "回到最新", language: "English", theme: "浅色或深色",
+  keys: "快捷键", partly: "部分", zoomOut: "全部日期", session: "会话",
   readOnlyHint: "只读。打开编辑后才能说话。",
   embedded: "无模型", notQuoted: "没有引用", help: "/ 搜索 · c 说话 · j k 下一条、上一条 · e 编辑 · u 撤销 · 1 2 3 4 各栏 · Esc 关闭",
   guide: "一段关于湖边房子的三个月对话，可以随意尝试：",
   guideAsk: "1 问一个问题", guideWhy: "2 看看为何这样回复", guideFix: "3 整理一个话题",
-  guideQuestion: "我妈不能吃什么？", lost: "服务器没有回应。", jump: "跳到原话",
+  guideQuestion: "我妈不能吃什么？", jump: "跳到原话",
 };
 export const languages = { en, zh };
 export type Language = keyof typeof languages;

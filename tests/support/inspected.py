@@ -1,0 +1,66 @@
+"""A session to inspect: talks of three matters, and messages that try to be markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+
+from topicloom.graph.checkpoints import local_checkpointer
+from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import Graph
+from topicloom.settings import Settings
+from topicloom.state.channels import TurnOptions
+from topicloom.storage.files import FileStorage
+
+NAME = "talk"
+THREAD: RunnableConfig = {"configurable": {"thread_id": NAME}}
+HOSTILE = (
+    "<script>window.caught = 1</script>",
+    "<img src=x onerror='window.caught = 2'>",
+    "<svg onload='window.caught = 3'></svg><a href='javascript:window.caught = 4'>here</a>",
+    "[click](javascript:window.caught=5) ![x](http://127.0.0.1:9/x.png)",
+    "</p></article><style>* { display: none }</style><iframe srcdoc='<script>'></iframe>",
+    'data: {"type": "end"}\n\nevent: x\n\n{{constructor.constructor(\'caught=6\')()}}',
+    "\u202egnp.exe [m1] [m99999] " + "x" * 25_000,
+)
+"""Messages that would do something if they were anything else than text."""
+
+
+@contextmanager
+def open_folder(folder: Path) -> Iterator[Graph]:
+    """The graph over a folder of sessions."""
+    settings = Settings(folder=folder, fsync=False, window=8_000)
+    builder = build_session_graph(settings=settings, storage=FileStorage(folder, fsync=False))
+    saver = local_checkpointer(folder)
+    yield builder.compile(checkpointer=saver)
+    saver.close()
+
+
+def fill_session(graph: Graph) -> None:
+    """Fill the session: t1 (m1 to m12) is on a kitchen, t2 (m13 to m24) on runs, t3 (m25, m26) on
+    a ferry; m27, a question, and its answer are in no topic yet."""
+    said: list[Any] = []
+    for n in range(1, 7):
+        said += _say(2 * n - 1, f"The kitchen worktop of oak costs {n}40 euros", f"Noted: {n}40.")
+    for n in range(7, 13):
+        said += _say(2 * n - 1, f"Today I ran {n} kilometres for the marathon", f"Well run, {n}.")
+    said += _say(25, "The ferry leaves at nine", "Noted, nine.")
+    graph.invoke({"messages": said}, THREAD, context=TurnOptions(answer=False))
+    graph.invoke(
+        {"messages": [HumanMessage("When does the ferry leave?")]},
+        THREAD,
+        context=TurnOptions(keep_messages=0),
+    )
+
+
+def _say(number: int, text: str, reply: str) -> list[Any]:
+    time = {"time": f"2026-03-{number:02}T09:00:00+01:00"}
+    return [
+        HumanMessage(text, additional_kwargs=time),
+        AIMessage(reply, additional_kwargs=time),
+    ]

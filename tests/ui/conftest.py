@@ -1,0 +1,29 @@
+"""The inspected session, made once and copied for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+from inspected import fill_session, open_folder
+
+from topicloom.graph.stored import Graph
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the session in it."""
+    folder = tmp_path_factory.mktemp("inspected")
+    with open_folder(folder) as graph:
+        fill_session(graph)
+    return folder
+
+
+@pytest.fixture
+def graph(filled: Path, tmp_path: Path) -> Iterator[Graph]:
+    """The graph over a copy of it."""
+    copytree(filled, tmp_path, dirs_exist_ok=True)
+    with open_folder(tmp_path) as graph:
+        yield graph

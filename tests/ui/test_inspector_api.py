@@ -1,0 +1,180 @@
+"""The inspector's API: who is answered, what is only read, what is changed, how a turn streams."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from inspected import HOSTILE, NAME, THREAD
+
+from topicloom.graph.memory import Memory
+from topicloom.graph.stored import Graph
+from topicloom.serve.app import LOCAL
+from topicloom.ui.app import make_inspector
+
+BASE = "http://127.0.0.1:8322"
+SESSION = f"/api/session/{NAME}"
+
+
+def open_client(graph: Graph, *, editing: bool = False) -> httpx.AsyncClient:
+    app = make_inspector(graph, lambda: [NAME], NAME, key="secret", hosts=LOCAL, editing=editing)
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE)
+
+
+@pytest.fixture
+async def page(graph: Graph) -> AsyncIterator[httpx.AsyncClient]:
+    async with open_client(graph) as client:
+        assert (await client.get("/?key=secret")).status_code == 200
+        yield client
+
+
+async def get(page: httpx.AsyncClient, path: str, **query: Any) -> Any:
+    answer = await page.get(SESSION + path, params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def change(page: httpx.AsyncClient, **what: Any) -> httpx.Response:
+    return await page.post(f"{SESSION}/changes", json=what)
+
+
+async def test_nobody_is_answered_without_the_key(graph: Graph) -> None:
+    async with open_client(graph) as client:
+        for path in (
+            "/",
+            "/?key=wrong",
+            "/static/app.js",
+            "/api/session",
+            "/api/session?key=secret",
+        ):
+            assert (await client.get(path)).status_code == 401
+        opened = await client.get("/?key=secret")
+        cookie = opened.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+        assert "secret" not in cookie
+        assert "script-src 'self';" in opened.headers["content-security-policy"]
+        assert "unsafe" not in opened.headers["content-security-policy"]
+        assert (await client.get("/api/session")).json()["count"] == 28
+
+
+async def test_other_sites_and_names_are_refused(page: httpx.AsyncClient) -> None:
+    evil = {"host": "rebound.example:8322"}
+    assert (await page.get("/api/session", headers=evil)).status_code == 403
+    for origin in ("http://evil.example", "null", "http://127.0.0.1:9999"):
+        answer = await page.post("/api/editing", json={"on": True}, headers={"origin": origin})
+        assert answer.status_code == 403
+    plain = {"content-type": "text/plain"}
+    sent = await page.post("/api/editing", content='{"on": true}', headers=plain)
+    assert sent.status_code == 415
+    own = await page.post("/api/editing", json={"on": True}, headers={"origin": BASE})
+    assert own.json() == {"on": True}
+
+
+async def test_nothing_is_written_until_editing_is_on(
+    page: httpx.AsyncClient, graph: Graph
+) -> None:
+    before = Memory.of(graph, THREAD).session()
+    body = {"do": "rename", "topic": "t1", "name": "House"}
+    for path, sent in (
+        ("/changes", body),
+        ("/forget", {"what": ["m1"]}),
+        ("/turns", {"text": "Hello"}),
+    ):
+        answer = await page.post(SESSION + path, json=sent)
+        assert (answer.status_code, "editing" in answer.json()["error"]) == (403, True)
+    shown = (await page.post(f"{SESSION}/preview", json={"what": ["m1-m2"]})).json()
+    assert [m["id"] for m in shown["messages"]] == ["m1", "m2"]
+    assert Memory.of(graph, THREAD).session() == before
+    await page.post("/api/editing", json={"on": True})
+    assert (await change(page, **body)).status_code == 200
+    assert Memory.of(graph, THREAD).topic("t1").name == "House"
+
+
+async def test_pages_topics_and_search(page: httpx.AsyncClient) -> None:
+    newest = await get(page, "/messages", limit=4)
+    assert [m["id"] for m in newest] == ["m25", "m26", "m27", "m28"]
+    assert [m["topic"] for m in newest] == ["t3", "t3", "", ""]
+    earlier = await get(page, "/messages", limit=4, before="m25")
+    assert [m["seq"] for m in earlier] == [21, 22, 23, 24]
+    around = await get(page, "/messages", limit=6, around="m13")
+    assert 13 in [m["seq"] for m in around]
+    topics = {t["id"]: t for t in await get(page, "/topics")}
+    assert [t["count"] for t in topics.values()] == [12, 12, 2]
+    assert topics["t3"]["days"] == {"2026-03-25": 2}
+    assert [m["id"] for m in await get(page, "/topics/t2", after="m22")] == ["m23", "m24"]
+    found = await get(page, "/search", text="9 kilometres")
+    assert found[0]["id"] == "m17"
+    receipt = await get(page, "/receipts/m27")
+    assert receipt["user"] == "m27"
+    assert receipt["sections"]
+    assert await get(page, "/receipts/m3") is None
+    assert [mark["message"] for mark in await get(page, "/marks")][-1] == "m27"
+
+
+async def test_changes_are_made_and_undone(graph: Graph) -> None:
+    async with open_client(graph, editing=True) as page:
+        await page.get("/?key=secret")
+        memory = Memory.of(graph, THREAD)
+        for what in (
+            {"do": "move", "topic": "t2", "messages": "m1-m2"},
+            {"do": "split", "topic": "t1", "messages": "m11-m12", "name": "Oak"},
+            {"do": "pin", "topic": "t1", "pinned": True},
+            {"do": "archive", "topic": "t3"},
+            {"do": "restore", "topic": "t3"},
+            {"do": "merge", "topic": "t4", "into": "t1"},
+        ):
+            assert (await change(page, **what)).status_code == 200, what
+        assert [t.count for t in memory.topics()] == [10, 14, 2]
+        events = await get(page, "/changes")
+        assert len(events) == 6
+        assert events[0]["author"] == "user"
+        for entry in events:
+            answer = await change(page, do="undo", change=entry["id"])
+            assert answer.status_code == 200, answer.text
+        assert [t.count for t in memory.topics()] == [12, 12, 2]
+
+
+async def test_mistakes_are_named(graph: Graph) -> None:
+    async with open_client(graph, editing=True) as page:
+        await page.get("/?key=secret")
+        for what, said in (
+            ({"do": "explode", "topic": "t1"}, "explode"),
+            ({"do": "rename", "topic": "t9", "name": "x"}, "no topic 't9'"),
+            ({"do": "move", "topic": "t1", "messages": "../etc"}, "no message"),
+        ):
+            answer = await change(page, **what)
+            assert (answer.status_code, said in answer.json()["error"]) == (400, True), answer.text
+        assert (await page.get("/api/session/other/topics")).status_code == 404
+        assert (await page.get(f"{SESSION}/messages/m99")).status_code == 400
+        assert (await page.get(f"{SESSION}/messages?before=x")).status_code == 400
+        large = await page.post(f"{SESSION}/turns", json={"text": "x" * 1_100_000})
+        assert large.status_code == 413
+
+
+async def test_a_turn_streams_and_long_texts_are_cut(graph: Graph) -> None:
+    async with open_client(graph, editing=True) as page:
+        await page.get("/?key=secret")
+        answer = await page.post(f"{SESSION}/turns", json={"text": "How many kilometres?"})
+        events = [json.loads(e[6:]) for e in answer.text.split("\n\n") if e]
+        kinds = [event["type"] for event in events]
+        assert kinds[-2:] == ["receipt", "end"]
+        assert "text" in kinds
+        said = "".join(event.get("text", "") for event in events)
+        shown = await get(page, "/messages", limit=2)
+        assert [m["text"] for m in shown] == ["How many kilometres?", said]
+        await page.post(f"{SESSION}/turns", json={"text": HOSTILE[-1], "answer": False})
+        (cut,) = await get(page, "/messages", limit=1)
+        assert (len(cut["text"]), cut["whole"]) == (20_000, False)
+        assert (await get(page, f"/messages/{cut['id']}"))["text"] == HOSTILE[-1]
+
+
+async def test_what_is_forgotten_is_gone(graph: Graph) -> None:
+    async with open_client(graph, editing=True) as page:
+        await page.get("/?key=secret")
+        gone = (await page.post(f"{SESSION}/forget", json={"what": ["t2"]})).json()
+        assert len(gone["messages"]) == 12
+        assert not [m for m in await get(page, "/search", text="marathon") if "Today" in m["text"]]

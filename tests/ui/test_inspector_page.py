@@ -1,0 +1,159 @@
+"""The inspector in a real Chromium: ask, follow a quote, set right, hostile messages, keys."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from endpoints import listening
+from inspected import HOSTILE, NAME, THREAD
+from langchain_core.messages import AIMessage, HumanMessage
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from topicloom.graph.memory import Memory
+from topicloom.graph.stored import Graph
+from topicloom.serve.app import LOCAL
+from topicloom.state.channels import TurnOptions
+from topicloom.ui.app import make_inspector
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: THE PAGE IS NOT TESTED"),
+]
+OPTIONS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    " --disable-component-update --disable-sync"
+).split()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, graph: Graph) -> Iterator[Page]:
+    """The page, opened with the key; nothing may be said on its console."""
+    app = make_inspector(graph, lambda: [NAME], NAME, key="secret", hosts=LOCAL)
+    with listening(app) as base:
+        context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en")
+        page, said = context.new_page(), list[str]()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(base.removesuffix("v1") + "?key=secret")
+        expect(page.locator("[data-id=m28]")).to_be_visible()
+        assert "key" not in page.url
+        yield page
+        assert not said
+        context.close()
+
+
+def edit(page: Page) -> None:
+    page.get_by_role("button", name="Read-only").click()
+    expect(page.get_by_role("button", name="Editing")).to_be_visible()
+
+
+def test_a_question_is_answered_and_its_quote_is_followed(page: Page) -> None:
+    expect(page.locator("#say")).to_be_disabled()
+    edit(page)
+    page.locator("#say").fill("How many kilometres did I run first?")
+    page.get_by_role("button", name="Answer", exact=True).click()
+    reply = page.locator("[data-id=m30]")
+    expect(reply).to_contain_text("kilometres")
+    expect(page.locator("#why")).to_contain_text("Ran kilometres")
+    link = page.locator("#why .quoted [data-quote]").first
+    origin = str(link.get_attribute("data-quote"))
+    link.click()
+    expect(page.locator(f"[data-id={origin}]")).to_be_focused()
+    expect(page.locator(f"[data-id={origin}]")).to_be_in_viewport()
+    page.locator("#say").fill("The ferry was late.")
+    page.locator("#record").click()
+    expect(page.locator("[data-id=m31]")).to_contain_text("The ferry was late.")
+    expect(page.locator("[data-id]")).to_have_count(31)
+
+
+def test_messages_are_moved_split_and_undone(page: Page, graph: Graph) -> None:
+    memory = Memory.of(graph, THREAD)
+    edit(page)
+    page.locator("[data-topic=t1]").click()
+    page.get_by_role("checkbox", name="m1", exact=True).check()
+    page.locator("#move").select_option("t2")
+    expect(page.locator("[data-line=m1]")).to_have_count(0)
+    assert [t.count for t in memory.topics()] == [10, 14, 2]
+    page.locator(".notice").get_by_role("button", name="Undo").click()
+    expect(page.locator("[data-line=m1]")).to_have_count(1)
+    assert [t.count for t in memory.topics()] == [12, 12, 2]
+    page.locator("[data-line=m7]").hover()
+    page.locator("[data-line=m7] .cut").click()
+    page.get_by_role("textbox", name="Name").fill("Later")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("[data-line=m7]")).to_have_count(0)
+    assert [t.count for t in memory.topics()] == [6, 12, 2, 6]
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_role("textbox", name="Name").fill("Worktop")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Worktop")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.locator("[data-topic=t3]").click()
+    page.get_by_role("button", name="Forget…").click()
+    expect(page.get_by_role("dialog")).to_contain_text("The ferry leaves at nine")
+    page.get_by_role("button", name="Remove for good (2)").click()
+    expect(page.locator("[data-id=m25]")).to_contain_text("removed")
+    assert memory.quote("m25").text == "(removed on request)"
+
+
+def test_no_message_is_markup(page: Page, graph: Graph) -> None:
+    said = [kind(text) for text in HOSTILE for kind in (HumanMessage, AIMessage)]
+    graph.invoke({"messages": said}, THREAD, context=TurnOptions(answer=False))
+    memory = Memory.of(graph, THREAD)
+    memory.rename("t1", HOSTILE[1])
+    edit(page)
+    page.reload()
+    for number, text in enumerate(HOSTILE[:-1]):
+        row = page.locator(f"[data-id=m{29 + 2 * number}] .body")
+        assert row.text_content() == text
+    page.locator("[data-topic=t1]").click()
+    expect(page.get_by_role("heading", name=HOSTILE[1])).to_be_visible()
+    page.get_by_role("searchbox").fill("<img src=x")
+    expect(page.locator(".found mark").first).to_have_text("<img src=x")
+    tags = page.evaluate(
+        "[...new Set([...document.querySelectorAll('#app *')].map(e => e.tagName))]"
+    )
+    assert {"SCRIPT", "IMG", "IFRAME", "A", "STYLE"}.isdisjoint(tags)
+    assert page.evaluate("window.caught") is None
+
+
+def test_all_of_it_by_keys_in_both_languages_and_on_a_phone(page: Page) -> None:
+    page.keyboard.press("e")
+    expect(page.get_by_role("button", name="Editing")).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("oak")
+    expect(page.locator(".found mark").first).to_have_text("oak")
+    page.keyboard.press("Escape")
+    page.keyboard.press("1")
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator(".opened h2")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    expect(page.locator("#why .head")).to_contain_text("m27")
+    page.keyboard.press("c")
+    page.keyboard.type("Only a word")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-id=m30]")).to_be_visible()
+    page.get_by_role("button", name="中文").click()
+    expect(page.get_by_role("button", name="只记录")).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.get_by_role("tab", name="时间线").click()
+    expect(page.locator(".timeline .lane").first).to_be_visible()
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= 390
+    expect(page.locator("html")).to_have_attribute("lang", re.compile("zh"))
