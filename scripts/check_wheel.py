@@ -22,6 +22,8 @@ WANTED: Mapping[str, Sequence[str]] = {
         "topicloom/prompts/cues/times_*.txt",
         "topicloom/samples/*.jsonl",
         "topicloom/templates/*.jinja",
+        "topicloom/ui/static/app.js",
+        "topicloom/ui/static/preact-LICENSE.txt",
         "topicloom-*.dist-info/licenses/LICENSE",
         "topicloom-*.dist-info/licenses/NOTICE",
     ),

@@ -17,7 +17,7 @@ HEAD = """\
 topicloom is under the Apache License, Version 2.0. Of the two encoders that ship with it, that of
 English is too, and that of Chinese is under the MIT License (`NOTICE`). `pip install topicloom`
 brings the packages below along, each under the licence that it states itself. None of them is part
-of the wheel.
+of the wheel; Preact (MIT), of which the page of the inspector is made, is.
 
 | package | licence |
 |---|---|

@@ -67,6 +67,8 @@ def test_a_question_is_answered_and_its_quote_is_followed(page: Page) -> None:
     reply = page.locator("[data-id=m30]")
     expect(reply).to_contain_text("kilometres")
     expect(page.locator("#why")).to_contain_text("Ran kilometres")
+    page.locator("[data-id=m28]").click()
+    expect(page.locator("#why .head")).to_contain_text("m27")
     link = page.locator("#why .quoted [data-quote]").first
     origin = str(link.get_attribute("data-quote"))
     link.click()

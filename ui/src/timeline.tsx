@@ -1,7 +1,7 @@
 // A lane for each topic over the days; drag to zoom.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Mark } from "./api";
-import { day, hue, usePage } from "./shared";
+import { day, hue, shortDay, usePage } from "./shared";
 
 const LANE = 18, LEFT = 128, TOP = 22, DAY = 86_400_000, MOST = 180;
 
@@ -51,7 +51,7 @@ export function TimeLine() {
           setDrag(null);
         }}>
         {labels.map((distance) => <g key={distance}><line class="grid" x1={along(distance)} x2={along(distance)} y1={TOP - 4} y2={height} />
-          <text class="date" x={along(distance)} y="13">{day(new Date(spine.find(distance)).toISOString(), language).replace(/,? \d{4}/, "")}</text></g>)}
+          <text class="date" x={along(distance)} y="13">{shortDay(new Date(spine.find(distance)).toISOString(), language)}</text></g>)}
         {lanes.map((topic) => (
           <g key={topic.id} style={hue(topic.id)} class={`lane ${lit.has(topic.id) ? "lit" : ""}`} onClick={() => openTopic(topic.id)}>
             <rect class="row" x="0" y={at.get(topic.id)!} width={width} height={LANE - 1} />

@@ -1,7 +1,7 @@
 // The topics: all of them, what a search found, and one that is open.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Entry, Fact, Message, State, Topic } from "./api";
-import { clock, day, Dot, hue, QuoteLink, TopicChip, usePage, walk } from "./shared";
+import { clock, day, Dot, hue, QuoteLink, shortDay, TopicChip, usePage, walk } from "./shared";
 
 const STATES: State[] = ["active", "dormant", "archived", "divided"];
 
@@ -38,7 +38,7 @@ function TopicRow({ topic }: { topic: Topic }) {
   const { openTopic, change, session, lit, t, language } = usePage();
   const [over, setOver] = useState(false);
   const days = Object.entries(topic.days).sort();
-  const span = days.length ? `${day(days[0]![0], language).replace(/,? \d{4}/, "")} – ${day(days.at(-1)![0], language).replace(/,? \d{4}/, "")}` : "";
+  const span = days.length ? `${shortDay(days[0]![0], language)} – ${shortDay(days.at(-1)![0], language)}` : "";
   return (
     <button
       class={`topic ${topic.state} ${lit.has(topic.id) ? "lit" : ""} ${over ? "over" : ""}`} style={hue(topic.id)} data-item data-topic={topic.id}

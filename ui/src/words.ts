@@ -25,7 +25,7 @@ const en = {
   embedded: "no model", notQuoted: "nothing quoted", help: "/ search · c say · j k next, previous · e editing · u undo · 1 2 3 4 columns · Esc close",
   guide: "A conversation of three months about a house on a lake, to try things on:",
   guideAsk: "1 Ask it something", guideWhy: "2 See why it replied so", guideFix: "3 Set a topic right",
-  guideQuestion: "What can Mum not eat?", jump: "Go to where it was said",
+  guideQuestion: "On which day is Nell's speech contest?", jump: "Go to where it was said",
 };
 type Words = typeof en;
 const zh: Words = {

@@ -52,7 +52,7 @@ def run_ui(
     if name is not None:
         check_session_name(name)
     listener = listen(host, port)
-    with _open_folder(context, name) if name else _open_sample(context, console) as opened:
+    with _open_folder(context) if name else _open_sample(context, console) as opened:
         context, graph = opened
         home = name or find_sample().stem
         key = key or secrets.token_urlsafe(16)
@@ -80,7 +80,7 @@ def run_ui(
 
 
 @contextmanager
-def _open_folder(context: CliContext, name: str) -> Iterator[tuple[CliContext, Graph]]:
+def _open_folder(context: CliContext) -> Iterator[tuple[CliContext, Graph]]:
     """The graph over the folder's sessions."""
     builder = build_session_graph(settings=context.settings, storage=context.storage)
     with context.open_checkpoints() as saver, context.open_store() as store:
