@@ -24,12 +24,8 @@ LAYERS = (
     {"review", "reflection", "domain"},
     {"settings"},
     {"graph"},
-<<<<<<< HEAD
     {"recordings", "serve", "mcp_server"},
-=======
-    {"recordings", "serve"},
     {"ui"},
->>>>>>> a852afe (The inspector: a page on which a conversation and its memory stand side by side)
     {"cli", "testing"},
     {"__init__"},
 )

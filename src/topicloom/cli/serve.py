@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from ipaddress import ip_address
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from topicloom.cli.console import CliOptions, open_console, print_dim
 from topicloom.cli.context import (
@@ -53,23 +54,28 @@ def run_serve(
                 max_bytes=megabytes * 1_000_000,
                 per_minute=per_minute,
             )
-            config = uvicorn.Config(
-                app,
-                log_level="warning",
-                lifespan="off",
-                ws="none",
-                timeout_graceful_shutdown=_SECONDS,
-            )
-            await uvicorn.Server(config).serve(sockets=[listener])
+            await run_server(app, listener)
 
     console, port = open_console(), listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     where = f"http://{shown}:{port}/v1, models {', '.join(names)}"
     console.print(where, markup=False, soft_wrap=True)
     print_dim(console, describe_model(context.settings))
+    asyncio.run(serve())
+
+
+async def run_server(app: ASGIApp, listener: socket.socket) -> None:
+    """Serve until a signal ends it; what goes on is finished first."""
     # uvicorn sends itself the signal once more when it has ended: the databases are closed first.
     signal.signal(signal.SIGTERM, lambda *_: None)
-    asyncio.run(serve())
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=_SECONDS,
+    )
+    await uvicorn.Server(config).serve(sockets=[listener])
 
 
 def read_keys(text: str) -> Mapping[str, str]:

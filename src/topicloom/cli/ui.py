@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-import signal
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import uvicorn
 from rich.console import Console
 
 from topicloom.cli.console import CliOptions, open_console, print_dim
@@ -25,7 +23,7 @@ from topicloom.cli.context import (
     open_roles,
 )
 from topicloom.cli.replay import RECALL, WINDOW, feed_recording
-from topicloom.cli.serve import check_host, listen
+from topicloom.cli.serve import check_host, listen, run_server
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph
 from topicloom.recordings.replay import find_sample, load_first_conversation
@@ -35,8 +33,6 @@ from topicloom.storage.names import check_session_name
 from topicloom.ui.app import make_inspector
 
 _KEY = "TOPICLOOM_UI_KEY"
-_SECONDS = 30
-"""How long a turn that goes on is waited for when the server is ended."""
 
 
 def run_ui(
@@ -67,16 +63,11 @@ def run_ui(
         )
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listener.getsockname()[1]}/?key={key}"
-        console.print(address, soft_wrap=True, highlight=False)
+        console.print(address, markup=False, soft_wrap=True, highlight=False)
         print_dim(console, f"session {home}; Ctrl-C ends it")
         if browser:
             webbrowser.open(address)
-        config = uvicorn.Config(
-            app, log_level="warning", lifespan="off", timeout_graceful_shutdown=_SECONDS
-        )
-        # uvicorn sends itself the signal once more when it has ended.
-        signal.signal(signal.SIGTERM, lambda *_: None)
-        asyncio.run(uvicorn.Server(config).serve(sockets=[listener]))
+        asyncio.run(run_server(app, listener))
 
 
 @contextmanager
