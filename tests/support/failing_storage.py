@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from topicloom.storage.base import Storage
 from topicloom.storage.files import FileStorage
 
 
@@ -34,6 +35,7 @@ class FailingLog:
         return new
 
 
+@Storage.register
 class FailingStorage:
     """A storage whose n-th append fails."""
 
