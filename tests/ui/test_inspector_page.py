@@ -29,6 +29,9 @@ OPTIONS = (
 ).split()
 
 
+expect.set_options(timeout=30_000)  # a loaded machine takes its time
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:

@@ -60,12 +60,12 @@ export function Said({ text }: { text: string }) {
   return <>{parts.map((part, n) => (n % 2 ? <QuoteLink key={n} id={part.replace(/[[\]]/g, "")} /> : part))}</>;
 }
 
-export const day = (time: string, language: Language, year: "numeric" | undefined = "numeric") => {
+export const day = (time: string, language: Language, year: "numeric" | "" = "numeric") => {
   const date = new Date(time.length === 10 ? `${time}T12:00:00` : time);
   return Number.isNaN(date.getTime()) ? time.slice(0, 10)
-    : date.toLocaleDateString(language, { day: "numeric", month: "short", year });
+    : date.toLocaleDateString(language, { day: "numeric", month: "short", year: year || undefined });
 };
-export const shortDay = (time: string, language: Language) => day(time, language, undefined);
+export const shortDay = (time: string, language: Language) => day(time, language, "");
 export const clock = (time: string) => /T(\d\d:\d\d)/.exec(time)?.[1] ?? "";
 
 /** Arrow keys go through the items of a list. */
