@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from command_line import Run, assert_one_line
 
 from topicloom.recordings.conversations import load_conversations
+from topicloom_lab.data_sets import DATA_SETS, DataSet
 
 TURN = {"speaker": "Ann", "dia_id": "D1:1", "text": "I bake.", "blip_caption": "a cake"}
 REPLY = {"speaker": "Ben", "dia_id": "D1:2", "text": "Lovely."}
@@ -79,7 +81,8 @@ def test_where_data_sets_come_from(run: Run) -> None:
 def test_what_cannot_be_fetched_or_converted(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    nowhere = replace(DATA_SETS["locomo"], files=("http://127.0.0.1:9/locomo10.json",))
+    monkeypatch.setitem(cast("dict[str, DataSet]", DATA_SETS), "locomo", nowhere)
     assert_one_line(run("eval", "fetch", "locomo", "--out", "x"), "cannot be fetched", "convert")
     assert_one_line(run("eval", "fetch", "locomoo"), "did you mean 'locomo'")
     assert_one_line(run("eval", "fetch", "beam"), "take it from https://")
