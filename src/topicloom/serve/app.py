@@ -28,7 +28,7 @@ from topicloom.errors import (
 from topicloom.graph.stored import Graph
 from topicloom.serve.histories import Answered, Conversations
 from topicloom.serve.wire import (
-    Chat,
+    ChatRequest,
     read_chat,
     write_completion,
     write_end,
@@ -188,7 +188,7 @@ class _Rate:
 
 
 async def _stream(
-    chat: Chat, first: str | Answered, parts: AsyncGenerator[str | Answered]
+    chat: ChatRequest, first: str | Answered, parts: AsyncGenerator[str | Answered]
 ) -> AsyncIterator[str]:
     """Server-sent events: the pieces of a reply, its end, and what went wrong on the way."""
     async with aclosing(parts):
@@ -201,7 +201,7 @@ async def _stream(
             yield write_event(write_error(*describe_error(error)))
 
 
-def _write_part(chat: Chat, part: str | Answered) -> str:
+def _write_part(chat: ChatRequest, part: str | Answered) -> str:
     if isinstance(part, str):
         return write_event(write_piece(chat, part))
     events = write_end(chat, part.reply, write_usage(part.receipt))

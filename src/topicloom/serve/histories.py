@@ -22,7 +22,7 @@ from langgraph.types import StateSnapshot
 from topicloom.errors import ReplyError
 from topicloom.graph.session import SessionGraph
 from topicloom.graph.stored import Graph
-from topicloom.serve.wire import Chat, describe_said, digest_histories
+from topicloom.serve.wire import ChatRequest, describe_said, digest_histories
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
@@ -52,7 +52,7 @@ class Conversations:
         self._graph = graph
         self._lines: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def answer(self, chat: Chat) -> AsyncIterator[str | Answered]:
+    async def answer(self, chat: ChatRequest) -> AsyncIterator[str | Answered]:
         """The pieces of the reply, then its end.
 
         A history that the session knows is gone on with from where it ended; what it does not
@@ -75,7 +75,7 @@ class Conversations:
                     yield part
 
     async def _take_turn(
-        self, chat: Chat, known: int, config: RunnableConfig, digest: str
+        self, chat: ChatRequest, known: int, config: RunnableConfig, digest: str
     ) -> AsyncGenerator[str | Answered]:
         state: dict[str, Any] = {}
         receipt: dict[str, Any] = {}
@@ -103,7 +103,7 @@ class Conversations:
         yield Answered(state["messages"][-1], Receipt.model_validate(receipt))
 
     async def _record(
-        self, chat: Chat, first: int, end: int, config: RunnableConfig, digest: str
+        self, chat: ChatRequest, first: int, end: int, config: RunnableConfig, digest: str
     ) -> None:
         """Keep messages that others answered."""
         await self._graph.ainvoke(
@@ -113,7 +113,9 @@ class Conversations:
             durability="exit",
         )
 
-    async def _find_place(self, chat: Chat, digests: Sequence[str]) -> tuple[int, RunnableConfig]:
+    async def _find_place(
+        self, chat: ChatRequest, digests: Sequence[str]
+    ) -> tuple[int, RunnableConfig]:
         """How many of the messages are known, and the checkpoint to go on from with the others."""
         thread, ends = _name_thread(chat.session), _find_ends(chat.messages)
         newest = await self._graph.aget_state(thread)
@@ -166,7 +168,7 @@ class Conversations:
         found = self._graph.aget_state_history(thread, filter={_MARK: digest})
         return await anext((state async for state in found if fits(state)), None)
 
-    async def _find_end(self, chat: Chat, end: int) -> StateSnapshot | None:
+    async def _find_end(self, chat: ChatRequest, end: int) -> StateSnapshot | None:
         """The newest checkpoint that ends as a history does whose beginning the client left out."""
         store, history = self._graph.store, chat.messages[:end]
         workspaces = cast("SessionGraph", self._graph.builder).workspaces

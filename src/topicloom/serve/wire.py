@@ -112,7 +112,7 @@ class _Request(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
+class ChatRequest:
     """A request, with the session that it belongs to."""
 
     session: str
@@ -131,7 +131,7 @@ class Chat:
     created: int = field(default_factory=lambda: int(time()))
 
 
-def read_chat(body: bytes, headers: Mapping[str, str], owner: str = "") -> Chat:
+def read_chat(body: bytes, headers: Mapping[str, str], owner: str = "") -> ChatRequest:
     """The chat that a request asks for; the sessions of an `owner` are apart from others'.
 
     Raises:
@@ -149,7 +149,7 @@ def read_chat(body: bytes, headers: Mapping[str, str], owner: str = "") -> Chat:
         raise InputError("there is nothing to answer: the last message has to be the user's")
     tools = [tool.model_dump() for tool in request.tools or ()]
     named, whole = _find_session(request, headers, messages)
-    return Chat(
+    return ChatRequest(
         session=f"{owner}.{named}" if owner else named,
         whole=whole,
         model=request.model,
@@ -214,7 +214,7 @@ def write_usage(receipt: Receipt) -> dict[str, Any]:
     }
 
 
-def write_completion(chat: Chat, reply: AIMessage, usage: dict[str, Any]) -> dict[str, Any]:
+def write_completion(chat: ChatRequest, reply: AIMessage, usage: dict[str, Any]) -> dict[str, Any]:
     """The answer in one piece."""
     calls = _write_calls(reply)
     message: dict[str, Any] = {"role": "assistant", "content": get_text(reply) or None}
@@ -223,12 +223,14 @@ def write_completion(chat: Chat, reply: AIMessage, usage: dict[str, Any]) -> dic
     return {**_frame(chat, "chat.completion"), "choices": [choice], "usage": usage}
 
 
-def write_piece(chat: Chat, text: str) -> dict[str, Any]:
+def write_piece(chat: ChatRequest, text: str) -> dict[str, Any]:
     """A piece of the answer."""
     return _write_chunk(chat, {"role": "assistant", "content": text})
 
 
-def write_end(chat: Chat, reply: AIMessage, usage: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def write_end(
+    chat: ChatRequest, reply: AIMessage, usage: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
     """What follows the pieces: calls of tools, the end, and the usage if it was asked for."""
     if calls := _write_calls(reply):
         numbered = [{"index": n, **call} for n, call in enumerate(calls)]
@@ -265,13 +267,15 @@ def write_model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "topicloom"}
 
 
-def _write_chunk(chat: Chat, delta: dict[str, Any], end: str | None = None) -> dict[str, Any]:
+def _write_chunk(
+    chat: ChatRequest, delta: dict[str, Any], end: str | None = None
+) -> dict[str, Any]:
     choice = {"index": 0, "delta": delta, "finish_reason": end, "logprobs": None}
     usage = {"usage": None} if chat.usage else {}
     return {**_frame(chat, "chat.completion.chunk"), "choices": [choice], **usage}
 
 
-def _frame(chat: Chat, kind: str) -> dict[str, Any]:
+def _frame(chat: ChatRequest, kind: str) -> dict[str, Any]:
     return {"id": chat.id, "object": kind, "created": chat.created, "model": chat.model}
 
 

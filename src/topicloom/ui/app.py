@@ -35,9 +35,9 @@ from topicloom.ui.wire import (
     Change,
     Editing,
     Forget,
-    MessageView,
-    Said,
+    NewMessage,
     SessionView,
+    ShownMessage,
     TopicView,
     TurnMark,
     show_message,
@@ -255,13 +255,13 @@ class _Inspector:
             gone = await asyncio.to_thread(
                 lambda: self._open(request)[0].forget(*what, dry_run=dry_run)
             )
-        views: list[MessageView] = [show_message(m, "") for m in gone.messages]
+        views: list[ShownMessage] = [show_message(m, "") for m in gone.messages]
         told = {"topics": gone.topics, "facts": gone.facts, "left": gone.left}
         return _send({"messages": views, **told})
 
     async def take_turn(self, request: Request) -> Response:
         """Take a message in, and stream what comes of it. A page that is closed ends no turn."""
-        said = Said.model_validate_json(await self._read_change(request))
+        said = NewMessage.model_validate_json(await self._read_change(request))
         _, name = await asyncio.to_thread(self._open, request)
         events = asyncio.Queue[dict[str, Any]]()
         turn = asyncio.create_task(self._run_turn(name, said, events))
@@ -269,7 +269,9 @@ class _Inspector:
         turn.add_done_callback(self._turns.discard)
         return StreamingResponse(_stream(events), media_type="text/event-stream")
 
-    async def _run_turn(self, name: str, said: Said, events: asyncio.Queue[dict[str, Any]]) -> None:
+    async def _run_turn(
+        self, name: str, said: NewMessage, events: asyncio.Queue[dict[str, Any]]
+    ) -> None:
         try:
             async with self._writing:
                 parts = self._graph.astream(

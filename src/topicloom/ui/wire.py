@@ -41,7 +41,7 @@ class TopicView(MemoryTopic, frozen=True):
     """Messages by day, `2026-03-02`."""
 
 
-class MessageView(BaseModel, frozen=True):
+class ShownMessage(BaseModel, frozen=True):
     """A message as it was said."""
 
     id: str
@@ -75,7 +75,7 @@ class TurnMark(BaseModel, frozen=True):
     """True if all topics were searched, as for `I told you`."""
 
 
-class Said(BaseModel, frozen=True):
+class NewMessage(BaseModel, frozen=True):
     """A message to answer, or only to record."""
 
     text: str = Field(min_length=1, max_length=200_000)
@@ -167,9 +167,9 @@ class Change(
 
 def show_message(
     message: StoredMessage, topic: str, *, most: int = _TEXT, relevance: float | None = None
-) -> MessageView:
+) -> ShownMessage:
     """A message in view, with at most so many characters."""
-    return MessageView(
+    return ShownMessage(
         id=message.id,
         seq=message.seq,
         role=message.role,
