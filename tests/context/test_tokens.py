@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import asdict
 from typing import Any, cast, get_args
 
@@ -148,11 +147,9 @@ def test_zero_only_for_empty(text: str, encoding: EncodingName) -> None:
     assert (EstimatingCounter(encoding).text(text) > 0) == bool(text)
 
 
-def test_a_megabyte_takes_no_time() -> None:
-    text = "".join(f"word{number} of many, 还有中文。\n" for number in range(40_000))
-    start = time.perf_counter()
-    O200K.text(text)
-    assert time.perf_counter() - start < 3  # about 0.2 s on an idle core
+def test_a_megabyte_is_counted_line_by_line() -> None:
+    line = "word of many, 还有中文。\n"
+    assert O200K.text(line * 40_000) == pytest.approx(40_000 * O200K.text(line), rel=0.05)
 
 
 def test_message_frame_name_and_blocks() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Generator
@@ -185,10 +184,9 @@ def test_a_client_may_leave(openai_server: OpenAIServer, capfd: pytest.CaptureFi
 
 
 def test_closing_wakes_what_hangs() -> None:
-    start = time.monotonic()
-    with OpenAIServer(Hang(60)) as server, pytest.raises(openai.APITimeoutError):
+    """Leaving the server waits for its handlers, so one that slept on would hold this for a day."""
+    with OpenAIServer(Hang(86_400)) as server, pytest.raises(openai.APITimeoutError):
         model(server, timeout=0.1).invoke("hi")
-    assert time.monotonic() - start < 5
 
 
 def test_other_paths_are_unknown(openai_server: OpenAIServer) -> None:
