@@ -156,7 +156,7 @@ class Memory:
         days = Days(read_day(since, date.min), read_day(until, date.max))
         asked = None if since is until is None else days
         tail = enter_all(whole, store, session)
-        hits = whole.search(text, asked, include_archived=True)
+        hits = whole.search(text, asked, include_archived=True, priced=False)
         numbers = {int(i[1:]): weight for i, weight in hits.weights.items()}
         said = store.pick(session, numbers)
         found = [

@@ -74,7 +74,7 @@ class SessionIndex:
         self._table = MessageTable(self._vectors, self._embedder.dimension)
         self._archived: list[str] = []
         self._centroids = TopicCentroids(self._vectors, self._embedder.dimension)
-        self._latest: LRUCache[tuple[str, Days | None, bool], Hits] = LRUCache(_LATEST)
+        self._latest: LRUCache[tuple[str, Days | None, bool, bool], Hits] = LRUCache(_LATEST)
 
     def update(self, table: TopicTable, read: Callable[[Topic, int], list[StoredMessage]]) -> None:
         """Take in what topics gained; `read` gives a topic's messages from its `n`th on.
@@ -113,15 +113,22 @@ class SessionIndex:
         return self._vectors.left
 
     def search(
-        self, query: str, days: Days | None = None, *, include_archived: bool = False
+        self,
+        query: str,
+        days: Days | None = None,
+        *,
+        include_archived: bool = False,
+        priced: bool = True,
     ) -> Hits:
         """Rank all messages and topics for a query.
 
         Args:
             days: When it was said, if the user says so: messages of these days come first.
             include_archived: True to find archived topics and their messages too.
+            priced: False where nothing is quoted: a long message then comes no later for its
+                length.
         """
-        key = (query, days, include_archived)
+        key = (query, days, include_archived, priced)
         with self._lock:
             hits = self._latest.get(key)
             if hits is None:
@@ -177,7 +184,9 @@ class SessionIndex:
         refs = self._log.refs(topic.chain, topic.head)
         return count <= len(refs) and refs[count - 1] == head
 
-    def _search(self, query: str, days: Days | None, include_archived: bool) -> Hits:
+    def _search(
+        self, query: str, days: Days | None, include_archived: bool, priced: bool
+    ) -> Hits:
         view = self._table.view
         vector = self._embedder.embed([query])[0]
         # What is larger than the budget is quoted in part.
@@ -188,6 +197,7 @@ class SessionIndex:
         messages = replace(view.messages, costs=costs)
         lexical = lexical[view.order]
         manner, trust = weights_for(messages), trust_words(query, cover)
+        manner = manner if priced else replace(manner, price=0.0)
 
         def echoes(places: Sequence[int]) -> NDArray[np.float64]:
             return self._table.words.echoes(view.order[places].tolist(), query)[view.order]
