@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -105,6 +106,22 @@ class QuestionAsker:
         versions = base.checkpoint["channel_versions"]
         self._forks.put(config, base.checkpoint, base.metadata, versions)
         return config
+
+
+def to_row(asked: AskedQuestion) -> dict[str, Any]:
+    """A question with what came of it, for programs."""
+    evidence = [
+        {"message": e.message.id, "topic": e.topic, "in_view": e.in_view, "found": e.found}
+        for e in asked.evidence
+    ]
+    question = asked.question
+    return {
+        "question": question.question,
+        "expected": question.answer,
+        "reply": asked.reply,
+        "complete": asked.complete,
+        "evidence": evidence,
+    }
 
 
 _SHOWN = 2

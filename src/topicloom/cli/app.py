@@ -31,9 +31,10 @@ from topicloom.state.language import LanguageChoice
 app = typer.Typer(
     name="topicloom",
     help="One chat session that never ends: each topic in a window of its own.",
-    epilog="Exit codes: 0 done; 1 check or doctor found something wrong; 2 what you can put right,"
-    " in one line; 130 Ctrl-C. --install-completion completes commands in your shell.",
+    epilog="Exit codes: 0 done; 1 check, repair or doctor found what is wrong; 2 what you can put"
+    " right, said in one line; 130 Ctrl-C. --install-completion completes commands in your shell.",
     no_args_is_help=True,
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -45,13 +46,14 @@ LABORATORY = frozenset({"eval", "train", "tune"})
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the session.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; with --json, nothing goes without.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command, by default that of the command line, and exit by `SystemExit`.
 
-    The code is 0 when all went well; 1 if `check` or `doctor` found something wrong; 2 for what the
-    user can put right, said in one line; 130 after Ctrl-C.
+    The code is 0 when all went well; 1 if `check` or `doctor` found something wrong, or `repair`
+    left it; 2 for what the user can put right, said in one line; 130 after Ctrl-C.
     """
     codecs.register_error("topicloom", _replace_character)
     for stream in (sys.stdin, sys.stdout, sys.stderr):
@@ -150,7 +152,8 @@ def chat(
     context: typer.Context,
     name: Name = "default",
     window: Annotated[
-        int | None, typer.Option(min=1_000, help="Main window in tokens; small ones split often.")
+        int | None,
+        typer.Option(metavar="N", min=1_000, help="Main window in tokens; small ones split often."),
     ] = None,
 ) -> None:
     """Talk; a session goes on where it stopped."""
@@ -169,31 +172,40 @@ def replay(
         str | None, typer.Option(help="Keep it as this session, or go on where it stopped.")
     ] = None,
     window: Annotated[
-        int | None, typer.Option(min=1_000, help="Main window in tokens; small ones split often.")
+        int | None,
+        typer.Option(metavar="N", min=1_000, help="Main window in tokens; small ones split often."),
     ] = None,
     questions: Annotated[bool, typer.Option(help="Whether to ask the recording's questions.")] = (
         True
     ),
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Only this many messages of the recording.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Only this many messages of the recording."),
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Watch a recorded conversation become topics, then ask about it."""
     from topicloom.cli.replay import run_replay
 
-    run_replay(context.obj, file, session, window, limit, questions=questions)
+    run_replay(context.obj, file, session, window, limit, questions=questions, as_json=json)
 
 
 @app.command()
 def serve(
     context: typer.Context,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8321,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="0 for any that is free.")
+    ] = 8321,
     postgres: Annotated[
         str | None, typer.Option(metavar="URL", help="Keep sessions there, not in the folder.")
     ] = None,
-    rate: Annotated[int, typer.Option(min=1, help="Requests of a key in a minute.")] = 60,
-    megabytes: Annotated[int, typer.Option(min=1, help="Size of a request at most.")] = 32,
+    rate: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Requests of a key in a minute.")
+    ] = 60,
+    megabytes: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Size of a request at most.")
+    ] = 32,
 ) -> None:
     """Answer clients of OpenAI's protocol; keys are in TOPICLOOM_SERVE_KEYS."""
     import topicloom.serve  # noqa: F401 - says which package is missing
@@ -210,7 +222,9 @@ def ui(
         typer.Argument(metavar="NAME", help="Name of the session; the packaged sample if none."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8322,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="0 for any that is free.")
+    ] = 8322,
     edit: Annotated[bool, typer.Option("--edit", help="Take changes from the beginning.")] = False,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
@@ -233,11 +247,12 @@ def import_(
     each: Annotated[
         bool, typer.Option("--each", help="Record each conversation in a session of its own.")
     ] = False,
+    json: AsJson = False,
 ) -> None:
     """Record conversations of other chats. What is there already is not taken in again."""
     from topicloom.cli.transfer import run_import
 
-    run_import(context.obj, kind, file, session, each=each)
+    run_import(context.obj, kind, file, session, each=each, as_json=json)
 
 
 @app.command()
@@ -262,7 +277,7 @@ def mcp(
     http: Annotated[
         bool, typer.Option("--http", help="Streamable HTTP on this machine; stdio if not given.")
     ] = False,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Of HTTP.")] = 8322,
+    port: Annotated[int, typer.Option(metavar="N", min=1, max=65535, help="Of HTTP.")] = 8322,
 ) -> None:
     """Give MCP clients the memory of one session, to read."""
     from topicloom.cli.reading import serve_mcp
@@ -293,7 +308,9 @@ def search(
     text: Annotated[str, typer.Argument(help="What to look for, in any words.")],
     since: Annotated[str | None, typer.Option(help="The first day: 2026-03-02.")] = None,
     until: Annotated[str | None, typer.Option(help="The last day.")] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="How many at most.")] = 10,
+    limit: Annotated[
+        int, typer.Option("-n", "--limit", metavar="N", min=1, help="How many at most.")
+    ] = 10,
     json: AsJson = False,
 ) -> None:
     """Find what was said, in all topics and in none yet."""
@@ -320,7 +337,9 @@ def transcript(
     context: typer.Context,
     name: Name,
     topic: Annotated[str | None, typer.Option(help="Only this topic, such as t3.")] = None,
-    last: Annotated[int | None, typer.Option(min=1, help="Only the newest messages.")] = None,
+    last: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Only the newest messages.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Print what was said, word for word."""
@@ -335,7 +354,9 @@ def receipt(
     name: Name,
     count: Annotated[
         int | None,
-        typer.Option("-n", "--count", min=1, help="How many turns: 1, or all with --json."),
+        typer.Option(
+            "-n", "--count", metavar="N", min=1, help="How many turns: 1, or all with --json."
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -395,16 +416,17 @@ def memory(
     force: Annotated[
         bool, typer.Option("--force", help="Write over files that were edited by hand.")
     ] = False,
+    json: AsJson = False,
 ) -> None:
     """Keep the topics as Markdown files, for whatever searches files."""
     from topicloom.cli.memory import run_memory
 
-    run_memory(context.obj, name, out, force=force)
+    run_memory(context.obj, name, out, force=force, as_json=json)
 
 
 @app.command()
 def doctor(context: typer.Context, json: AsJson = False) -> None:
-    """See what is here and works: versions, folder, encoder, the model; 1 if something does not."""
+    """See what is here and works: versions, folder, encoder, model; exits with 1 if any fails."""
     from topicloom.cli.doctor import run_doctor
 
     run_doctor(context.obj, as_json=json)
@@ -418,18 +440,18 @@ def check(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Say what is wrong with what is stored; the exit code is 1 if anything is."""
+    """Say what is wrong with what is stored; exits with 1 if anything is."""
     from topicloom.cli.repair import run_check
 
     run_check(context.obj, name, as_json=json)
 
 
 @app.command()
-def repair(context: typer.Context, name: Name) -> None:
-    """Make anew what is missing or damaged, as far as the transcript tells. It stays untouched."""
+def repair(context: typer.Context, name: Name, json: AsJson = False) -> None:
+    """Make anew what is missing or damaged, by the transcript; exits with 1 if any is left."""
     from topicloom.cli.repair import run_repair
 
-    run_repair(context.obj, name)
+    run_repair(context.obj, name, as_json=json)
 
 
 @app.command()
@@ -442,7 +464,8 @@ def purge(
     message: Annotated[
         list[str] | None, typer.Option(help="A message or a range: m12, m12-m15.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
+    json: AsJson = False,
 ) -> None:
     """Remove messages for good, and what was made of them. What goes is named first.
 
@@ -450,16 +473,17 @@ def purge(
     """
     from topicloom.cli.purge import run_purge
 
-    run_purge(context.obj, name, topic or (), message or (), sure=yes)
+    run_purge(context.obj, name, topic or (), message or (), sure=yes, as_json=json)
 
 
 @app.command()
 def delete(
     context: typer.Context,
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of sessions.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
+    json: AsJson = False,
 ) -> None:
     """Delete sessions for good: all that was said, what was made of it, checkpoints and facts."""
     from topicloom.cli.purge import run_delete
 
-    run_delete(context.obj, names, sure=yes)
+    run_delete(context.obj, names, sure=yes, as_json=json)

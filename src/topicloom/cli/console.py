@@ -35,9 +35,9 @@ def print_json(rows: Iterable[Mapping[str, Any]]) -> None:
         sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def open_console() -> Console:
-    """The console that results are printed on."""
-    return Console(highlight=False)
+def open_console(*, quiet: bool = False) -> Console:
+    """The console that results are printed on; a quiet one where they are JSON."""
+    return Console(highlight=False, quiet=quiet)
 
 
 def show_error(error: Exception | str, kind: str = "error", style: str = "red") -> None:

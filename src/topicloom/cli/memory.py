@@ -7,13 +7,13 @@ deleted, and written again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
-from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
+from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
 from topicloom.cli.context import open_context
 from topicloom.cli.memory_pages import FileStamp, MemoryPage, build_pages, read_stamp, render_page
 from topicloom.errors import StorageError
@@ -24,11 +24,16 @@ from topicloom.storage.names import safe_name
 from topicloom.storage.sessions import SessionStore
 
 
-def run_memory(cli: CliOptions, name: str, out: Path, *, force: bool) -> None:
+def run_memory(
+    cli: CliOptions, name: str, out: Path, *, force: bool, as_json: bool = False
+) -> None:
     """Bring the memory files of a session up to date, and print the changes."""
     context, console = open_context(cli), open_console()
     session, _ = context.read_session(name)
     report = MemoryFiles(out, context.storage).update(session, force=force)
+    if as_json:
+        print_json([asdict(report)])
+        return
     for file, why in report.left.items():
         console.print(Text(to_one_line(f"left {file} as it is: {why}"), style="yellow"))
     print_dim(

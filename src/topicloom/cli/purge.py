@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import typer
 from langgraph.store.sqlite import SqliteStore
@@ -10,8 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from topicloom.cli._excerpts import shorten
-from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
-from topicloom.cli.context import make_thread_config, open_context
+from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
+from topicloom.cli.context import CliContext, make_thread_config, open_context
 from topicloom.cli.reflect import render_facts
 from topicloom.graph.memory import Memory
 from topicloom.graph.memory_values import Forgotten, MemoryTopic
@@ -23,11 +24,18 @@ _NAMED = 12
 
 
 def run_purge(
-    cli: CliOptions, name: str, topics: Sequence[str], messages: Sequence[str], *, sure: bool
+    cli: CliOptions,
+    name: str,
+    topics: Sequence[str],
+    messages: Sequence[str],
+    *,
+    sure: bool,
+    as_json: bool,
 ) -> None:
     """Name what will be removed, ask unless `sure`, and remove it.
 
     All messages of `topics` go, and `messages`, which are short ids or ranges: `m12`, `m12-m15`.
+    As JSON nobody is asked: nothing goes unless `sure`.
     """
     context, console = open_context(cli), open_console()
     context.read_session(name)
@@ -39,7 +47,13 @@ def run_purge(
     ):
         graph = builder.compile(checkpointer=saver, store=facts)
         memory = Memory.of(graph, make_thread_config(name))
-        forget(console, memory, facts, [*topics, *messages], sure=sure)
+        what = [*topics, *messages]
+        if as_json:
+            shown = memory.forget(*what, dry_run=True)
+            left = _remove(memory, facts, what) if sure else []
+            print_json([_to_row(shown) | {"left": left, "removed": sure}])
+        else:
+            forget(console, memory, facts, what, sure=sure)
 
 
 def forget(
@@ -61,9 +75,7 @@ def forget(
     if new and not (sure or typer.confirm("Remove all of this for good?")):
         print_dim(console, "nothing was removed")
         return
-    left = list(memory.forget(*what).left)
-    if not compact_file(facts_store.conn):
-        left.append("free pages of the file of facts: another process uses it")
+    left = _remove(memory, facts_store, what)
     if new:
         count = len(shown.messages)
         removed = "1 message was removed; its place stays"
@@ -79,17 +91,42 @@ def forget(
         console.print(Text(f"not removed: {place}", style="yellow"), soft_wrap=True)
 
 
-def run_delete(cli: CliOptions, names: Sequence[str], *, sure: bool) -> None:
-    """Delete sessions with their checkpoints and facts; asks unless `sure`."""
+def _remove(memory: Memory, facts: SqliteStore, what: Sequence[str]) -> list[str]:
+    """Remove it; returns where it may still be found."""
+    left = list(memory.forget(*what).left)
+    if not compact_file(facts.conn):
+        left.append("free pages of the file of facts: another process uses it")
+    return left
+
+
+def _to_row(shown: Forgotten) -> dict[str, Any]:
+    messages, facts = [m.id for m in shown.messages], [f.text for f in shown.facts.values()]
+    return {"messages": messages, "topics": shown.topics, "facts": facts}
+
+
+def run_delete(cli: CliOptions, names: Sequence[str], *, sure: bool, as_json: bool) -> None:
+    """Delete sessions with their checkpoints and facts; asks unless `sure`.
+
+    As JSON nobody is asked: nothing goes unless `sure`.
+    """
     context, console = open_context(cli), open_console()
     stored = context.storage.sessions()
     for name in names:
         if name not in stored:  # its checkpoints are left, if deleting it was killed on the way
             context.read_session(name)
     listed = ", ".join(map(repr, names))
-    if not (sure or typer.confirm(f"Delete all of {listed} for good?")):
+    if as_json:
+        if sure:
+            _delete(context, names)
+        print_json({"session": name, "deleted": sure} for name in names)
+    elif sure or typer.confirm(f"Delete all of {listed} for good?"):
+        _delete(context, names)
+        print_dim(console, f"deleted: {listed}")
+    else:
         print_dim(console, "nothing was deleted")
-        return
+
+
+def _delete(context: CliContext, names: Sequence[str]) -> None:
     with context.open_checkpoints() as saver, context.open_store() as facts:
         graph = build_session_graph(settings=context.settings, storage=context.storage)
         app = graph.compile(checkpointer=saver, store=facts)
@@ -97,7 +134,6 @@ def run_delete(cli: CliOptions, names: Sequence[str], *, sure: bool) -> None:
             with context.storage.lock(name):
                 Memory.of(app, make_thread_config(name)).delete()
         compact_file(facts.conn)
-    print_dim(console, f"deleted: {listed}")
 
 
 def _print_messages(console: Console, shown: Forgotten, topics: Mapping[str, MemoryTopic]) -> None:

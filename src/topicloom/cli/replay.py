@@ -26,9 +26,17 @@ from topicloom.cli._questions import (
     render_brief,
     render_question,
     render_score,
+    to_row,
 )
 from topicloom.cli._views import format_day
-from topicloom.cli.console import CliOptions, open_console, print_dim, render_heading, to_one_line
+from topicloom.cli.console import (
+    CliOptions,
+    open_console,
+    print_dim,
+    print_json,
+    render_heading,
+    to_one_line,
+)
 from topicloom.cli.context import (
     CliContext,
     describe_model,
@@ -73,12 +81,16 @@ def run_replay(
     limit: int | None,
     *,
     questions: bool,
+    as_json: bool,
 ) -> None:
     """Replay a recording or the packaged sample, ask its questions, and print an account.
 
+    As JSON: the figures of the session, then a line for each question.
+
     Raises `InputError` if the session holds another conversation.
     """
-    console, name = open_console(), "replay" if session_name is None else session_name
+    console = open_console(quiet=as_json)
+    name = "replay" if session_name is None else session_name
     check_session_name(name)
     conversation = load_first_conversation(file or find_sample(), limit)
     with _open_context(cli, window, keep=session_name is not None) as context:
@@ -100,9 +112,12 @@ def run_replay(
             session = get_session(graph, config)
             memory = context.open_memory(name)
             console.print(render_account(memory, session, store, console.width))
+            if as_json:
+                counts = {"messages": session.count, "topics": session.topics}
+                print_json([{"session": name, **counts}])
             if questions and conversation.questions:
                 asker = QuestionAsker(builder, saver, store, session)
-                _ask(console, asker, conversation, composed=composed)
+                _ask(console, asker, conversation, composed=composed, as_json=as_json)
         console.print(render_next_steps(session_name, composed=composed))
 
 
@@ -169,13 +184,20 @@ def feed_recording(
 
 
 def _ask(
-    console: Console, asker: QuestionAsker, conversation: Conversation, *, composed: bool
+    console: Console,
+    asker: QuestionAsker,
+    conversation: Conversation,
+    *,
+    composed: bool,
+    as_json: bool,
 ) -> None:
     console.print(render_heading("Questions about it, each on a fork of its own"))
     asked: list[AskedQuestion] = []
     for question in conversation.questions:
         with console.status(Text(to_one_line(question.question), style="dim")):
             asked.append(asker.ask(question, find_position(question, conversation)))
+        if as_json:
+            print_json([to_row(asked[-1])])
         console.print(
             render_question(asked[-1], console.width)
             if composed and len(conversation.questions) <= _MANY

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from topicloom.graph.memory_values import MemoryTopic
 
 app = typer.Typer(
-    help="Name, move, merge, split, pin and archive topics; undo it.", no_args_is_help=True
+    help="Name, move, merge, split, pin and archive topics; undo it.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
 )
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the session.")]
 Topic = Annotated[str, typer.Argument(help="A topic, such as t3.")]
@@ -28,29 +30,40 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 
 
 @app.command()
-def rename(context: typer.Context, name: Name, topic: Topic, title: Called) -> None:
+def rename(
+    context: typer.Context, name: Name, topic: Topic, title: Called, json: AsJson = False
+) -> None:
     """Give a topic a name that stays."""
-    _change(context.obj, name, lambda memory: memory.rename(topic, title))
+    _change(context.obj, name, lambda memory: memory.rename(topic, title), json)
 
 
 @app.command()
-def move(context: typer.Context, name: Name, messages: Messages, topic: Into) -> None:
+def move(
+    context: typer.Context, name: Name, messages: Messages, topic: Into, json: AsJson = False
+) -> None:
     """Move messages into a topic, in whole rounds."""
-    _change(context.obj, name, lambda memory: memory.move(messages, topic))
+    _change(context.obj, name, lambda memory: memory.move(messages, topic), json)
 
 
 @app.command()
 def split(
-    context: typer.Context, name: Name, topic: Topic, messages: Messages, title: Called
+    context: typer.Context,
+    name: Name,
+    topic: Topic,
+    messages: Messages,
+    title: Called,
+    json: AsJson = False,
 ) -> None:
     """Make a new topic of messages of another."""
-    _change(context.obj, name, lambda memory: memory.split(topic, messages, title))
+    _change(context.obj, name, lambda memory: memory.split(topic, messages, title), json)
 
 
 @app.command()
-def merge(context: typer.Context, name: Name, topic: Topic, into: Into) -> None:
+def merge(
+    context: typer.Context, name: Name, topic: Topic, into: Into, json: AsJson = False
+) -> None:
     """Merge a topic into another."""
-    _change(context.obj, name, lambda memory: memory.merge(topic, into))
+    _change(context.obj, name, lambda memory: memory.merge(topic, into), json)
 
 
 @app.command()
@@ -59,21 +72,22 @@ def pin(
     name: Name,
     topic: Topic,
     off: Annotated[bool, typer.Option("--off", help="Pin it no longer.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Keep a topic active, so that it is read for every reply."""
-    _change(context.obj, name, lambda memory: memory.pin(topic, not off))
+    _change(context.obj, name, lambda memory: memory.pin(topic, not off), json)
 
 
 @app.command()
-def archive(context: typer.Context, name: Name, topic: Topic) -> None:
+def archive(context: typer.Context, name: Name, topic: Topic, json: AsJson = False) -> None:
     """Put a topic away: nothing but asking for what is archived finds it."""
-    _change(context.obj, name, lambda memory: memory.archive(topic))
+    _change(context.obj, name, lambda memory: memory.archive(topic), json)
 
 
 @app.command()
-def restore(context: typer.Context, name: Name, topic: Topic) -> None:
+def restore(context: typer.Context, name: Name, topic: Topic, json: AsJson = False) -> None:
     """Take a topic out of the archive."""
-    _change(context.obj, name, lambda memory: memory.restore(topic))
+    _change(context.obj, name, lambda memory: memory.restore(topic), json)
 
 
 @app.command()
@@ -96,10 +110,14 @@ def undo(
     change: Annotated[
         str, typer.Argument(help="Id of the change; the newest of a person if not given.")
     ] = "",
+    json: AsJson = False,
 ) -> None:
     """Undo a change, of a review too."""
     undone = _open(context.obj, name).undo(change)
-    print_dim(open_console(), to_one_line(f"undone: {undone.event}"))
+    if json:
+        print_json([asdict(undone)])
+    else:
+        print_dim(open_console(), to_one_line(f"undone: {undone.event}"))
 
 
 def _open(cli: CliOptions, name: str) -> Memory:
@@ -110,7 +128,13 @@ def _open(cli: CliOptions, name: str) -> Memory:
     return memory
 
 
-def _change(cli: CliOptions, name: str, change: Callable[[Memory], MemoryTopic]) -> None:
+def _change(
+    cli: CliOptions, name: str, change: Callable[[Memory], MemoryTopic], as_json: bool
+) -> None:
     memory = _open(cli, name)
     change(memory)
-    print_dim(open_console(), to_one_line(memory.changes()[-1].event))
+    made = memory.changes()[-1]
+    if as_json:
+        print_json([asdict(made)])
+    else:
+        print_dim(open_console(), to_one_line(made.event))

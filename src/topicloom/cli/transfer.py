@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -20,7 +21,7 @@ from rich.text import Text
 
 from topicloom.cli._pages import PAGES, ExportKind
 from topicloom.cli._views import ALL
-from topicloom.cli.console import CliOptions, open_console, print_dim, to_one_line
+from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
 from topicloom.cli.context import describe_model, make_thread_config, open_context
 from topicloom.errors import InputError
 from topicloom.graph.session import build_session_graph
@@ -37,7 +38,13 @@ from topicloom.storage.names import check_session_name, make_session_name
 
 
 def run_import(
-    cli: CliOptions, kind: ExportFormat, file: Path, session: str | None, *, each: bool
+    cli: CliOptions,
+    kind: ExportFormat,
+    file: Path,
+    session: str | None,
+    *,
+    each: bool,
+    as_json: bool,
 ) -> None:
     """Record the conversations of an export, those first that came first, and say what was left.
 
@@ -48,11 +55,11 @@ def run_import(
         raise InputError("say where to: --session NAME for all, or --each for a session of each")
     if session is not None:
         check_session_name(session)
-    context, console = open_context(cli), open_console()
+    context, console = open_context(cli), open_console(quiet=as_json)
     conversations = sort_by_time(read_export(file, kind))
     builder = build_session_graph(settings=context.settings, storage=context.storage)
     print_dim(console, describe_model(context.settings))
-    recorded = names = 0
+    recorded, names = 0, list[str]()
     with (
         context.open_checkpoints() as saver,
         context.open_store() as store,
@@ -60,11 +67,14 @@ def run_import(
     ):
         graph = builder.compile(checkpointer=saver, store=store)
         for name, parts in _group(conversations, kind, session):
-            names += 1
+            names.append(name)
             with context.storage.lock(name):
                 for count in _record(graph, context.storage, name, parts, progress):
                     recorded += count
-    _report(console, conversations, recorded, names if each else session or "")
+    done = _summarize(conversations, recorded)
+    _report(console, done, len(names) if each else session or "")
+    if as_json:
+        print_json([done | {"sessions": names}])
 
 
 def _group(
@@ -111,19 +121,24 @@ def _show_progress(console: Console, total: int) -> Iterator[Progress]:
         yield progress
 
 
-def _report(
-    console: Console,
-    conversations: Sequence[ExportedConversation],
-    recorded: int,
-    where: int | str,
-) -> None:
+def _summarize(conversations: Sequence[ExportedConversation], recorded: int) -> dict[str, Any]:
     """What was taken in, and what was not, and why."""
-    total = sum(len(c.messages) for c in conversations)
-    to = f"session {where}" if isinstance(where, str) else f"{where:,} sessions"
-    lines = [f"{len(conversations):,} conversations: {recorded:,} messages recorded in {to}"]
-    lines += [f"{total - recorded:,} were there already"] if total > recorded else []
     skipped: Counter[str] = sum((c.skipped for c in conversations), Counter())
-    lines += [f"left out: {n:,} {reason}" for reason, n in skipped.most_common() if n]
+    return {
+        "conversations": len(conversations),
+        "recorded": recorded,
+        "there_already": sum(len(c.messages) for c in conversations) - recorded,
+        "left_out": {reason: n for reason, n in skipped.most_common() if n},
+    }
+
+
+def _report(console: Console, done: Mapping[str, Any], where: int | str) -> None:
+    to = f"session {where}" if isinstance(where, str) else f"{where:,} sessions"
+    lines = [
+        f"{done['conversations']:,} conversations: {done['recorded']:,} messages recorded in {to}"
+    ]
+    lines += [f"{done['there_already']:,} were there already"] if done["there_already"] else []
+    lines += [f"left out: {n:,} {reason}" for reason, n in done["left_out"].items()]
     for line in lines:
         console.print(Text(to_one_line(line)), soft_wrap=True)
 

@@ -184,9 +184,7 @@ class SessionIndex:
         refs = self._log.refs(topic.chain, topic.head)
         return count <= len(refs) and refs[count - 1] == head
 
-    def _search(
-        self, query: str, days: Days | None, include_archived: bool, priced: bool
-    ) -> Hits:
+    def _search(self, query: str, days: Days | None, include_archived: bool, priced: bool) -> Hits:
         view = self._table.view
         vector = self._embedder.embed([query])[0]
         # What is larger than the budget is quoted in part.

@@ -30,7 +30,7 @@ Recordings = Annotated[
 Conversations = Annotated[
     Path, typer.Argument(help="Conversations with questions, one JSON a line; .xz is fine.")
 ]
-First = Annotated[int, typer.Option(min=1, help="Of each file, the first ones.")]
+First = Annotated[int, typer.Option(metavar="N", min=1, help="Of each file, the first ones.")]
 Model = Annotated[
     str, typer.Option(help="As openai:NAME, for any server that speaks its protocol.")
 ]
@@ -38,21 +38,30 @@ BaseUrl = Annotated[str | None, typer.Option(help="The server, such as http://12
 Rows = Annotated[
     Path | None, typer.Option(help="Results, one JSON a case; goes on where it stopped.")
 ]
-Window = Annotated[int, typer.Option(min=1_000, help="Main window in tokens during the replay.")]
-TopicWindow = Annotated[int, typer.Option(min=1_000, help="Window of a topic in tokens.")]
+Window = Annotated[
+    int, typer.Option(metavar="N", min=1_000, help="Main window in tokens during the replay.")
+]
+TopicWindow = Annotated[
+    int, typer.Option(metavar="N", min=1_000, help="Window of a topic in tokens.")
+]
 
 eval_app = typer.Typer(
-    help="Measure on recorded conversations.", epilog=SOURCES, no_args_is_help=True
+    help="Measure on recorded conversations.",
+    epilog=SOURCES,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
 )
 
 
 @eval_app.command()
 def memory(
     file: Conversations,
-    budget: Annotated[int, typer.Option(min=1, help="Tokens of recalled context.")] = 4_000,
+    budget: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Tokens of recalled context.")
+    ] = 4_000,
     out: Rows = None,
     recent: Annotated[
-        int, typer.Option(min=0, help="Newest messages that stay in view anyway.")
+        int, typer.Option(metavar="N", min=0, help="Newest messages that stay in view anyway.")
     ] = 0,
     window: Window = 8_000,
     topic_window: TopicWindow = 64_000,
@@ -175,7 +184,9 @@ def fetch(
     out: Annotated[
         Path | None, typer.Option(help="File to write; NAME.jsonl if not given.")
     ] = None,
-    first: Annotated[int | None, typer.Option(min=1, help="Only the first conversations.")] = None,
+    first: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Only the first conversations.")
+    ] = None,
 ) -> None:
     """Download a public data set, and write it as `eval run` and the others read it.
 
@@ -194,7 +205,9 @@ def convert(
     name: Annotated[str, typer.Argument(help="The data set that the files are of.")],
     files: Annotated[list[Path], typer.Argument(help="Its files, as they are published.")],
     out: Annotated[Path, typer.Option(help="File to write.")],
-    first: Annotated[int | None, typer.Option(min=1, help="Only the first conversations.")] = None,
+    first: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Only the first conversations.")
+    ] = None,
 ) -> None:
     """Write files of a public data set as `eval run` and the others read it."""
     from topicloom_lab.cli.fetching import run_convert
@@ -218,7 +231,7 @@ def misses(
     source: Annotated[str | None, typer.Option(help="Only this file; a part of its name.")] = None,
     budget: Annotated[int | None, typer.Option(help="Only this budget.")] = None,
     category: Annotated[str | None, typer.Option(help="Only this category.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Questions shown at most.")] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Questions shown at most.")] = 20,
 ) -> None:
     """Show questions whose evidence was missed, with the messages that were."""
     from topicloom_lab.cli.misses import MissOptions, show_misses
@@ -242,20 +255,21 @@ def generate(
 @eval_app.command()
 def caching(
     file: Conversations,
-    turns: Annotated[int, typer.Option(min=1, help="Answered turns to replay.")] = 200,
+    turns: Annotated[int, typer.Option(metavar="N", min=1, help="Answered turns to replay.")] = 200,
     window: Window = 128_000,
     topic_window: TopicWindow = 64_000,
     recall: Annotated[
-        int | None, typer.Option(min=1, help="Tokens that a turn may recall; else a share.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="Tokens that a turn may recall; else a share."),
     ] = None,
     layout: Annotated[
         Literal["ledger", "spec"] | None,
         typer.Option(help="Only this layout; else both, and `ledger` for a server."),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=0, help="From one turn to the next: caches forget.")
+        float, typer.Option(metavar="N", min=0, help="From one turn to the next: caches forget.")
     ] = 60.0,
-    conversation: Annotated[int, typer.Option(min=1, help="Which of the file.")] = 1,
+    conversation: Annotated[int, typer.Option(metavar="N", min=1, help="Which of the file.")] = 1,
     server: Annotated[
         str | None,
         typer.Option(help="Send the prompts there, too: a base URL; its cache must be empty."),
@@ -291,11 +305,13 @@ def roles(
     files: Recordings,
     model: Model,
     base_url: BaseUrl = None,
-    prompts: Annotated[int, typer.Option(min=1, help="Prompts of each role.")] = 20,
+    prompts: Annotated[int, typer.Option(metavar="N", min=1, help="Prompts of each role.")] = 20,
     window: Window = 4_000,
     topic_window: TopicWindow = 6_000,
     conversations: First = 1,
-    questions: Annotated[int, typer.Option(min=0, help="Asked of each conversation.")] = 20,
+    questions: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Asked of each conversation.")
+    ] = 20,
     out: Rows = None,
 ) -> None:
     """Put real prompts of the roles to a model, and see how many of its answers can be parsed.
@@ -341,9 +357,9 @@ def answers(
     files: Recordings,
     model: Model,
     base_url: BaseUrl = None,
-    questions: Annotated[int, typer.Option(min=1, help="Of each conversation.")] = 20,
+    questions: Annotated[int, typer.Option(metavar="N", min=1, help="Of each conversation.")] = 20,
     conversations: First = 1,
-    budget: Annotated[int, typer.Option(min=1, help="Tokens of a context.")] = 1_000,
+    budget: Annotated[int, typer.Option(metavar="N", min=1, help="Tokens of a context.")] = 1_000,
     skip: Annotated[
         list[str] | None, typer.Option(help="Leave this category out; may be repeated.")
     ] = None,
