@@ -33,6 +33,11 @@ def test_shared_words_are_found(tmp_path: Path) -> None:
     assert done[-1] == 5
 
 
+def test_the_help_shows_the_form_of_a_file(run: Run) -> None:
+    shown = " ".join(run("eval", "retrieval", "--help").out.split())
+    assert '{"docs": [text, ...], "queries": [[text, [index of a right text, ...]], ...]}' in shown
+
+
 def test_the_command(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "set.json"
     file.write_text(json.dumps({"docs": DOCS, "queries": [["tea", [0]]]}), "utf-8")

@@ -125,6 +125,7 @@ def test_a_wrong_option_is_a_usage_error(run: Run) -> None:
 
 def test_help_and_version(run: Run) -> None:
     assert "replay" in run("--help").out
+    assert "N [x>=1000]" in run("replay", "--help").out
     assert run("--version").out.startswith("topicloom ")
 
 
