@@ -12,7 +12,7 @@ Policies
     SplitPolicy ActivationPolicy AdsorberPolicy ReviewPolicy ReflectionPolicy
 Memory
     What a session remembers, to look at and to change.
-    Memory MemoryTopic FoundMessage MemoryChange Forgotten make_mcp_server
+    Memory MemoryTopic FoundMessage MemoryChange Forgotten Absence make_mcp_server
 What is stored
     A session at rest: its messages, topics, notes, receipts.
     get_session open_session Session SessionStore check_session repair_session Fault

@@ -202,6 +202,7 @@ from .serve.app import make_endpoint as make_endpoint
 from .settings import (
     Settings as Settings,
 )
+from .state.absence import Absence as Absence
 from .state.activation import (
     ActivationPolicy as ActivationPolicy,
 )

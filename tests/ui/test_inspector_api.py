@@ -115,6 +115,21 @@ async def test_pages_topics_and_search(page: httpx.AsyncClient) -> None:
     assert [mark["message"] for mark in await get(page, "/marks")][-1] == "m27"
 
 
+async def test_a_turn_says_what_became_of_a_message_and_a_case_is_made_of_it(
+    page: httpx.AsyncClient,
+) -> None:
+    turn = (await get(page, "/receipts/m27"))["turn"]
+    assert (await get(page, f"/absences/{turn}/m25"))["step"] == "quoted"
+    assert (await get(page, f"/absences/{turn}/m27"))["step"] == "in_view"
+    assert (await page.get(f"{SESSION}/absences/99/m1")).status_code == 400
+    case = await page.get(f"{SESSION}/cases/{turn}/m25")
+    assert case.headers["content-disposition"].startswith("attachment")
+    made = case.json()
+    assert len(made["messages"]) == 26
+    assert made["questions"][0]["question"] == "When does the ferry leave?"
+    assert made["questions"][0]["evidence"] == ["m25"]
+
+
 async def test_changes_are_made_and_undone(graph: Graph) -> None:
     async with open_client(graph, editing=True) as page:
         await page.get("/?key=secret")

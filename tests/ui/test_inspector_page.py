@@ -83,6 +83,20 @@ def test_a_question_is_answered_and_its_quote_is_followed(page: Page) -> None:
     expect(page.locator("[data-id]")).to_have_count(31)
 
 
+def test_a_message_is_dropped_on_a_turn_that_says_which_step_lost_it(page: Page) -> None:
+    page.locator("[data-id=m28]").click()
+    expect(page.locator("#why .head")).to_contain_text("m27")
+    page.locator("[data-id=m27]").drag_to(page.locator(".why-not"))
+    expect(page.locator(".why-not")).to_contain_text("not moved into a topic yet")
+    page.locator("[data-id=m3]").focus()
+    page.keyboard.press("w")
+    expect(page.locator("#missed")).to_be_focused()
+    expect(page.locator(".why-not")).to_contain_text("It was quoted.")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Save as an evaluation case").click()
+    assert download.value.suggested_filename == "case.jsonl"
+
+
 def test_messages_are_moved_split_and_undone(page: Page, graph: Graph) -> None:
     memory = Memory.of(graph, THREAD)
     edit(page)

@@ -28,6 +28,9 @@ export interface Receipt {
 export interface Mark {
   message: string; day: string; quoted: string[]; woken: string[]; split: string[]; searched: boolean;
 }
+export const steps = ["later", "unanswered", "removed", "in_view", "quoted", "quoted_before", "archived",
+  "no_budget", "reader_failed", "passed_over", "asleep", "not_found"] as const;
+export interface Absence { message: string; turn: number; step: typeof steps[number]; topic: string; place: number }
 export interface Entry {
   id: string; author: string; time: string; event: string; undone: boolean; undoes: string;
 }
@@ -80,6 +83,8 @@ export class Api {
     ask<Message[]>(`${this.base}/topics/${id}?limit=100${after && `&after=${after}`}`);
   search = (text: string) => ask<Message[]>(`${this.base}/search?${new URLSearchParams({ text })}`);
   receipt = (id: string) => ask<Receipt | null>(`${this.base}/receipts/${id}`);
+  absence = (turn: number, id: string) => ask<Absence>(`${this.base}/absences/${turn}/${id}`);
+  caseOf = (turn: number, id: string) => `${this.base}/cases/${turn}/${id}`;
   marks = () => ask<Mark[]>(`${this.base}/marks`);
   changes = () => ask<Entry[]>(`${this.base}/changes`);
   facts = () => ask<Record<string, Fact>>(`${this.base}/facts`);

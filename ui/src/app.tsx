@@ -19,6 +19,7 @@ export function App({ first }: { first: Session }) {
   const [theme, setTheme] = useState(localStorage.getItem("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
   const [picked, setPicked] = useState("");
   const [receipt, setReceipt] = useState<Receipt | null | undefined>(null);
+  const [missed, setMissed] = useState("");
   const [open, setOpen] = useState("");
   const [wanted, setWanted] = useState("");
   const [found, setFound] = useState<Message[] | null>(null);
@@ -50,7 +51,7 @@ export function App({ first }: { first: Session }) {
       setVersion((n) => n + 1);
     } catch (error) { say((error as Error).message); }
   }, [api]);
-  useEffect(() => { void refresh(); setPicked(""); setOpen(""); setFound(null); setReceipt(null); }, [api]);
+  useEffect(() => { void refresh(); setPicked(""); setOpen(""); setFound(null); setReceipt(null); setMissed(""); }, [api]);
   useEffect(() => {
     if (!wanted.trim()) { setFound(null); return; }
     let current = true;
@@ -112,6 +113,12 @@ export function App({ first }: { first: Session }) {
         "/": () => { setColumn("topics"); search.current?.focus(); },
         c: () => { setColumn("chat"); document.getElementById("say")?.focus(); },
         e: () => void toggleEditing(),
+        w: () => {
+          const id = rows[at]?.dataset["id"];
+          setColumn("why");
+          if (id) setMissed(id);
+          requestAnimationFrame(() => document.getElementById("missed")?.focus());
+        },
         u: () => { if (session.editing) void change({ do: "undo", change: "" }); },
         j: () => move(rows[at < 0 ? rows.length - 1 : at + 1]),
         k: () => move(rows[at < 0 ? rows.length - 1 : at - 1]),
@@ -133,7 +140,7 @@ export function App({ first }: { first: Session }) {
     return () => removeEventListener("keydown", onKey);
   });
 
-  const page = { api, session, topics, language, lit, picked, receipt, open, version, jump, pick, openTopic, change, forget, refresh, say };
+  const page = { api, session, topics, language, lit, picked, receipt, missed, miss: setMissed, open, version, jump, pick, openTopic, change, forget, refresh, say };
   const guide = session.name === "lake_house" && session.editing && localStorage.getItem("guided") === null;
   return (
     <PageContext.Provider value={page}>
@@ -164,7 +171,7 @@ export function App({ first }: { first: Session }) {
           void api.forget(what).then(async (gone) => { setOpen(""); setReceipt(null); setPicked(""); await refresh(); if (gone.left.length) say(gone.left.join(" ")); }, (e: Error) => say(e.message));
         }} />}
         {keys && <div class="dialog" role="dialog" aria-label={t("keys")} onClick={() => setKeys(false)}><div>
-          <h2>{t("keys")}</h2><ul>{t("help").split(" · ").map((key) => <li key={key}><kbd>{key.split(" ").slice(0, -1).join(" ") || key}</kbd> {key.split(" ").at(-1)}</li>)}</ul></div></div>}
+          <h2>{t("keys")}</h2><ul>{t("help").split(" · ").map((line) => line.split(": ")).map(([key, does]) => <li key={key}><kbd>{key}</kbd> {does}</li>)}</ul></div></div>}
       </div>
     </PageContext.Provider>
   );

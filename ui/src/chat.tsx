@@ -2,7 +2,7 @@
 import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Event, Message } from "./api";
-import { clock, day, Dot, hue, QuoteLink, Said, usePage } from "./shared";
+import { carrying, clock, day, Dot, hue, QuoteLink, Said, usePage } from "./shared";
 
 const PAGE = 60;
 const MOST = 240;
@@ -149,15 +149,14 @@ export function ask(messages: Message[], at: number): string {
 }
 
 function Row({ message: m }: { message: Message }) {
-  const { api, picked, pick, topics, openTopic, session, t, lit } = usePage();
+  const { api, picked, pick, topics, openTopic, t, lit } = usePage();
   const [text, setText] = useState<string | null>(null);
   const topic = topics.get(m.topic);
   return (
     <article
       class={`message ${m.role === "user" ? "user" : "assistant"} ${picked === m.id ? "picked" : ""} ${lit.has(m.id) ? "lit" : ""}`}
       data-id={m.id} data-item tabIndex={0} aria-label={`${m.label} ${m.id}`} style={m.topic ? hue(m.topic) : {}}
-      draggable={session.editing && !!m.topic}
-      onDragStart={(e) => e.dataTransfer?.setData("text/plain", m.id)}
+      {...carrying(m.id)}
       onClick={() => pick(m)}
       onKeyDown={(e) => { if (e.key === "Enter" && e.target === e.currentTarget) pick(m); }}
     >

@@ -12,6 +12,8 @@ export interface Page {
   lit: Set<string>;
   picked: string;
   receipt: Receipt | null | undefined;
+  missed: string;
+  miss: (id: string) => void;
   open: string;
   version: number;
   jump: (id: string) => void;
@@ -44,6 +46,11 @@ export function TopicChip({ id }: { id: string }) {
     </button>
   );
 }
+
+/** What makes an element one that carries a message away. */
+export const carrying = (id: string) => ({
+  draggable: true, onDragStart: (e: DragEvent) => e.dataTransfer?.setData("text/plain", id),
+});
 
 export function QuoteLink({ id, children }: { id: string; children?: ComponentChildren }) {
   const { jump, t } = usePage();

@@ -1,7 +1,7 @@
 // The topics: all of them, what a search found, and one that is open.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Entry, Fact, Message, State, Topic } from "./api";
-import { clock, day, Dot, hue, QuoteLink, shortDay, TopicChip, usePage, walk } from "./shared";
+import { carrying, clock, day, Dot, hue, QuoteLink, shortDay, TopicChip, usePage, walk } from "./shared";
 
 const STATES: State[] = ["active", "dormant", "archived", "divided"];
 
@@ -143,7 +143,7 @@ function OpenTopic({ topic }: { topic: Topic }) {
         </dl>
         <h3>{topic.count} {t("messages")}</h3>
         {messages.map((m, n) => (
-          <div class={`line ${selected.has(m.id) ? "selected" : ""}`} key={m.id} data-line={m.id}>
+          <div class={`line ${selected.has(m.id) ? "selected" : ""}`} key={m.id} data-line={m.id} {...carrying(m.id)}>
             {session.editing && n > 0 && m.role === "user" &&
               <button class="cut" title={t("splitHere")} onClick={() => { setSelected(new Set(messages.slice(n).map((x) => x.id))); setNaming("split"); }}>✂ {t("splitHere")}</button>}
             <div>
@@ -197,7 +197,7 @@ function Found({ found, wanted }: { found: Message[]; wanted: string }) {
     <div class="scroll found" onKeyDown={walk}>
       <h3>{found.length ? `${found.length} ${t("found")}` : t("nothing")}</h3>
       {found.map((m) => (
-        <div class="line" key={m.id} style={m.topic ? hue(m.topic) : {}}>
+        <div class="line" key={m.id} style={m.topic ? hue(m.topic) : {}} {...carrying(m.id)}>
           <div><QuoteLink id={m.id} /><b>{m.label}</b> <small>{day(m.time, language)}</small>
             {topics.has(m.topic) && <button class="in" onClick={() => openTopic(m.topic)}><Dot topic={m.topic} />{topics.get(m.topic)!.name}</button>}</div>
           <p><Marked text={m.text} wanted={wanted} /></p>

@@ -1,5 +1,6 @@
 // The receipt of a turn, as a person reads it.
-import type { Receipt } from "./api";
+import { useEffect, useState } from "preact/hooks";
+import type { Absence, Receipt } from "./api";
 import { hue, QuoteLink, TopicChip, usePage } from "./shared";
 
 export function Why() {
@@ -36,10 +37,35 @@ function Account({ receipt }: { receipt: Receipt }) {
           {note.summary && <p>{note.summary}</p>}
         </div>))}
       {!receipt.quoted.length && <p class="quiet">{t("notQuoted")}</p>}
+      <WhyNot receipt={receipt} />
       <Prompt receipt={receipt} />
       <Calls receipt={receipt} />
       {receipt.events.length > 0 && <><h3>{t("events")}</h3><ul>{receipt.events.map((event, n) => <li key={n}>{event}</li>)}</ul></>}
     </div>
+  );
+}
+
+/** Where the turn lost a message that is dropped here, or named. */
+function WhyNot({ receipt }: { receipt: Receipt }) {
+  const { api, t, say, missed, miss } = usePage();
+  const [absence, setAbsence] = useState<Absence | null>(null);
+  const [over, setOver] = useState(false);
+  useEffect(() => {
+    setAbsence(null);
+    if (/^m\d+$/.test(missed)) void api.absence(receipt.turn, missed).then(setAbsence, (e: Error) => say(e.message));
+  }, [api, receipt.turn, missed]);
+  return (
+    <section class={`why-not ${over ? "over" : ""}`} aria-label={t("whyNot")}
+      onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
+      onDrop={(e) => { e.preventDefault(); setOver(false); miss(e.dataTransfer?.getData("text/plain") ?? ""); }}>
+      <h3>{t("whyNot")}</h3>
+      <label>{t("whyNotHint")} <input id="missed" size={6} maxLength={12} placeholder="m42" value={missed} onInput={(e) => miss(e.currentTarget.value.trim())} /></label>
+      <div aria-live="polite">{absence && <>
+        <p><QuoteLink id={absence.message} /> {absence.topic && <TopicChip id={absence.topic} />}</p>
+        <p><b>{t(`lost_${absence.step}`)}</b>{absence.place > 0 && ` ${t("place")} ${absence.place}.`}</p>
+        {!["later", "unanswered", "removed"].includes(absence.step) && <a class="button" download href={api.caseOf(absence.turn, absence.message)}>{t("makeCase")}</a>}
+      </>}</div>
+    </section>
   );
 }
 

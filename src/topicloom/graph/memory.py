@@ -15,6 +15,7 @@ from langgraph.store.base import BaseStore
 
 from topicloom.effects import Step, both, holding
 from topicloom.errors import InputError
+from topicloom.graph.memory_absence import explain_absence
 from topicloom.graph.memory_access import Access, GraphAccess, StorageAccess
 from topicloom.graph.memory_values import (
     Forgotten,
@@ -41,6 +42,7 @@ from topicloom.index.time_expressions import Days
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.facts import Fact
 from topicloom.reflection.store import ReflectionStore
+from topicloom.state.absence import Absence
 from topicloom.state.changes import (
     TopicChange,
     explain_refusal,
@@ -196,6 +198,17 @@ class Memory:
         """The receipts of the newest turns, or of all, in order."""
         session, store, _ = yield from self._access.open()
         return store.receipts(session, newest)
+
+    def _why_not(self, turn: int, message_id: str) -> Step[Absence]:
+        """Why a turn did not quote a message, by its receipt and by the index as it is now.
+
+        Of a turn that an older version took, the receipt does not say where its notes and topics
+        were: where they are now counts, and what has moved since counts as not in view.
+
+        Raises:
+            InputError: There is no such turn or message.
+        """
+        return explain_absence(turn, message_id, *(yield from self._access.open()))
 
     def _facts(self) -> Step[dict[str, Fact]]:
         """What reflection keeps of the user, by key; nothing that rests on what was taken back."""
@@ -386,6 +399,7 @@ class Memory:
     quote, aquote = both(_quote)
     history, ahistory = both(_history)
     receipts, areceipts = both(_receipts)
+    why_not, awhy_not = both(_why_not)
     facts, afacts = both(_facts)
     rename, arename = both(_rename)
     move, amove = both(_move)

@@ -32,7 +32,7 @@ from topicloom.state.activation import average_scores, update_activation
 from topicloom.state.changes import apply_brief_updates
 from topicloom.state.channels import SessionState
 from topicloom.state.messages import find_visible, list_removals, select_unstored
-from topicloom.state.recall import Reading
+from topicloom.state.recall import Reading, parse_message_number
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import to_stored_message
@@ -186,11 +186,31 @@ class _TurnEnd:
         plan = current_plan(self.state) if turn.answer else None
         receipt = _make_receipt(self.store, session, turn, scores, self.now).model_copy(
             update={"calls": calls, "plan": plan, "window": self.deps.window.size}
+            | self._list_recalled(session, turn, readings)
         )
         if failure := getattr(self.deps.embedder, "failure", ""):
             event = f"the encoder failed, and what was said is found by its words alone: {failure}"
             receipt = receipt.model_copy(update={"events": (*receipt.events, event)})
         return self.store.add_receipt(session, receipt), turn, receipt
+
+    def _list_recalled(
+        self, session: Session, turn: Turn, readings: Sequence[Reading]
+    ) -> dict[str, Any]:
+        """The fields of the receipt on which notes stood, and what there was no room for."""
+        notes = self.store.notes(session)
+        if self.deps.window.layout.order == "spec":
+            notes = [n for n in notes if n.after == turn.user]
+        shown = {i for note in notes for topic in note.topics for i in topic.quotes}
+        named = {q.id: -q.weight for r in readings if r.source == "model" for q in r.quotes}
+        left = [i for i in named if i not in shown and parse_message_number(i) < session.view]
+        return {
+            "noted": min((n.after for n in notes), default=0),
+            "crowded_out": tuple(sorted(left, key=named.__getitem__)[:_CROWDED_OUT]),
+        }
+
+
+_CROWDED_OUT = 32
+"""Messages named by readers without being quoted, of which a receipt says so."""
 
 
 def _apply_new_briefs(deps: Deps, store: SessionStore, session: Session) -> Session:
@@ -218,6 +238,8 @@ def _make_receipt(
         slept=turn.slept,
         sections=turn.sections,
         abandoned=turn.abandoned,
+        view=session.view,
+        roster=session.roster,
         split=turn.split,
         searches=turn.searches,
         edits=turn.edited,

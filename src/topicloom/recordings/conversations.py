@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from topicloom.errors import NotAConversationError
+from topicloom.state.stored_message import StoredMessage
 
 T = TypeVar("T")
 
@@ -67,6 +68,23 @@ class Conversation(BaseModel, frozen=True):
     lang: str = "en"
     messages: tuple[RecordedMessage, ...] = Field(min_length=1)
     questions: tuple[Question, ...] = ()
+
+
+def make_case(
+    name: str, messages: Iterable[StoredMessage], asked: str, evidence: str
+) -> Conversation:
+    """A recording of a session that asks for one of its messages, to be evaluated on.
+
+    Args:
+        name: Of the session.
+        messages: What was said before it was asked.
+        asked: What was asked.
+        evidence: Short id of the message that was wanted.
+    """
+    fields = {"id", "role", "text", "speaker", "time"}
+    said = [RecordedMessage(**{f: getattr(m, f) for f in fields}) for m in messages]
+    question = Question(id=f"{evidence}-wanted", question=asked, evidence=(evidence,))
+    return Conversation(id=name, messages=tuple(said), questions=(question,))
 
 
 def load_conversations(path: Path) -> Iterator[Conversation]:

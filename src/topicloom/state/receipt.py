@@ -49,6 +49,14 @@ class Receipt(BaseModel, frozen=True):
     """Relevance by topic, of the readers that ran."""
     quoted: tuple[TopicNote, ...] = ()
     """What was quoted, best topic first."""
+    crowded_out: tuple[str, ...] = ()
+    """Short ids that models which read topics wanted quoted, and for which there was no room."""
+    view: int = 0
+    """Number of the first message that the prompt showed as it was said; 0 if not known."""
+    noted: int = 0
+    """Number of the message behind which the first note in the prompt stood; 0 if there is none."""
+    roster: str | None = None
+    """Head of the chain of topics after the turn."""
     active: tuple[str, ...] = ()
     """Topics active after the turn, by average relevance."""
     woken: tuple[str, ...] = ()

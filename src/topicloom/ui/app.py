@@ -25,6 +25,7 @@ from topicloom.errors import TopicLoomError
 from topicloom.graph.memory import Memory
 from topicloom.graph.memory_values import MemoryTopic
 from topicloom.graph.stored import Graph
+from topicloom.recordings.conversations import make_case
 from topicloom.serve.app import describe_error, read_json, write_event
 from topicloom.state.channels import TurnOptions
 from topicloom.state.recall import parse_message_number
@@ -88,6 +89,8 @@ def make_inspector(
                     ("GET", "/messages/{message}", page.show_message),
                     ("GET", "/search", page.search),
                     ("GET", "/receipts/{message}", page.show_receipt),
+                    ("GET", "/absences/{turn:int}/{message}", page.explain_absence),
+                    ("GET", "/cases/{turn:int}/{message}", page.make_case),
                     ("GET", "/marks", page.list_marks),
                     ("GET", "/changes", page.list_changes),
                     ("GET", "/facts", page.list_facts),
@@ -212,6 +215,25 @@ class _Inspector:
                 if receipt.user == wanted and receipt.scores | receipt.sections:
                     return _send(receipt)
         return _send(None)
+
+    def explain_absence(self, request: Request) -> Response:
+        """Why a turn did not quote a message."""
+        memory, _ = self._open(request)
+        asked = request.path_params
+        return _send(memory.why_not(asked["turn"], asked["message"]))
+
+    def make_case(self, request: Request) -> Response:
+        """A file that `topicloom eval memory` asks the question of a turn from."""
+        memory, name = self._open(request)
+        asked = request.path_params
+        number = memory.session().turn - asked["turn"] + 1
+        receipts = [r for r in memory.receipts(max(1, number)) if r.turn == asked["turn"]]
+        if not receipts:
+            raise HTTPException(404, "there is no such turn")
+        question = memory.quote(receipts[-1].user)
+        before = memory.history(before=question.id, limit=question.seq)
+        case = make_case(name, before, question.text, memory.quote(asked["message"]).id)
+        return _attach(f"{case.model_dump_json()}\n", "case.jsonl")
 
     def list_marks(self, request: Request) -> Response:
         """What the newest turns quoted, woke and split."""
@@ -356,6 +378,12 @@ def _read_limit(request: Request) -> int:
 
 def _send(value: BaseModel | Sequence[object] | Mapping[str, object] | None) -> Response:
     return Response(to_json(value), media_type="application/json")
+
+
+def _attach(text: str, file: str) -> Response:
+    """A file to keep."""
+    headers = {"Content-Disposition": f'attachment; filename="{file}"'}
+    return Response(text, media_type="application/octet-stream", headers=headers)
 
 
 async def _report(request: Request, error: Exception) -> Response:

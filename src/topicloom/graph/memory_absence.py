@@ -1,0 +1,74 @@
+"""Why a turn did not quote a message: what its receipt, the topics and the index say."""
+
+from __future__ import annotations
+
+from topicloom.errors import InputError
+from topicloom.graph.memory_values import enter_all, read_number
+from topicloom.index.session_index import SessionIndex
+from topicloom.index.time_expressions import Days
+from topicloom.state.absence import Absence, AbsenceStep, find_step
+from topicloom.state.lifecycle import get_state
+from topicloom.state.recall import parse_message_number
+from topicloom.state.receipt import Receipt
+from topicloom.state.session import Session
+from topicloom.state.stored_message import StoredMessage
+from topicloom.state.topics import Topic, TopicTable
+from topicloom.storage.sessions import SessionStore
+
+_BACK = 256
+"""Turns before one whose notes may still stand in its prompt."""
+
+
+def explain_absence(
+    turn: int, message_id: str, session: Session, store: SessionStore, whole: SessionIndex
+) -> Absence:
+    """Why a turn did not quote a message; raises InputError if there is no such one."""
+    number = read_number(message_id, session)
+    *earlier, receipt = _find_receipts(store, session, turn)
+    user = parse_message_number(receipt.user)
+    early: tuple[tuple[AbsenceStep, bool], ...] = (
+        ("later", number > user),
+        ("unanswered", not receipt.sections),
+        ("removed", store.superseded(session).get(number, receipt) is None),
+    )
+    for step, holds in early:
+        if holds:
+            return Absence(message_id, turn, step)
+    table = store.topic_table(
+        session.model_copy(update={"roster": receipt.roster or session.roster})
+    )
+    topic = _find_topic(store, table, store.message(session, number))
+    place = _find_place(message_id, receipt, session, store, whole)
+    state = get_state(topic, (*receipt.active, *receipt.slept)) if topic else "active"
+    home = topic.id if topic else ""
+    step = find_step(number, receipt, earlier, home, state, place > 0)
+    return Absence(message_id, turn, step, home, place)
+
+
+def _find_receipts(store: SessionStore, session: Session, turn: int) -> list[Receipt]:
+    """The receipt of a turn, behind those of turns before it."""
+    newest = store.receipts(session, max(1, session.turn - turn + 1) + _BACK)
+    found = [receipt for receipt in newest if receipt.turn <= turn]
+    if not found or found[-1].turn != turn:
+        raise InputError(f"session {session.id!r} has no turn {turn} (there: 1 to {session.turn})")
+    return found
+
+
+def _find_topic(store: SessionStore, table: TopicTable, message: StoredMessage) -> Topic | None:
+    """The topic of a table that holds a message; None if none does."""
+    likely = (t for t in table if t.first_at <= message.time <= t.last_at)
+    holds = (t for t in likely if any(m.seq == message.seq for m in store.topic_messages(t)))
+    return next(holds, None)
+
+
+def _find_place(
+    message_id: str, receipt: Receipt, session: Session, store: SessionStore, whole: SessionIndex
+) -> int:
+    """The place of a message among what the index finds for a turn now; 0 if it does not."""
+    search = receipt.searches[-1] if receipt.searches else None
+    said = store.message(session, parse_message_number(receipt.user))
+    sought = (search.query.strip() if search else "") or said.query or said.text
+    days = Days.of(search.days) if search else None
+    enter_all(whole, store, session)
+    found = list(whole.search(sought, days, include_archived=True).weights)
+    return found.index(message_id) + 1 if message_id in found else 0

@@ -1,0 +1,73 @@
+"""`Memory.why_not` by real turns: the step that lost a message, and the case made of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import HumanMessage
+from sessions import chatter, open_graph, past, record, tell, thread
+
+from topicloom import FileStorage, InputError, Memory
+from topicloom.recordings.conversations import load_conversations, make_case
+from topicloom.testing import SteadyReader, fake_roles
+
+CONFIG = thread()
+
+
+def test_each_message_was_had_or_lost_at_one_step(tmp_path: Path) -> None:
+    reader = SteadyReader({"雨": 0.9}, otherwise=0.0, quotes=1)
+    reader.model = "small"
+    graph = open_graph(tmp_path, fake_roles(reader=reader), recall_tokens=200)
+    record(graph, CONFIG, *past("茶", "雨", rounds=6))
+    tell(graph, CONFIG, "雨：第2次说到雨的事情", keep=0)
+    tell(graph, CONFIG, "雨：第2次说到雨的事情呢？")
+    tell(graph, CONFIG, "雨：完全无关")
+    memory = Memory.of(graph, CONFIG)
+    _, first, second, third = memory.receipts()
+    (quote, *_) = first.quoted[0].quotes
+    asked = {
+        (first.turn, quote): "quoted",
+        (second.turn, quote): "quoted_before",
+        (first.turn, first.user): "in_view",
+        (first.turn, third.user): "later",
+        (1, "m1"): "unanswered",
+    }
+    alone = Memory(FileStorage(tmp_path, fsync=False), "s", embedder="hashing")
+    for reading in (memory, alone):
+        for (turn, message), step in asked.items():
+            assert reading.why_not(turn, message).step == step, (turn, message)
+        lost = reading.why_not(first.turn, "m23")
+        assert (lost.step, lost.topic, lost.place > 0) == ("no_budget", "t2", True)
+        with pytest.raises(InputError, match="no turn 99"):
+            reading.why_not(99, "m1")
+    memory.archive("t1")
+    tell(graph, CONFIG, "雨：还有吗")
+    assert Memory.of(graph, CONFIG).why_not(6, "m1").step == "archived"
+    # A topic is where it was then.
+    assert Memory.of(graph, CONFIG).why_not(first.turn, "m1").step != "archived"
+
+
+def test_what_a_reader_wanted_and_had_no_room_is_in_the_receipt(tmp_path: Path) -> None:
+    reader = SteadyReader(otherwise=0.9, quotes=6)
+    graph = open_graph(tmp_path, fake_roles(reader=reader), recall_tokens=100)
+    record(graph, CONFIG, *past("茶", rounds=6))
+    tell(graph, CONFIG, chatter("海", 1), keep=0)
+    (newest,) = Memory.of(graph, CONFIG).receipts(1)
+    quoted = [i for note in newest.quoted for i in note.quotes]
+    assert newest.crowded_out
+    assert not set(quoted) & set(newest.crowded_out)
+    lost = Memory.of(graph, CONFIG).why_not(newest.turn, newest.crowded_out[0])
+    assert lost.step == "no_budget"
+
+
+def test_a_case_is_read_as_evaluations_read_them(tmp_path: Path) -> None:
+    graph = open_graph(tmp_path)
+    record(graph, CONFIG, *past("茶", rounds=2), HumanMessage("雨？", name="Ann"))
+    memory = Memory.of(graph, CONFIG)
+    case = make_case("s", memory.history(before="m5"), memory.quote("m5").text, "m3")
+    file = tmp_path / "case.jsonl"
+    file.write_text(case.model_dump_json(), "utf-8")
+    (read,) = load_conversations(file)
+    assert [m.id for m in read.messages] == ["m1", "m2", "m3", "m4"]
+    assert (read.questions[0].question, read.questions[0].evidence) == ("雨？", ("m3",))

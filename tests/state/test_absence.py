@@ -1,0 +1,67 @@
+"""Why a turn did not quote a message: one step of the turn each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from topicloom.state.absence import AbsenceStep, find_step
+from topicloom.state.recall import TopicNote
+from topicloom.state.receipt import Call, Receipt
+from topicloom.state.session import Search
+
+
+def note(*quotes: str) -> TopicNote:
+    return TopicNote(topic="t1", name="Tea", score=0.9, quotes=quotes)
+
+
+def receipt(user: str = "m90", **fields: Any) -> Receipt:
+    """Of a turn that read t1, with messages from m80 on in view, and notes from m85 on."""
+    given = {"turn": 9, "started": "", "seconds": 1, "scores": {"t1": 0.5}, "view": 80}
+    given |= {"noted": 85, "calls": (Call(role="reader", topic="t1", model="small"),)}
+    return Receipt.model_validate({"user": user, **given, **fields})
+
+
+EARLIER = [
+    receipt("m83", quoted=(note("m5"),)),
+    receipt("m86", quoted=(note("m6"),)),
+]
+
+
+@pytest.mark.parametrize(
+    ("number", "fields", "step"),
+    [
+        (7, {"quoted": (note("m7"),)}, "quoted"),
+        (82, {}, "in_view"),
+        (6, {}, "quoted_before"),
+        (5, {}, "passed_over"),  # that note is gone
+        (7, {"crowded_out": ("m7",)}, "no_budget"),
+        (7, {"scores": {}, "calls": ()}, "asleep"),
+        (7, {"calls": (Call(role="reader", topic="t1"),)}, "not_found"),
+        (
+            7,
+            {"calls": (Call(role="reader", topic="t1", model="small", failure="late"),)},
+            "reader_failed",
+        ),
+    ],
+)
+def test_each_step(number: int, fields: dict[str, Any], step: AbsenceStep) -> None:
+    assert find_step(number, receipt(**fields), EARLIER, "t1", "active", found=False) == step
+
+
+def test_what_the_index_finds_lost_for_want_of_room_read_or_not() -> None:
+    for scores in ({"t1": 0.5}, {}):
+        assert find_step(7, receipt(scores=scores), [], "t1", "dormant", True) == "no_budget"
+
+
+def test_what_is_archived_is_not_looked_for_unless_somebody_asks() -> None:
+    plain = receipt(scores={}, calls=())
+    asked = receipt(scores={}, calls=(), searches=(Search(query="tea", archived=True),))
+    assert find_step(7, plain, [], "t1", "archived", found=True) == "archived"
+    assert find_step(7, asked, [], "t1", "archived", found=True) == "no_budget"
+    assert find_step(7, asked, [], "t1", "archived", found=False) == "asleep"
+
+
+def test_what_is_in_no_topic_was_in_view_whatever_an_old_receipt_says() -> None:
+    assert find_step(7, receipt(view=0), [], "", "active", found=False) == "in_view"
