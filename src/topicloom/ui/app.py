@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessageChunk, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import to_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -376,7 +376,7 @@ def _read_limit(request: Request) -> int:
     return max(1, min(_PAGE, int(given))) if given.isdecimal() else 50
 
 
-def _send(value: BaseModel | Sequence[object] | Mapping[str, object] | None) -> Response:
+def _send(value: object) -> Response:
     return Response(to_json(value), media_type="application/json")
 
 
