@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from contextvars import ContextVar
@@ -10,7 +11,7 @@ from threading import current_thread
 import pytest
 from curations import PATIENCE
 
-from topicloom.background import submit_daemon
+from topicloom.background import DaemonWorker, submit_daemon
 
 SPEAKER: ContextVar[str] = ContextVar("SPEAKER", default="nobody")
 
@@ -38,6 +39,16 @@ def test_it_cannot_be_cancelled_and_nobody_waits_for_it() -> None:
     begun = submit_daemon(current_thread)
     assert not begun.cancel()
     assert begun.result(PATIENCE).daemon
+
+
+def test_a_worker_makes_its_calls_in_one_thread_that_ends_with_it() -> None:
+    worker = DaemonWorker()
+    thread = worker.submit(current_thread).result(PATIENCE)
+    assert worker.submit(current_thread).result(PATIENCE) is thread
+    del worker
+    gc.collect()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
 
 
 def ended(code: str) -> tuple[int, str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from command_line import Run, assert_one_line
 
 WINDOWS = ("--budget", "200", "--window", "1000", "--topic-window", "2000")
@@ -28,6 +29,7 @@ def test_a_run_with_reviews_and_again(run: Run, recording: Path, tmp_path: Path)
     assert len(out.read_text("utf-8").splitlines()) == len(rows)
 
 
+@pytest.mark.slow
 def test_rows_of_another_run_in_the_same_file_do_not_count(
     run: Run, recording: Path, tmp_path: Path
 ) -> None:

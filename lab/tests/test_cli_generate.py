@@ -39,6 +39,7 @@ def test_help_lists_what_can_be_measured_on(run: Run) -> None:
         assert name in shown
 
 
+@pytest.mark.slow
 def test_caching_shows_a_row_for_each_rule(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
     run("eval", "generate", "oolong:items=120,message=10", "--out", str(path))

@@ -14,6 +14,8 @@ from openai_server import OpenAIServer
 
 from topicloom.roles.registry import ROLES
 
+pytestmark = pytest.mark.slow
+
 
 def rows_of(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.read_text("utf-8").splitlines()]

@@ -13,6 +13,8 @@ from topicloom.review.channels import ReviewReport
 from topicloom.settings import Settings
 from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow, Reviews
 
+pytestmark = pytest.mark.slow
+
 _ASKED = "什么是明前茶？它和雨前茶有什么不同？"
 _TOLD = (
     "厨房的橡木台面要一百四十欧元。",

@@ -154,6 +154,7 @@ class TestRun:
         assert (len(set(row.segments)), len(set(row.topics))) == (4, 3)
         assert row.moved.ari > row.as_they_come.ari
 
+    @pytest.mark.slow
     def test_a_small_window_is_split_on_the_way_and_loses_nothing(self) -> None:
         texts = [f"{said(n // 4, 400)} ({n})" for n in range(24)]
         given = conversation(*(message(t, n // 4) for n, t in enumerate(texts)))
@@ -167,6 +168,7 @@ class TestRun:
         )
         assert (row.as_they_come, row.moved) == (None, None)
 
+    @pytest.mark.slow
     def test_open_data(self) -> None:
         path = DATA / "threads" / "interleaved_zh_dev.jsonl"
         if not path.exists():

@@ -67,6 +67,7 @@ def train(folder: Path, out: Path, said: list[str] | None = None) -> TrainingFig
     return train_boundary(folder, out, seed=7, report=report, embedder=EMBEDDER, recipe=RECIPE)
 
 
+@pytest.mark.slow
 def test_it_learns_and_says_how_well_and_gives_the_same_again(folder: Path, tmp_path: Path) -> None:
     said: list[str] = []
     figures = train(folder, tmp_path / "a.npz", said)

@@ -5,36 +5,60 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextvars
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
+from queue import SimpleQueue
 from threading import Condition, Thread
 from typing import TypeVar
 
 T = TypeVar("T")
+_NAME = "topicloom-background"
+
+
+class DaemonWorker:
+    """Makes calls one after another in one daemon thread, which ends when the worker is dropped.
+
+    The thread is a daemon, unlike those of an executor, which the interpreter waits for when it
+    ends: a model that answers in a minute would hold it up for that minute.
+    """
+
+    def __init__(self) -> None:
+        """The thread begins with the first call."""
+        self._calls: SimpleQueue[Callable[[], None] | None] | None = None
+
+    def submit(self, call: Callable[[], T]) -> Future[T]:
+        """The future of a call's result, or of whatever it raises; begun, it can't be cancelled."""
+        future: Future[T] = Future()
+        future.set_running_or_notify_cancel()
+        context = contextvars.copy_context()
+
+        def work() -> None:
+            try:
+                result = context.run(call)
+            except BaseException as error:  # noqa: BLE001 - the future raises it
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        if self._calls is None:
+            self._calls = SimpleQueue()
+            Thread(target=_work, args=(self._calls,), name=_NAME, daemon=True).start()
+            weakref.finalize(self, self._calls.put, None)
+        self._calls.put(work)
+        return future
+
+
+def _work(calls: SimpleQueue[Callable[[], None] | None]) -> None:
+    while (call := calls.get()) is not None:
+        call()
+        del call  # what it holds goes before the next one comes
 
 
 def submit_daemon(call: Callable[[], T]) -> Future[T]:
-    """Run a call in a daemon thread, and return the future of its result.
-
-    The thread is a daemon, unlike those of an executor, which the interpreter waits for when it
-    ends: a model that answers in a minute would hold it up for that minute. What is begun cannot be
-    cancelled; whatever the call raises is the future's exception.
-    """
-    future: Future[T] = Future()
-    future.set_running_or_notify_cancel()
-    context = contextvars.copy_context()
-
-    def work() -> None:
-        try:
-            result = context.run(call)
-        except BaseException as error:  # noqa: BLE001 - the future raises it
-            future.set_exception(error)
-        else:
-            future.set_result(result)
-
-    Thread(target=work, name="topicloom-background", daemon=True).start()
-    return future
+    """Make a call in a daemon thread of its own, and return the future of its result."""
+    return DaemonWorker().submit(call)
 
 
 def asubmit_daemon(call: Callable[[], T]) -> asyncio.Future[T]:

@@ -49,6 +49,7 @@ def test_a_model_that_answers(
     assert "✓ model     openai:some answered in " in run("doctor").out
 
 
+@pytest.mark.slow
 def test_a_warning_is_one_line(tmp_path: Path) -> None:
     program = f"from topicloom.cli import main\nmain(['--folder', {str(tmp_path)!r}, 'sessions'])"
     outcome = subprocess.run(

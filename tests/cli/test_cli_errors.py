@@ -140,6 +140,7 @@ def test_help_loads_nothing_heavy() -> None:
 SMALL = ["--window", "1000"]
 
 
+@pytest.mark.slow
 def test_a_terminal_without_unicode_has_signs_of_its_own(recording: Path) -> None:
     program = f"from topicloom.cli import main\nmain(['replay', {str(recording)!r}, *{SMALL}])"
     outcome = subprocess.run(

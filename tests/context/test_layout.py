@@ -8,8 +8,8 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from examples import FEW
-from hypothesis import given, settings, strategies as st
+from examples import few
+from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from sessions import chatter, last_receipt, open_graph, tell, thread
@@ -350,7 +350,7 @@ def test_the_ledger_only_grows_at_its_end(
 
 
 @pytest.mark.slow
-@settings(FEW, max_examples=4)
+@few()
 @given(st.lists(st.sampled_from(["茶", "雨", "山"]), min_size=20, max_size=28), st.uuids())
 def test_prompts_of_a_session_grow_at_their_end_but_for_splits(
     tmp_path: Path, tags: list[str], name: UUID

@@ -204,6 +204,7 @@ def sizes_of_parts(messages: list[BaseMessage]) -> tuple[int, int]:
     return tokens(messages[1:begin]), tokens(messages[begin:])
 
 
+@pytest.mark.slow
 def test_a_large_topic_leaves_a_quarter_of_the_room_to_the_conversation() -> None:
     openings = anew()
     topic, longest = turns(1, 400), 0
@@ -227,6 +228,7 @@ def test_a_small_topic_leaves_it_half() -> None:
     assert 0.45 < longest / (LIMIT - tokens(messages[:1])) <= 0.5
 
 
+@pytest.mark.slow
 def test_while_a_full_window_grows_its_prefix_seldom_breaks() -> None:
     openings = anew()
     topic = turns(1, 400)

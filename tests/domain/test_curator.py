@@ -280,6 +280,7 @@ class TestClosing:
         gc.collect()
         assert closed.is_set()
 
+    @pytest.mark.slow
     def test_the_interpreter_does_not_wait_for_a_selector(self) -> None:
         ended = subprocess.run(
             [sys.executable, "-c", _ENDS, *sys.path], capture_output=True, text=True, timeout=60

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from domains import CONFIG, ScriptedPlanner, edit_plan, open_domain, reply_of, say, the_document
-from examples import FEW
+from examples import few
 from failing_storage import Crash, FailingStorage
 from faults.talk import finish
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -192,7 +192,7 @@ class TestCrashes:
         assert storage.appends >= 20
 
     @pytest.mark.slow
-    @settings(FEW, max_examples=8)
+    @few(6)
     @given(st.integers(1, 26), st.booleans(), st.sampled_from(["sync", "async", "exit"]))
     def test_anywhere_every_edit_is_made_once(
         self, tmp_path: Path, fail_at: int, afterwards: bool, durability: str

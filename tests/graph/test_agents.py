@@ -69,6 +69,7 @@ def test_a_fact_of_300_turns_ago_stands_word_for_word_where_a_summary_lost_it(
     assert len(say(agent, thread("new"), "Hello")) == 2
 
 
+@pytest.mark.slow
 def test_the_messages_of_the_state_stay_whole(tmp_path: Path) -> None:
     model = ScriptedModel()
     agent = open_agent(model, remember(tmp_path), system_prompt="You are an app.")
@@ -98,6 +99,7 @@ async def test_on_an_event_loop_it_is_the_same(tmp_path: Path) -> None:
     assert spoken == "All right, noted."
 
 
+@pytest.mark.slow
 def test_threads_at_once_do_not_mix(tmp_path: Path) -> None:
     agent = open_agent(ScriptedModel(), remember(tmp_path))
 
@@ -226,6 +228,7 @@ def test_a_thread_that_is_older_than_its_memory_is_taken_over(tmp_path: Path) ->
     assert len(model.prompts[-1]) < 20
 
 
+@pytest.mark.slow
 def test_an_agent_goes_on_from_what_a_person_changed(tmp_path: Path) -> None:
     model = ScriptedModel()
     agent = open_agent(model, remember(tmp_path))

@@ -21,6 +21,8 @@ from topicloom.state.session import Session
 from topicloom.storage.sessions import SessionStore
 from topicloom.testing import ScriptedResponder, TaggedSplitter, fake_roles
 
+pytestmark = pytest.mark.slow
+
 CONFIG = thread()
 _TALK = (
     "Write me a snake game in Python please, with a score and a speed that grows.",

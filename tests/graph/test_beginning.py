@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessageChunk
 from sessions import last_receipt, open_graph, prompt_of, tell, thread
 
@@ -98,6 +99,7 @@ def test_a_model_is_shown_segments_that_a_model_sums_up_once_if_asked_to(tmp_pat
     assert sections["summaries"] > 0
 
 
+@pytest.mark.slow
 def test_after_the_first_split_topics_take_their_place(tmp_path: Path) -> None:
     responder = Listening()
     sections = talk(tmp_path, responder, window=1_000, rounds=2 * ROUNDS)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from examples import FEW, fresh
+from examples import few, fresh
 from failing_storage import Crash, FailingStorage
 from faults.checker import Said
 from faults.stages import FilesStage, Opened
 from faults.talk import CONFIG, SPLITS, expected, finish, make_graph, say
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from sessions import check_kept, kept
@@ -77,7 +77,7 @@ class TestIdempotent:
     def test_the_story_splits(self, whole: Whole) -> None:
         assert len(whole("sync")[1]) == 3
 
-    @settings(FEW, max_examples=14)
+    @few(8)
     @given(st.integers(1, 55), st.booleans(), st.sampled_from(["sync", "async", "exit"]))
     def test_after_a_crash_anywhere_nothing_is_lost_or_twice(
         self, tmp_path: Path, whole: Whole, fail_at: int, afterwards: bool, durability: str
@@ -85,7 +85,7 @@ class TestIdempotent:
         storage = FailingStorage(f := fresh(tmp_path), fail_at, afterwards=afterwards)
         assert story(f, storage, durability) == whole(durability)
 
-    @settings(FEW, max_examples=10)
+    @few(6)
     @given(st.integers(15, 90), st.booleans())
     def test_after_a_crash_in_a_division_nothing_is_lost_or_twice(
         self, tmp_path: Path, whole: Whole, fail_at: int, afterwards: bool
@@ -93,7 +93,7 @@ class TestIdempotent:
         storage = FailingStorage(f := fresh(tmp_path), fail_at, afterwards=afterwards)
         assert story(f, storage, "sync", **SMALL_TOPICS) == whole("sync", divided=True)
 
-    @settings(FEW, max_examples=8)
+    @few(5)
     @given(st.integers(1, 55))
     def test_a_node_that_is_run_twice_adds_nothing_twice(
         self, tmp_path: Path, whole: Whole, fail_at: int

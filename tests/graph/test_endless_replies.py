@@ -108,6 +108,7 @@ def test_arguments_that_nobody_can_parse(
 
 
 @ways
+@pytest.mark.slow
 def test_large_arguments_are_whole(openai_server: OpenAIServer, tmp_path: Path, how: str) -> None:
     text = 'tea "in\\n cups" ' * 30_000
     NOTES.clear()

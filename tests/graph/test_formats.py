@@ -19,6 +19,7 @@ from topicloom.storage import FileStorage, StoreStorage
 __all__ = ["run"]
 
 
+@pytest.mark.slow
 def test_fields_of_a_newer_version_survive_a_turn(tmp_path: Path) -> None:
     graph = open_graph(tmp_path, checkpointer=InMemorySaver(), window=1_000)
     tell(graph, thread(), *(chatter("茶山"[n % 2], n, characters=150) for n in range(8)))

@@ -23,6 +23,8 @@ from topicloom.storage.sessions import SessionStore
 from topicloom.storage.stores import StoreStorage
 from topicloom.testing import Clock, ScriptedResponder, fake_roles
 
+pytestmark = pytest.mark.slow
+
 CONFIG = thread()
 
 

@@ -88,6 +88,7 @@ async def look_around(client: Client) -> None:
     assert ([m["id"] for m in rest["messages"]], rest["next"]) == (["m11", "m12"], None)
 
 
+@pytest.mark.slow
 async def test_over_stdio(folder: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("TOPICLOOM_")}
     server = StdioServerParameters(
@@ -97,6 +98,7 @@ async def test_over_stdio(folder: Path) -> None:
         await look_around(client)
 
 
+@pytest.mark.slow
 async def test_over_http(url: str) -> None:
     async with Client(url) as client:
         await look_around(client)

@@ -36,6 +36,8 @@ from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 
+pytestmark = pytest.mark.slow
+
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "http"}}
 READER, SPLITTER, ROUTER, BRIEF = (
     "You read one topic",

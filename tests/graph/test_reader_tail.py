@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from sessions import chatter, last_receipt, open_graph, tell, thread
 
 from topicloom.testing import SteadyReader, fake_roles
@@ -11,6 +12,7 @@ from topicloom.testing import SteadyReader, fake_roles
 CONFIG = thread()
 
 
+@pytest.mark.slow
 def test_a_split_does_not_move_where_it_begins(tmp_path: Path) -> None:
     reader = SteadyReader()
     graph = open_graph(tmp_path, fake_roles(reader=reader), window=2_000)

@@ -162,6 +162,7 @@ class TestDivision:
         assert len(table.open()) >= 2
         check_sizes(store, table)
 
+    @pytest.mark.slow
     def test_the_embedded_roles(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path, embedded_roles(HashingEmbedder(256)), **SMALL)
         for n in range(6):
@@ -212,6 +213,7 @@ class TestAfterwards:
         (search,) = last_receipt(tmp_path, graph, CONFIG).searches
         assert search.found == ("t2",)
 
+    @pytest.mark.slow
     def test_a_matter_of_years_is_divided_again_and_again(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path, fake_roles(splitter=OneTopicSplitter()), **SMALL)
         for n in range(12):

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from examples import FEW
-from hypothesis import given, settings, strategies as st
+from examples import few
+from hypothesis import given, strategies as st
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 from sessions import chatter, check_kept, kept, last_receipt, open_graph, past, record, tell, thread
@@ -110,7 +110,7 @@ def opened(folder: Path, graph: Graph) -> tuple[Session, SessionStore, TopicTabl
 
 
 @pytest.mark.slow
-@settings(FEW, max_examples=8)
+@few()
 @given(
     said=st.lists(
         st.tuples(st.sampled_from("茶雨山!"), st.sampled_from([4, 20, 60, 150, 260, 3_000])),

@@ -257,6 +257,7 @@ class TestMerge:
         tell(one, CONFIG, "Again")
         assert users(tmp_path, one) == ["Hello", "Mine", "Yours", "Again"]
 
+    @pytest.mark.slow
     def test_splits_of_both(self, tmp_path: Path) -> None:
         one, other, meanwhile = pair(tmp_path)
         for n in range(12):

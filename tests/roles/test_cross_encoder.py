@@ -126,6 +126,7 @@ def test_a_name_that_cannot_be_had_is_told(tmp_path: Path) -> None:
     assert "give a folder" in said
 
 
+@pytest.mark.slow
 def test_the_missing_extra_is_named() -> None:
     code = (
         "import sys; sys.modules['sentence_transformers'] = None\n"
@@ -138,6 +139,7 @@ def test_the_missing_extra_is_named() -> None:
     assert 'pip install "topicloom[rerank]"' in said.stdout
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_early() -> None:
     code = (
         "import sys; from topicloom.roles.arbiter import CrossEncoderArbiter;"

@@ -46,6 +46,7 @@ def length(request: Request) -> int:
 
 
 @pytest.mark.parametrize("how", ["sync", "async"])
+@pytest.mark.slow
 def test_no_request_begins_after_the_turn_has_gone_on(
     openai_server: OpenAIServer, how: str
 ) -> None:

@@ -55,6 +55,7 @@ def talk(tmp_path: Path) -> Iterator[Talk]:
         yield Talk(tmp_path, graph, responder, client)
 
 
+@pytest.mark.slow
 def test_two_hundred_turns_an_edit_and_a_regeneration(talk: Talk) -> None:
     said: list[Message] = []
     for turn in range(1, 201):

@@ -337,6 +337,7 @@ def read_over_and_over(root: Path, head: str, times: int) -> int:
     return wrong
 
 
+@pytest.mark.slow
 def test_beside_another_process(tmp_path: Path) -> None:
     """Another process reads and appends while this one moves the chain to and fro."""
     head = filled(tmp_path)

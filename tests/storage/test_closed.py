@@ -49,6 +49,7 @@ def open_to_others(root: Path) -> dict[str, str]:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs modes")
 @pytest.mark.usefixtures("umask")
+@pytest.mark.slow
 def test_what_the_commands_make_is_closed(run: Run, recording: Path, tmp_path: Path) -> None:
     root = tmp_path / "deep" / "er"
     arguments = ("--session", "talk", "--no-questions", "--window", "1000")

@@ -135,6 +135,7 @@ def grow(root: Path, worker: int, turns: int) -> str | None:
     return head
 
 
+@pytest.mark.slow
 def test_two_processes_append_at_once(tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         heads = pool.starmap(grow, [(tmp_path, worker, 40) for worker in range(2)])

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import os
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, settings
 
-FEW = settings(
-    max_examples=6,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+
+def few(examples: int = 4) -> settings:
+    """Few examples, or as many times as many as the environment says in `TOPICLOOM_EXAMPLES`."""
+    return settings(
+        max_examples=examples * int(os.environ.get("TOPICLOOM_EXAMPLES", "1")),
+        deadline=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+
+
+FEW = few()
 TAGS = ["茶", "雨", "山", "海"]
 _numbers = itertools.count()
 

@@ -23,7 +23,7 @@ from langchain_core.runnables import RunnableConfig
 from langsmith import tracing_context
 from pydantic import ConfigDict
 
-from topicloom.background import submit_daemon
+from topicloom.background import DaemonWorker
 from topicloom.effects import Step, either, perform
 from topicloom.roles.responder import ReplyRequest, Responder
 from topicloom.roles.tracing import make_relay_config
@@ -90,6 +90,7 @@ class Reply:
         self._responder = responder
         self._request = request
         self._chunks: Iterator[AIMessageChunk] | None = None
+        self._worker = DaemonWorker()
         self._achunks: AsyncIterator[AIMessageChunk] | None = None
 
     def perform(self) -> bool:
@@ -127,7 +128,7 @@ class Reply:
             return None
         chunks = self._chunks = self._chunks or self._responder.stream(self._request)
         # In a thread that nobody has to wait for: a server may keep a stream open for ever.
-        coming: Future[AIMessageChunk | None] = submit_daemon(partial(next, chunks, None))
+        coming: Future[AIMessageChunk | None] = self._worker.submit(partial(next, chunks, None))
         try:
             chunk = coming.result(max(0.0, self._end - time.monotonic()))
         except TimeoutError:
