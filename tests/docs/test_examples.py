@@ -23,10 +23,15 @@ PAGES = [
 FOLDERS = r"bin|\.ci|scripts|tests|benchmarks|notebooks|lab"
 
 
+SEPARATE = {"docs/frontends.md"}
+"""Pages whose blocks need packages of their own: `test_frontends.py`."""
+
+
 def examples() -> list[Any]:
     return [
         pytest.param(code, id=f"{page}-{number}")
         for page in PAGES
+        if page not in SEPARATE
         for number, code in enumerate(
             re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
         )

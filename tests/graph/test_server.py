@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
-import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +15,7 @@ pytest.importorskip("langgraph_api", reason="the server is NOT TESTED: langgraph
 
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
+from servers import free_port, running
 
 from topicloom.state.session import Session
 from topicloom.storage.files import FileStorage
@@ -53,15 +47,6 @@ def note(line):
 sys.addaudithook(guard)
 note("armed")
 '''
-QUIET = {
-    "LANGGRAPH_CLI_NO_ANALYTICS": "1",
-    "LANGGRAPH_NO_VERSION_CHECK": "true",
-    "LANGSMITH_TRACING": "false",
-    "LANGSMITH_TRACING_V2": "false",
-    "LANGCHAIN_TRACING_V2": "false",
-    "PYTHONUNBUFFERED": "1",
-}
-UNWANTED = ("TOPICLOOM_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_", "OPENAI_")
 
 
 @dataclass(frozen=True)
@@ -84,8 +69,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     (guard / "sitecustomize.py").write_text(GUARD)
     port = free_port()
     served = Server(f"http://127.0.0.1:{port}", home / "sessions", home / "log", home / "visits")
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(UNWANTED)} | QUIET
-    environment |= {
+    environment = {
         "PYTHONPATH": str(guard),
         "GUARD_LOG": str(served.guard),
         "TOPICLOOM_FOLDER": str(served.folder),
@@ -93,23 +77,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "TOPICLOOM_FSYNC": "false",
     }
     command = [str(program()), "dev", "--no-browser", "--no-reload", "--port", str(port)]
-    with served.log.open("wb") as log:
-        process = subprocess.Popen(
-            [*command, "--config", str(CONFIG)],
-            cwd=home,
-            env=environment,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            wait_for(served, process)
-            yield served
-        finally:
-            process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(10)
-            process.kill()
-            process.wait()
+    command += ["--config", str(CONFIG)]
+    with running(command, f"{served.url}/ok", served.log, environment):
+        yield served
 
 
 def program() -> Path:
@@ -119,24 +89,6 @@ def program() -> Path:
     if found is None:
         pytest.skip("the command langgraph is not installed")
     return Path(found)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def wait_for(server: Server, process: subprocess.Popen[bytes]) -> None:
-    """Wait until the server answers."""
-    for _ in range(600):
-        if process.poll() is not None:
-            break
-        with suppress(urllib.error.URLError, OSError), urllib.request.urlopen(f"{server.url}/ok"):
-            return
-        time.sleep(0.1)
-    pytest.fail(f"the server did not start:\n{server.log.read_text()[-3_000:]}")
 
 
 @pytest.fixture
