@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import Run, assert_one_line
+from command_line import Run, assert_one_line, read_rows
 from talks import talk, talk_file, toml_file
 
 
@@ -33,7 +33,8 @@ def test_a_run_writes_a_report_and_goes_on(run: Run, config: Path, tmp_path: Pat
 def test_a_report_can_be_written_again(run: Run, config: Path, tmp_path: Path) -> None:
     run("eval", "run", str(config))
     (tmp_path / "out" / "report.md").unlink()
-    assert run("eval", "report", str(tmp_path / "out")).code == 0
+    rows = read_rows(run, "eval", "report", str(tmp_path / "out"))
+    assert {row["strategy"]: row["questions"] for row in rows} == {"bm25": 3, "last": 3}
     assert (tmp_path / "out" / "report.md").exists()
 
 
@@ -45,6 +46,8 @@ def test_misses_are_shown_with_what_was_said(run: Run, config: Path, tmp_path: P
     assert "3 of 3 questions with something missed" in shown.out
     assert "What did the marathon of visit 1 come to?" in shown.out
     assert "[u1] Yue: The marathon of visit 1" in shown.out
+    rows = read_rows(run, "eval", "misses", out, "--strategy", "last")
+    assert "u1" in rows[0]["missed"]
     ours = run("eval", "misses", out, "--strategy", "bm25", "--against", "last")
     assert "0 of 3 questions" in ours.out
     assert "of 3" in run("eval", "misses", out, "--strategy", "last", "--budget", "60").out
@@ -87,7 +90,7 @@ def test_a_strategy_of_ones_own(run: Run, config: Path, tmp_path: Path) -> None:
 
 def test_how_far_it_is_stands_on_lines_of_their_own(run: Run, config: Path) -> None:
     lines = run("eval", "run", str(config)).out.splitlines()
-    assert any("last at 60: " in line and "1 cells to go, about " in line for line in lines)
+    assert any("last at 60: " in line and "1 cell to go, about " in line for line in lines)
 
 
 def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:

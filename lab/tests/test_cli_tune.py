@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import Run, assert_one_line
+from command_line import Run, assert_one_line, read_rows
 from turn_logs import Day, log_of, write_log
 
 from topicloom.state.activation import ActivationPolicy
@@ -40,6 +40,9 @@ class TestTune:
         assert (outcome.code, outcome.err) == (0, "")
         assert "turns: 161 turns, 161 of them with topics to read" in outcome.out
         assert "TOPICLOOM_ACTIVATION__" in outcome.out.partition("Suggested")[2]
+        (row,) = read_rows(run, "tune", str(log), "--no-plots")
+        assert row["figures"]["turns"] == 161
+        assert row["suggested"]
         assert "of 170 topics quoted, 0 would have been dormant instead of 0" in outcome.out
 
     def test_the_settings_of_the_log_have_to_be_in_force(self, run: Run, log: Path) -> None:

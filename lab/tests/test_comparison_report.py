@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
+from matplotlib.figure import Figure
 
 from topicloom_lab.comparison.figure_style import apart
+from topicloom_lab.comparison.figures import draw_cost, draw_recall
 from topicloom_lab.comparison.measures import QuestionResult
 from topicloom_lab.comparison.report import lead_table, recall_table, report_text, write_report
 from topicloom_lab.comparison.results import Cell, Results
-from topicloom_lab.comparison.summary import Lead, best_other, recall_lines, summaries, table
+from topicloom_lab.comparison.summary import (
+    Lead,
+    Summary,
+    best_other,
+    recall_lines,
+    summaries,
+    table,
+)
 
 
 def asked(name: str, found: int, **more: object) -> QuestionResult:
@@ -99,7 +109,10 @@ def test_the_report_has_all_its_parts() -> None:
     run = {"seed": 7, "left_out": {"mem0": "mem0 is not installed"}, "versions": {"python": "3"}}
     text = report_text(CELLS, run, ["recall-by-budget.png"])
     assert "![recall by budget](recall-by-budget.png)" in text
-    assert "1 conversations of 5,000 tokens on average, 4 questions" in text
+    assert (
+        "1 conversation of 5,000 tokens on average, 4 questions with evidence: one of them more or"
+        in text
+    )
     assert "| topicloom | 90 | 1 / 4 |" in text
     assert "one, question x2 (x): 3 of 4 found, missing d" in text
     assert "left out: mem0 is not installed" in text
@@ -122,6 +135,16 @@ def test_names_at_the_ends_of_lines_keep_apart(heights: list[float]) -> None:
     assert all(height <= 1 for height in moved)
     if all(b - a >= 0.05 for a, b in pairwise(heights)):
         assert moved == heights
+
+
+@pytest.mark.parametrize("draw", [draw_recall, draw_cost])
+def test_the_key_explains_every_stroke(draw: Callable[[Sequence[Summary]], Figure]) -> None:
+    figure = draw(summaries(CELLS))
+    (key,) = figure.legends
+    explained = {(h.get_color(), h.get_marker()) for h in key.get_lines()}
+    drawn = {(h.get_color(), h.get_marker()) for axes in figure.axes for h in axes.get_lines()}
+    assert drawn <= explained
+    assert "the best other" in [text.get_text() for text in key.get_texts()]
 
 
 def test_a_report_and_its_figures_are_written(tmp_path: Path) -> None:

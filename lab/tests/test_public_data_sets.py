@@ -65,7 +65,7 @@ def test_a_public_file_becomes_ours(
     out = tmp_path / "ours.jsonl"
     outcome = run("eval", "convert", name, str(tmp_path / "talk.json"), "--out", str(out))
     assert outcome.code == 0
-    assert "1 conversations" in " ".join(outcome.out.split())
+    assert "1 conversation, " in " ".join(outcome.out.split())
     (conversation,) = load_conversations(out)
     assert (conversation.id, conversation.messages[0].text) == (id, said)
     assert conversation.questions[0].evidence == evidence

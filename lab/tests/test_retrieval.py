@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Run, assert_one_line
+from command_line import Run, assert_one_line, read_rows
 
 from topicloom.index.hashing import HashingEmbedder
 from topicloom_lab.retrieval import WAYS, evaluate_retrieval, load_retrieval, place_of
@@ -44,6 +44,9 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     outcome = run("eval", "retrieval", str(file), "--encoder", "hashing")
     assert outcome.code == 0, outcome.err
     assert "1.000 (1.00)" in outcome.out
+    rows = read_rows(run, "eval", "retrieval", str(file), "--encoder", "hashing")
+    assert [row["way"] for row in rows] == list(WAYS)
+    assert rows[0]["mrr"] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from inspect import signature
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
-from command_line import Run, replay_recording
+from command_line import Run, read_rows, replay_recording
 
 from topicloom.cli.app import app
 from topicloom.cli.topic import app as topic_app
 
 WITHOUT = {"chat", "serve", "ui", "mcp", "export"}
 """What talks, serves or writes documents."""
-
-
-def rows(run: Run, *arguments: str, code: int = 0) -> list[dict[str, Any]]:
-    done = run(*arguments, "--json")
-    assert (done.code, done.err) == (code, "")
-    return [json.loads(line) for line in done.out.splitlines()]
 
 
 def list_commands(commands: typer.Typer) -> dict[str, bool]:
@@ -37,7 +29,7 @@ def test_every_command_that_prints_has_it() -> None:
 
 
 def test_a_replay(run: Run, recording: Path) -> None:
-    session, *questions = rows(run, "replay", str(recording), "--window", "1000")
+    session, *questions = read_rows(run, "replay", str(recording), "--window", "1000")
     assert session["messages"] == 32
     assert session["topics"]
     assert [q["expected"] for q in questions] == ["140", "1", "4"]
@@ -47,12 +39,12 @@ def test_a_replay(run: Run, recording: Path) -> None:
 
 def test_what_changes_a_session(run: Run, recording: Path, tmp_path: Path) -> None:
     replay_recording(run, recording)
-    assert rows(run, "memory", "talk", "--out", str(tmp_path / "files"))[0]["written"]
-    assert "Lake" in rows(run, "topic", "rename", "talk", "t1", "Lake")[0]["event"]
-    assert "Lake" in rows(run, "topic", "undo", "talk")[0]["event"]
+    assert read_rows(run, "memory", "talk", "--out", str(tmp_path / "files"))[0]["written"]
+    assert "Lake" in read_rows(run, "topic", "rename", "talk", "t1", "Lake")[0]["event"]
+    assert "Lake" in read_rows(run, "topic", "undo", "talk")[0]["event"]
     (tmp_path / "sessions" / "talk" / "turns.jsonl").unlink()
-    wrong = rows(run, "check", "talk", code=1)
-    assert rows(run, "repair", "talk") == wrong
+    wrong = read_rows(run, "check", "talk", code=1)
+    assert read_rows(run, "repair", "talk") == wrong
 
 
 @pytest.mark.parametrize(("sure", "left"), [((), 32), (("--yes",), 30)])
@@ -60,17 +52,17 @@ def test_what_goes_is_named_and_goes_only_if_it_is_sure(
     run: Run, recording: Path, sure: tuple[str, ...], left: int
 ) -> None:
     replay_recording(run, recording)
-    (row,) = rows(run, "purge", "talk", "--message", "m1-m2", *sure)
+    (row,) = read_rows(run, "purge", "talk", "--message", "m1-m2", *sure)
     assert (row["messages"], row["removed"], row["left"]) == (["m1", "m2"], bool(sure), [])
-    said = [m for m in rows(run, "transcript", "talk") if m["text"]]
+    said = [m for m in read_rows(run, "transcript", "talk") if m["text"]]
     assert len([m for m in said if "removed" not in m["text"]]) == left
-    assert rows(run, "delete", "talk", *sure) == [{"session": "talk", "deleted": bool(sure)}]
-    assert len(rows(run, "sessions")) == (0 if sure else 1)
+    assert read_rows(run, "delete", "talk", *sure) == [{"session": "talk", "deleted": bool(sure)}]
+    assert len(read_rows(run, "sessions")) == (0 if sure else 1)
 
 
 def test_an_import(run: Run, tmp_path: Path) -> None:
     (tmp_path / "said.jsonl").write_text('{"role": "user", "content": "hello"}\n', "utf-8")
     for recorded in (1, 0):
-        (row,) = rows(run, "import", "jsonl", str(tmp_path / "said.jsonl"), "--session", "old")
+        (row,) = read_rows(run, "import", "jsonl", str(tmp_path / "said.jsonl"), "--session", "old")
         assert (row["recorded"], row["there_already"]) == (recorded, 1 - recorded)
         assert row["sessions"] == ["old"]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from command_line import Run, assert_one_line, replay_recording
+from command_line import Run, assert_one_line, read_rows, replay_recording
 from langchain_core.messages import AnyMessage, HumanMessage
 from sessions import open_graph, past, record, tell, thread
 
@@ -23,18 +21,12 @@ def talk(run: Run, recording: Path) -> Run:
     return run
 
 
-def rows(run: Run, *arguments: str) -> list[dict[str, Any]]:
-    done = run(*arguments, "--json")
-    assert done.code == 0, done.err
-    return [json.loads(line) for line in done.out.splitlines()]
-
-
 def test_what_was_said_is_found_and_quoted(talk: Run) -> None:
-    best = rows(talk, "search", "talk", "oak worktop at Berger's", "-n", "3")
+    best = read_rows(talk, "search", "talk", "oak worktop at Berger's", "-n", "3")
     assert len(best) == 3
     assert "Berger" in "".join(hit["text"] for hit in best)
-    assert rows(talk, "quote", "talk", best[0]["id"])[0]["text"] == best[0]["text"]
-    dated = rows(talk, "search", "talk", "worktop", "--since", "2026-03-20")
+    assert read_rows(talk, "quote", "talk", best[0]["id"])[0]["text"] == best[0]["text"]
+    dated = read_rows(talk, "search", "talk", "worktop", "--since", "2026-03-20")
     assert dated
     assert all(hit["time"] >= "2026-03-20" for hit in dated)
     assert best[0]["id"] in talk("search", "talk", "oak worktop at Berger's", "-n", "3").out
@@ -44,7 +36,7 @@ def test_what_was_said_is_found_and_quoted(talk: Run) -> None:
 
 
 def test_topics_are_changed_and_changed_back(talk: Run) -> None:
-    before = rows(talk, "topics", "talk")
+    before = read_rows(talk, "topics", "talk")
     one, other, *_ = (t["id"] for t in before if t["count"])
     for arguments in (
         ("rename", "talk", one, "Lake house"),
@@ -60,12 +52,12 @@ def test_topics_are_changed_and_changed_back(talk: Run) -> None:
         assert (done.code, done.err) == (0, ""), arguments
         assert arguments[2] in done.out
     assert "Lake house" in talk("topics", "talk").out
-    made = rows(talk, "topic", "changes", "talk")
+    made = read_rows(talk, "topic", "changes", "talk")
     assert len(made) == 8
     assert "Lake house" in talk("topic", "changes", "talk").out
     for change in reversed(made):
         assert change["event"] in talk("topic", "undo", "talk").out.replace("\n", " ")
-    held = [(t["name"], t["count"]) for t in rows(talk, "topics", "talk")]
+    held = [(t["name"], t["count"]) for t in read_rows(talk, "topics", "talk")]
     assert held == [(t["name"], t["count"]) for t in before]
     assert_one_line(talk("topic", "undo", "talk"), "nothing to undo")
 
@@ -81,17 +73,17 @@ def test_a_chat_that_goes_on_takes_it_over(talk: Run, tmp_path: Path) -> None:
             {"messages": said}, make_thread_config("talk"), context=TurnOptions(answer=False)
         )
     assert "Lake house" in talk("topics", "talk").out
-    assert rows(talk, "transcript", "talk", "--last", "1")[0]["text"] == "Good morning."
+    assert read_rows(talk, "transcript", "talk", "--last", "1")[0]["text"] == "Good morning."
 
 
 def test_a_session_whose_checkpoints_are_elsewhere(run: Run, tmp_path: Path) -> None:
     graph = open_graph(tmp_path / "sessions")
     record(graph, thread("yue"), *past("茶", "雨", rounds=3))
     tell(graph, thread("yue"), "山：还有吗？", keep=0)
-    assert [t["name"] for t in rows(run, "topics", "yue")] == ["茶", "雨"]
+    assert [t["name"] for t in read_rows(run, "topics", "yue")] == ["茶", "雨"]
     assert run("topic", "rename", "yue", "t1", "Tea house").code == 0
     tell(graph, thread("yue"), "山：第二次。")
-    assert [t["name"] for t in rows(run, "topics", "yue")] == ["Tea house", "雨"]
+    assert [t["name"] for t in read_rows(run, "topics", "yue")] == ["Tea house", "雨"]
 
 
 def test_what_cannot_be_done_is_one_line(talk: Run) -> None:

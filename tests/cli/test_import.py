@@ -66,7 +66,7 @@ def test_chatgpt(run: Run, tmp_path: Path) -> None:
     ]
     assert rows[0]["time"] == "2023-11-14T22:13:20+00:00"
     for line in (
-        "1 conversations: 4 messages recorded in session old",
+        "1 conversation: 4 messages recorded in session old",
         "left out: 2 instructions and settings",
         "left out: 1 of other branches",
         "left out: 1 reasoning",
@@ -119,7 +119,7 @@ def test_langchain(run: Run, tmp_path: Path, value: Any) -> None:
 
 def test_recorded_conversations(run: Run, tmp_path: Path, recording: Path) -> None:
     outcome = run("import", "jsonl", str(recording), "--each")
-    assert "1 conversations: 32 messages recorded in 1 sessions" in outcome.out
+    assert "1 conversation: 32 messages recorded in 1 session" in outcome.out
     rows = stored(run, "jsonl-talk")
     assert (rows[0]["speaker"], rows[0]["time"]) == ("Yue", "2026-03-01T09:00:00+01:00")
 

@@ -45,6 +45,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return command
 
 
+def read_rows(run: Run, *arguments: str, code: int = 0) -> list[dict[str, Any]]:
+    """What a command prints with --json, and nothing else."""
+    done = run(*arguments, "--json")
+    assert (done.code, done.err) == (code, "")
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
 _TALK = (
     ("kitchen", "The oak worktop of the kitchen costs {n}40 euros at Berger's"),
     ("kitchen", "Berger delivers the kitchen worktop in week {n}"),

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from topicloom.cli._excerpts import TermRarity, find_excerpt, shorten
 from topicloom.cli._views import format_day, render_topics
-from topicloom.cli.console import render_heading, to_one_line
+from topicloom.cli.console import count_of, render_heading, to_one_line
 from topicloom.context.tokens import choose_counter
 from topicloom.graph.memory import Memory
 from topicloom.state.session import Session
@@ -136,10 +136,10 @@ def _render_figures(session: Session, store: SessionStore) -> Text:
     counter = choose_counter("")
     tokens = round(sum(counter.message(m.message) for m in store.messages(session)), -3)
     return Text.assemble(
-        (f"{session.count:,} messages", "bold"),
+        (count_of(session.count, "message"), "bold"),
         f", {format_day(first.day)} to {format_day(last.day)}, went into ",
-        (f"{len(store.topic_table(session))} topics", "bold"),
-        f" in {splits} splits; the newest {session.count - session.tail + 1} are in no"
+        (count_of(len(store.topic_table(session)), "topic"), "bold"),
+        f" in {count_of(splits, 'split')}; the newest {session.count - session.tail + 1} are in no"
         f" topic yet. All of it is about {tokens:,} tokens; no prompt was"
         f" larger than {largest:,}. Every original is still there, word for word.",
     )

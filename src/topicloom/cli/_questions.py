@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from topicloom.cli._excerpts import count_quotes, find_excerpt, shorten
-from topicloom.cli.console import to_one_line
+from topicloom.cli.console import count_of, to_one_line
 from topicloom.cli.context import make_thread_config
 from topicloom.errors import InputError
 from topicloom.graph.session import SessionGraph
@@ -163,7 +163,7 @@ def render_score(asked: Sequence[AskedQuestion]) -> Text:
     found = sum(e.found for a in asked for e in a.evidence)
     wanted = sum(len(a.evidence) for a in asked)
     return Text.assemble(
-        (f"{complete} of {len(asked)} questions", "bold"),
+        (f"{complete} of {count_of(len(asked), 'question')}", "bold"),
         f" had all they rest on in front of the model, {found} of {wanted} messages in all.",
     )
 

@@ -26,6 +26,7 @@ from topicloom.cli._views import (
 from topicloom.cli.console import (
     CliOptions,
     ReplyWriter,
+    count_of,
     print_dim,
     strip_control,
     to_one_line,
@@ -166,7 +167,8 @@ class TerminalChat:
             print_dim(self.console, to_one_line(line))
         if session.count:
             day = format_day(store.message(session, session.count).day)
-            text = f"{session.count} messages in {session.topics} topics until {day}"
+            topics = count_of(session.topics, "topic")
+            text = f"{count_of(session.count, 'message')} in {topics} until {day}"
         else:
             text = "a new session"
         print_dim(self.console, f"session {session.id}: {text}. /help shows the commands")

@@ -100,6 +100,11 @@ def render_heading(text: str) -> RenderableType:
     return Group(Text(), Rule(Text(text, style="bold"), style="dim", align="left"))
 
 
+def count_of(number: int, what: str) -> str:
+    """A number of things in words: 1 message, 2,000 messages."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def strip_control(text: str) -> str:
     """A text without the characters that would steer the terminal."""
     return _CONTROL.sub("", text)

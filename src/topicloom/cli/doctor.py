@@ -12,7 +12,7 @@ from importlib.util import find_spec
 
 from rich.text import Text
 
-from topicloom.cli.console import CliOptions, open_console, print_json, to_one_line
+from topicloom.cli.console import CliOptions, count_of, open_console, print_json, to_one_line
 from topicloom.cli.context import CliContext, find_reply_model, open_context
 from topicloom.errors import StorageUnavailableError, TopicLoomError
 from topicloom.graph.deps import choose_models, open_role_model
@@ -98,7 +98,7 @@ def _read_sessions(context: CliContext) -> str:
     with context.open_checkpoints() as saver:
         saver.get_tuple({"configurable": {"thread_id": "topicloom:doctor"}})
     stored = context.storage.sessions()
-    return f"{len(stored)} sessions; `topicloom check` reads every line of them"
+    return f"{count_of(len(stored), 'session')}; `topicloom check` reads every line of them"
 
 
 def _try_encoder(context: CliContext) -> str:

@@ -12,7 +12,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
+from topicloom.cli.console import (
+    CliOptions,
+    count_of,
+    open_console,
+    print_dim,
+    print_json,
+    to_one_line,
+)
 from topicloom.cli.context import CliContext, open_context, open_roles
 from topicloom.reflection.beside import ReflectionOptions, reflect_once
 from topicloom.reflection.due import DueState, ReflectionPolicy
@@ -92,10 +99,11 @@ def render_facts(facts: Iterable[Fact]) -> Table:
 
 
 def _print_reflection(console: Console, done: Reflection) -> None:
-    new = len(done.facts)
-    found = f"{new or 'no'} {'fact' if new == 1 else 'facts'}"
+    found = count_of(len(done.facts), "fact") if done.facts else "no facts"
     replaced = f", {len(done.retired)} of before replaced" if done.retired else ""
-    print_dim(console, f"read {done.read} messages, up to m{done.upto}: {found}{replaced}")
+    print_dim(
+        console, f"read {count_of(done.read, 'message')}, up to m{done.upto}: {found}{replaced}"
+    )
     if done.facts:
         console.print(render_facts(done.facts))
     for reason, count in done.dropped.items():

@@ -31,6 +31,7 @@ from topicloom.cli._questions import (
 from topicloom.cli._views import format_day
 from topicloom.cli.console import (
     CliOptions,
+    count_of,
     open_console,
     print_dim,
     print_json,
@@ -139,7 +140,7 @@ def _introduce(console: Console, conversation: Conversation, settings: Settings)
     when = f", {format_day(days[0])} to {format_day(days[-1])}" if days else ""
     count = len(conversation.messages)
     name = (to_one_line(conversation.id), "bold")
-    console.print(Text.assemble(name, f": {count} messages{when}."))
+    console.print(Text.assemble(name, f": {count_of(count, 'message')}{when}."))
     console.print(
         "Every message goes in as if it were said now. The main window is small,"
         f" {settings.window:,} tokens: when it fills, older messages move into topics, each"

@@ -7,7 +7,14 @@ from collections import Counter
 from rich.console import Console
 from rich.text import Text
 
-from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
+from topicloom.cli.console import (
+    CliOptions,
+    count_of,
+    open_console,
+    print_dim,
+    print_json,
+    to_one_line,
+)
 from topicloom.cli.context import make_thread_config, open_context
 from topicloom.graph.review import review_session
 from topicloom.graph.session import build_session_graph
@@ -58,7 +65,7 @@ def _summarize_report(report: ReviewReport) -> str:
     """The number of topics, and the calls that were made."""
     dry = "dry run, nothing was changed: " if report.dry_run else ""
     counts = (
-        f"{dry}{len(report.reviewed)} topics reviewed, {len(report.merged)} merged, "
+        f"{dry}{count_of(len(report.reviewed), 'topic')} reviewed, {len(report.merged)} merged, "
         f"{len(report.archived)} archived"
     )
     calls = Counter((call.role, call.model) for call in report.calls)

@@ -21,7 +21,14 @@ from rich.text import Text
 
 from topicloom.cli._pages import PAGES, ExportKind
 from topicloom.cli._views import ALL
-from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
+from topicloom.cli.console import (
+    CliOptions,
+    count_of,
+    open_console,
+    print_dim,
+    print_json,
+    to_one_line,
+)
 from topicloom.cli.context import describe_model, make_thread_config, open_context
 from topicloom.errors import InputError
 from topicloom.graph.session import build_session_graph
@@ -133,9 +140,10 @@ def _summarize(conversations: Sequence[ExportedConversation], recorded: int) -> 
 
 
 def _report(console: Console, done: Mapping[str, Any], where: int | str) -> None:
-    to = f"session {where}" if isinstance(where, str) else f"{where:,} sessions"
+    to = f"session {where}" if isinstance(where, str) else count_of(where, "session")
     lines = [
-        f"{done['conversations']:,} conversations: {done['recorded']:,} messages recorded in {to}"
+        f"{count_of(done['conversations'], 'conversation')}: "
+        f"{count_of(done['recorded'], 'message')} recorded in {to}"
     ]
     lines += [f"{done['there_already']:,} were there already"] if done["there_already"] else []
     lines += [f"left out: {n:,} {reason}" for reason, n in done["left_out"].items()]
@@ -154,4 +162,4 @@ def run_export(cli: CliOptions, name: str, kind: ExportKind, out: Path | None) -
         out.write_text(text, "utf-8")
     except OSError as error:
         raise InputError(f"cannot write {out}: {error}") from error
-    print_dim(open_console(), f"{len(messages):,} messages: {to_one_line(str(out))}")
+    print_dim(open_console(), f"{count_of(len(messages), 'message')}: {to_one_line(str(out))}")

@@ -22,6 +22,7 @@ sniah:needle=uuid,haystack=prose,tokens=1000000.
 """
 """The data to measure on, for `topicloom eval --help`."""
 
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 Out = Annotated[Path, typer.Argument(metavar="OUT", help="A folder of results.")]
 
 Recordings = Annotated[
@@ -124,6 +125,7 @@ def retrieval(
     encoder: Annotated[
         str | None, typer.Option(help="As in TOPICLOOM_EMBEDDER; else the one that ships.")
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """See whether the right text comes first, by words, by the encoder, by both, and ranked.
 
@@ -133,7 +135,7 @@ def retrieval(
     """
     from topicloom_lab.cli.retrieval import run_retrieval
 
-    run_retrieval(files, encoder)
+    run_retrieval(files, encoder, as_json=json)
 
 
 @eval_app.command()
@@ -163,6 +165,7 @@ def run(
         list[str] | None, typer.Option(help="Run this strategy although it is finished.")
     ] = None,
     example: Annotated[bool, typer.Option("--example", help="Print the packaged example.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Compare context strategies on recorded conversations, and write a report.
 
@@ -173,7 +176,7 @@ def run(
     if example:
         print_example()
         return
-    run_config(RunOptions(config, out, tuple(again or ())))
+    run_config(RunOptions(config, out, tuple(again or ())), as_json=json)
 
 
 @eval_app.command()
@@ -216,11 +219,11 @@ def convert(
 
 
 @eval_app.command()
-def report(out: Out) -> None:
+def report(out: Out, json: AsJson = False) -> None:
     """Write report.md and the figures of a folder of results once more."""
     from topicloom_lab.cli.comparing import write_again
 
-    write_again(out)
+    write_again(out, as_json=json)
 
 
 @eval_app.command()
@@ -232,11 +235,13 @@ def misses(
     budget: Annotated[int | None, typer.Option(help="Only this budget.")] = None,
     category: Annotated[str | None, typer.Option(help="Only this category.")] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Questions shown at most.")] = 20,
+    json: AsJson = False,
 ) -> None:
     """Show questions whose evidence was missed, with the messages that were."""
     from topicloom_lab.cli.misses import MissOptions, show_misses
 
-    show_misses(MissOptions(out, strategy, against, source, budget, category, limit))
+    given = MissOptions(out, strategy, against, source, budget, category, limit)
+    show_misses(given, as_json=json)
 
 
 @eval_app.command()
@@ -412,10 +417,11 @@ def tune(
     ] = None,
     plots: Annotated[bool, typer.Option(help="Whether to draw pictures.")] = True,
     svg: Annotated[bool, typer.Option("--svg", help="Draw them as SVG too.")] = False,
+    json: AsJson = False,
 ) -> None:
     """See what a turn log says about the thresholds, and what others would have done."""
     from topicloom.cli.console import CliOptions
     from topicloom_lab.cli.tuning import TuneOptions, run_tune
 
     given = context.find_object(CliOptions) or CliOptions()
-    run_tune(given, TuneOptions(log, out, plots, svg))
+    run_tune(given, TuneOptions(log, out, plots, svg), as_json=json)

@@ -8,19 +8,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from rich.console import Console
 
-from topicloom.cli.console import open_console, print_dim, to_one_line
+from topicloom.cli.console import count_of, open_console, print_dim, print_json, to_one_line
 from topicloom.errors import ConfigurationError
 from topicloom.index.encoders import default_embedder
 from topicloom.roles.models import open_model
-from topicloom_lab.comparison.config import EXAMPLE, Comparison, fingerprint, read_comparison
+from topicloom_lab.comparison.config import (
+    EXAMPLE,
+    Comparison,
+    fingerprint,
+    name_of,
+    read_comparison,
+)
 from topicloom_lab.comparison.report import write_report
 from topicloom_lab.comparison.results import Key, Results
 from topicloom_lab.comparison.run import code_hash, machine, open_cells, run_comparison, versions
-from topicloom_lab.comparison.summary import recall_lines
+from topicloom_lab.comparison.summary import Summary, recall_lines, summaries
 from topicloom_lab.comparison.trial import Bench
 from topicloom_lab.strategies.catalogue import STRATEGIES, find_strategies
 
@@ -42,7 +49,9 @@ def print_example() -> None:
     sys.stdout.write(EXAMPLE.read_text("utf-8"))
 
 
-def run_config(options: RunOptions, console: Console | None = None) -> Results:
+def run_config(
+    options: RunOptions, console: Console | None = None, *, as_json: bool = False
+) -> Results:
     """Run what a configuration asks for and is not finished, and write the report.
 
     Raises:
@@ -50,7 +59,7 @@ def run_config(options: RunOptions, console: Console | None = None) -> Results:
         NotAConversationError: If a file holds something else.
         StorageUnavailableError: If results cannot be written.
     """
-    console = console or open_console()
+    console = console or open_console(quiet=as_json)
     comparison = read_comparison(options.config or EXAMPLE, options.out)
     unknown = sorted(set(options.again) - set(comparison.strategies))
     if unknown:
@@ -62,11 +71,11 @@ def run_config(options: RunOptions, console: Console | None = None) -> Results:
         if reason := STRATEGIES[name].missing:
             print_dim(console, f"{name} is left out: {reason}")
     _run(comparison, results, bench, options.again, console)
-    _write(results, console)
+    _write(results, console, as_json=as_json)
     return results
 
 
-def write_again(out: Path, console: Console | None = None) -> None:
+def write_again(out: Path, console: Console | None = None, *, as_json: bool = False) -> None:
     """Write the report of finished cells.
 
     Raises:
@@ -79,7 +88,7 @@ def write_again(out: Path, console: Console | None = None) -> None:
     record = results.run()
     folder = record.get("folder")
     find_strategies(record.get("strategies", ()), Path(folder) if folder else None)
-    _write(results, console or open_console())
+    _write(results, console or open_console(quiet=as_json), as_json=as_json)
 
 
 def _run(
@@ -126,14 +135,22 @@ def estimate_rest(waiting: Sequence[Key], spent: Mapping[str, Sequence[float]]) 
     each = {name: mean(seconds) for name, seconds in spent.items()}
     seconds = sum(each.get(strategy, usual) for _, _, strategy, _ in waiting)
     rest = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
-    return f"; {len(waiting)} cells to go, about {rest}"
+    return f"; {count_of(len(waiting), 'cell')} to go, about {rest}"
 
 
-def _write(results: Results, console: Console) -> None:
+def _write(results: Results, console: Console, *, as_json: bool) -> None:
+    if as_json:
+        print_json(map(_to_row, summaries(results.cells().values())))
     for line in recall_lines(list(results.cells().values())):
         console.print(line, markup=False)
     for path in write_report(results):
         print_dim(console, str(path))
+
+
+def _to_row(found: Summary) -> dict[str, Any]:
+    where = {"source": name_of(found.source), "strategy": found.strategy, "budget": found.budget}
+    figures = {"recall": found.recall, "all": found.whole, "tokens": found.tokens}
+    return where | {"questions": len(found.asked)} | figures
 
 
 def _bench(comparison: Comparison) -> Bench:

@@ -11,7 +11,7 @@ from urllib.request import urlopen
 
 from rich.text import Text
 
-from topicloom.cli.console import open_console, print_dim
+from topicloom.cli.console import count_of, open_console, print_dim
 from topicloom.errors import ConfigurationError, InputError, suggest
 from topicloom.recordings.conversations import read_recording
 from topicloom.storage.disk import reachable
@@ -75,5 +75,6 @@ def _write(name: str, texts: Iterable[tuple[str, str]], out: Path, first: int | 
     known, asked = DATA_SETS[name], sum(len(row["questions"]) for row in rows)
     print_dim(
         open_console(),
-        f"{out}: {len(rows)} conversations, {asked} questions. {known.home}; {known.licence}",
+        f"{out}: {count_of(len(rows), 'conversation')}, {count_of(asked, 'question')}."
+        f" {known.home}; {known.licence}",
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from topicloom.cli.console import open_console, to_one_line
+from topicloom.cli.console import open_console, print_json, to_one_line
 from topicloom.errors import ConfigurationError, InputError
 from topicloom.recordings.conversations import Conversation
 from topicloom_lab.comparison.config import load_source, name_of
@@ -48,7 +49,9 @@ class Miss:
     """Ids of messages that were not found; with another strategy, that this one did find."""
 
 
-def show_misses(options: MissOptions, console: Console | None = None) -> None:
+def show_misses(
+    options: MissOptions, console: Console | None = None, *, as_json: bool = False
+) -> None:
     """Print misses, those with most lost evidence first.
 
     Raises:
@@ -60,11 +63,21 @@ def show_misses(options: MissOptions, console: Console | None = None) -> None:
     if not any(cell.strategy == options.strategy for cell in cells):
         raise ConfigurationError(f"{options.out} holds no results of {options.strategy!r}")
     found = sorted(_misses(cells, options), key=lambda m: -len(m.lost) / len(m.row.evidence))
+    if as_json:
+        print_json(map(_to_row, found[: options.limit]))
+        return
     asked = sum(len(c.asked) for c in cells if _wanted(c, options))
     console.print(f"{len(found)} of {asked} questions with something missed")
     known = _Conversations(results.run().get("folder"))
     for miss in found[: options.limit]:
         _show(miss, known.get(miss.cell), console)
+
+
+def _to_row(miss: Miss) -> dict[str, Any]:
+    cell, row = miss.cell, miss.row
+    place = {"source": name_of(cell.source), "conversation": cell.conversation}
+    asked = {"budget": cell.budget, "question": row.question, "category": row.category}
+    return place | asked | {"found": row.found, "missed": miss.lost}
 
 
 def _misses(cells: list[Cell], options: MissOptions) -> Iterator[Miss]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 
-from topicloom.cli.console import open_console
+from topicloom.cli.console import open_console, print_json
 from topicloom.index.encoders import open_embedder
 from topicloom_lab.cli.output import counting, make_table
 from topicloom_lab.retrieval import WAYS, Found, evaluate_retrieval, load_retrieval
 
 
 def run_retrieval(
-    files: Sequence[Path], encoder: str | None, console: Console | None = None
+    files: Sequence[Path],
+    encoder: str | None,
+    console: Console | None = None,
+    *,
+    as_json: bool = False,
 ) -> Mapping[str, Mapping[str, Found]]:
     """Measure on some files; the figures by file and way.
 
@@ -22,7 +27,7 @@ def run_retrieval(
         NotAConversationError: If a file holds something else.
         ConfigurationError: If the encoder or its library is missing.
     """
-    console = console or open_console()
+    console = console or open_console(quiet=as_json)
     given = {file: load_retrieval(file) for file in files}
     embedder = open_embedder(encoder)
     found: dict[str, dict[str, Found]] = {}
@@ -44,4 +49,10 @@ def run_retrieval(
     ]
     title = "MRR (recall at 10)"
     console.print(make_table(title, heads, lines, f"encoder: {embedder.fingerprint}"))
+    if as_json:
+        print_json(
+            {"file": file, "way": way, **asdict(figures)}
+            for file, ways in found.items()
+            for way, figures in ways.items()
+        )
     return found

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli.console import CliOptions, open_console, print_dim, render_heading, to_one_line
+from topicloom.cli.console import (
+    CliOptions,
+    count_of,
+    open_console,
+    print_dim,
+    print_json,
+    render_heading,
+    to_one_line,
+)
 from topicloom.cli.context import CliContext, open_context
 from topicloom.errors import InputError
 from topicloom.state.activation import ActivationPolicy
@@ -36,7 +45,7 @@ class TuneOptions:
     """Draw them as SVG too."""
 
 
-def run_tune(given: CliOptions, options: TuneOptions) -> None:
+def run_tune(given: CliOptions, options: TuneOptions, *, as_json: bool = False) -> None:
     """Print figures, replays with other settings and suggestions, and draw pictures.
 
     Raises:
@@ -44,21 +53,44 @@ def run_tune(given: CliOptions, options: TuneOptions) -> None:
         InputError: There is no such session or file, or the file holds no receipts.
         ConfigurationError: A setting cannot be used, or pictures cannot be drawn or written.
     """
-    context, console = open_context(given), open_console()
+    context, console = open_context(given), open_console(quiet=as_json)
     name, receipts = _log(context, options.log)
     in_force = context.settings.activation
     figures = figures_of(receipts, in_force)
     console.print(figures_view(name, figures, in_force))
+    row = {"log": name, "in_force": in_force.model_dump(), "figures": asdict(figures)}
     if not figures.read:
+        if as_json:
+            print_json([row])
         print_dim(console, "no topic was read yet: there is nothing to tune before the first split")
         return
     with console.status("replaying with other settings"):
         advice = advise(observe(receipts, in_force), in_force)
-    console.print(advice_view(advice, recall_limit(receipts)))
+    limit = recall_limit(receipts)
+    console.print(advice_view(advice, limit))
+    if as_json:
+        print_json([row | _to_row(advice, limit)])
     if options.plots:
         kinds = ("png", "svg") if options.svg else ("png",)
         out = options.out or Path(f"tune-{name}")
         _draw(console, receipts, in_force, out, kinds)
+
+
+def _to_row(advice: Advice, limit: RecallLimit | None) -> dict[str, Any]:
+    tried = [
+        {"setting": setting, "value": value, **_pick(other)}
+        for setting, value, other in advice.others
+    ]
+    changes = advice.suggestion and dict(advice.suggestion.changes)
+    share = limit and limit.share
+    return {"as_they_are": _pick(advice.in_force), "tried": tried, "reason": advice.reason} | {
+        "suggested": changes,
+        "recall_share": share,
+    }
+
+
+def _pick(tried: Replay) -> dict[str, Any]:
+    return {f.name: getattr(tried, f.name) for f in fields(tried) if f.name != "policy"}
 
 
 def _log(context: CliContext, log: str) -> tuple[str, Sequence[Receipt]]:
@@ -92,7 +124,7 @@ def figures_view(name: str, figures: LogFigures, in_force: ActivationPolicy) -> 
     """A log in figures, by the questions that they answer."""
     read = figures.read
     about = (
-        f"{name}: {_many(figures.turns, 'turn')}, {read} of them with topics to read. "
+        f"{name}: {count_of(figures.turns, 'turn')}, {read} of them with topics to read. "
         f"Topics are activated from {in_force.base:g} + {in_force.step:g} for each before them, "
         f"stay from {in_force.sleep_share:.0%} of that, {in_force.ceiling} at most."
     )
@@ -230,7 +262,3 @@ def _rows(rows: Sequence[tuple[str, str]]) -> RenderableType:
 
 def _share(part: int, whole: int) -> str:
     return f"{part / max(1, whole):.0%}"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -76,7 +76,7 @@ def stroke_of(strategy: str, best: str | None = None) -> Stroke:
 
 
 def sheet(
-    title: str, count: int, kinds: Collection[Kind], *, labels: float
+    title: str, count: int, kinds: Collection[Kind], best: str | None, *, labels: float
 ) -> tuple[Figure, list[Axes]]:
     """A picture with a title, a key, and panels, two a row.
 
@@ -84,6 +84,7 @@ def sheet(
         title: Its name.
         count: How many panels.
         kinds: What the key explains.
+        best: A strategy that stands out as the best of the others; the key explains that too.
         labels: Inches to the right of a panel, for names.
     """
     columns = min(2, count)
@@ -94,7 +95,7 @@ def sheet(
     figure = Figure(figsize=(width, height), dpi=150, facecolor="white")
     left, top = 0.3 / width, 1 - 0.2 / height
     figure.text(left, top, title, fontsize=13, fontweight="bold", va="top", color=DARK)
-    _key(figure, kinds, (0.24 / width, 1 - 0.45 / height))
+    _key(figure, kinds, best, (0.24 / width, 1 - 0.45 / height))
     panels = []
     for number in range(count):
         column, row = number % columns, number // columns
@@ -126,8 +127,11 @@ def apart(heights: Sequence[float], step: float) -> list[float]:
     return found
 
 
-def _key(figure: Figure, kinds: Collection[Kind], place: tuple[float, float]) -> None:
+def _key(
+    figure: Figure, kinds: Collection[Kind], best: str | None, place: tuple[float, float]
+) -> None:
     named = [(_STROKES[kind], name) for kind, name in _NAMES.items() if kind in kinds]
+    named += [(stroke_of(best, best), "the best other")] if best else []
     handles = [Line2D([], [], **stroke.looks, label=name) for stroke, name in named]
     figure.legend(
         handles=handles,

@@ -43,14 +43,13 @@ def draw_figures(found: Sequence[Summary], folder: Path) -> list[Path]:
 def draw_recall(found: Sequence[Summary]) -> Figure:
     """Recall against budget, a panel for each source; names stand at the ends of lines."""
     sources = list(dict.fromkeys(s.source for s in found))
-    figure, panels = sheet("Evidence recall by budget", len(sources), _kinds(found), labels=2.35)
+    drawn = {source: _lines(found, source) for source in sources}
+    bests = {source: _best_other(lines) for source, lines in drawn.items()}
+    figure, panels = sheet(
+        "Evidence recall by budget", len(sources), _kinds(found), bests[sources[0]], labels=2.35
+    )
     for axes, source in zip(panels, sources, strict=True):
-        here = [s for s in found if s.source == source and STRATEGIES[s.strategy].limited]
-        lines = {
-            name: {s.budget: s.recall for s in here if s.strategy == name}
-            for name in dict.fromkeys(s.strategy for s in here)
-        }
-        best = _best_other(lines)
+        lines, best = drawn[source], bests[source]
         for name, line in lines.items():
             _draw(axes, list(line), list(line.values()), stroke_of(name, best))
         budgets = sorted({b for line in lines.values() for b in line})
@@ -66,14 +65,12 @@ def draw_cost(found: Sequence[Summary]) -> Figure:
     What ignores the budget is here too: it shows what recall costs without any strategy.
     """
     sources = list(dict.fromkeys(s.source for s in found))
-    figure, panels = sheet("What evidence recall costs", len(sources), _kinds(found), labels=0.75)
+    bests = {source: _best_other(_lines(found, source)) for source in sources}
+    figure, panels = sheet(
+        "What evidence recall costs", len(sources), _kinds(found), bests[sources[0]], labels=0.75
+    )
     for axes, source in zip(panels, sources, strict=True):
-        here = [s for s in found if s.source == source]
-        bounded = {
-            name: {s.budget: s.recall for s in here if s.strategy == name}
-            for name in dict.fromkeys(s.strategy for s in here if STRATEGIES[s.strategy].limited)
-        }
-        best = _best_other(bounded)
+        here, best = [s for s in found if s.source == source], bests[source]
         for name in dict.fromkeys(s.strategy for s in here):
             points = sorted((max(1.0, s.tokens), s.recall) for s in here if s.strategy == name)
             stroke = stroke_of(name, best)
@@ -85,6 +82,13 @@ def draw_cost(found: Sequence[Summary]) -> Figure:
         _scales(axes, (min(tokens) / 1.4, max(tokens) * 1.4), _TICKS)
         _frame(axes, name_of(source), "tokens of a context, on average")
     return figure
+
+
+def _lines(found: Sequence[Summary], source: str) -> dict[str, Line]:
+    """The lines of a source: of what keeps to the budget."""
+    here = [s for s in found if s.source == source and STRATEGIES[s.strategy].limited]
+    names = dict.fromkeys(s.strategy for s in here)
+    return {name: {s.budget: s.recall for s in here if s.strategy == name} for name in names}
 
 
 def _draw(axes: Axes, x: Sequence[float], y: Sequence[float], stroke: Stroke) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from topicloom.cli.console import count_of
 from topicloom.errors import StorageUnavailableError
 from topicloom_lab.comparison.config import name_of
 from topicloom_lab.comparison.figures import draw_figures
@@ -128,8 +129,9 @@ def _source(here: Sequence[Summary], seed: int) -> list[str]:
     history = sum(c.history for c in first.cells) / conversations
     parts = [
         f"## {name_of(first.source)}",
-        f"{conversations} conversations of {history:,.0f} tokens on average, {questions} questions "
-        "with evidence.",
+        f"{count_of(conversations, 'conversation')} of {history:,.0f} tokens on average, "
+        f"{count_of(questions, 'question')} with evidence: one of them more or less is"
+        f" {1 / questions:.3f} of a figure. A lead whose interval reaches below 0 may be chance.",
         recall_table(here),
     ]
     if leads := lead_table(here, seed):
@@ -223,7 +225,8 @@ def _how_to_read(found: Sequence[Summary]) -> str:
         "is the share of questions with all of it. Every strategy hears the same messages, has "
         "the same sentence encoder and is asked the same questions. Times leave out the vectors of "
         "messages and questions, which are made once and shared; who is the first to need others "
-        f"pays for them.{'' if graded else _ORACLE}"
+        "pays for them. Calls that were made while listening are shared out over the questions."
+        f"{'' if graded else _ORACLE}"
     )
 
 

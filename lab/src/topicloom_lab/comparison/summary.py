@@ -155,7 +155,7 @@ def best_other(ours: Summary, all_of_them: Sequence[Summary]) -> Summary | None:
 
 
 def recall_lines(cells: Sequence[Cell]) -> list[str]:
-    """Recall of all strategies as lines for the terminal."""
+    """Recall of all strategies as lines for the terminal, the best at the largest budget first."""
     found = summaries(cells)
     lines = []
     for source in dict.fromkeys(s.source for s in found):
@@ -163,7 +163,8 @@ def recall_lines(cells: Sequence[Cell]) -> list[str]:
         budgets = sorted({s.budget for s in here})
         tokens = ", ".join(f"{b:,}" for b in budgets)
         lines += ["", f"{name_of(source)}: evidence recall at {tokens} tokens"]
-        for name in dict.fromkeys(s.strategy for s in here):
+        ranked = sorted(here, key=lambda s: (-s.budget, -s.recall))
+        for name in dict.fromkeys(s.strategy for s in ranked):
             by_budget = {s.budget: s.recall for s in here if s.strategy == name}
             figures = (f"{by_budget[b]:.3f}" if b in by_budget else "    -" for b in budgets)
             lines.append(f"  {name:<18}{'  '.join(figures)}")
