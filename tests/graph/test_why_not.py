@@ -10,7 +10,7 @@ from sessions import chatter, open_graph, past, record, tell, thread
 
 from topicloom import FileStorage, InputError, Memory
 from topicloom.recordings.conversations import load_conversations, make_case
-from topicloom.testing import SteadyReader, fake_roles
+from topicloom.testing import ScriptedResponder, SteadyReader, fake_roles
 
 CONFIG = thread()
 
@@ -71,3 +71,20 @@ def test_a_case_is_read_as_evaluations_read_them(tmp_path: Path) -> None:
     (read,) = load_conversations(file)
     assert [m.id for m in read.messages] == ["m1", "m2", "m3", "m4"]
     assert (read.questions[0].question, read.questions[0].evidence) == ("雨？", ("m3",))
+
+
+def test_the_prompt_of_the_newest_turn_is_shown_as_it_was_sent(tmp_path: Path) -> None:
+    responder = ScriptedResponder()
+    graph = open_graph(tmp_path, fake_roles(responder), instructions="Be kind.")
+    record(graph, CONFIG, *past("茶", "雨", rounds=6))
+    tell(graph, CONFIG, chatter("雨", 2), chatter("茶", 3), keep=2)
+    memory = Memory.of(graph, CONFIG)
+    assert memory.prompt() == responder.requests[-1].messages
+    then = next(
+        state.config
+        for state in graph.get_state_history(CONFIG)
+        if not state.next and state.values["session"]["turn"] == 2
+    )
+    assert Memory.of(graph, then).prompt() == responder.requests[0].messages
+    with pytest.raises(InputError, match="only a graph"):
+        Memory(FileStorage(tmp_path, fsync=False), "s").prompt()

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
+from threading import Event
 from typing import Any
 
 import httpx
 import pytest
 from inspected import HOSTILE, NAME, THREAD
+from langchain_core.messages import AIMessageChunk, HumanMessage
 
+from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.memory import Memory
+from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph
+from topicloom.roles.responder import ReplyRequest
 from topicloom.serve.app import LOCAL
+from topicloom.settings import Settings
+from topicloom.state.channels import TurnOptions
+from topicloom.testing import ScriptedResponder, fake_roles
 from topicloom.ui.app import make_inspector
 
 BASE = "http://127.0.0.1:8322"
@@ -171,13 +181,15 @@ async def test_mistakes_are_named(graph: Graph) -> None:
 
 
 async def test_a_turn_streams_and_long_texts_are_cut(graph: Graph) -> None:
+    moved = TurnOptions(answer=False, keep_messages=0)  # so that the notes begin anew
+    graph.invoke({"messages": [HumanMessage("And?")]}, THREAD, context=moved)
     async with open_client(graph, editing=True) as page:
         await page.get("/?key=secret")
         answer = await page.post(f"{SESSION}/turns", json={"text": "How many kilometres?"})
         events = [json.loads(e[6:]) for e in answer.text.split("\n\n") if e]
         kinds = [event["type"] for event in events]
         assert kinds[-2:] == ["receipt", "end"]
-        assert "text" in kinds
+        assert {"text", "reading", "read", "quoted"} <= set(kinds)
         said = "".join(event.get("text", "") for event in events)
         shown = await get(page, "/messages", limit=2)
         assert [m["text"] for m in shown] == ["How many kilometres?", said]
@@ -185,6 +197,61 @@ async def test_a_turn_streams_and_long_texts_are_cut(graph: Graph) -> None:
         (cut,) = await get(page, "/messages", limit=1)
         assert (len(cut["text"]), cut["whole"]) == (20_000, False)
         assert (await get(page, f"/messages/{cut['id']}"))["text"] == HOSTILE[-1]
+
+
+async def test_a_moment_is_shown_a_branch_begins_there_and_a_prompt_is_whole(graph: Graph) -> None:
+    async with open_client(graph, editing=True) as page:
+        await page.get("/?key=secret")
+        now, before = await get(page, "/moments")
+        assert (now["parent"], now["count"], before["count"]) == (before["id"], 28, 26)
+        assert await get(page, "/topics", at=before["id"]) == []
+        assert len(await get(page, "/messages", at=before["id"])) == 26
+        prompt = await get(page, "/prompt")
+        assert "m25" in "".join(part["text"] for part in prompt)
+        assert prompt[0]["role"] == "system"
+        assert (await page.post(f"{SESSION}/forks?at={before['id']}", json={})).json() is None
+        assert (await get(page, ""))["count"] == 26
+        branch = (await get(page, "/moments"))[0]
+        assert branch["parent"] == before["id"]
+        await page.post(f"{SESSION}/turns", json={"text": "Another way", "answer": False})
+        assert [m["count"] for m in await get(page, "/moments")] == [27, 26, 28, 26]
+        assert len(await get(page, "/topics", at=now["id"])) == 3
+
+
+async def test_a_turn_is_stopped_and_its_message_is_replied_to_later(tmp_path: Path) -> None:
+    slow = SlowReply()
+    roles = fake_roles(slow)
+    settings = Settings(folder=tmp_path, fsync=False)
+    saver = local_checkpointer(tmp_path)
+    graph = build_session_graph(settings=settings, roles=roles).compile(checkpointer=saver)
+    async with open_client(graph, editing=True) as page:
+        await page.get("/?key=secret")
+        said = {"text": "How are you?"}
+        turn = asyncio.create_task(page.post(f"{SESSION}/turns", json=said))
+        await asyncio.to_thread(slow.asked.wait, 30)
+        await page.post(f"{SESSION}/stop", json={})
+        assert '{"type":"end","stopped":true}' in (await turn).text.replace(" ", "")
+        assert len(await get(page, "/messages")) == 1
+        slow.go_on.set()
+        again = await page.post(f"{SESSION}/turns", json={"text": ""})
+        assert '"stopped":false' in again.text.replace(" ", "")
+        assert [m["text"] for m in await get(page, "/messages")] == ["How are you?", "Well."]
+    saver.close()
+
+
+class SlowReply(ScriptedResponder):
+    """Replies once it may."""
+
+    def __init__(self) -> None:
+        super().__init__(otherwise="Well.")
+        self.asked, self.go_on = Event(), Event()
+
+    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
+        self.asked.set()
+        while not self.go_on.is_set():
+            await asyncio.sleep(0.01)
+        async for chunk in super().astream(request):
+            yield chunk
 
 
 async def test_what_is_forgotten_is_gone(graph: Graph) -> None:

@@ -127,6 +127,30 @@ def test_messages_are_moved_split_and_undone(page: Page, graph: Graph) -> None:
     assert memory.quote("m25").text == "(removed on request)"
 
 
+def test_a_moment_is_gone_back_to_and_a_branch_begins_there(page: Page) -> None:
+    edit(page)
+    slider = page.locator(".moments input")
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".moments")).to_contain_text("26 messages")
+    expect(page.locator("[data-id=m26]")).to_be_visible()
+    expect(page.locator("[data-id=m27]")).to_have_count(0)
+    page.locator("#say").fill("Another way")
+    page.locator("#record").click()
+    expect(page.locator("[data-id=m27]")).to_contain_text("Another way")
+    expect(page.get_by_role("combobox", name="Branch", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Side by side").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("When does the ferry leave?")
+    expect(dialog).to_contain_text("Another way")
+    page.keyboard.press("Escape")
+    page.get_by_role("combobox", name="Branch", exact=True).select_option(index=1)
+    expect(page.locator("[data-id=m28]")).to_be_visible()
+    page.locator("[data-id=m28]").click()
+    page.get_by_text("All of it").click()
+    expect(page.locator("#why .whole")).to_contain_text("The ferry leaves at nine")
+
+
 def test_no_message_is_markup(page: Page, graph: Graph) -> None:
     said = [kind(text) for text in HOSTILE for kind in (HumanMessage, AIMessage)]
     graph.invoke({"messages": said}, THREAD, context=TurnOptions(answer=False))

@@ -46,14 +46,18 @@ export type Change =
   | { do: "pin"; topic: string; pinned: boolean }
   | { do: "archive" | "restore"; topic: string }
   | { do: "undo"; change: string };
+export interface Moment { id: string; parent: string; turn: number; count: number; time: string }
 export type Event =
   | { type: "text"; text: string }
+  | { type: "reading" | "moved"; topics: string[] }
+  | { type: "read"; topic: string; score: number }
+  | { type: "quoted"; quotes: string[] }
   | { type: "split"; rounds: number; first: number; last: number }
   | { type: "searching"; query: string; when: string | null }
   | { type: "remembering"; query: string }
   | { type: "reply_restarted" }
   | { type: "receipt"; receipt: Receipt }
-  | { type: "end" }
+  | { type: "end"; stopped: boolean }
   | { type: "error"; error: string };
 
 async function ask<T>(path: string, body?: unknown): Promise<T> {
@@ -71,29 +75,36 @@ async function ask<T>(path: string, body?: unknown): Promise<T> {
 
 export class Api {
   private readonly base: string;
-  constructor(name: string) { this.base = `/api/session/${encodeURIComponent(name)}`; }
+  /** A session, as it is, or at a moment. */
+  constructor(readonly name: string, readonly at = "") { this.base = `/api/session/${encodeURIComponent(name)}`; }
   static first = () => ask<Session>("/api/session");
   static editing = (on: boolean) => ask<{ on: boolean }>("/api/editing", { on });
-  session = () => ask<Session>(this.base);
-  topics = () => ask<Topic[]>(`${this.base}/topics`);
-  messages = (query: Record<string, string>) =>
-    ask<Message[]>(`${this.base}/messages?${new URLSearchParams(query)}`);
-  message = (id: string) => ask<Message>(`${this.base}/messages/${id}`);
+  private path(path: string, query: Record<string, string> = {}): string {
+    return `${this.base}${path}?${new URLSearchParams({ ...query, ...(this.at && { at: this.at }) })}`;
+  }
+  session = () => ask<Session>(this.path(""));
+  topics = () => ask<Topic[]>(this.path("/topics"));
+  messages = (query: Record<string, string>) => ask<Message[]>(this.path("/messages", query));
+  message = (id: string) => ask<Message>(this.path(`/messages/${id}`));
   ofTopic = (id: string, after: string) =>
-    ask<Message[]>(`${this.base}/topics/${id}?limit=100${after && `&after=${after}`}`);
-  search = (text: string) => ask<Message[]>(`${this.base}/search?${new URLSearchParams({ text })}`);
-  receipt = (id: string) => ask<Receipt | null>(`${this.base}/receipts/${id}`);
-  absence = (turn: number, id: string) => ask<Absence>(`${this.base}/absences/${turn}/${id}`);
-  caseOf = (turn: number, id: string) => `${this.base}/cases/${turn}/${id}`;
-  marks = () => ask<Mark[]>(`${this.base}/marks`);
-  changes = () => ask<Entry[]>(`${this.base}/changes`);
-  facts = () => ask<Record<string, Fact>>(`${this.base}/facts`);
-  change = (change: Change) => ask<null>(`${this.base}/changes`, change);
-  preview = (what: string[]) => ask<Forgotten>(`${this.base}/preview`, { what });
-  forget = (what: string[]) => ask<Forgotten>(`${this.base}/forget`, { what });
+    ask<Message[]>(this.path(`/topics/${id}`, { limit: "100", ...(after && { after }) }));
+  search = (text: string) => ask<Message[]>(this.path("/search", { text }));
+  receipt = (id: string) => ask<Receipt | null>(this.path(`/receipts/${id}`));
+  absence = (turn: number, id: string) => ask<Absence>(this.path(`/absences/${turn}/${id}`));
+  caseOf = (turn: number, id: string) => this.path(`/cases/${turn}/${id}`);
+  prompt = () => ask<{ role: string; text: string }[]>(this.path("/prompt"));
+  moments = () => ask<Moment[]>(this.path("/moments"));
+  marks = () => ask<Mark[]>(this.path("/marks"));
+  changes = () => ask<Entry[]>(this.path("/changes"));
+  facts = () => ask<Record<string, Fact>>(this.path("/facts"));
+  change = (change: Change) => ask<null>(this.path("/changes"), change);
+  preview = (what: string[]) => ask<Forgotten>(this.path("/preview"), { what });
+  forget = (what: string[]) => ask<Forgotten>(this.path("/forget"), { what });
+  fork = () => ask<null>(this.path("/forks"), {});
+  stop = () => ask<null>(this.path("/stop"), {});
 
   async *turn(text: string, answer: boolean): AsyncGenerator<Event> {
-    const reply = await fetch(`${this.base}/turns`, {
+    const reply = await fetch(this.path("/turns"), {
       method: "POST", headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ text, answer }),
     });

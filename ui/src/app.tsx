@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Api, type Change, type Event, type Forgotten, type Message, type Receipt, type Session, type Topic } from "./api";
 import { Chat } from "./chat";
-import { PageContext, QuoteLink } from "./shared";
+import { Dialog, PageContext, QuoteLink } from "./shared";
 import { TimeLine } from "./timeline";
 import { Topics } from "./topics";
 import { Why } from "./why";
@@ -13,6 +13,7 @@ type Column = (typeof COLUMNS)[number];
 
 export function App({ first }: { first: Session }) {
   const [session, setSession] = useState(first);
+  const [at, setAt] = useState("");
   const [topics, setTopics] = useState(new Map<string, Topic>());
   const [language, setLanguage] = useState<Language>(
     (localStorage.getItem("language") as Language | null) ?? (navigator.language.startsWith("zh") ? "zh" : "en"));
@@ -31,7 +32,7 @@ export function App({ first }: { first: Session }) {
   const [keys, setKeys] = useState(false);
   const [version, setVersion] = useState(0);
   const search = useRef<HTMLInputElement>(null);
-  const api = useMemo(() => new Api(session.name), [session.name]);
+  const api = useMemo(() => new Api(session.name, at), [session.name, at]);
   const t = (word: Word) => languages[language][word];
 
   useEffect(() => { document.documentElement.dataset["theme"] = theme; localStorage.setItem("theme", theme); }, [theme]);
@@ -51,7 +52,10 @@ export function App({ first }: { first: Session }) {
       setVersion((n) => n + 1);
     } catch (error) { say((error as Error).message); }
   }, [api]);
-  useEffect(() => { void refresh(); setPicked(""); setOpen(""); setFound(null); setReceipt(null); setMissed(""); }, [api]);
+  useEffect(() => { void refresh(); }, [api]);
+  useEffect(() => { setPicked(""); setOpen(""); setFound(null); setReceipt(null); setMissed(""); setAt(""); }, [session.name]);
+  /** What was done at a moment began a branch, which is the newest from now on. */
+  const settle = async () => { if (at) setAt(""); else await refresh(); };
   useEffect(() => {
     if (!wanted.trim()) { setFound(null); return; }
     let current = true;
@@ -62,7 +66,7 @@ export function App({ first }: { first: Session }) {
   const change = async (what: Change) => {
     try {
       await api.change(what);
-      await refresh();
+      await settle();
       setNotice({ text: `✓ ${what.do === "undo" ? t("undone") : t(what.do)}`.replace("…", ""), undo: what.do !== "undo" });
     } catch (error) { say((error as Error).message); }
   };
@@ -85,11 +89,15 @@ export function App({ first }: { first: Session }) {
     load().catch((error: Error) => say(error.message));
   };
   const onTurn = (event: Event) => {
-    if (event.type === "searching" || event.type === "remembering") setLit(new Set(topics.keys()));
+    const light = (ids: string[], all = false) => setLit((now) => new Set(all ? ids : [...now, ...ids]));
+    if (event.type === "searching" || event.type === "remembering") light([...topics.keys()], true);
+    if (event.type === "reading") light(event.topics, true);
+    if (event.type === "quoted") light(event.quotes);
+    if (event.type === "moved") void refresh().then(() => light(event.topics));
     if (event.type !== "receipt") return;
     setReceipt(event.receipt);
     setPicked(event.receipt.user);
-    setLit(new Set([...Object.keys(event.receipt.scores), ...event.receipt.quoted.flatMap((note) => note.quotes)]));
+    light([...Object.keys(event.receipt.scores), ...event.receipt.quoted.flatMap((note) => note.quotes)], true);
     setTimeout(() => setLit(new Set()), 2600);
   };
   const toggleEditing = () => Api.editing(!session.editing).then(({ on }) => setSession({ ...session, editing: on }), (e: Error) => say(e.message));
@@ -98,9 +106,7 @@ export function App({ first }: { first: Session }) {
     const onKey = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
       if (event.key === "Escape") {
-        if (forgotten) setForgotten(null);
-        else if (keys) setKeys(false);
-        else if (wanted) setWanted("");
+        if (wanted) setWanted("");
         else if (open) setOpen("");
         target.blur();
         return;
@@ -140,14 +146,14 @@ export function App({ first }: { first: Session }) {
     return () => removeEventListener("keydown", onKey);
   });
 
-  const page = { api, session, topics, language, lit, picked, receipt, missed, miss: setMissed, open, version, jump, pick, openTopic, change, forget, refresh, say };
+  const page = { api, session, topics, language, lit, picked, receipt, missed, miss: setMissed, open, version, jump, pick, openTopic, change, forget, settle, setAt, say };
   const guide = session.name === "lake_house" && session.editing && localStorage.getItem("guided") === null;
   return (
     <PageContext.Provider value={page}>
       <div class="page" data-column={column}>
         <header class="bar">
           <h1><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M3 6h18M3 12h18M3 18h18M7 3v18M17 3v18" /></svg><span>topicloom</span></h1>
-          <select class="session" aria-label={t("session")} value={session.name} onChange={(e) => setSession({ ...session, name: e.currentTarget.value })}>
+          <select class="session" aria-label={t("session")} value={session.name} onChange={(e) => { setAt(""); setSession({ ...session, name: e.currentTarget.value }); }}>
             {session.sessions.map((name) => <option key={name}>{name}</option>)}
           </select>
           <input ref={search} class="search" type="search" placeholder={`${t("search")}  /`} aria-label={t("search")} value={wanted} maxLength={500} onInput={(e) => { setWanted(e.currentTarget.value); setColumn("topics"); }} />
@@ -170,8 +176,8 @@ export function App({ first }: { first: Session }) {
           setForgotten(null);
           void api.forget(what).then(async (gone) => { setOpen(""); setReceipt(null); setPicked(""); await refresh(); if (gone.left.length) say(gone.left.join(" ")); }, (e: Error) => say(e.message));
         }} />}
-        {keys && <div class="dialog" role="dialog" aria-label={t("keys")} onClick={() => setKeys(false)}><div>
-          <h2>{t("keys")}</h2><ul>{t("help").split(" · ").map((line) => line.split(": ")).map(([key, does]) => <li key={key}><kbd>{key}</kbd> {does}</li>)}</ul></div></div>}
+        {keys && <Dialog title={t("keys")} close={() => setKeys(false)}>
+          <ul>{t("help").split(" · ").map((line) => line.split(": ")).map(([key, does]) => <li key={key}><kbd>{key}</kbd> {does}</li>)}</ul></Dialog>}
       </div>
     </PageContext.Provider>
   );
@@ -194,14 +200,12 @@ function Guide({ t, ask, why, fix }: { t: (word: Word) => string; ask: () => voi
 }
 
 function Forgetting({ gone, t, sure, cancel }: { gone: Forgotten; t: (word: Word) => string; sure: () => void; cancel: () => void }) {
-  const box = useRef<HTMLButtonElement>(null);
-  useEffect(() => { box.current?.focus(); }, []);
   return (
-    <div class="dialog" role="dialog" aria-modal="true" aria-label={t("forgetTitle")}><div>
-      <h2>{t("forgetTitle")}</h2><p>{t("forgetText")}</p>
-      <div class="preview">{gone.messages.map((m) => <div class="line" key={m.id}><div><QuoteLink id={m.id} /> <b>{m.label}</b></div><p>{m.text}</p></div>)}
+    <Dialog title={t("forgetTitle")} close={cancel}>
+      <p>{t("forgetText")}</p>
+      <div class="preview" tabIndex={0}>{gone.messages.map((m) => <div class="line" key={m.id}><div><QuoteLink id={m.id} /> <b>{m.label}</b></div><p>{m.text}</p></div>)}
         {Object.entries(gone.facts).map(([key, fact]) => <div class="line" key={key}><p>{t("facts")}: {fact.text}</p></div>)}</div>
-      <div class="tools"><button ref={box} onClick={cancel}>{t("cancel")}</button><button class="danger" onClick={sure}>{t("forgetNow")} ({gone.messages.length})</button></div>
-    </div></div>
+      <div class="tools"><button onClick={cancel}>{t("cancel")}</button><button class="danger" onClick={sure}>{t("forgetNow")} ({gone.messages.length})</button></div>
+    </Dialog>
   );
 }

@@ -14,6 +14,7 @@ export function Chat({ target, aimed, onTurn }: {
   const { api, session, t, version, picked, receipt } = page;
   const [shown, setShown] = useState<Message[]>([]);
   const [live, setLive] = useState<{ text: string; reply: string; notes: string[]; answer: boolean } | null>(null);
+  const [waits, setWaits] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const anchor = useRef<{ id: string; top: number } | null>(null);
   const stick = useRef(true);
@@ -50,7 +51,7 @@ export function Chat({ target, aimed, onTurn }: {
   useEffect(() => { void toNewest(); }, [api]);
   useEffect(() => {  // something changed: the same place, anew
     if (!version || !shown.length) return;
-    if (stick.current) void toNewest();
+    if (stick.current || atEnd) void toNewest();
     else void load({ around: `m${Math.floor((first + last) / 2)}`, limit: String(Math.min(200, last - first + 2)) })
       .then((found) => { keep(); setShown(found); });
   }, [version]);
@@ -88,6 +89,7 @@ export function Chat({ target, aimed, onTurn }: {
     stick.current = true;
     let now = { text, reply: "", notes: [] as string[], answer };
     setLive(now);
+    setWaits(false);
     try {
       for await (const event of api.turn(text, answer)) {
         const note = describe(event);
@@ -95,17 +97,23 @@ export function Chat({ target, aimed, onTurn }: {
         if (event.type === "reply_restarted") now = { ...now, reply: "" };
         if (note) now = { ...now, notes: [...now.notes, note] };
         if (event.type === "error") page.say(event.error);
+        if (event.type === "error" || (event.type === "end" && event.stopped)) setWaits(true);
         setLive(now);
         onTurn(event);
       }
     } catch (error) { page.say((error as Error).message); }
-    await page.refresh();
-    await toNewest();
+    await page.settle();
+    if (!api.at) await toNewest();
     setLive(null);
   };
+  const names = (ids: string[]) => ids.map((id) => page.topics.get(id)?.name ?? id).join(", ");
   const describe = (event: Event) => {
     switch (event.type) {
       case "split": return event.rounds ? `m${event.first}–m${event.last} ${t("splitting")}` : t("room");
+      case "reading": return event.topics.length ? `${t("reading")}: ${names(event.topics)}` : "";
+      case "read": return `${names([event.topic])} ${event.score.toFixed(2)}`;
+      case "quoted": return event.quotes.length ? `${t("quoted")}: ${event.quotes.slice(0, 12).join(", ")}` : "";
+      case "moved": return `→ ${names(event.topics)}`;
       case "searching": return `${t("looked")} “${event.query}”`;
       case "remembering": return t("remembering");
       case "reply_restarted": return t("restarted");
@@ -128,15 +136,16 @@ export function Chat({ target, aimed, onTurn }: {
           </Fragment>
         ))}
         {live && <div class="live" aria-live="polite">
-          <article class="message user"><div class="body">{live.text}</div></article>
-          {live.notes.map((note, n) => <p class="note" key={n}>{note}</p>)}
+          {live.text && <article class="message user"><div class="body">{live.text}</div></article>}
+          <ul class="notes">{live.notes.map((note, n) => <li key={n}>{note}</li>)}</ul>
           {live.answer && <article class="message assistant"><div class="body">
             {live.reply ? <Said text={live.reply} /> : <span class="waiting">{t("thinking")}</span>}
           </div></article>}
         </div>}
       </div>
       {!atEnd && shown.length > 0 && <button class="newest" onClick={() => void toNewest()}>{t("newest")} ↓</button>}
-      <Composer busy={live !== null} send={send} />
+      {waits && session.editing && <p class="note">{t("stopped")} <button onClick={() => void send("", true)}>{t("again")}</button></p>}
+      <Composer busy={live !== null} send={send} stop={() => void api.stop()} />
       <p class="model" title={session.model}>{session.model}</p>
     </>
   );
@@ -173,7 +182,7 @@ function Row({ message: m }: { message: Message }) {
   );
 }
 
-function Composer({ busy, send }: { busy: boolean; send: (text: string, answer: boolean) => void }) {
+function Composer({ busy, send, stop }: { busy: boolean; send: (text: string, answer: boolean) => void; stop: () => void }) {
   const { session, t } = usePage();
   const field = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState("");
@@ -191,7 +200,8 @@ function Composer({ busy, send }: { busy: boolean; send: (text: string, answer: 
         onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); go(true); } }}
       />
       <div class="buttons">
-        <button class="main" type="submit" disabled={busy || !text.trim()}>{t("answer")}</button>
+        {busy ? <button type="button" class="danger" onClick={stop}>■ {t("stop")}</button>
+          : <button class="main" type="submit" disabled={!text.trim()}>{t("answer")}</button>}
         <button type="button" id="record" disabled={busy || !text.trim()} onClick={() => go(false)}>{t("record")}</button>
       </div>
     </form>

@@ -1,6 +1,6 @@
 // What all columns share: words, colours of topics, small parts.
 import { createContext, type ComponentChildren } from "preact";
-import { useContext } from "preact/hooks";
+import { useContext, useEffect, useRef } from "preact/hooks";
 import type { Api, Change, Message, Receipt, Session, Topic } from "./api";
 import { languages, type Language, type Word } from "./words";
 
@@ -21,7 +21,8 @@ export interface Page {
   openTopic: (id: string) => void;
   change: (change: Change) => Promise<void>;
   forget: (what: string[]) => void;
-  refresh: () => Promise<void>;
+  settle: () => Promise<void>;
+  setAt: (moment: string) => void;
   say: (problem: string) => void;
 }
 export const PageContext = createContext<Page | null>(null);
@@ -65,6 +66,19 @@ export function QuoteLink({ id, children }: { id: string; children?: ComponentCh
 export function Said({ text }: { text: string }) {
   const parts = text.split(/(\[m\d{1,9}\]|\bm\d{1,9}(?=, \d{4}-\d\d-\d\d))/);
   return <>{parts.map((part, n) => (n % 2 ? <QuoteLink key={n} id={part.replace(/[[\]]/g, "")} /> : part))}</>;
+}
+
+/** A window above the page: it takes the focus, keeps it, and gives it back. */
+export function Dialog({ title, close, wide, children }: { title: string; close: () => void; wide?: boolean; children: ComponentChildren }) {
+  const { t } = usePage();
+  const box = useRef<HTMLDialogElement>(null);
+  useEffect(() => { box.current?.showModal(); }, []);
+  return (
+    <dialog ref={box} class={wide ? "wide-dialog" : ""} aria-label={title} onClose={close} onKeyDown={(e) => e.stopPropagation()}
+      onClick={(e) => { if (e.target === e.currentTarget) e.currentTarget.close(); }}>
+      <div><header><h2>{title}</h2><button class="plain" aria-label={t("close")} onClick={() => box.current?.close()}>×</button></header>{children}</div>
+    </dialog>
+  );
 }
 
 export const day = (time: string, language: Language, year: "numeric" | "" = "numeric") => {

@@ -1,7 +1,8 @@
 // A lane for each topic over the days; drag to zoom.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Mark } from "./api";
-import { day, hue, shortDay, usePage } from "./shared";
+import { Api, type Mark, type Message, type Moment, type Topic } from "./api";
+import { day, Dialog, Dot, hue, shortDay, usePage } from "./shared";
+import type { Word } from "./words";
 
 const LANE = 18, LEFT = 128, TOP = 22, DAY = 86_400_000, MOST = 180;
 
@@ -39,6 +40,7 @@ export function TimeLine() {
 
   return (
     <div class="timeline" ref={box}>
+      <Moments />
       {range && <button class="zoom" onClick={() => setRange(null)}>{t("zoomOut")}</button>}
       <svg width={width} height={height} role="img" aria-label={t("time")}
         onPointerDown={(e) => { if (x(e) > LEFT) setDrag([x(e), x(e)]); }}
@@ -73,6 +75,87 @@ export function TimeLine() {
         {drag && <rect class="drag" x={Math.min(...drag)} width={Math.abs(drag[1] - drag[0])} y="0" height={height} />}
       </svg>
     </div>
+  );
+}
+
+/** A slider over the ends of turns: shows the session as it was, begins branches, compares them. */
+function Moments() {
+  const { api, session, version, t, setAt, settle, say } = usePage();
+  const [moments, setMoments] = useState<Moment[]>([]);
+  const [beside, setBeside] = useState(false);
+  const [held, setHeld] = useState(api.at);
+  useEffect(() => { void new Api(session.name).moments().then(setMoments, () => setMoments([])); }, [session.name, version]);
+  useEffect(() => { setHeld(api.at); }, [api.at, session.name]);
+  useEffect(() => {
+    if (held === api.at) return;
+    const timer = setTimeout(() => setAt(held), 250);
+    return () => clearTimeout(timer);
+  }, [held]);
+  if (moments.length < 2) return null;
+  const shown = moments.find((m) => m.id === held) ?? moments[0]!;
+  const line = [...lineage(moments, shown.id, moments)].reverse();
+  const tips = moments.filter((m) => !moments.some((other) => other.parent === m.id));
+  const go = (id: string) => setHeld(id === moments[0]!.id ? "" : id);
+  return (
+    <div class={`moments ${api.at ? "past" : ""}`}>
+      <label>{t("moment")} <input type="range" min="0" max={line.length - 1} value={line.indexOf(shown)}
+        aria-valuetext={label(shown, t)} onInput={(e) => go(line[Number(e.currentTarget.value)]!.id)} /></label>
+      <b>{label(shown, t)}</b>
+      {tips.length > 1 && <select aria-label={t("branch")} value={tips.find((tip) => lineage(moments, tip.id).includes(shown))?.id} onChange={(e) => go(e.currentTarget.value)}>
+        {tips.map((tip, n) => <option key={tip.id} value={tip.id}>{t("branch")} {tips.length - n}: {label(tip, t)}</option>)}</select>}
+      {api.at && <button onClick={() => setAt("")}>{t("now")}</button>}
+      {api.at && session.editing && <button onClick={() => void api.fork().then(settle, (e: Error) => say(e.message))}>{t("fork")}</button>}
+      <button onClick={() => setBeside(true)}>{t("beside")}</button>
+      {api.at && <small>{t(session.editing ? "pastEditing" : "past")}</small>}
+      {beside && <Beside moments={moments} left={shown} right={tips.find((tip) => tip !== shown) ?? line[0]!} close={() => setBeside(false)} />}
+    </div>
+  );
+}
+
+const label = (moment: Moment, t: (word: Word) => string) => `${t("turn")} ${moment.turn} · ${moment.count} ${t("messages")}`;
+
+/** A moment and those before it, the newest first; behind it also those that came of it, if given. */
+function lineage(moments: Moment[], id: string, after: Moment[] = []): Moment[] {
+  const known = new Map(moments.map((m) => [m.id, m]));
+  const found: Moment[] = [];
+  for (let next = after.find((m) => m.parent === id); next; next = after.find((m) => m.parent === next!.id)) found.unshift(next);
+  for (let one = known.get(id); one; one = known.get(one.parent)) found.push(one);
+  return found;
+}
+
+/** Two moments, such as the ends of two branches: their topics, and what only one of them has. */
+function Beside({ moments, left, right, close }: { moments: Moment[]; left: Moment; right: Moment; close: () => void }) {
+  const { t } = usePage();
+  const [pair, setPair] = useState([left.id, right.id]);
+  const [one, other] = pair.map((id) => lineage(moments, id)) as [Moment[], Moment[]];
+  const common = one.find((m) => other.includes(m))?.count ?? 0;
+  return (
+    <Dialog title={t("beside")} close={close} wide>
+      <div class="beside">{pair.map((id, n) => <section key={n}>
+        <select aria-label={`${t("moment")} ${n + 1}`} value={id} onChange={(e) => setPair(n ? [pair[0]!, e.currentTarget.value] : [e.currentTarget.value, pair[1]!])}>
+          {moments.map((m) => <option key={m.id} value={m.id}>{label(m, t)}</option>)}</select>
+        <Side at={id} common={common} />
+      </section>)}</div>
+    </Dialog>
+  );
+}
+
+function Side({ at, common }: { at: string; common: number }) {
+  const { session, t, say } = usePage();
+  const [topics, setTopics] = useState<Topic[]>([]);
+  const [messages, setMessages] = useState<Message[]>([]);
+  useEffect(() => {
+    const then = new Api(session.name, at);
+    Promise.all([then.topics(), then.messages({ limit: "100" })])
+      .then(([a, b]) => { setTopics(a.filter((topic) => topic.count)); setMessages(b); }, (e: Error) => say(e.message));
+  }, [session.name, at]);
+  const own = messages.filter((m) => m.seq > common);
+  return (
+    <>
+      <ul>{topics.map((topic) => <li key={topic.id}><Dot topic={topic.id} />{topic.name} <small>{t(topic.state)} · {topic.count}</small></li>)}</ul>
+      <h3>{own.length ? `${t("onlyHere")} ${own.length}` : t("nothingElse")}</h3>
+      {own.map((m) => <div class="line" key={m.id}><b>{m.label}</b> <small>{m.id}</small><p>{m.text}</p></div>)}
+    </>
   );
 }
 

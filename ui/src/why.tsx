@@ -1,6 +1,6 @@
 // The receipt of a turn, as a person reads it.
 import { useEffect, useState } from "preact/hooks";
-import type { Absence, Receipt } from "./api";
+import { Api, type Absence, type Receipt } from "./api";
 import { hue, QuoteLink, TopicChip, usePage } from "./shared";
 
 export function Why() {
@@ -47,13 +47,14 @@ function Account({ receipt }: { receipt: Receipt }) {
 
 /** Where the turn lost a message that is dropped here, or named. */
 function WhyNot({ receipt }: { receipt: Receipt }) {
-  const { api, t, say, missed, miss } = usePage();
+  const { session, t, say, missed, miss } = usePage();
+  const api = new Api(session.name); // whatever moment is shown: it knows all turns
   const [absence, setAbsence] = useState<Absence | null>(null);
   const [over, setOver] = useState(false);
   useEffect(() => {
     setAbsence(null);
     if (/^m\d+$/.test(missed)) void api.absence(receipt.turn, missed).then(setAbsence, (e: Error) => say(e.message));
-  }, [api, receipt.turn, missed]);
+  }, [session.name, receipt.turn, missed]);
   return (
     <section class={`why-not ${over ? "over" : ""}`} aria-label={t("whyNot")}
       onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
@@ -82,7 +83,25 @@ function Prompt({ receipt }: { receipt: Receipt }) {
       </div>
       <ul class="legend">{sections.map(([name, tokens], n) => (
         <li key={name}><i class={`s${n % 5}`} />{name} <b>{tokens.toLocaleString(language)}</b></li>))}</ul>
+      <WholePrompt key={receipt.turn} turn={receipt.turn} />
     </>
+  );
+}
+
+/** The prompt of a turn, message by message: of the moment at which it ended. */
+function WholePrompt({ turn }: { turn: number }) {
+  const { api, session, t, say } = usePage();
+  const [messages, setMessages] = useState<{ role: string; text: string }[] | null>(null);
+  const load = async () => {
+    const there = session.turn === turn ? api.at : (await api.moments()).find((m) => m.turn === turn)?.id;
+    if (there === undefined) say(t("noMoment"));
+    else setMessages(await new Api(session.name, there).prompt());
+  };
+  return (
+    <details class="whole" onToggle={(e) => { if (e.currentTarget.open && !messages) load().catch((error: Error) => say(error.message)); }}>
+      <summary>{t("inFull")}</summary>
+      {messages?.map((m, n) => <div key={n} tabIndex={0}><b>{m.role}</b><p>{m.text}</p></div>)}
+    </details>
   );
 }
 

@@ -10,6 +10,7 @@ from time import time
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
 
@@ -210,6 +211,16 @@ class Memory:
         """
         return explain_absence(turn, message_id, *(yield from self._access.open()))
 
+    def _prompt(self) -> Step[list[BaseMessage]]:
+        """The prompt by which the newest turn was answered, laid out anew of what is kept of it.
+
+        Instructions, tools and a window that were given with that turn alone are not in it.
+
+        Raises:
+            InputError: There is no graph, which knows how prompts are laid out.
+        """
+        return self._access.lay_out()
+
     def _facts(self) -> Step[dict[str, Fact]]:
         """What reflection keeps of the user, by key; nothing that rests on what was taken back."""
         session, store, _ = yield from self._access.open()
@@ -400,6 +411,7 @@ class Memory:
     history, ahistory = both(_history)
     receipts, areceipts = both(_receipts)
     why_not, awhy_not = both(_why_not)
+    prompt, aprompt = both(_prompt)
     facts, afacts = both(_facts)
     rename, arename = both(_rename)
     move, amove = both(_move)

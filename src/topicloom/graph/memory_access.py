@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
 
+from topicloom.context.notes import format_facts
 from topicloom.effects import Step, either
 from topicloom.errors import ConflictError, InputError
 from topicloom.graph.deletion import delete_step
@@ -21,6 +23,7 @@ from topicloom.nodes.apply_changes import make_changes
 from topicloom.reflection.store import ReflectionStore
 from topicloom.review.session_client import SessionClient, in_thread
 from topicloom.state.changes import TopicChange
+from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session, Turn
 from topicloom.storage.lines import catch_up, find_newest, find_rivals, merge_sessions, publish
@@ -54,6 +57,11 @@ class StorageAccess:
         yield from ()
         session = catch_up(self.store, find_newest(self.store, self.thread))
         return OpenSession(session, self.store, self.whole)
+
+    def lay_out(self) -> Step[list[BaseMessage]]:
+        """Within a step: raises InputError, for only a graph knows how prompts are laid out."""
+        yield from ()
+        raise InputError("only a graph lays prompts out: Memory.of(graph, config) shows them")
 
     def change(self, changes: Sequence[TopicChange]) -> Step[Turn]:
         """Within a step: make changes by a turn of its own, as another writer beside the graph.
@@ -134,6 +142,25 @@ class GraphAccess:
         if "checkpoint_id" not in self.config["configurable"]:
             session = catch_up(workspace.store, session)
         return OpenSession(session, workspace.store, workspace.whole)
+
+    def lay_out(self) -> Step[list[BaseMessage]]:
+        """Within a step: the prompt by which the newest turn was answered, laid out anew."""
+        session, store, _ = yield from self.open()
+        deps, receipt = self.graph.builder.deps, store.last_receipt(session)
+        if receipt is None:
+            return []
+        asked = parse_message_number(receipt.user)
+        kept = self.facts if deps.settings.facts else None
+        known = {} if kept is None else deps.known_facts(kept, session.id)
+        facts = [(day, known[key][1]) for key, day in session.facts.items() if key in known]
+        prompt = deps.window.build_prompt(
+            session,
+            store.messages(session, session.view, asked),
+            [note for note in store.notes(session) if note.after <= asked],
+            lambda number: store.message(session, number),
+            facts=format_facts(facts, session.language),
+        )
+        return prompt.messages
 
     def change(self, changes: Sequence[TopicChange]) -> Step[Turn]:
         """Within a step: make changes by a turn of the graph, at the checkpoint that is named.

@@ -52,7 +52,6 @@ from topicloom.nodes.runs import RunQueue, warn_of_part
 from topicloom.nodes.search import TopicSearch
 from topicloom.nodes.split import split
 from topicloom.nodes.step import NO_THREAD
-from topicloom.nodes.workspace import Workspaces
 from topicloom.roles.archive_search import ArchiveSearch
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import ModelSpec
@@ -189,11 +188,11 @@ class CompiledSessionGraph(
 class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionState]):
     """The session graph, to be compiled."""
 
-    def __init__(self, *args: Any, patience: float, workspaces: Workspaces, **options: Any) -> None:
-        """As LangGraph has it; a run waits so many seconds for one before it."""
+    def __init__(self, *args: Any, deps: Deps, **options: Any) -> None:
+        """As LangGraph has it, with the collaborators of its nodes."""
         super().__init__(*args, **options)
-        self.runs = RunQueue(patience)
-        self.workspaces = workspaces
+        self.runs = RunQueue(deps.settings.reply_seconds)
+        self.deps, self.workspaces = deps, deps.workspaces
 
     def compile(self, *args: Any, **options: Any) -> CompiledSessionGraph:
         """Compile it as any LangGraph graph."""
@@ -319,8 +318,7 @@ def wire_graph(
         state, given = (new_class(base.__name__, (base, own)) for base in (state, given))
     graph = SessionGraph(
         state,
-        patience=deps.settings.reply_seconds,
-        workspaces=deps.workspaces,
+        deps=deps,
         context_schema=TurnOptions,
         input_schema=given,
     )

@@ -10,7 +10,8 @@ from importlib.resources import files
 from statistics import fmean
 from typing import Any, cast
 
-from langchain_core.messages import AIMessageChunk, HumanMessage
+from cachetools import LRUCache
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from pydantic import ValidationError
 from pydantic_core import to_json
@@ -32,6 +33,7 @@ from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
 from topicloom.state.stored_message import get_text
 from topicloom.ui.guard import Guard
+from topicloom.ui.turns import Event, describe_part, list_moments
 from topicloom.ui.wire import (
     Change,
     Editing,
@@ -46,6 +48,8 @@ from topicloom.ui.wire import (
 
 _PAGE, _FOUND, _MARKS = 200, 100, 500
 """Messages of a page, those that a search finds, and turns on the time line, at most."""
+_MOMENTS = 4
+"""Sessions, or points in time of one, of which it is remembered where messages are."""
 _BYTES = 1_000_000
 """Of a request."""
 
@@ -91,6 +95,8 @@ def make_inspector(
                     ("GET", "/receipts/{message}", page.show_receipt),
                     ("GET", "/absences/{turn:int}/{message}", page.explain_absence),
                     ("GET", "/cases/{turn:int}/{message}", page.make_case),
+                    ("GET", "/prompt", page.show_prompt),
+                    ("GET", "/moments", page.list_moments),
                     ("GET", "/marks", page.list_marks),
                     ("GET", "/changes", page.list_changes),
                     ("GET", "/facts", page.list_facts),
@@ -98,6 +104,8 @@ def make_inspector(
                     ("POST", "/preview", page.preview),
                     ("POST", "/forget", page.forget),
                     ("POST", "/turns", page.take_turn),
+                    ("POST", "/stop", page.stop_turn),
+                    ("POST", "/forks", page.begin_fork),
                 )
             ),
         ],
@@ -115,8 +123,6 @@ def make_inspector(
 class _Places:
     """Where the messages of a session are, and when they were said."""
 
-    mark: tuple[str | None, str | None, int]
-    """What tells this one from later ones."""
     topics: Mapping[int, str]
     days: Mapping[int, str]
 
@@ -133,9 +139,9 @@ class _Inspector:
     ) -> None:
         self._graph, self._names, self._home, self._model = graph, names, home, model
         self._editing = editing
-        self._places: dict[str, _Places] = {}
+        self._places: LRUCache[tuple[str | int | None, ...], _Places] = LRUCache(_MOMENTS)
         self._writing = asyncio.Lock()
-        self._turns = set[asyncio.Task[None]]()
+        self._turns: dict[str, asyncio.Task[None]] = {}
 
     def show_session(self, request: Request) -> Response:
         """A session, the first one if none is named."""
@@ -281,34 +287,61 @@ class _Inspector:
         told = {"topics": gone.topics, "facts": gone.facts, "left": gone.left}
         return _send({"messages": views, **told})
 
+    def list_moments(self, request: Request) -> Response:
+        """The points in time that the session can be shown at."""
+        _, name = self._open(request)
+        return _send(list_moments(self._graph, name_thread(name)))
+
+    def show_prompt(self, request: Request) -> Response:
+        """The prompt of the newest turn that answered, message by message."""
+        memory, _ = self._open(request)
+        return _send([{"role": m.type, "text": get_text(m)} for m in memory.prompt()])
+
+    async def begin_fork(self, request: Request) -> Response:
+        """Begin a branch at a point in time; it is the newest of the session from then on."""
+        await self._read_change(request)
+        config = self._find_config(request)
+        async with self._writing:
+            await self._graph.aupdate_state(config, {"messages": []})
+        return _send(None)
+
     async def take_turn(self, request: Request) -> Response:
         """Take a message in, and stream what comes of it. A page that is closed ends no turn."""
         said = NewMessage.model_validate_json(await self._read_change(request))
         _, name = await asyncio.to_thread(self._open, request)
-        events = asyncio.Queue[dict[str, Any]]()
-        turn = asyncio.create_task(self._run_turn(name, said, events))
-        self._turns.add(turn)
-        turn.add_done_callback(self._turns.discard)
+        events = asyncio.Queue[Event]()
+        turn = asyncio.create_task(self._run_turn(self._find_config(request), said, events))
+        self._turns[name] = turn
+        turn.add_done_callback(lambda ended: self._end_turn(name, ended, events))
         return StreamingResponse(_stream(events), media_type="text/event-stream")
 
+    async def stop_turn(self, request: Request) -> Response:
+        """Stop the turn that goes on; its message is kept, and waits for its reply."""
+        await self._read_change(request)
+        if turn := self._turns.get(request.path_params["session"]):
+            turn.cancel()
+        return _send(None)
+
+    def _end_turn(self, name: str, turn: asyncio.Task[None], events: asyncio.Queue[Event]) -> None:
+        if self._turns.get(name) is turn:
+            del self._turns[name]
+        events.put_nowait({"type": "end", "stopped": turn.cancelled()})
+
     async def _run_turn(
-        self, name: str, said: NewMessage, events: asyncio.Queue[dict[str, Any]]
+        self, config: RunnableConfig, said: NewMessage, events: asyncio.Queue[Event]
     ) -> None:
         try:
             async with self._writing:
                 parts = self._graph.astream(
-                    {"messages": [HumanMessage(said.text)]},
-                    _name_thread(name),
+                    {"messages": [HumanMessage(said.text)]} if said.text else None,
+                    config,
                     context=TurnOptions(answer=said.answer),
-                    stream_mode=["messages", "custom"],
+                    stream_mode=["messages", "custom", "updates"],
                     durability="exit",
                 )
                 async for kind, data in cast("AsyncIterator[tuple[str, Any]]", parts):
-                    if kind == "custom":
-                        events.put_nowait(data)
-                    elif _is_of_reply(data) and (text := get_text(data[0])):
-                        events.put_nowait({"type": "text", "text": text})
-            events.put_nowait({"type": "end"})
+                    for event in describe_part(self._graph, kind, data):
+                        events.put_nowait(event)
         except Exception as error:  # noqa: BLE001 - whatever fails, the page is told
             events.put_nowait({"type": "error", "error": describe_error(error)[1]})
 
@@ -318,22 +351,31 @@ class _Inspector:
         return await read_json(request, _BYTES)
 
     def _open(self, request: Request) -> tuple[Memory, str]:
-        name = request.path_params.get("session", self._home)
+        """The session that is asked for, at the point in time that is."""
+        config = self._find_config(request)
+        return Memory.of(self._graph, config), config["configurable"]["thread_id"]
+
+    def _find_config(self, request: Request) -> RunnableConfig:
+        name, at = request.path_params.get("session", self._home), request.query_params.get("at")
         if name != self._home and name not in self._names():
             raise HTTPException(404, "there is no such session")
-        return Memory.of(self._graph, _name_thread(name)), name
+        thread = name_thread(name)
+        if at:
+            thread["configurable"] |= {"checkpoint_id": at, "checkpoint_ns": ""}
+        return thread
 
     def _find_places(self, memory: Memory, name: str) -> _Places:
         """Where messages are: of the last time, if nothing moved since."""
-        session, known = memory.session(), self._places.get(name)
-        mark = session.roster, session.superseded, session.count
-        if known is None or known.mark != mark:
+        session = memory.session()
+        mark = name, session.roster, session.superseded, session.count
+        known = self._places.get(mark)
+        if known is None:
             topics, days = dict[int, str](), dict[int, str]()
             for topic in (t for t in memory.topics() if t.count):
                 _enter(topic, topics, days)
             late = session.count - session.tail + 1
             days |= {m.seq: m.day for m in memory.history(limit=late)} if late else {}
-            known = self._places[name] = _Places(mark, topics, days)
+            known = self._places[mark] = _Places(topics, days)
         return known
 
 
@@ -353,21 +395,16 @@ def _mark(receipt: Receipt, days: Mapping[int, str]) -> TurnMark:
     )
 
 
-def _name_thread(name: str) -> RunnableConfig:
+def name_thread(name: str) -> RunnableConfig:
     return {"configurable": {"thread_id": name}}
 
 
-def _is_of_reply(data: tuple[object, dict[str, Any]]) -> bool:
-    chunk, metadata = data
-    return isinstance(chunk, AIMessageChunk) and metadata["langgraph_node"] == "main_generate"
-
-
-async def _stream(events: asyncio.Queue[dict[str, Any]]) -> AsyncIterator[str]:
+async def _stream(events: asyncio.Queue[Event]) -> AsyncIterator[str]:
     """Server-sent events until the turn ends."""
     while True:
         event = await events.get()
         yield write_event(event)
-        if event["type"] in ("end", "error"):
+        if event["type"] == "end":
             return
 
 

@@ -78,7 +78,8 @@ class TurnMark(BaseModel, frozen=True):
 class NewMessage(BaseModel, frozen=True):
     """A message to answer, or only to record."""
 
-    text: str = Field(min_length=1, max_length=200_000)
+    text: str = Field(max_length=200_000)
+    """"" for the reply to a message that still waits for one."""
     answer: bool = True
 
 
