@@ -49,9 +49,13 @@ BUDGETS = {
     "most checkpoint bytes": ROW,
     "most receipt bytes": 60_000,
     "most prompt bytes": 150_000,
-    "most calls": 60,
+    "most calls": 150,
 }
-"""Limits of a turn's row of the checkpoint, receipt and requests, whatever models say."""
+"""Limits of a turn's row of the checkpoint, receipt and requests, whatever models say.
+
+Every role is asked twice at most: 20 readers before the reply and after each of its two searches
+are 120 calls, and all the others some 30.
+"""
 
 
 @contextmanager
