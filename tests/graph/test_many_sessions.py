@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.base import BaseStore
+from langgraph.store.base import BaseStore, Op, Result
 from langgraph.store.memory import InMemoryStore
 from sessions import chatter, check_kept, kept, open_graph, past, prompt_of, record, tell, thread
 
@@ -20,6 +21,7 @@ from topicloom.graph.stored import Graph, get_session
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.storage.sessions import SessionStore
+from topicloom.storage.store_items import items_in, put_items
 from topicloom.storage.stores import StoreStorage
 from topicloom.testing import Clock, ScriptedResponder, fake_roles
 
@@ -76,6 +78,35 @@ class TestStore:
             session = get_session(graph, CONFIG)
             stored_messages = SessionStore(StoreStorage(store).open("s")).messages(session)
             assert [r.text for r in stored_messages] == [f"Hello {number}", "All right, noted."]
+
+
+class _CountingStore(InMemoryStore):
+    """Counts how often it is asked: each time is a round trip to a database."""
+
+    asked = 0
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        self.asked += 1
+        return super().batch(ops)
+
+
+class TestRoundTrips:
+    def test_of_a_turn_there_are_eleven(self) -> None:
+        """Three looks at what other writers did; two for each of the question, the reply, the
+        receipt and the session's head."""
+        store = _CountingStore()
+        graph = over(store)
+        for n in range(3):
+            store.asked = 0
+            tell(graph, CONFIG, f"Hello {n}")
+        assert store.asked == 11
+
+    def test_what_is_longer_than_a_page_is_read_whole(self) -> None:
+        store = _CountingStore()
+        put_items(store, ("a",), {str(n): {"n": n} for n in range(1_000)})
+        store.asked = 0
+        assert len(list(items_in(store, ("a",)))) == 1_000
+        assert store.asked == 3
 
 
 class TestManyAtOnce:

@@ -37,7 +37,7 @@ from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import to_stored_message
 from topicloom.state.superseding import find_shown
-from topicloom.storage.lines import Head, find_rivals, publish
+from topicloom.storage.lines import Head, find_rivals, publish, read_heads
 from topicloom.storage.sessions import SessionStore
 
 
@@ -128,7 +128,8 @@ class _TurnEnd:
         """
         store, written = self.store, list[str]()
         ends = [m.source for m in store.messages(session, turn.user)]
-        rivals = find_rivals(store, session)
+        heads = read_heads(store)
+        rivals = find_rivals(store, session, heads)
         for head in rivals:
             before = store.last_receipt(head.session)
             said = store.messages(head.session, turn.user)
@@ -143,10 +144,11 @@ class _TurnEnd:
             if others := [head for head in rivals if head.ref not in written]:
                 session, turn = self._settle(session, turn, others)
             closed, ended, receipt = self._close(session, turn)
-            written.append(publish(store, closed, written))
-            if not find_rivals(store, closed):
+            written.append(publish(store, closed, written, heads))
+            heads = read_heads(store)
+            if not find_rivals(store, closed, heads):
                 break
-            rivals = find_rivals(store, session)
+            rivals = find_rivals(store, session, heads)
         return closed, ended, receipt
 
     def _settle(self, session: Session, turn: Turn, rivals: Sequence[Head]) -> tuple[Session, Turn]:

@@ -84,7 +84,9 @@ class StoredChain:
             if not self.archive.loaded or any(moved):
                 self._load_archive()
             absent -= self.archive.prevs.keys()
-            self._entries.append([raw for raw in entries if raw.ref in absent])
+            written = [raw for raw in entries if raw.ref in absent]
+            self._entries.append(written)
+        self._take(written)
         self._prevs.update((raw.ref, raw.prev) for raw in entries)
 
     def move_to_archive(self, month: str, summary: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ So of two that do so at once at least one sees the other's, and takes over what 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from topicloom.errors import MissingRecordError
@@ -36,9 +36,15 @@ class Head:
     go through recorded times, and says nothing of which of two processes came first."""
 
 
-def find_rivals(store: SessionStore, session: Session) -> list[Head]:
-    """The heads of a session's line that it does not go on from, the oldest first."""
-    return [head for head in _read_heads(store) if _is_rival(store, session, head.session)]
+def find_rivals(
+    store: SessionStore, session: Session, heads: Sequence[Head] | None = None
+) -> list[Head]:
+    """The heads of a session's line that it does not go on from, the oldest first.
+
+    Among all of its heads as they are now, unless these were read already.
+    """
+    heads = read_heads(store) if heads is None else heads
+    return [head for head in heads if _is_rival(store, session, head.session)]
 
 
 def catch_up(store: SessionStore, session: Session) -> Session:
@@ -50,18 +56,25 @@ def catch_up(store: SessionStore, session: Session) -> Session:
 
 def find_newest(store: SessionStore, thread: str) -> Session:
     """The session as the turn of its thread that ended last left it; a new one if none did."""
-    lines = (head.session for head in _read_heads(store))
+    lines = (head.session for head in read_heads(store))
     own = [s for s in lines if not s.line or s.line.startswith(f"{thread}/")]
     return own[-1] if own else Session(id=thread)
 
 
-def publish(store: SessionStore, session: Session, replaced: Collection[str] = ()) -> str:
+def publish(
+    store: SessionStore,
+    session: Session,
+    replaced: Collection[str] = (),
+    heads: Sequence[Head] | None = None,
+) -> str:
     """Write a session as the head of its line, in the place of those that it goes on from.
+
+    These are looked for among all heads, unless they were read already.
 
     Returns:
         The ref of the head. `find_rivals` says whether another was written meanwhile.
     """
-    heads = _read_heads(store)
+    heads = read_heads(store) if heads is None else heads
     line = [head for head in heads if head.session.line == session.line]
     others = [head for head in heads if head.session.line != session.line]
     passed = [head for head in line if not _is_rival(store, session, head.session)]
@@ -95,7 +108,8 @@ def find_edits(store: SessionStore, one: Session, other: Session) -> list[Journa
     return store.journal(one)[shared:]
 
 
-def _read_heads(store: SessionStore) -> list[Head]:
+def read_heads(store: SessionStore) -> list[Head]:
+    """The heads of all lines, the oldest first."""
     rows = store.log.rows(HEADS)
     heads = [
         Head(ref, Session.model_validate(row["session"]), row["time"]) for ref, row in rows.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from langgraph.store.base import BaseStore, GetOp, Item, PutOp
+from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem
 
 from topicloom.storage.names import unreserved_name
 
@@ -20,19 +20,21 @@ def label(name: str) -> str:
 
 def items_in(store: BaseStore, namespace: Namespace) -> Iterator[Item]:
     """All items of one namespace, in the store's order; of those written meanwhile, some."""
-    offset = 0
-    while page := store.search(namespace, limit=_PAGE, offset=offset):
+    offset, page = 0, list[SearchItem]()
+    while not offset or len(page) == _PAGE:
+        # Nothing expires here: reading it is no write either.
+        page = store.search(namespace, limit=_PAGE, offset=offset, refresh_ttl=False)
         # A search matches what is below a namespace too, and with some stores what merely looks
         # like it: nothing of another session may come through.
         yield from (item for item in page if tuple(item.namespace) == namespace)
-        offset += len(page)
+        offset += _PAGE
 
 
 def items_at(store: BaseStore, namespace: Namespace, keys: Sequence[str]) -> list[Item]:
     """Those items of a namespace that exist under the given keys."""
     found: list[Item] = []
     for start in range(0, len(keys), _PAGE):
-        ops = [GetOp(namespace, key) for key in keys[start : start + _PAGE]]
+        ops = [GetOp(namespace, key, refresh_ttl=False) for key in keys[start : start + _PAGE]]
         found += [item for item in store.batch(ops) if isinstance(item, Item)]
     return found
 
@@ -60,9 +62,8 @@ def _put(store: BaseStore, ops: Sequence[PutOp]) -> None:
 def namespaces_in(store: BaseStore, namespace: Namespace) -> Iterator[Namespace]:
     """The namespaces directly below one."""
     depth = len(namespace) + 1
-    offset = 0
-    while page := store.list_namespaces(
-        prefix=namespace, max_depth=depth, limit=_PAGE, offset=offset
-    ):
+    offset, page = 0, list[Namespace]()
+    while not offset or len(page) == _PAGE:
+        page = store.list_namespaces(prefix=namespace, max_depth=depth, limit=_PAGE, offset=offset)
         yield from (found for found in map(tuple, page) if found[:-1] == namespace)
-        offset += len(page)
+        offset += _PAGE
