@@ -17,7 +17,7 @@ import topicloom.testing
 from topicloom.roles.registry import ROLES
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PUBLIC = {"topicloom": set(topicloom.__all__), "topicloom.testing": set(topicloom.testing.__all__)}
 
 
@@ -63,6 +63,17 @@ def test_code_for_readers_names_modules_that_are_there() -> None:
     missing = [f"{m} {n}" for m, n in ours if n and not hasattr(import_module(m), n)]
     assert ours
     assert not missing
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
+def test_notebooks_show_what_they_print(path: Path) -> None:
+    text = path.read_text("utf-8")
+    cells = [c for c in json.loads(text)["cells"] if c["cell_type"] == "code"]
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert len(outputs) >= 4
+    assert not [o for o in outputs if o["output_type"] == "error" or o.get("name") == "stderr"]
+    assert [c["execution_count"] for c in cells] == list(range(1, len(cells) + 1))
+    assert not re.search(r"/home/|/tmp/|/work/|topicloom_lab", text)
 
 
 def homes() -> dict[str, str]:
