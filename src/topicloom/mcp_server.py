@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import Field
@@ -43,7 +44,6 @@ def make_mcp_server(memory: Memory) -> MCPServer[None]:
     """
     try:
         from mcp.server.mcpserver import MCPServer
-        from mcp.server.mcpserver.exceptions import ToolError
         from mcp_types import ToolAnnotations
     except ImportError as error:
         raise ConfigurationError(
@@ -52,19 +52,19 @@ def make_mcp_server(memory: Memory) -> MCPServer[None]:
     server: MCPServer[None] = MCPServer(
         "topicloom", instructions=_INSTRUCTIONS, log_level="WARNING", subscriptions=False
     )
-    tool = server.tool(
-        annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
-        structured_output=True,
-    )
+    tools, hints = _Tools(memory), ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    for tool in (tools.list_topics, tools.search, tools.quote, tools.read_topic):
+        server.add_tool(tool, annotations=hints, structured_output=True)
+    return server
 
-    async def told(answer: Awaitable[T]) -> T:
-        try:
-            return await answer
-        except InputError as error:
-            raise ToolError(str(error)) from error
 
-    @tool
-    async def list_topics() -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class _Tools:
+    """The tools; their docstrings are what clients are told of them."""
+
+    memory: Memory
+
+    async def list_topics(self) -> list[dict[str, Any]]:
         """List what was talked about: the topics, with days and a few words on each.
 
         列出谈过的主题：名称、日期和简介。
@@ -79,30 +79,28 @@ def make_mcp_server(memory: Memory) -> MCPServer[None]:
                 "last": topic.last_at[:10],
                 "brief": clip(topic.summary or topic.brief, _BRIEF),
             }
-            for topic in await memory.atopics()
+            for topic in await self.memory.atopics()
         ]
 
-    @tool
     async def search(
-        text: str, since: Day = None, until: Day = None, limit: Limit = 10
+        self, text: str, since: Day = None, until: Day = None, limit: Limit = 10
     ) -> list[dict[str, Any]]:
         """Find the messages that fit some words best, from all topics and days, best first.
 
         按内容查找消息，可限定日期；最相关的在前。
         """
-        found = await told(memory.asearch(text, since, until, limit))
+        found = await _told(self.memory.asearch(text, since, until, limit))
         return [_show(hit.message) | {"topic": hit.topic or None} for hit in found]
 
-    @tool
-    async def quote(message: Message) -> dict[str, Any]:
+    async def quote(self, message: Message) -> dict[str, Any]:
         """Give one message, word for word.
 
         给出一条消息的原文。
         """
-        return _show(await told(memory.aquote(message)), None)
+        return _show(await _told(self.memory.aquote(message)), None)
 
-    @tool
     async def read_topic(
+        self,
         topic: Annotated[str, Field(description="Id of a topic, such as t3. 主题编号，如 t3。")],
         after: Annotated[
             str | None, Field(description="Go on behind this message. 从这条消息之后继续。")
@@ -113,8 +111,8 @@ def make_mcp_server(memory: Memory) -> MCPServer[None]:
 
         从头阅读一个主题；`next` 是下一页的 `after`。
         """
-        found = await told(memory.atopic(topic))
-        behind = (await told(memory.aquote(after))).seq if after else 0
+        found = await _told(self.memory.atopic(topic))
+        behind = (await _told(self.memory.aquote(after))).seq if after else 0
         left = [m for m in await found.amessages() if m.seq > behind]
         page = left[:limit]
         return {
@@ -123,7 +121,15 @@ def make_mcp_server(memory: Memory) -> MCPServer[None]:
             "next": page[-1].id if len(left) > limit else None,
         }
 
-    return server
+
+async def _told(answer: Awaitable[T]) -> T:
+    """An answer; a mistake of the client is told to it in a sentence."""
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    try:
+        return await answer
+    except InputError as error:
+        raise ToolError(str(error)) from error
 
 
 def _show(message: StoredMessage, most: int | None = _SHOWN) -> dict[str, Any]:

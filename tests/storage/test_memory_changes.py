@@ -47,7 +47,7 @@ class Talk:
     def memory(self) -> Memory:
         if self.way == "graph":
             return Memory.of(self.graph, CONFIG, author="ann")
-        return Memory(self.reopen(), "s", store=self.facts, author="ann")
+        return Memory(self.reopen(), "s", store=self.facts, author="ann", clock=Clock())
 
     def check(self) -> dict[str, list[str]]:
         """Messages by the names of topics; what must always hold is checked."""
@@ -228,3 +228,9 @@ async def test_changes_on_the_event_loop(talk: Talk) -> None:
     assert (await talk.memory.aundo()).event == "ann: renamed t1 “茶” “Tea house”"
     assert (await talk.memory.atopic("t1")).name == "茶"
     assert (await talk.memory.aforget("m1", dry_run=True)).messages
+
+
+def test_a_change_is_made_at_the_time_of_its_clock(talk: Talk) -> None:
+    memory = talk.memory
+    memory.rename(talk.memory.topics()[0].id, "绿茶")
+    assert memory.receipts()[-1].started[:10] == Clock().now.date().isoformat()

@@ -32,6 +32,7 @@ from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Prompts, load_cues
+from topicloom.reflection.scheduler import read_system_clock
 from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.base import RoleName
 from topicloom.roles.brief import summarize_by_extracts
@@ -120,7 +121,7 @@ def make_deps(
             key: (fact.at[:10], fact.text, fact.refs, fact.messages)
             for key, fact in ReflectionStore(store).facts(session).items()
         },
-        clock=clock or (lambda: datetime.now().astimezone()),
+        clock=clock or read_system_clock,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import date, datetime
 from itertools import islice
@@ -42,6 +42,7 @@ from topicloom.index.session_index import SessionIndex
 from topicloom.index.time_expressions import Days
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.facts import Fact
+from topicloom.reflection.scheduler import read_system_clock
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.absence import Absence
 from topicloom.state.changes import (
@@ -81,6 +82,7 @@ class Memory:
         store: BaseStore | None = None,
         embedder: Embeddings | Embedder | str | None = None,
         author: str = "user",
+        clock: Callable[[], datetime] | None = None,
     ) -> None:
         """A session by its storage alone, as the turn that ended last left it.
 
@@ -90,11 +92,14 @@ class Memory:
             store: Where reflection keeps facts.
             embedder: What its messages are searched with, as `build_session_graph` has it.
             author: Who changes it, for the journal.
+            clock: Tells the time, with its zone; the system's if not given.
         """
         self.author = check_author(author)
         kept = SessionStore(storage.open(thread_id))
         whole = SessionIndex(open_embedder(embedder), kept.log, _REACH)
-        self._access: Access = StorageAccess(thread_id, kept, whole, store)
+        self._access: Access = StorageAccess(
+            thread_id, kept, whole, store, clock or read_system_clock
+        )
 
     @classmethod
     def of(cls, graph: Graph, config: RunnableConfig, *, author: str = "user") -> Memory:
@@ -293,7 +298,7 @@ class Memory:
         """
         session, store, _ = yield from self._access.open()
         topic = get_topic(store.topic_table(session), topic_id, session)
-        month = find_month(topic.last_at, datetime.now())
+        month = find_month(topic.last_at, self._access.clock())
         marks: dict[Mark, bool] = {"pinned": False, "restored": False}
         return (yield from self._change(topic_id, archive=month, marks=marks))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -51,6 +51,7 @@ class StorageAccess:
     store: SessionStore
     whole: SessionIndex
     facts: BaseStore | None
+    clock: Callable[[], datetime]
 
     def open(self) -> Step[OpenSession]:
         """Within a step: the session."""
@@ -72,7 +73,7 @@ class StorageAccess:
             ConflictError: Others end turns all the time.
         """
         session, store, _ = yield from self.open()
-        written, started = list[str](), datetime.now().astimezone().isoformat()
+        written, started = list[str](), self.clock().isoformat()
         for _ in range(_ATTEMPTS):
             closed, turn = self._take_turn(session, changes, started)
             if not turn.changed:
@@ -134,6 +135,10 @@ class GraphAccess:
     @property
     def facts(self) -> BaseStore | None:
         return self.graph.store
+
+    @property
+    def clock(self) -> Callable[[], datetime]:
+        return self.graph.builder.deps.clock
 
     def open(self) -> Step[OpenSession]:
         """Within a step: the session."""

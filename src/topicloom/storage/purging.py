@@ -7,7 +7,7 @@ to. The transcript comes last: killed on the way, the same purge finds what is l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,15 +49,12 @@ def plan_purge(log: SessionLog, refs: Sequence[str], *, edits: bool = False) -> 
     Raises:
         StorageError: A message cannot be read, so that it is unknown where else it stands.
     """
-    rows = dict(zip(refs, log.read(TRANSCRIPT, refs), strict=True))
-    asked = {row["id"] for row in rows.values()}
-    rows = {ref: row for ref, row in rows.items() if PURGED not in row}
-    wanted = {row["id"]: [row] for row in rows.values()}
-    edited = _all_rows(log, SUPERSEDED) if edits else {}
-    for row in (row for edit in edited.values() for row in edit.get("changed", ())):
-        message = StoredMessage.model_validate(row)
-        if message.id in asked and message.text != REMOVED:
-            wanted.setdefault(message.id, []).append(to_row(message))
+    said = dict(zip(refs, log.read(TRANSCRIPT, refs), strict=True))
+    rows = {ref: row for ref, row in said.items() if PURGED not in row}
+    wanted: dict[str, list[Row]] = {row["id"]: [row] for row in rows.values()}
+    if edits:
+        for row in _find_edited(log, {row["id"] for row in said.values()}):
+            wanted.setdefault(row["id"], []).append(row)
     shells = {message: to_shell(from_row(row)) for message, (row, *_) in wanted.items()}
 
     table = _all_rows(log, ROSTER)
@@ -72,21 +69,7 @@ def plan_purge(log: SessionLog, refs: Sequence[str], *, edits: bool = False) -> 
             f"{row.get('text')} {row.get('whole', '')}" for same in wanted.values() for row in same
         ),
     )
-    changed = {
-        chain: {
-            ref: cleaned
-            for ref, row in _all_rows(log, chain).items()
-            if (cleaned := clean(row)) != row
-        }
-        for chain, clean in (
-            (ROSTER, derived.without_in_topic),
-            (LEDGER, derived.without_in_note),
-            (TURNS, derived.without_in_receipt),
-            (EDITS, derived.without_in_edit),
-            (CHANGES, derived.without_in_change_made),
-            *([(SUPERSEDED, derived.without_in_change)] if edits else []),
-        )
-    }
+    changed = _clean_chains(log, derived, edits)
     in_topics = {
         topics[topic].chain: {ref: shells[message] for ref, message in found.items()}
         for topic, found in held.items()
@@ -103,6 +86,36 @@ def plan_purge(log: SessionLog, refs: Sequence[str], *, edits: bool = False) -> 
             if card is not None
         },
     )
+
+
+def _find_edited(log: SessionLog, ids: Container[str]) -> list[Row]:
+    """What messages of some short ids were changed to, oldest first."""
+    changed = (
+        row for edit in _all_rows(log, SUPERSEDED).values() for row in edit.get("changed", ())
+    )
+    messages = map(StoredMessage.model_validate, changed)
+    return [to_row(m) for m in messages if m.id in ids and m.text != REMOVED]
+
+
+def _clean_chains(log: SessionLog, derived: DerivedTexts, edits: bool) -> dict[str, dict[str, Row]]:
+    """By chain and ref, the entries that hold something made of what is removed, without it."""
+    cleaning = {
+        ROSTER: derived.without_in_topic,
+        LEDGER: derived.without_in_note,
+        TURNS: derived.without_in_receipt,
+        EDITS: derived.without_in_edit,
+        CHANGES: derived.without_in_change_made,
+    }
+    if edits:
+        cleaning[SUPERSEDED] = derived.without_in_change
+    return {
+        chain: {
+            ref: cleaned
+            for ref, row in _all_rows(log, chain).items()
+            if (cleaned := clean(row)) != row
+        }
+        for chain, clean in cleaning.items()
+    }
 
 
 def execute_purge(log: SessionLog, plan: PurgePlan) -> int:
