@@ -125,6 +125,7 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     assert "2 messages" in run("export", "kept", "--to", "html", "--out", str(page)).out
     assert "茶：&lt;b&gt;一&lt;/b&gt;" in page.read_text("utf-8")
     assert "> 茶：<b>一</b>" in run("export", "kept").out
+    assert "> 字：<x>字</x>" in run("export", "kept", "--hide-texts").out
     lines = run("export", "kept", "--to", "jsonl").out
     assert lines == run("transcript", "kept", "--json").out
     (tmp_path / "kept.jsonl").write_text(lines, "utf-8")

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.store.memory import InMemoryStore
 
+from topicloom.cli._pages import hide_texts, write_html
 from topicloom.graph.checkpoints import local_checkpointer
-from topicloom.graph.session import build_session_graph
+from topicloom.graph.session import CompiledSessionGraph, build_session_graph
 from topicloom.graph.stored import Graph
+from topicloom.serve.app import LOCAL
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
+from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.files import FileStorage
+from topicloom.ui.app import make_inspector
+from topicloom.ui.guard import Guard
 
 NAME = "talk"
 THREAD: RunnableConfig = {"configurable": {"thread_id": NAME}}
@@ -37,8 +43,26 @@ def open_folder(folder: Path) -> Iterator[Graph]:
     settings = Settings(folder=folder, fsync=False, window=8_000)
     builder = build_session_graph(settings=settings, storage=FileStorage(folder, fsync=False))
     saver = local_checkpointer(folder)
-    yield builder.compile(checkpointer=saver)
+    yield builder.compile(checkpointer=saver, store=InMemoryStore())
     saver.close()
+
+
+def inspect(graph: Graph, *, editing: bool = False) -> Guard:
+    """The inspector of all sessions of the graph's folder."""
+
+    assert isinstance(graph, CompiledSessionGraph)
+    folder = graph.builder.deps.settings.folder
+    assert folder is not None
+
+    def list_names() -> list[str]:
+        return FileStorage(folder).sessions()
+
+    def write_page(name: str, messages: Sequence[StoredMessage], hide: bool) -> str:
+        return write_html(name, hide_texts(messages) if hide else messages)
+
+    return make_inspector(
+        graph, list_names, NAME, key="secret", hosts=LOCAL, write_page=write_page, editing=editing
+    )
 
 
 def fill_session(graph: Graph) -> None:

@@ -11,26 +11,27 @@ from typing import Any
 
 import httpx
 import pytest
-from inspected import HOSTILE, NAME, THREAD
+from inspected import HOSTILE, NAME, THREAD, inspect
 from langchain_core.messages import AIMessageChunk, HumanMessage
 
 from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.memory import Memory
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph
+from topicloom.reflection.facts import Fact, FactChanges
+from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.responder import ReplyRequest
-from topicloom.serve.app import LOCAL
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
+from topicloom.storage.names import make_session_name
 from topicloom.testing import ScriptedResponder, fake_roles
-from topicloom.ui.app import make_inspector
 
 BASE = "http://127.0.0.1:8322"
 SESSION = f"/api/session/{NAME}"
 
 
 def open_client(graph: Graph, *, editing: bool = False) -> httpx.AsyncClient:
-    app = make_inspector(graph, lambda: [NAME], NAME, key="secret", hosts=LOCAL, editing=editing)
+    app = inspect(graph, editing=editing)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE)
 
 
@@ -252,6 +253,57 @@ class SlowReply(ScriptedResponder):
             await asyncio.sleep(0.01)
         async for chunk in super().astream(request):
             yield chunk
+
+
+async def test_an_export_becomes_a_session_and_a_session_a_page(graph: Graph) -> None:
+    talk = {"id": "c", "messages": [{"role": "user", "content": "<b>我 met Ann 12</b>"}]}
+    octets = {"content-type": "application/octet-stream"}
+    said = json.dumps([{"type": "human", "data": m} for m in talk["messages"]]).encode()
+    async with open_client(graph) as page:
+        await page.get("/?key=secret")
+        path = "/api/session/Old talk/imports"
+        assert (await page.post(path, content=said, headers=octets)).status_code == 403
+        await page.post("/api/editing", json={"on": True})
+        assert (await page.post(path, json={})).status_code == 415
+        no_json = await page.post(path, content=b"\x00", headers=octets)
+        assert no_json.status_code == 400
+        for _ in range(2):  # the second time there is nothing new
+            taken = await page.post(path, content=said, headers=octets)
+            events = [json.loads(e[6:]) for e in taken.text.split("\n\n") if e]
+        assert [e["type"] for e in events] == ["end"]
+        name = make_session_name("Old talk")
+        (message,) = (await page.get(f"/api/session/{name}/messages")).json()
+        assert message["text"] == "<b>我 met Ann 12</b>"
+        shown = await page.get(f"/api/session/{name}/page")
+        assert "&lt;b&gt;我 met Ann 12" in shown.text
+        hidden = await page.get(f"/api/session/{name}/page?hide=1")
+        assert "&lt;x&gt;字 xxx xxx 00" in hidden.text
+
+
+async def test_other_thresholds_are_tried_on_the_turns(page: httpx.AsyncClient) -> None:
+    tried = await get(page, "/replay", base=0.95, step=0, floor=0)
+    (in_force, now), (policy, then) = tried["in_force"], tried["policy"]
+    assert (in_force["base"], policy["base"]) == (0.2, 0.95)
+    assert (now["read"], now["missed"]) == (3, 0)
+    assert then["read"] < 3
+    assert then["missed"] == now["quoted"] - then["quoted"]
+    refused = await page.get(f"{SESSION}/replay", params={"floor": 50})
+    assert "floor <= usual" in refused.json()["error"]
+
+
+async def test_facts_are_confirmed_corrected_and_forgotten(graph: Graph) -> None:
+    assert graph.store is not None
+    kept = ReflectionStore(graph.store)
+    kept.change_facts(NAME, FactChanges((Fact("Likes oak", ("m1",), "2026-03-01"),)))
+    async with open_client(graph, editing=True) as page:
+        await page.get("/?key=secret")
+        ((key, _),) = (await get(page, "/facts")).items()
+        assert (await change(page, do="correct_fact", key=key, text="Likes ash")).status_code == 200
+        ((new, fact),) = (await get(page, "/facts")).items()
+        assert (new != key, fact["text"], fact["messages"]) == (True, "Likes ash", ["m1"])
+        assert (await change(page, do="forget_fact", key=key)).status_code == 400
+        assert (await change(page, do="forget_fact", key=new)).status_code == 200
+        assert await get(page, "/facts") == {}
 
 
 async def test_what_is_forgotten_is_gone(graph: Graph) -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from endpoints import listening
-from inspected import HOSTILE, NAME, THREAD
+from inspected import HOSTILE, THREAD, inspect
 from langchain_core.messages import AIMessage, HumanMessage
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from topicloom.graph.memory import Memory
 from topicloom.graph.stored import Graph
-from topicloom.serve.app import LOCAL
+from topicloom.reflection.facts import Fact, FactChanges
+from topicloom.reflection.store import ReflectionStore
 from topicloom.state.channels import TurnOptions
-from topicloom.ui.app import make_inspector
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [
@@ -43,8 +46,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def page(browser: Browser, graph: Graph) -> Iterator[Page]:
     """The page, opened with the key; nothing may be said on its console."""
-    app = make_inspector(graph, lambda: [NAME], NAME, key="secret", hosts=LOCAL)
-    with listening(app) as base:
+    with listening(inspect(graph)) as base:
         context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en")
         page, said = context.new_page(), list[str]()
         page.on("console", lambda message: said.append(message.text))
@@ -149,6 +151,39 @@ def test_a_moment_is_gone_back_to_and_a_branch_begins_there(page: Page) -> None:
     page.locator("[data-id=m28]").click()
     page.get_by_text("All of it").click()
     expect(page.locator("#why .whole")).to_contain_text("The ferry leaves at nine")
+
+
+def test_facts_are_set_right_thresholds_tried_and_an_export_taken_in(
+    page: Page, graph: Graph, tmp_path: Path
+) -> None:
+    assert graph.store is not None
+    fact = Fact("Likes oak", ("m1",), "2026-03-01")
+    ReflectionStore(graph.store).change_facts("talk", FactChanges((fact,)))
+    edit(page)
+    page.get_by_role("tab", name="Facts").click()
+    page.get_by_role("button", name="Correct").click()
+    page.get_by_role("textbox", name="Name").fill("Likes ash")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-fact]")).to_contain_text("Likes ash")
+    page.get_by_role("button", name="Forget", exact=True).click()
+    expect(page.locator("[data-fact]")).to_have_count(0)
+    page.get_by_role("tab", name="What if").click()
+    row = page.get_by_role("row", name="Topics read")
+    expect(row).to_contain_text("33")
+    page.get_by_role("slider", name="First topic needs").fill("0.95")
+    expect(row).to_contain_text("31")
+    export = tmp_path / "claude.json"
+    export.write_text(json.dumps(claude_talk()), "utf-8")
+    page.get_by_role("button", name="In and out").click()
+    page.locator("#export").set_input_files(export)
+    expect(page.locator(".session")).to_have_value("claude")
+    expect(page.locator("[data-id]").first).to_contain_text("the boat")
+
+
+def claude_talk() -> dict[str, Any]:
+    said = [("human", "Where is the boat?"), ("assistant", "At the jetty.")]
+    messages = [{"uuid": f"u{n}", "sender": s, "text": t} for n, (s, t) in enumerate(said)]
+    return {"uuid": "c1", "name": "Boat", "chat_messages": messages}
 
 
 def test_no_message_is_markup(page: Page, graph: Graph) -> None:

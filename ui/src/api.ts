@@ -45,12 +45,17 @@ export type Change =
   | { do: "merge"; topic: string; into: string }
   | { do: "pin"; topic: string; pinned: boolean }
   | { do: "archive" | "restore"; topic: string }
+  | { do: "correct_fact"; key: string; text: string }
+  | { do: "forget_fact"; key: string }
   | { do: "undo"; change: string };
+export type Policy = Record<"base" | "step" | "floor" | "usual" | "ceiling", number>;
+export interface Replayed { turns: number; read: number; tokens: number; quoted: number; missed: number }
 export interface Moment { id: string; parent: string; turn: number; count: number; time: string }
 export type Event =
   | { type: "text"; text: string }
   | { type: "reading" | "moved"; topics: string[] }
   | { type: "read"; topic: string; score: number }
+  | { type: "imported"; session: string; done: number; all: number }
   | { type: "quoted"; quotes: string[] }
   | { type: "split"; rounds: number; first: number; last: number }
   | { type: "searching"; query: string; when: string | null }
@@ -103,11 +108,14 @@ export class Api {
   fork = () => ask<null>(this.path("/forks"), {});
   stop = () => ask<null>(this.path("/stop"), {});
 
-  async *turn(text: string, answer: boolean): AsyncGenerator<Event> {
-    const reply = await fetch(this.path("/turns"), {
-      method: "POST", headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ text, answer }),
-    });
+  replay = (policy: Partial<Policy>) => ask<Record<"in_force" | "policy", [Policy, Replayed]>>(
+    this.path("/replay", Object.fromEntries(Object.entries(policy).map(([k, v]) => [k, String(v)]))));
+  page = (hide: boolean) => this.path("/page", hide ? { hide: "1" } : {});
+  turn = (text: string, answer: boolean) => this.stream("/turns", "application/json", JSON.stringify({ text, answer }));
+  take = (file: File) => this.stream("/imports", "application/octet-stream", file);
+
+  private async *stream(path: string, kind: string, body: BodyInit): AsyncGenerator<Event> {
+    const reply = await fetch(this.path(path), { method: "POST", headers: { "Content-Type": kind }, body });
     if (!reply.ok || !reply.body) throw new Error((await reply.json()).error);
     const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";

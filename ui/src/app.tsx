@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Api, type Change, type Event, type Forgotten, type Message, type Receipt, type Session, type Topic } from "./api";
 import { Chat } from "./chat";
-import { Dialog, PageContext, QuoteLink } from "./shared";
+import { Dialog, PageContext, QuoteLink, usePage } from "./shared";
 import { TimeLine } from "./timeline";
 import { Topics } from "./topics";
 import { Why } from "./why";
@@ -30,6 +30,7 @@ export function App({ first }: { first: Session }) {
   const [notice, setNotice] = useState<{ text: string; undo: boolean } | null>(null);
   const [forgotten, setForgotten] = useState<{ what: string[]; gone: Forgotten } | null>(null);
   const [keys, setKeys] = useState(false);
+  const [inOut, setInOut] = useState(false);
   const [version, setVersion] = useState(0);
   const search = useRef<HTMLInputElement>(null);
   const api = useMemo(() => new Api(session.name, at), [session.name, at]);
@@ -52,6 +53,8 @@ export function App({ first }: { first: Session }) {
       setVersion((n) => n + 1);
     } catch (error) { say((error as Error).message); }
   }, [api]);
+  const latest = useRef(refresh);
+  latest.current = refresh;
   useEffect(() => { void refresh(); }, [api]);
   useEffect(() => { setPicked(""); setOpen(""); setFound(null); setReceipt(null); setMissed(""); setAt(""); }, [session.name]);
   /** What was done at a moment began a branch, which is the newest from now on. */
@@ -67,7 +70,7 @@ export function App({ first }: { first: Session }) {
     try {
       await api.change(what);
       await settle();
-      setNotice({ text: `✓ ${what.do === "undo" ? t("undone") : t(what.do)}`.replace("…", ""), undo: what.do !== "undo" });
+      setNotice({ text: `✓ ${what.do === "undo" ? t("undone") : t(what.do === "correct_fact" && !what.text ? "confirm" : what.do)}`.replace("…", ""), undo: !/undo|fact/.test(what.do) });
     } catch (error) { say((error as Error).message); }
   };
   const forget = (what: string[]) => void api.preview(what).then((gone) => setForgotten({ what, gone }), (e: Error) => say(e.message));
@@ -99,6 +102,19 @@ export function App({ first }: { first: Session }) {
     setPicked(event.receipt.user);
     light([...Object.keys(event.receipt.scores), ...event.receipt.quoted.flatMap((note) => note.quotes)], true);
     setTimeout(() => setLit(new Set()), 2600);
+  };
+  /** A file that another chat exported becomes a session, and its topics appear as it is read. */
+  const take = async (file: File) => {
+    setInOut(false);
+    try {
+      for await (const event of new Api(file.name.replace(/\.\w+$/, "") || "import").take(file)) {
+        if (event.type === "error") say(event.error);
+        if (event.type !== "imported") continue;
+        setSession((now) => (now.name === event.session ? now : { ...now, name: event.session, sessions: [...now.sessions, event.session] }));
+        void latest.current();
+        say(`${t("imported")} ${event.done} / ${event.all}`);
+      }
+    } catch (error) { say((error as Error).message); }
   };
   const toggleEditing = () => Api.editing(!session.editing).then(({ on }) => setSession({ ...session, editing: on }), (e: Error) => say(e.message));
 
@@ -150,7 +166,8 @@ export function App({ first }: { first: Session }) {
   const guide = session.name === "lake_house" && session.editing && localStorage.getItem("guided") === null;
   return (
     <PageContext.Provider value={page}>
-      <div class="page" data-column={column}>
+      <div class="page" data-column={column} onDragOver={(e) => { if (e.dataTransfer?.types.includes("Files")) e.preventDefault(); }}
+        onDrop={(e) => { const file = e.dataTransfer?.files[0]; if (file) { e.preventDefault(); void take(file); } }}>
         <header class="bar">
           <h1><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M3 6h18M3 12h18M3 18h18M7 3v18M17 3v18" /></svg><span>topicloom</span></h1>
           <select class="session" aria-label={t("session")} value={session.name} onChange={(e) => { setAt(""); setSession({ ...session, name: e.currentTarget.value }); }}>
@@ -160,6 +177,7 @@ export function App({ first }: { first: Session }) {
           <span class="count">{session.count.toLocaleString(language)} {t("messages")}</span>
           {session.editing && <button class="plain" onClick={() => void change({ do: "undo", change: "" })}>↶ <span>{t("undo")}</span></button>}
           <button class={`edit ${session.editing ? "on" : ""}`} aria-pressed={session.editing} title={t(session.editing ? "editOff" : "editOn")} onClick={() => void toggleEditing()}><i />{t(session.editing ? "editing" : "readOnly")}</button>
+          <button class="plain" aria-label={t("inOut")} title={t("inOut")} onClick={() => setInOut(true)}>⇅</button>
           <button class="plain" lang={language === "en" ? "zh" : "en"} onClick={() => setLanguage(language === "en" ? "zh" : "en")}>{t("language")}</button>
           <button class="plain" aria-label={t("theme")} onClick={() => setTheme(theme === "dark" ? "light" : "dark")}>{theme === "dark" ? "☀" : "☾"}</button>
           <button class="plain keys" aria-label={t("keys")} onClick={() => setKeys(!keys)}>?</button>
@@ -176,6 +194,7 @@ export function App({ first }: { first: Session }) {
           setForgotten(null);
           void api.forget(what).then(async (gone) => { setOpen(""); setReceipt(null); setPicked(""); await refresh(); if (gone.left.length) say(gone.left.join(" ")); }, (e: Error) => say(e.message));
         }} />}
+        {inOut && <InOut take={(file) => void take(file)} close={() => setInOut(false)} />}
         {keys && <Dialog title={t("keys")} close={() => setKeys(false)}>
           <ul>{t("help").split(" · ").map((line) => line.split(": ")).map(([key, does]) => <li key={key}><kbd>{key}</kbd> {does}</li>)}</ul></Dialog>}
       </div>
@@ -197,6 +216,19 @@ function Guide({ t, ask, why, fix }: { t: (word: Word) => string; ask: () => voi
   if (!shown) return null;
   return <div class="guide">{t("guide")} <button onClick={ask}>{t("guideAsk")}</button><button onClick={why}>{t("guideWhy")}</button><button onClick={fix}>{t("guideFix")}</button>
     <button class="plain" aria-label={t("close")} onClick={() => { localStorage.setItem("guided", "1"); setShown(false); }}>×</button></div>;
+}
+
+function InOut({ take, close }: { take: (file: File) => void; close: () => void }) {
+  const { api, session, t } = usePage();
+  return (
+    <Dialog title={t("inOut")} close={close}>
+      <h3>{t("in")}</h3><p>{t("inHint")}</p>
+      <input id="export" type="file" accept=".json,.jsonl,.zip,.xz" aria-label={t("in")} disabled={!session.editing} onChange={(e) => { const file = e.currentTarget.files?.[0]; if (file) take(file); }} />
+      {!session.editing && <p>{t("readOnlyHint")}</p>}
+      <h3>{t("out")}</h3><p>{t("outHint")}</p>
+      <p><a class="button" download href={api.page(false)}>{t("asItIs")}</a> <a class="button" download href={api.page(true)}>{t("hidden")}</a></p>
+    </Dialog>
+  );
 }
 
 function Forgetting({ gone, t, sure, cancel }: { gone: Forgotten; t: (word: Word) => string; sure: () => void; cancel: () => void }) {

@@ -1,17 +1,17 @@
 // The topics: all of them, what a search found, and one that is open.
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Entry, Fact, Message, State, Topic } from "./api";
+import type { Entry, Fact, Message, Policy, Replayed, State, Topic } from "./api";
 import { carrying, clock, day, Dot, hue, QuoteLink, shortDay, TopicChip, usePage, walk } from "./shared";
 
 const STATES: State[] = ["active", "dormant", "archived", "divided"];
 
 export function Topics({ found, wanted }: { found: Message[] | null; wanted: string }) {
   const { topics, open, t, session } = usePage();
-  const [tab, setTab] = useState<"topics" | "facts" | "changes">("topics");
+  const [tab, setTab] = useState<"topics" | "facts" | "changes" | "whatIf">("topics");
   const topic = topics.get(open);
   if (found) return <Found found={found} wanted={wanted} />;
   if (topic) return <OpenTopic key={topic.id} topic={topic} />;
-  const tabs = ["topics", "facts", "changes"] as const;
+  const tabs = ["topics", "facts", "changes", "whatIf"] as const;
   return (
     <>
       <div class="tabs" role="tablist">
@@ -29,6 +29,7 @@ export function Topics({ found, wanted }: { found: Message[] | null; wanted: str
         {tab === "topics" && <p class="quiet">{session.count - session.tail + 1} {t("messages")} {t("noTopic")}</p>}
         {tab === "facts" && <Facts />}
         {tab === "changes" && <Changes />}
+        {tab === "whatIf" && <WhatIf />}
       </div>
     </>
   );
@@ -177,14 +178,14 @@ function Choice({ id, label, topics, choose }: { id?: string; label: string; top
   );
 }
 
-function NameField({ start, done }: { start: string; done: (text: string) => void }) {
+function NameField({ start, done, most = 80 }: { start: string; done: (text: string) => void; most?: number }) {
   const { t } = usePage();
   const [text, setText] = useState(start);
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => { field.current?.focus(); field.current?.select(); }, []);
   return (
     <form class="naming" onSubmit={(e) => { e.preventDefault(); done(text); }}>
-      <input ref={field} aria-label={t("name")} placeholder={t("name")} maxLength={80} value={text} onInput={(e) => setText(e.currentTarget.value)}
+      <input ref={field} aria-label={t("name")} placeholder={t("name")} maxLength={most} value={text} onInput={(e) => setText(e.currentTarget.value)}
         onKeyDown={(e) => { if (e.key === "Escape") { e.stopPropagation(); done(""); } }} />
       <button class="main">{t("save")}</button>
     </form>
@@ -217,14 +218,59 @@ function Marked({ text, wanted }: { text: string; wanted: string }) {
 }
 
 function Facts() {
-  const { api, t, version } = usePage();
+  const { api, t, version, session, change } = usePage();
   const [facts, setFacts] = useState<Record<string, Fact>>({});
+  const [naming, setNaming] = useState("");
   useEffect(() => { void api.facts().then(setFacts); }, [api, version]);
   const rows = Object.entries(facts);
   if (!rows.length) return <p class="quiet">{t("none")}</p>;
   return <>{rows.map(([key, fact]) => (
-    <div class="line" key={key}><div>{(fact.messages ?? []).map((id) => <QuoteLink key={id} id={id} />)}</div>
-      <p>{fact.text}</p></div>))}</>;
+    <div class="line" key={key} data-fact={key}>
+      {naming === key ? <NameField start={fact.text} most={2000} done={(text) => { setNaming(""); if (text) void change({ do: "correct_fact", key, text }); }} /> : <p>{fact.text}</p>}
+      <div>{(fact.messages ?? []).map((id) => <QuoteLink key={id} id={id} />)} <small>{fact.at.slice(0, 10)}</small></div>
+      {session.editing && naming !== key && <div class="acts">
+        <button onClick={() => void change({ do: "correct_fact", key, text: "" })}>{t("confirm")}</button>
+        <button onClick={() => setNaming(key)}>{t("correct_fact")}</button>
+        <button class="danger" onClick={() => void change({ do: "forget_fact", key })}>{t("forget_fact")}</button>
+      </div>}
+    </div>))}</>;
+}
+
+const SLIDERS = { base: [0, 1, 0.05], step: [0, 0.1, 0.01], floor: [0, 20, 1], usual: [1, 40, 1], ceiling: [1, 60, 1] } as const;
+
+/** Other thresholds of activation, tried on the turns that there were. */
+function WhatIf() {
+  const { api, t, version, language, say } = usePage();
+  const [tried, setTried] = useState<Partial<Policy>>({});
+  const [found, setFound] = useState<Record<"in_force" | "policy", [Policy, Replayed]> | null>(null);
+  useEffect(() => {
+    const timer = setTimeout(() => void api.replay(tried).then(setFound, (e: Error) => say(e.message)), 150);
+    return () => clearTimeout(timer);
+  }, [api, version, tried]);
+  if (!found) return null;
+  const [policy, then] = found.policy;
+  const now = found.in_force[1];
+  const move = (name: keyof Policy, value: number) => {  // floor <= usual <= ceiling
+    const next = { ...policy, ...tried, [name]: value };
+    if (name === "floor" || name === "usual") next.ceiling = Math.max(next.ceiling, value);
+    if (name !== "usual") next.usual = Math.min(next.ceiling, Math.max(next.usual, next.floor));
+    setTried({ ...next, floor: Math.min(next.floor, next.usual) });
+  };
+  return (
+    <div class="what-if">
+      {(Object.keys(SLIDERS) as (keyof Policy)[]).map((name) => {
+        const [min, max, step] = SLIDERS[name];
+        const value = tried[name] ?? policy[name];
+        return <label key={name}><span>{t(name)}</span><input type="range" min={min} max={max} step={step} value={value} onInput={(e) => move(name, Number(e.currentTarget.value))} /><b>{value}</b></label>;
+      })}
+      <table>
+        <thead><tr><th>{now.turns} {t("turns")}</th><th>{t("now")}</th><th>{t("then")}</th></tr></thead>
+        <tbody>{(["read", "tokens", "quoted", "missed"] as const).map((name) => (
+          <tr key={name}><td>{t(`replayed_${name}`)}</td><td>{now[name].toLocaleString(language)}</td><td>{then[name].toLocaleString(language)}</td></tr>))}</tbody>
+      </table>
+      <p class="quiet">{t("whatIfHint")}</p>
+    </div>
+  );
 }
 
 function Changes() {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import groupby
@@ -41,6 +42,23 @@ def write_markdown(name: str, messages: Messages) -> str:
 def write_lines(name: str, messages: Messages) -> str:
     """A message a line, as `import jsonl` takes them."""
     return "".join(json.dumps(to_row(m), ensure_ascii=False) + "\n" for m in messages)
+
+
+def hide_texts(messages: Messages) -> list[StoredMessage]:
+    """The messages with other letters and digits, as many and as long, for those who may not read
+    them; who spoke is `user` or `assistant`, and media and tools are left out."""
+    return [
+        m.model_copy(update={"text": _hide(m.text), "speaker": None, "whole": None})
+        for m in messages
+    ]
+
+
+def _hide(text: str) -> str:
+    return _WORDS.sub(lambda found: _VEIL[found.lastgroup or ""] * len(found[0]), text)
+
+
+_WORDS = re.compile(r"(?P<digit>\d+)|(?P<latin>[a-zA-Z]+)|(?P<other>[^\W_]+)")
+_VEIL = {"digit": "0", "latin": "x", "other": "字"}
 
 
 def write_html(name: str, messages: Messages) -> str:

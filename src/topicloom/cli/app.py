@@ -263,11 +263,14 @@ def export(
         Literal["markdown", "jsonl", "html"], typer.Option(help="What to write.")
     ] = "markdown",
     out: Annotated[Path | None, typer.Option(help="The file; printed if not given.")] = None,
+    hide: Annotated[
+        bool, typer.Option("--hide-texts", help="With other letters, for a report of a fault.")
+    ] = False,
 ) -> None:
     """Write what was said, to read or to take elsewhere."""
     from topicloom.cli.transfer import run_export
 
-    run_export(context.obj, name, to, out)
+    run_export(context.obj, name, to, out, hide=hide)
 
 
 @app.command()

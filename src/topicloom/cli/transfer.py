@@ -19,7 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from topicloom.cli._pages import PAGES, ExportKind
+from topicloom.cli._pages import PAGES, ExportKind, hide_texts
 from topicloom.cli._views import ALL
 from topicloom.cli.console import (
     CliOptions,
@@ -151,9 +151,12 @@ def _report(console: Console, done: Mapping[str, Any], where: int | str) -> None
         console.print(Text(to_one_line(line)), soft_wrap=True)
 
 
-def run_export(cli: CliOptions, name: str, kind: ExportKind, out: Path | None) -> None:
-    """Write what was said in a session into a file, or print it."""
+def run_export(
+    cli: CliOptions, name: str, kind: ExportKind, out: Path | None, *, hide: bool = False
+) -> None:
+    """Write what was said in a session into a file, or print it; to `hide` it, in other letters."""
     messages = open_context(cli).open_memory(name).history(limit=ALL)
+    messages = hide_texts(messages) if hide else messages
     text = PAGES[kind](name, messages)
     if out is None:
         sys.stdout.write(text)

@@ -6,13 +6,14 @@ import asyncio
 import os
 import secrets
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
+from topicloom.cli._pages import hide_texts, write_html
 from topicloom.cli.console import CliOptions, open_console, print_dim
 from topicloom.cli.context import (
     CliContext,
@@ -29,6 +30,7 @@ from topicloom.graph.stored import Graph
 from topicloom.recordings.replay import find_sample, load_first_conversation
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.serve.app import LOCAL
+from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.names import check_session_name
 from topicloom.ui.app import make_inspector
 
@@ -59,6 +61,7 @@ def run_ui(
             key=key,
             hosts=LOCAL if host in LOCAL else (),
             model=describe_model(context.settings),
+            write_page=_write_page,
             editing=edit or name is None,  # the sample is a copy
         )
         shown = f"[{host}]" if ":" in host else host
@@ -68,6 +71,10 @@ def run_ui(
         if browser:
             webbrowser.open(address)
         asyncio.run(run_server(app, listener))
+
+
+def _write_page(name: str, messages: Sequence[StoredMessage], hide: bool) -> str:
+    return write_html(name, hide_texts(messages) if hide else messages)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from datetime import date, datetime
 from itertools import islice
 from time import time
@@ -41,7 +42,7 @@ from topicloom.index.encoders import open_embedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.index.time_expressions import Days
 from topicloom.reflection.due import ReflectionPolicy
-from topicloom.reflection.facts import Fact
+from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.scheduler import read_system_clock
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.absence import Absence
@@ -235,6 +236,47 @@ class Memory:
         known = ReflectionStore(self._access.facts).facts(self._access.thread)
         return {key: fact for key, fact in known.items() if gone.isdisjoint(fact.messages)}
 
+    def _correct_fact(self, key: str, text: str = "") -> Step[Fact]:
+        """Say a fact of the user in other words, or as it is to confirm it; returns it.
+
+        From then on nothing but what is said later takes its place.
+
+        Raises:
+            InputError: There is no such fact.
+            SessionBusyError: It is being reflected upon.
+        """
+        old = yield from self._get_fact(key)
+        now = self._access.clock().isoformat(timespec="seconds")
+        new = replace(old, text=" ".join(text.split()) or old.text, at=now)
+        if new.key == key:
+            return (yield from self._change_facts(FactChanges((new,)), new))
+        new = replace(new, replaces=(*old.replaces, key))
+        return (yield from self._change_facts(FactChanges((new,), (key,)), new))
+
+    def _forget_fact(self, key: str) -> Step[Fact]:
+        """Remove a fact for good, though not what it rests on; returns it.
+
+        Raises:
+            InputError: There is no such fact.
+            SessionBusyError: It is being reflected upon.
+        """
+        old = yield from self._get_fact(key)
+        return (yield from self._change_facts(FactChanges(retired=(key,)), old))
+
+    def _get_fact(self, key: str) -> Step[Fact]:
+        facts = yield from self._facts()
+        if key not in facts:
+            raise InputError(f"there is no fact {key!r}")
+        return facts[key]
+
+    def _change_facts(self, changes: FactChanges, fact: Fact) -> Step[Fact]:
+        assert self._access.facts is not None  # there is a fact
+        kept, thread = ReflectionStore(self._access.facts), self._access.thread
+        with kept.hold_lease(thread, time(), ReflectionPolicy()):
+            kept.change_facts(thread, changes)
+        yield from ()
+        return fact
+
     def _rename(self, topic_id: str, name: str) -> Step[MemoryTopic]:
         """Give a topic a name, which no review and no split changes.
 
@@ -418,6 +460,8 @@ class Memory:
     why_not, awhy_not = both(_why_not)
     prompt, aprompt = both(_prompt)
     facts, afacts = both(_facts)
+    correct_fact, acorrect_fact = both(_correct_fact)
+    forget_fact, aforget_fact = both(_forget_fact)
     rename, arename = both(_rename)
     move, amove = both(_move)
     split, asplit = both(_split)

@@ -115,6 +115,17 @@ _CHATS = "chat_messages"
 _MEMBER = re.compile(r"(?:.*/)?conversations[\w-]*\.json")
 
 
+def guess_format(path: Path) -> ExportFormat:
+    """What wrote a file, by its first entry; raises `NotAConversationError` if it is no JSON."""
+    first = next(iter(_load(path)), None)
+    if isinstance(first, dict):
+        if "mapping" in first or _CHATS in first:
+            return "chatgpt" if "mapping" in first else "claude"
+        if first.keys() & {"seq", "role"} or {"id", "messages"} <= first.keys():
+            return "jsonl"
+    return "langchain"
+
+
 def _load(path: Path) -> list[Any]:
     """The entries of a JSON file, a file of JSON lines, or such files in an archive."""
     if zipfile.is_zipfile(path):

@@ -32,7 +32,7 @@ class Fact:
     messages: tuple[str, ...]
     """Ids of the messages that it rests on, in order of mention."""
     at: str
-    """When the newest of them was said, ISO 8601."""
+    """When the newest of them was said, or a person confirmed or corrected it, ISO 8601."""
     replaces: tuple[str, ...] = ()
     """Keys of the facts that it took the place of: they may not come back with old messages."""
     refs: tuple[str, ...] = ()

@@ -156,11 +156,11 @@ class _Endpoint:
         return name
 
 
-async def read_json(request: Request, max_bytes: int) -> bytes:
-    """The body of a request, or `HTTPException` if it is no JSON or too long."""
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        # A page of another site can send anything else without asking first.
-        raise HTTPException(415, "send application/json")
+async def read_json(request: Request, max_bytes: int, kind: str = "application/json") -> bytes:
+    """The body of a request, or `HTTPException` if it is of another kind or too long."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != kind:
+        # A page of another site can send texts and forms without asking first.
+        raise HTTPException(415, f"send {kind}")
     body = bytearray()
     async for part in request.stream():
         body += part

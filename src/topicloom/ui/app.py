@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from statistics import fmean
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from cachetools import LRUCache
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from pydantic import ValidationError
 from pydantic_core import to_json
@@ -25,13 +27,19 @@ from starlette.staticfiles import StaticFiles
 from topicloom.errors import TopicLoomError
 from topicloom.graph.memory import Memory
 from topicloom.graph.memory_values import MemoryTopic
+from topicloom.graph.session import CompiledSessionGraph
 from topicloom.graph.stored import Graph
 from topicloom.recordings.conversations import make_case
+from topicloom.recordings.exports import guess_format, read_export, sort_by_time
+from topicloom.recordings.replay import record_messages
 from topicloom.serve.app import describe_error, read_json, write_event
+from topicloom.state.activation import ActivationPolicy
 from topicloom.state.channels import TurnOptions
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
-from topicloom.state.stored_message import get_text
+from topicloom.state.replaying import replay_activation
+from topicloom.state.stored_message import StoredMessage, get_text
+from topicloom.storage.names import make_session_name
 from topicloom.ui.guard import Guard
 from topicloom.ui.turns import Event, describe_part, list_moments
 from topicloom.ui.wire import (
@@ -48,6 +56,10 @@ from topicloom.ui.wire import (
 
 _PAGE, _FOUND, _MARKS = 200, 100, 500
 """Messages of a page, those that a search finds, and turns on the time line, at most."""
+_REPLAYED = 1_000
+"""Newest turns that other thresholds are tried on."""
+_EXPORT_BYTES = 100_000_000
+"""Of an export."""
 _MOMENTS = 4
 """Sessions, or points in time of one, of which it is remembered where messages are."""
 _BYTES = 1_000_000
@@ -61,6 +73,7 @@ def make_inspector(
     *,
     key: str,
     hosts: Collection[str],
+    write_page: Callable[[str, Sequence[StoredMessage], bool], str],
     model: str = "",
     editing: bool = False,
 ) -> Guard:
@@ -72,10 +85,12 @@ def make_inspector(
         home: The one to begin with, which need not be there yet.
         key: What the page is opened with.
         hosts: Names of the machine that are answered; any if there are none.
+        write_page: Writes a session's name and messages as a page to take along, with other letters
+            in them or not.
         model: A line on the model that replies.
         editing: True to take changes from the beginning.
     """
-    page = _Inspector(graph, names, home, model, editing=editing)
+    page = _Inspector(graph, names, home, model, write_page, editing=editing)
     static = str(files("topicloom") / "ui" / "static")
     app = Starlette(
         routes=[
@@ -100,6 +115,9 @@ def make_inspector(
                     ("GET", "/marks", page.list_marks),
                     ("GET", "/changes", page.list_changes),
                     ("GET", "/facts", page.list_facts),
+                    ("GET", "/replay", page.replay_turns),
+                    ("GET", "/page", page.write_session),
+                    ("POST", "/imports", page.take_export),
                     ("POST", "/changes", page.make_change),
                     ("POST", "/preview", page.preview),
                     ("POST", "/forget", page.forget),
@@ -134,11 +152,12 @@ class _Inspector:
         names: Callable[[], Sequence[str]],
         home: str,
         model: str,
+        write_page: Callable[[str, Sequence[StoredMessage], bool], str],
         *,
         editing: bool,
     ) -> None:
         self._graph, self._names, self._home, self._model = graph, names, home, model
-        self._editing = editing
+        self._editing, self._write_page = editing, write_page
         self._places: LRUCache[tuple[str | int | None, ...], _Places] = LRUCache(_MOMENTS)
         self._writing = asyncio.Lock()
         self._turns: dict[str, asyncio.Task[None]] = {}
@@ -257,6 +276,43 @@ class _Inspector:
         memory, _ = self._open(request)
         return _send(memory.facts())
 
+    def replay_turns(self, request: Request) -> Response:
+        """What other thresholds of activation would have done in the newest turns."""
+        memory, _ = self._open(request)
+        assert isinstance(self._graph, CompiledSessionGraph)
+        in_force = self._graph.builder.deps.settings.activation
+        policy = ActivationPolicy.model_validate({**in_force.model_dump(), **request.query_params})
+        receipts = memory.receipts(_REPLAYED)
+        tried = {"in_force": in_force, "policy": policy}
+        return _send({name: (p, replay_activation(receipts, p)) for name, p in tried.items()})
+
+    def write_session(self, request: Request) -> Response:
+        """A page by itself of what was said, to take along."""
+        memory, name = self._open(request)
+        said = memory.history(limit=memory.session().count)
+        hide = request.query_params.get("hide") == "1"
+        return _attach(self._write_page(name, said, hide), "session.html")
+
+    async def take_export(self, request: Request) -> Response:
+        """Take in what another chat exported, as a session of its own, and stream how it goes."""
+        if not self._editing:
+            raise HTTPException(403, "nothing is changed here until editing is on")
+        name = make_session_name(request.path_params["session"])
+        body = await read_json(request, _EXPORT_BYTES, "application/octet-stream")
+        messages = await asyncio.to_thread(_read_messages, body)
+        return self._stream_work(name, self._import(name, messages))
+
+    async def _import(self, name: str, messages: Sequence[BaseMessage]) -> AsyncIterator[Event]:
+        thread = name_thread(name)
+        memory = Memory.of(self._graph, thread)
+        said = await memory.ahistory(limit=(await memory.asession()).count)
+        known = {message.source for message in said}
+        fresh = [message for message in messages if message.id not in known]
+        done, counts = 0, record_messages(self._graph, fresh, thread)
+        while count := await asyncio.to_thread(next, counts, 0):
+            done += count
+            yield {"type": "imported", "session": name, "done": done, "all": len(fresh)}
+
     async def set_editing(self, request: Request) -> Response:
         """Take changes from now on, or no longer."""
         self._editing = Editing.model_validate_json(await read_json(request, _BYTES)).on
@@ -309,11 +365,40 @@ class _Inspector:
         """Take a message in, and stream what comes of it. A page that is closed ends no turn."""
         said = NewMessage.model_validate_json(await self._read_change(request))
         _, name = await asyncio.to_thread(self._open, request)
+        return self._stream_work(name, self._answer(self._find_config(request), said))
+
+    def _stream_work(self, name: str, work: AsyncIterator[Event]) -> Response:
+        """Do some work on a session, whoever listens, and stream what comes of it."""
         events = asyncio.Queue[Event]()
-        turn = asyncio.create_task(self._run_turn(self._find_config(request), said, events))
-        self._turns[name] = turn
-        turn.add_done_callback(lambda ended: self._end_turn(name, ended, events))
+        task = asyncio.create_task(self._do(work, events))
+        self._turns[name] = task
+        task.add_done_callback(lambda ended: self._end(name, ended, events))
         return StreamingResponse(_stream(events), media_type="text/event-stream")
+
+    async def _do(self, work: AsyncIterator[Event], events: asyncio.Queue[Event]) -> None:
+        try:
+            async with self._writing:
+                async for event in work:
+                    events.put_nowait(event)
+        except Exception as error:  # noqa: BLE001 - whatever fails, the page is told
+            events.put_nowait({"type": "error", "error": describe_error(error)[1]})
+
+    def _end(self, name: str, task: asyncio.Task[None], events: asyncio.Queue[Event]) -> None:
+        if self._turns.get(name) is task:
+            del self._turns[name]
+        events.put_nowait({"type": "end", "stopped": task.cancelled()})
+
+    async def _answer(self, config: RunnableConfig, said: NewMessage) -> AsyncIterator[Event]:
+        parts = self._graph.astream(
+            {"messages": [HumanMessage(said.text)]} if said.text else None,
+            config,
+            context=TurnOptions(answer=said.answer),
+            stream_mode=["messages", "custom", "updates"],
+            durability="exit",
+        )
+        async for kind, data in cast("AsyncIterator[tuple[str, Any]]", parts):
+            for event in describe_part(self._graph, kind, data):
+                yield event
 
     async def stop_turn(self, request: Request) -> Response:
         """Stop the turn that goes on; its message is kept, and waits for its reply."""
@@ -321,29 +406,6 @@ class _Inspector:
         if turn := self._turns.get(request.path_params["session"]):
             turn.cancel()
         return _send(None)
-
-    def _end_turn(self, name: str, turn: asyncio.Task[None], events: asyncio.Queue[Event]) -> None:
-        if self._turns.get(name) is turn:
-            del self._turns[name]
-        events.put_nowait({"type": "end", "stopped": turn.cancelled()})
-
-    async def _run_turn(
-        self, config: RunnableConfig, said: NewMessage, events: asyncio.Queue[Event]
-    ) -> None:
-        try:
-            async with self._writing:
-                parts = self._graph.astream(
-                    {"messages": [HumanMessage(said.text)]} if said.text else None,
-                    config,
-                    context=TurnOptions(answer=said.answer),
-                    stream_mode=["messages", "custom", "updates"],
-                    durability="exit",
-                )
-                async for kind, data in cast("AsyncIterator[tuple[str, Any]]", parts):
-                    for event in describe_part(self._graph, kind, data):
-                        events.put_nowait(event)
-        except Exception as error:  # noqa: BLE001 - whatever fails, the page is told
-            events.put_nowait({"type": "error", "error": describe_error(error)[1]})
 
     async def _read_change(self, request: Request) -> bytes:
         if not self._editing:
@@ -377,6 +439,15 @@ class _Inspector:
             days |= {m.seq: m.day for m in memory.history(limit=late)} if late else {}
             known = self._places[mark] = _Places(topics, days)
         return known
+
+
+def _read_messages(body: bytes) -> list[BaseMessage]:
+    """The messages of an export, those of the conversation first that came first."""
+    with TemporaryDirectory(prefix="topicloom-") as folder:
+        file = Path(folder) / "export"
+        file.write_bytes(body)
+        found = sort_by_time(read_export(file, guess_format(file)))
+    return [message for conversation in found for message in conversation.messages]
 
 
 def _enter(topic: MemoryTopic, topics: dict[int, str], days: dict[int, str]) -> None:

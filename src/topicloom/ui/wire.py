@@ -147,6 +147,23 @@ class _PutAway(_Topic):
         (memory.archive if self.do == "archive" else memory.restore)(self.topic)
 
 
+class _CorrectFact(BaseModel, frozen=True):
+    do: Literal["correct_fact"]
+    key: str
+    text: str = Field("", max_length=2_000)
+
+    def make(self, memory: Memory) -> None:
+        memory.correct_fact(self.key, self.text)
+
+
+class _ForgetFact(BaseModel, frozen=True):
+    do: Literal["forget_fact"]
+    key: str
+
+    def make(self, memory: Memory) -> None:
+        memory.forget_fact(self.key)
+
+
 class _Undo(BaseModel, frozen=True):
     do: Literal["undo"]
     change: str = ""
@@ -158,7 +175,15 @@ class _Undo(BaseModel, frozen=True):
 class Change(
     RootModel[
         Annotated[
-            _Rename | _Move | _Split | _Merge | _Pin | _PutAway | _Undo,
+            _Rename
+            | _Move
+            | _Split
+            | _Merge
+            | _Pin
+            | _PutAway
+            | _CorrectFact
+            | _ForgetFact
+            | _Undo,
             Field(discriminator="do"),
         ]
     ]
