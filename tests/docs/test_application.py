@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
 
 from topicloom import (
+    BRIEF,
+    READER,
+    RESPONDER,
     ActivationPolicy,
+    Answer,
+    Brief,
+    BriefRequest,
+    Fault,
     FileStorage,
+    Forgotten,
+    LocalRole,
     Memory,
+    Reading,
+    ReadRequest,
     Receipt,
+    ReplyRequest,
+    Roles,
     Settings,
     Topic,
     TopicLoomError,
     TurnOptions,
     build_session_graph,
+    check_session,
+    default_embedder,
+    embedded_roles,
     get_session,
     local_checkpointer,
     open_session,
+    reflect_once,
+    review_session,
 )
 
 
@@ -63,9 +85,83 @@ def count_topics(folder: str) -> int:
     return len(topics)
 
 
+class QuotingReader(LocalRole[ReadRequest, Reading]):
+    """Finds every topic half relevant, and quotes its first message."""
+
+    model = "first"
+
+    def call(self, request: ReadRequest) -> Answer[Reading]:
+        """Answer a request."""
+        return Answer(Reading(topic=request.topic.id, score=0.5, quotes=()))
+
+
+class TwoWords(LocalRole[BriefRequest, Brief]):
+    """Names topics by their first two words."""
+
+    model = "words"
+
+    def call(self, request: BriefRequest) -> Answer[Brief]:
+        """Answer a request."""
+        return Answer(Brief(" ".join(request.messages[0].text.split()[:2]), "no brief"))
+
+
+class Echo:
+    """Repeats what was said."""
+
+    model = "echo"
+
+    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
+        """A reply in pieces."""
+        yield AIMessageChunk(content=f"You said: {request.messages[-1].text}")
+
+    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
+        """The same, for an event loop."""
+        for chunk in self.stream(request):
+            yield chunk
+
+
+def play_roles() -> Roles:
+    """Roles of the application's own."""
+    roles = embedded_roles(default_embedder())
+    return (
+        roles.replace(READER, QuotingReader()).replace(BRIEF, TwoWords()).replace(RESPONDER, Echo())
+    )
+
+
+def look_after(folder: str) -> list[str]:
+    """A session that is talked to, named, searched, reviewed, checked and forgotten."""
+    storage, checkpointer = FileStorage(folder), InMemorySaver()
+    settings = Settings(window=1_000, fsync=False)
+    graph = build_session_graph(settings=settings, storage=storage, roles=play_roles()).compile(
+        checkpointer=checkpointer
+    )
+    thread: RunnableConfig = {"configurable": {"thread_id": "ann"}}
+    for n in range(4):
+        graph.invoke({"messages": f"Tea number {n}: {'it is green, and ' * 30}"}, thread)
+    memory = Memory.of(graph, thread)
+    names = [memory.rename(memory.topics()[0].id, "Tea").name, memory.undo().event]
+    reviewed = review_session(graph, thread, dry_run=True, settings=settings, storage=storage)
+    faults: list[Fault] = check_session(graph, thread, storage)
+    found = reflect_once(
+        "ann", checkpointer=checkpointer, storage=storage, store=InMemoryStore(), roles=play_roles()
+    )
+    gone: Forgotten = memory.forget("m1", dry_run=True)
+    names += [fault.what for fault in faults] + [m.text for m in gone.messages]
+    names += [fact.text for reflection in found.reflections for fact in reflection.facts]
+    memory.delete()
+    return [*names, *reviewed.reviewed, *storage.sessions()]
+
+
 def test_it_runs(tmp_path: Path) -> None:
     folder = str(tmp_path)
     assert talk(folder, "My mother has gout.").startswith("Noted.")
     assert "My mother has gout." in look(folder)
     assert count_topics(folder) == 0
     assert policies().floor == 5
+
+
+def test_roles_of_its_own_and_what_looks_after_a_session(tmp_path: Path) -> None:
+    name, undone, *rest = look_after(str(tmp_path))
+    assert name == "Tea"
+    assert "Tea" in undone
+    assert rest[0].startswith("Tea number 0")
