@@ -241,6 +241,11 @@ def test_what_is_typed_while_a_chat_opens_is_kept(tmp_path: Path) -> None:
         assert editor.read_while(lambda: time.sleep(0.3)) == "sent\n"
         keys.send_text("\x04")
         assert list(editor.read_lines("sent\n")) == ["sent"]
+        assert [editor.read_while(lambda: None) for _ in range(20)] == [""] * 20
+        keys.send_text("\r")
+        nothing = editor.read_while(lambda: time.sleep(0.3))
+        keys.send_text("\x04")
+        assert list(editor.read_lines(nothing)) == []
 
 
 @pytest.mark.parametrize(

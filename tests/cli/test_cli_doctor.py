@@ -21,6 +21,7 @@ def test_what_is_here_and_works(run: Run, tmp_path: Path) -> None:
         assert part in outcome.out
     assert "none is set: topics are found and originals quoted" in outcome.out
     assert not list((tmp_path / "sessions").glob(".doctor*"))
+    assert max(map(len, outcome.out.splitlines())) <= 100
 
 
 def test_a_folder_that_cannot_be_used_and_a_model_that_does_not_answer(

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
+from rich.table import Table
 from rich.text import Text
 
 from topicloom.cli.console import CliOptions, count_of, open_console, print_json, to_one_line
@@ -23,6 +24,8 @@ from topicloom.storage.disk import append_bytes, reachable
 _PACKAGES = ("langgraph", "langchain-core", "langchain-openai")
 _EXTRAS = {
     "langchain": "models of all providers",
+    "starlette": "serve and ui",
+    "mcp": "a server for MCP clients",
     "tiktoken": "exact token counts",
     "sentence_transformers": "encoders and rerankers of one's own",
     "psycopg": "PostgreSQL",
@@ -48,9 +51,11 @@ def run_doctor(cli: CliOptions, *, as_json: bool) -> None:
         if as_json:
             print_json([{"check": name, "ok": fine, "found": said}])
         else:
+            row = Table.grid(padding=(0, 1))
+            row.add_column(no_wrap=True, width=11)
             mark = ("✓", "green") if fine else ("✗", "bold red")
-            line = Text.assemble(mark, (f" {name:10}", "bold"), to_one_line(said))
-            console.print(line, soft_wrap=True)
+            row.add_row(Text.assemble(mark, (f" {name}", "bold")), Text(to_one_line(said)))
+            console.print(row)
     if not well:
         raise SystemExit(1)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -90,8 +90,9 @@ class LineEditor:
     def read_lines(self, begun: str = "") -> Iterator[str]:
         """Yield what is typed, without empty lines, until the input ends."""
         if begun.endswith("\n"):
-            self._console.print(Text(f"› {begun.strip()}", style="cyan"), soft_wrap=True)
-            yield begun.strip()
+            if said := begun.strip():
+                self._console.print(Text(f"› {said}", style="cyan"), soft_wrap=True)
+                yield said
             begun = ""
         warned = False
         while True:
@@ -115,14 +116,19 @@ class LineEditor:
 
     def read_while(self, work: Callable[[], object]) -> str:
         """What is typed while some work is done; what was sent meanwhile ends in a line break."""
-        app = self._session.app
+        app, done = self._session.app, Event()
+
+        def stop() -> None:
+            if app.is_running and not app.is_done:
+                done.set()
+                app.exit(result=self._session.default_buffer.text)
 
         def run() -> None:
             try:
                 work()
             finally:
                 if app.loop is not None:
-                    app.loop.call_soon_threadsafe(self._stop)
+                    app.loop.call_soon_threadsafe(stop)
 
         doing = Thread(target=run, daemon=True)
         app.erase_when_done = True
@@ -130,14 +136,8 @@ class LineEditor:
             typed = self._session.prompt(self._prompt, pre_run=doing.start)
         finally:
             app.erase_when_done = False
-        sent = "\n" if doing.is_alive() else ""
         doing.join()
-        return f"{typed}{sent}"
-
-    def _stop(self) -> None:
-        app = self._session.app
-        if app.is_running and not app.is_done:
-            app.exit(result=self._session.default_buffer.text)
+        return typed if done.is_set() else f"{typed}\n"
 
 
 def _bind_keys() -> KeyBindings:
