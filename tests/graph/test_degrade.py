@@ -207,6 +207,16 @@ class TestOthers:
         tell(graph, CONFIG, "You forgot the tea!")
         check(tmp_path, graph)
 
+    def test_turns_without_a_reply_leave_none_of_their_calls_behind(self, tmp_path: Path) -> None:
+        down = ScriptedResponder("Hello.", otherwise=ConnectionError("refused"))
+        graph = asked(tmp_path, fake_roles(down, rewriter=FixedRole("How hot is the tea?")))
+        counts = list[int]()
+        for number in range(4):
+            with pytest.raises(ReplyError):
+                tell(graph, CONFIG, f"How hot, {number}?")
+            counts.append(len(graph.get_state(CONFIG).values["calls"]))
+        assert counts[1:] == [counts[1]] * 3
+
     @pytest.mark.parametrize("rewriter", FAILING, ids=["raises", "is late", "none", "rubbish"])
     def test_the_message_stands_as_it_was_said(self, tmp_path: Path, rewriter: Any) -> None:
         reader = SteadyReader()

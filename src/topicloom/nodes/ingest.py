@@ -94,8 +94,9 @@ def ingest(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState, U
             started=deps.clock().isoformat(),
             events=(*past.edits, *past.events),
         )
-        update = {**dump(session, turn), "readings": None, "calls": None, **past.update}
-        return update | ({"calls": dumped(calls)} if calls else {})
+        # A turn that failed left its calls: those of this one stand in their place.
+        begun_anew = {"readings": None, "calls": Overwrite(dumped(calls))}
+        return {**dump(session, turn), **begun_anew, **past.update}
 
     return node(step, "ingest")
 
