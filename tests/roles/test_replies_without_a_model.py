@@ -89,6 +89,17 @@ def test_a_question_is_answered_by_whole_sentences(said: str, question: str, quo
     assert reply.splitlines()[1].partition(": ")[2] == f"“{quote}”"
 
 
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        ("My left knee holds.", "You forgot what I told you about my knee!"),
+        ("我妈有痛风。", "我跟你说过我妈的痛风！"),
+    ],
+)
+def test_a_complaint_is_answered_by_what_was_said(said: str, complaint: str) -> None:
+    assert f"“{said}”" in talk(said, complaint)[1]
+
+
 def test_neither_questions_nor_own_replies_are_quoted() -> None:
     replies = talk("The jar is blue.", "What is blue?", "What is blue?", "What nothing do I quote?")
     assert (

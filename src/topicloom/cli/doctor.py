@@ -53,6 +53,7 @@ def run_doctor(cli: CliOptions, *, as_json: bool) -> None:
         else:
             row = Table.grid(padding=(0, 1))
             row.add_column(no_wrap=True, width=11)
+            row.add_column(overflow="fold")
             mark = ("✓", "green") if fine else ("✗", "bold red")
             row.add_row(Text.assemble(mark, (f" {name}", "bold")), Text(to_one_line(said)))
             console.print(row)

@@ -26,7 +26,7 @@ from topicloom.background import asubmit_daemon
 from topicloom.context.token_count import ToolLike
 from topicloom.index.embedder import Embedder
 from topicloom.index.words import words_of
-from topicloom.prompts.loader import Prompts, load_patterns
+from topicloom.prompts.loader import Prompts, load_cues, load_patterns
 from topicloom.prompts.wording import get_wording, strip_own_replies
 from topicloom.roles.base import RoleSpec
 from topicloom.roles.caches import CachedPrompt, with_cache_hints
@@ -195,7 +195,8 @@ class EmbeddedResponder:
     def _compose(self, request: ReplyRequest) -> str:
         language = detect_language([request.query])
         words = get_wording(language)
-        kind = next((k for k, form in _KINDS if form.search(request.query.strip())), "statement")
+        otherwise = "question" if load_cues("amnesia").found_in(request.query) else "statement"
+        kind = next((k for k, form in _KINDS if form.search(request.query.strip())), otherwise)
         if kind == "question" and (found := self._find_best(request.query, request.sources)):
             lines = (f"– {m.day}, {_name_speaker(m, words.you)}: “{s}”" for m, s in found)
             return "\n".join([words.quotes_follow, *lines])
