@@ -203,6 +203,23 @@ def test_a_reply_is_laid_out_at_a_terminal(tmp_path: Path) -> None:
     ]
 
 
+def test_a_transcript_is_laid_out_beside_its_numbers(tmp_path: Path) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, width=36, force_terminal=True, color_system=None)
+    chat = open_chat(tmp_path, Stopped(1), console)
+    chat.handle_line("hello")
+    screen.truncate(0)
+    chat.handle_line("/transcript")
+    lines = [line.rstrip()[12:] for line in screen.getvalue().splitlines()[1:]]
+    assert lines == [
+        "user: hello",
+        "assistant: The jar is",
+        "123,456 cm high.",
+        "",
+        "小黑在这儿吃鱼吃得很开心",
+    ]
+
+
 def test_commands_take_what_they_say(run: Run) -> None:
     run("chat", "--window", "1000", stdin="My mother arrives on 16 May.\nHello\nThe cat is ill\n")
     lines = ("/receipt 2", "/receipt x", "/search mother", "/search", "/topics t9", "/facts")

@@ -23,12 +23,20 @@ _STYLES = {"user": "bold cyan", "assistant": "bold green", "tool": "yellow", "sy
 
 
 def print_messages(console: Console, messages: Sequence[StoredMessage]) -> None:
-    """Print messages under their days."""
+    """Print messages under their days; at a terminal beside their numbers, else as they are."""
     for day, group in groupby(messages, lambda message: message.day):
         if day:
             console.print(Rule(Text(format_day(day), style="dim"), style="dim", align="left"))
         for message in group:
-            console.print(_render_message(message), soft_wrap=True)
+            head, said = _render_message(message)
+            if not console.is_terminal:
+                console.print(head.append(" ").append(said), soft_wrap=True)
+                continue
+            table = Table.grid(padding=(0, 1))
+            table.add_column(no_wrap=True)
+            table.add_column(overflow="fold")
+            table.add_row(head, said)
+            console.print(table)
 
 
 def print_found(console: Console, found: Sequence[FoundMessage]) -> None:
@@ -51,12 +59,11 @@ def format_day(day: str) -> str:
     return f"{found.day} {found:%B} {found.year}"
 
 
-def _render_message(message: StoredMessage) -> Text:
-    return Text.assemble(
-        (f"{message.id:>5} {message.time[11:16]:5} ", "dim"),
-        (f"{strip_control(message.label)}: ", _STYLES[message.role]),
-        strip_control(message.text),
-    )
+def _render_message(message: StoredMessage) -> tuple[Text, Text]:
+    """Its number and time, and what was said by whom."""
+    said = (f"{strip_control(message.label)}: ", _STYLES[message.role])
+    head = Text(f"{message.id:>5} {message.time[11:16]:5}", style="dim")
+    return head, Text.assemble(said, strip_control(message.text))
 
 
 ALL = 10**9

@@ -138,8 +138,8 @@ def _delete(context: CliContext, names: Sequence[str]) -> None:
 
 def _print_messages(console: Console, shown: Forgotten, topics: Mapping[str, MemoryTopic]) -> None:
     for message in shown.messages[:_NAMED]:
-        text = f"{message.id} {message.day} {message.label}: {shorten(message.text, 60)}"
-        console.print(Text(to_one_line(text)), soft_wrap=True)
+        text = f"{message.id} {message.day} {message.label}: {message.text}"
+        console.print(Text(shorten(text, console.width)))
     rest = len(shown.messages) - _NAMED
     if rest > 0:
         print_dim(console, f"and {rest} more messages, up to {shown.messages[-1].id}")
