@@ -12,9 +12,18 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.store.memory import InMemoryStore
 
 from topicloom.cli._pages import hide_texts, write_html
+from topicloom.cli.replay import RECALL, WINDOW
 from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.session import CompiledSessionGraph, build_session_graph
 from topicloom.graph.stored import Graph
+from topicloom.index.encoders import default_embedder
+from topicloom.recordings.replay import (
+    find_sample,
+    load_first_conversation,
+    replay_conversation,
+)
+from topicloom.roles.choice import embedded_roles
+from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.serve.app import LOCAL
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
@@ -23,7 +32,7 @@ from topicloom.storage.files import FileStorage
 from topicloom.ui.app import make_inspector
 from topicloom.ui.guard import Guard
 
-NAME = "talk"
+NAME = "lake"
 THREAD: RunnableConfig = {"configurable": {"thread_id": NAME}}
 HOSTILE = (
     "<script>window.caught = 1</script>",
@@ -38,13 +47,30 @@ HOSTILE = (
 
 
 @contextmanager
-def open_folder(folder: Path) -> Iterator[Graph]:
+def open_folder(folder: Path, **options: Any) -> Iterator[Graph]:
     """The graph over a folder of sessions."""
-    settings = Settings(folder=folder, fsync=False, window=8_000)
-    builder = build_session_graph(settings=settings, storage=FileStorage(folder, fsync=False))
+    settings = Settings.model_validate(
+        {"folder": folder, "fsync": False, "window": 8_000} | options.pop("settings", {})
+    )
+    storage = FileStorage(folder, fsync=False)
+    builder = build_session_graph(settings=settings, storage=storage, **options)
     saver = local_checkpointer(folder)
     yield builder.compile(checkpointer=saver, store=InMemoryStore())
     saver.close()
+
+
+@contextmanager
+def open_sample(folder: Path) -> Iterator[Graph]:
+    """The graph over a session in which the packaged sample was said, turn by turn: a minute."""
+    roles = embedded_roles(default_embedder())
+    recorded = RecordedResponder(otherwise=roles[RESPONDER])
+    settings = {"window": WINDOW, "recall_share": RECALL}
+    options = {"roles": roles.replace(RESPONDER, recorded), "settings": settings}
+    with open_folder(folder, **options) as graph:
+        conversation = load_first_conversation(find_sample(), None)
+        for _ in replay_conversation(graph, recorded, conversation, THREAD):
+            pass
+        yield graph
 
 
 def inspect(graph: Graph, *, editing: bool = False) -> Guard:

@@ -1,4 +1,4 @@
-"""The inspected session, made once and copied for each test."""
+"""The inspected session, made once and copied for each test, and the browser."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
+from browsing import launch
 from inspected import fill_session, open_folder
+from playwright.sync_api import Browser
 
 from topicloom.graph.stored import Graph
 
@@ -27,3 +29,10 @@ def graph(filled: Path, tmp_path: Path) -> Iterator[Graph]:
     copytree(filled, tmp_path, dirs_exist_ok=True)
     with open_folder(tmp_path) as graph:
         yield graph
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium."""
+    with launch() as browser:
+        yield browser

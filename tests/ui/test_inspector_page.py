@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoints import listening
-from inspected import HOSTILE, THREAD, inspect
+from browsing import open_page
+from inspected import HOSTILE, NAME, THREAD
 from langchain_core.messages import AIMessage, HumanMessage
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from topicloom.graph.memory import Memory
 from topicloom.graph.stored import Graph
@@ -21,42 +20,13 @@ from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.channels import TurnOptions
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: THE PAGE IS NOT TESTED"),
-]
-OPTIONS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    " --disable-component-update --disable-sync"
-).split()
-
-
-expect.set_options(timeout=30_000)  # a loaded machine takes its time
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
-        yield browser
-        browser.close()
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
 def page(browser: Browser, graph: Graph) -> Iterator[Page]:
-    """The page, opened with the key; nothing may be said on its console."""
-    with listening(inspect(graph)) as base:
-        context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en")
-        page, said = context.new_page(), list[str]()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.goto(base.removesuffix("v1") + "?key=secret")
-        expect(page.locator("[data-id=m28]")).to_be_visible()
-        assert "key" not in page.url
+    with open_page(browser, graph) as page:
         yield page
-        assert not said
-        context.close()
 
 
 def edit(page: Page) -> None:
@@ -158,7 +128,7 @@ def test_facts_are_set_right_thresholds_tried_and_an_export_taken_in(
 ) -> None:
     assert graph.store is not None
     fact = Fact("Likes oak", ("m1",), "2026-03-01")
-    ReflectionStore(graph.store).change_facts("talk", FactChanges((fact,)))
+    ReflectionStore(graph.store).change_facts(NAME, FactChanges((fact,)))
     edit(page)
     page.get_by_role("tab", name="Facts").click()
     page.get_by_role("button", name="Correct").click()
@@ -223,6 +193,16 @@ def test_all_of_it_by_keys_in_both_languages_and_on_a_phone(page: Page) -> None:
     page.keyboard.press("k")
     page.keyboard.press("Enter")
     expect(page.locator("#why .head")).to_contain_text("m27")
+    page.keyboard.press("4")
+    expect(page.locator(".lane").first).to_be_focused()
+    page.keyboard.press("+")
+    expect(page.get_by_role("button", name="All days")).to_be_visible()
+    page.keyboard.press("-")
+    expect(page.get_by_role("button", name="All days")).to_have_count(0)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator(".opened h2")).to_have_text("Ran kilometres")
+    page.keyboard.press("Escape")
     page.keyboard.press("c")
     page.keyboard.type("Only a word")
     page.keyboard.press("Enter")

@@ -122,7 +122,7 @@ export function App({ first }: { first: Session }) {
     const onKey = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
       if (event.key === "Escape") {
-        if (wanted) setWanted("");
+        if (wanted) { setWanted(""); setFound(null); }
         else if (open) setOpen("");
         target.blur();
         return;
@@ -183,11 +183,13 @@ export function App({ first }: { first: Session }) {
           <button class="plain keys" aria-label={t("keys")} onClick={() => setKeys(!keys)}>?</button>
         </header>
         {guide && <Guide t={t} ask={() => fill(t("guideQuestion"))} why={() => { setColumn("why"); if (!picked) void api.messages({ limit: "12" }).then((m) => { const last = m.reverse().find((x) => x.role === "user"); if (last) pick(last); }); }} fix={() => openTopic([...topics.values()].find((x) => x.state === "active")?.id ?? "")} />}
+        <main>
         <nav id="topics" aria-label={t("topics")}><h2 class="title">{t("topics")}</h2><Topics found={found} wanted={wanted} /></nav>
-        <main id="chat" aria-label={t("chat")}><Chat target={aim.id} aimed={aim.count} onTurn={onTurn} /></main>
-        <aside id="why" aria-label={t("why")}><h2 class="title">{t("why")}</h2><Why /></aside>
+        <section id="chat" aria-label={t("chat")}><h2 class="title">{t("chat")}</h2><Chat target={aim.id} aimed={aim.count} onTurn={onTurn} /></section>
+        <section id="why" aria-label={t("why")}><h2 class="title">{t("why")}</h2><Why /></section>
         <section id="time" aria-label={t("time")}><TimeLine /></section>
-        <div class="switch" role="tablist">{COLUMNS.map((name) => <button role="tab" key={name} aria-selected={column === name} onClick={() => setColumn(name)}>{t(name === "why" ? "whyShort" : name)}</button>)}</div>
+        </main>
+        <nav aria-label={t("columns")}><div class="switch" role="tablist">{COLUMNS.map((name) => <button role="tab" key={name} aria-selected={column === name} onClick={() => setColumn(name)}>{t(name === "why" ? "whyShort" : name)}</button>)}</div></nav>
         {notice && <div class="notice" role="status">{notice.text}{notice.undo && <button onClick={() => void change({ do: "undo", change: "" })}>{t("undo")}</button>}<button aria-label={t("close")} onClick={() => setNotice(null)}>×</button></div>}
         {forgotten && <Forgetting gone={forgotten.gone} t={t} cancel={() => setForgotten(null)} sure={() => {
           const { what } = forgotten;
@@ -214,8 +216,8 @@ function fill(text: string) {
 function Guide({ t, ask, why, fix }: { t: (word: Word) => string; ask: () => void; why: () => void; fix: () => void }) {
   const [shown, setShown] = useState(true);
   if (!shown) return null;
-  return <div class="guide">{t("guide")} <button onClick={ask}>{t("guideAsk")}</button><button onClick={why}>{t("guideWhy")}</button><button onClick={fix}>{t("guideFix")}</button>
-    <button class="plain" aria-label={t("close")} onClick={() => { localStorage.setItem("guided", "1"); setShown(false); }}>×</button></div>;
+  return <section class="guide" aria-label={t("guide")}>{t("guide")} <button onClick={ask}>{t("guideAsk")}</button><button onClick={why}>{t("guideWhy")}</button><button onClick={fix}>{t("guideFix")}</button>
+    <button class="plain" aria-label={t("close")} onClick={() => { localStorage.setItem("guided", "1"); setShown(false); }}>×</button></section>;
 }
 
 function InOut({ take, close }: { take: (file: File) => void; close: () => void }) {

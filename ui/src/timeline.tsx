@@ -1,7 +1,7 @@
 // A lane for each topic over the days; drag to zoom.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Api, type Mark, type Message, type Moment, type Topic } from "./api";
-import { day, Dialog, Dot, hue, shortDay, usePage } from "./shared";
+import { day, Dialog, Dot, hue, shortDay, usePage, walk } from "./shared";
 import type { Word } from "./words";
 
 const LANE = 18, LEFT = 128, TOP = 22, DAY = 86_400_000, MOST = 180;
@@ -38,11 +38,21 @@ export function TimeLine() {
   const height = TOP + lanes.length * LANE + 6;
   const x = (event: PointerEvent) => event.clientX - box.current!.getBoundingClientRect().left;
 
+  /** + and - zoom, arrows go along. */
+  const onKey = (event: KeyboardEvent) => {
+    const wide = to - from, middle = (from + to) / 2;
+    const half = { "+": wide / 4, "-": wide, ArrowLeft: wide / 2, ArrowRight: wide / 2 }[event.key];
+    if (!half || (half < DAY && event.key === "+")) return;
+    event.preventDefault();
+    const centre = middle + ({ ArrowLeft: -wide / 4, ArrowRight: wide / 4 }[event.key] ?? 0);
+    const begin = Math.max(0, Math.min(centre - half, spine.end - 2 * half));
+    setRange(2 * half >= spine.end ? null : [begin, begin + 2 * half]);
+  };
   return (
-    <div class="timeline" ref={box}>
+    <div class="timeline" ref={box} onKeyDown={walk}>
       <Moments />
       {range && <button class="zoom" onClick={() => setRange(null)}>{t("zoomOut")}</button>}
-      <svg width={width} height={height} role="img" aria-label={t("time")}
+      <svg width={width} height={height} role="group" aria-label={t("time")} onKeyDown={onKey}
         onPointerDown={(e) => { if (x(e) > LEFT) setDrag([x(e), x(e)]); }}
         onPointerMove={(e) => drag && setDrag([drag[0], x(e)])}
         onPointerUp={() => {
@@ -55,7 +65,8 @@ export function TimeLine() {
         {labels.map((distance) => <g key={distance}><line class="grid" x1={along(distance)} x2={along(distance)} y1={TOP - 4} y2={height} />
           <text class="date" x={along(distance)} y="13">{shortDay(new Date(spine.find(distance)).toISOString(), language)}</text></g>)}
         {lanes.map((topic) => (
-          <g key={topic.id} style={hue(topic.id)} class={`lane ${lit.has(topic.id) ? "lit" : ""}`} onClick={() => openTopic(topic.id)}>
+          <g key={topic.id} style={hue(topic.id)} class={`lane ${lit.has(topic.id) ? "lit" : ""}`} onClick={() => openTopic(topic.id)}
+            data-item tabindex={0} role="button" aria-label={topic.name} onKeyDown={(e) => { if (e.key === "Enter") openTopic(topic.id); }}>
             <rect class="row" x="0" y={at.get(topic.id)!} width={width} height={LANE - 1} />
             <text x="8" y={at.get(topic.id)! + 13}>{topic.name.length > 17 ? `${topic.name.slice(0, 16)}…` : topic.name}</text>
             <line class="life" x1={Math.max(LEFT, place(Date.parse(topic.first_at)))} x2={Math.max(LEFT, Math.min(width - 12, place(Date.parse(topic.last_at))))} y1={at.get(topic.id)! + 9} y2={at.get(topic.id)! + 9} />

@@ -140,7 +140,7 @@ function OpenTopic({ topic }: { topic: Topic }) {
           {topic.parent && <><dt>{t("partOf")}</dt><dd><TopicChip id={topic.parent} /></dd></>}
           {parts.length > 0 && <><dt>{t("parts")}</dt><dd>{parts.map((p) => <TopicChip key={p.id} id={p.id} />)}</dd></>}
           {topic.summary && <><dt>{t("summary")}</dt><dd>{topic.summary}</dd></>}
-          {topic.brief && <><dt>{t("brief")}</dt><dd class="brief">{topic.brief}</dd></>}
+          {topic.brief && <><dt>{t("brief")}</dt><dd class="brief" tabIndex={0}>{topic.brief}</dd></>}
         </dl>
         <h3>{topic.count} {t("messages")}</h3>
         {messages.map((m, n) => (
@@ -151,7 +151,7 @@ function OpenTopic({ topic }: { topic: Topic }) {
               {session.editing && <input type="checkbox" aria-label={m.id} checked={selected.has(m.id)} onClick={(e) => toggle(m.id, e.shiftKey)} />}
               <QuoteLink id={m.id} /><b>{m.label}</b> <small>{day(m.time, language)} {clock(m.time)}</small>
             </div>
-            <p>{m.text}</p>
+            <p tabIndex={0}>{m.text}</p>
           </div>
         ))}
         {messages.length < topic.count && messages.length > 0 && <button onClick={more}>{t("more")}</button>}
@@ -201,7 +201,7 @@ function Found({ found, wanted }: { found: Message[]; wanted: string }) {
         <div class="line" key={m.id} style={m.topic ? hue(m.topic) : {}} {...carrying(m.id)}>
           <div><QuoteLink id={m.id} /><b>{m.label}</b> <small>{day(m.time, language)}</small>
             {topics.has(m.topic) && <button class="in" onClick={() => openTopic(m.topic)}><Dot topic={m.topic} />{topics.get(m.topic)!.name}</button>}</div>
-          <p><Marked text={m.text} wanted={wanted} /></p>
+          <p tabIndex={0}><Marked text={m.text} wanted={wanted} /></p>
         </div>
       ))}
     </div>

@@ -111,7 +111,7 @@ function Calls({ receipt }: { receipt: Receipt }) {
   return (
     <>
       <h3>{t("calls")} <small>{receipt.calls.length}</small></h3>
-      <div class="wide"><table>
+      <div class="wide" tabIndex={0} role="group" aria-label={t("calls")}><table>
         <thead><tr><th>{t("role")}</th><th>{t("model")}</th><th>{t("input")}</th><th>{t("cached")}</th><th>{t("output")}</th><th>{t("seconds")}</th></tr></thead>
         <tbody>{receipt.calls.map((call, n) => (
           <>

@@ -281,7 +281,8 @@ class _Inspector:
         memory, _ = self._open(request)
         assert isinstance(self._graph, CompiledSessionGraph)
         in_force = self._graph.builder.deps.settings.activation
-        policy = ActivationPolicy.model_validate({**in_force.model_dump(), **request.query_params})
+        asked = {name: v for name, v in request.query_params.items() if name != "at"}
+        policy = ActivationPolicy.model_validate({**in_force.model_dump(), **asked})
         receipts = memory.receipts(_REPLAYED)
         tried = {"in_force": in_force, "policy": policy}
         return _send({name: (p, replay_activation(receipts, p)) for name, p in tried.items()})

@@ -1,0 +1,117 @@
+"""Each view of the inspector in a real Chromium: no finding of axe, no sideways scroll, a picture.
+
+With `TOPICLOOM_PICTURES=docs` the pictures are of the packaged sample, and go there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import open_page
+from inspected import NAME, open_folder, open_sample
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect
+
+from topicloom.graph.stored import Graph
+from topicloom.reflection.facts import Fact, FactChanges
+from topicloom.reflection.store import ReflectionStore
+
+pytestmark = pytest.mark.slow
+AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
+PICTURES = os.environ.get("TOPICLOOM_PICTURES")
+
+
+@pytest.fixture(scope="module")
+def shown(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
+    """The session, or the sample if pictures of it are wanted; with two facts."""
+    opened = open_sample(tmp_path_factory.mktemp("shown")) if PICTURES else open_folder(filled)
+    with opened as graph:
+        assert graph.store is not None
+        said = ("Mum has gout: no offal, no seafood", "Nell speaks at school on 9 May")
+        facts = tuple(Fact(t, (f"m{n}",), f"2026-04-0{n}") for n, t in enumerate(said, 1))
+        ReflectionStore(graph.store).change_facts(NAME, FactChanges(facts))
+        yield graph
+
+
+def walk(page: Page) -> Iterator[str]:
+    """Go through the views, in any language; yields the name of each."""
+    page.locator(".edit").click()
+    page.locator("#say").fill("On which day is Nell's speech contest?")
+    page.locator(".composer .main").click()
+    expect(page.locator("#why .whole")).to_be_visible()
+    expect(page.locator(".lit")).to_have_count(0)
+    yield "ui"
+    page.locator("#missed").fill("m5")
+    expect(page.locator(".why-not a")).to_be_visible()
+    page.locator(".whole summary").click()
+    expect(page.locator(".whole p").first).to_be_visible()
+    page.locator(".why-not").evaluate("e => e.scrollIntoView()")
+    yield "ui-why"
+    page.locator("[data-topic]").first.click()
+    page.locator("[data-line] input").first.check()
+    page.locator("[data-line] input").nth(1).check()
+    yield "ui-topic"
+    page.keyboard.press("Escape")
+    page.locator(".tabs [role=tab]").nth(1).click()
+    expect(page.locator("[data-fact]")).to_have_count(2)
+    yield "ui-facts"
+    page.locator(".tabs [role=tab]").nth(3).click()
+    page.locator(".what-if input").first.fill("0.6")
+    yield "ui-what-if"
+    page.locator(".moments input").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".moments.past")).to_be_visible()
+    page.locator(".moments button").last.click()
+    expect(page.locator(".beside .line").first).to_be_visible()
+    yield "ui-beside"
+    page.keyboard.press("Escape")
+    page.locator(".moments button").first.click()
+    expect(page.locator(".moments.past")).to_have_count(0)
+    page.locator("[type=search]").fill("Nell")
+    expect(page.locator(".found mark").first).to_be_visible()
+    yield "ui-search"
+
+
+def check(page: Page, view: str) -> None:
+    """No finding of axe, whatever its weight, and nothing is wider than the page."""
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+    if AXE.exists():
+        page.evaluate(AXE.read_text("utf-8"))
+        found: list[Any] = page.evaluate("axe.run().then(r => r.violations)")
+        told = [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found]
+        assert not told, view
+
+
+def shoot(page: Page, folder: Path, name: str) -> None:
+    """A picture in few colours, so that it is small."""
+    picture = Image.open(BytesIO(page.screenshot())).convert("RGB")
+    file = folder / f"{name}.png"
+    picture.quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
+    assert file.stat().st_size < 120_000, name
+
+
+@pytest.mark.parametrize(("theme", "locale"), [("light", "en"), ("dark", "zh-CN")])
+def test_each_view(browser: Browser, shown: Graph, tmp_path: Path, theme: Any, locale: str) -> None:
+    folder = Path(PICTURES) if PICTURES else tmp_path
+    with open_page(browser, shown, color_scheme=theme, locale=locale) as page:
+        for view in walk(page):
+            check(page, view)
+            if locale == "en":
+                shoot(page, folder, view)
+        page.set_viewport_size({"width": 390, "height": 800})
+        for number, column in enumerate(("topics", "chat", "why", "time")):
+            page.locator(".switch [role=tab]").nth(number).click()
+            expect(page.locator(f"#{column}")).to_be_visible()
+            check(page, column)
+            if column == "chat" and locale != "en":
+                shoot(page, folder, "ui-phone")
+
+
+def test_findings_are_looked_for() -> None:
+    if not AXE.exists():
+        pytest.skip("no ui/node_modules (npm ci): WHETHER ALL CAN USE THE PAGE IS NOT TESTED")
