@@ -6,12 +6,16 @@ import re
 from pathlib import Path
 
 from langgraph.checkpoint.memory import InMemorySaver
-from sessions import chatter, check_kept, kept, open_graph, tell, thread
+from sessions import chatter, check_kept, kept, open_graph, prompt_of, tell, thread
 
-from topicloom.graph.stored import get_session
+from topicloom.graph.memory import Memory
+from topicloom.graph.purge import purge_messages
+from topicloom.graph.stored import get_session, open_session
 from topicloom.state.receipt import Call
 from topicloom.state.session import Search
 from topicloom.state.stored_message import REMOVED
+from topicloom.storage.files import FileStorage
+from topicloom.testing import ScriptedResponder, fake_roles
 
 
 def test_a_purged_message_is_not_recorded_again(tmp_path: Path) -> None:
@@ -46,3 +50,21 @@ def test_no_receipt_repeats_what_is_removed(tmp_path: Path) -> None:
     assert left.calls[0].failure == "BadRequestError: bad prompt: '…'"
     assert left.searches[0].query == "what the …"
     assert not re.search("HERON77|the shed", (tmp_path / "s" / "turns.jsonl").read_text("utf-8"))
+
+
+def test_who_had_it_in_memory_quotes_it_no_more(tmp_path: Path) -> None:
+    saver, responder = InMemorySaver(), ScriptedResponder(otherwise=lambda _: "好的。")
+    graph, other = (
+        open_graph(tmp_path, fake_roles(responder), checkpointer=saver) for _ in range(2)
+    )
+    tell(graph, thread(), "茶：绿茶四十七元", "山：去爬山", "海：看大海", "茶：再说", keep=2)
+    for each in (graph, other):
+        tell(each, thread(), "茶：绿茶多少钱")
+        assert "四十七元" in prompt_of(responder.requests[-1])
+    storage = FileStorage(tmp_path)
+    session, store = open_session(graph, thread(), storage)
+    purge_messages(graph, thread(), storage, store.plan_purge(session, [1]))
+    for each in (graph, other):
+        assert Memory.of(each, thread()).history()[0].text == REMOVED
+        tell(each, thread(), "茶：绿茶多少钱呢")
+        assert "四十七元" not in prompt_of(responder.requests[-1])

@@ -111,7 +111,8 @@ class StorageAccess:
         """Within a step: remove messages for good; returns where they may still be found."""
         yield from ()
         self.store.purge(plan)
-        return (f"the checkpoints of thread {self.thread!r}, which only its graph reaches",)
+        left = f"the checkpoints of thread {self.thread!r} and what its graph has in memory"
+        return (f"{left}, which only the graph reaches",)
 
     def delete(self) -> Step[None]:
         """Within a step: delete the session, but for its checkpoints."""
@@ -143,7 +144,7 @@ class GraphAccess:
     def open(self) -> Step[OpenSession]:
         """Within a step: the session."""
         session, _ = yield from SessionClient(self.graph).read(self.config)
-        workspace = self.graph.builder.workspaces.open(session.id, self.graph.store)
+        workspace = self.graph.builder.workspaces.open(session.id, self.graph.store, session.purges)
         if "checkpoint_id" not in self.config["configurable"]:
             session = catch_up(workspace.store, session)
         return OpenSession(session, workspace.store, workspace.whole)

@@ -99,10 +99,14 @@ def _clear_newest(store: SessionStore, graph: Graph, thread: RunnableConfig) -> 
     values = graph.get_state(thread).values
     if "turn" not in values:
         return
-    session = catch_up(store, get_session(graph, thread))
-    removed = {m.source: m.message for m in store.messages(session) if m.text == REMOVED}
+    session = get_session(graph, thread)
+    said = store.messages(catch_up(store, session))
+    removed = {m.source: m.message for m in said if m.text == REMOVED}
     turn = Turn.model_validate(values["turn"])
-    update = dump(turn=Turn(first=turn.first, user=turn.user, query="", answer=False))
+    update = dump(
+        session.model_copy(update={"purges": session.purges + 1}),
+        Turn(first=turn.first, user=turn.user, query="", answer=False),
+    )
     # A message that stood there with its old text would count as a new one.
     update["messages"] = [removed[m.id] for m in values["messages"] if m.id in removed]
     update |= {name: None for name in ("readings", "calls", "layers", "plan") if name in values}

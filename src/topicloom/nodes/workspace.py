@@ -86,6 +86,8 @@ class Workspace:
     sizes: TranscriptSizes
     whole: SessionIndex
     """The index of all messages, those in no topic too; empty until it is searched."""
+    purges: int
+    """Purges of the thread that it comes after, as far as is known."""
 
     def recent(
         self, session: Session, messages: Sequence[AnyMessage], missed: int = 0, first: int = 0
@@ -120,8 +122,8 @@ class Workspaces:
         self._open: LRUCache[tuple[int, str], Workspace] = LRUCache(open_at_once)
         self._lock = Lock()
 
-    def open(self, session: str, store: BaseStore | None = None) -> Workspace:
-        """The workspace of a session, made on first use.
+    def open(self, session: str, store: BaseStore | None = None, purges: int = 0) -> Workspace:
+        """The workspace of a session, made on first use, and anew behind more `purges`.
 
         Raises `StorageUnavailableError` if there is neither a storage nor the graph's store.
         """
@@ -129,12 +131,14 @@ class Workspaces:
         key = (0 if self._storage is not None else id(store), session)
         with self._lock:
             workspace = self._open.get(key)
-            if workspace is None:
+            if workspace is None or workspace.purges < purges:
                 log = self._choose_storage(store).open(session)
+                if workspace is not None:
+                    log.forget_bodies()
                 stored = SessionStore(log)
                 sizes = TranscriptSizes(stored, self._layout)
                 workspace = self._open[key] = Workspace(
-                    stored, self._index(log), sizes, self._index(log)
+                    stored, self._index(log), sizes, self._index(log), purges
                 )
             return workspace
 

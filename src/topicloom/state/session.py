@@ -70,6 +70,9 @@ class Session(BaseModel, frozen=True, extra="allow"):
     """Turns taken."""
     edits: str | None = None
     """Head of the journal of edits of the application's document."""
+    purges: int = 0
+    """Purges of the thread: what a process has in memory from before the last of them counts no
+    more."""
     language: Language = "en"
     """Language of the prompts; looked at again at every split, so that prefixes last."""
     active: dict[str, tuple[float, ...]] = {}

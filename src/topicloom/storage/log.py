@@ -169,8 +169,8 @@ class SessionLog:
         The entries stay with their refs, so every head stays valid. `read` gives what was kept
         of a body, by `keep`, with the key `purged`. The summary takes the place of an archive's,
         which may quote what is removed. Appending such an entry again does not bring its body
-        back. Killed half-way, the same call finishes. What other processes have in memory stays
-        there for as long as they run. Messages are purged by `SessionStore.purge`, which knows
+        back. Killed half-way, the same call finishes. What others have in memory stays there until
+        they `forget_bodies`. Messages are purged by `SessionStore.purge`, which knows
         what has to stay of them and where else they stand.
 
         Returns:
@@ -209,7 +209,11 @@ class SessionLog:
             self._backend.remove()
             self._chains.clear()
             self._heads = HeadCache()
-            self._bodies.clear()
+            self.forget_bodies()
+
+    def forget_bodies(self) -> None:
+        """Read bodies from the storage again: another process may have purged some."""
+        self._bodies.clear()
 
     def vectors(self, fingerprint: str) -> VectorLog:
         """The vectors of one embedding space, named by its embedder's fingerprint."""

@@ -249,7 +249,7 @@ class SessionStore:
 
         Their places stay: a purged message reads `REMOVED`, in every checkpoint. What is not in
         the session's chains is not reached: the newest messages in the checkpoints themselves,
-        stored facts, other processes' memory, and later messages that repeat it.
+        stored facts, what others have in memory, and later messages that repeat it.
 
         Returns:
             How many entries were purged that had not been before.
