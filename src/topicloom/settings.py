@@ -154,6 +154,9 @@ class Settings(BaseSettings):
 
     folder: Path | None = None
     """Folder of the sessions; None for the user's data folder."""
+    postgres: str | None = Field(default=None, repr=False)
+    """URL of a database of PostgreSQL that holds sessions and checkpoints in the place of the
+    folder: for `topicloom serve`, and for the graph of `langgraph.json`."""
     fsync: bool = True
     """True if appends wait for the disk."""
     amnesia_cues: tuple[str, ...] = ()

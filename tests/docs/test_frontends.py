@@ -1,6 +1,6 @@
 """Each front end of its page shows a long conversation and goes on with it, by its real package.
 
-`python scripts/try_frontends.py FOLDER` runs them all; here, those that are not installed are
+`python scripts/try_integrations.py FOLDER` runs them all; here, those that are not installed are
 skipped.
 """
 
@@ -43,7 +43,7 @@ def block(heading: str, language: str = "python") -> str:
 def need(package: str) -> None:
     """Skip, so that it is seen, where a front end is not installed."""
     if find_spec(package) is None:  # to import Chainlit is to have files of it where one is
-        pytest.skip(f"{package} is NOT TESTED here: python scripts/try_frontends.py FOLDER")
+        pytest.skip(f"{package} is NOT TESTED here: python scripts/try_integrations.py FOLDER")
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_ag_ui(folder: Path) -> None:
 
 
 def skip_node() -> NoReturn:
-    pytest.skip("useStream is NOT TESTED here: python scripts/try_frontends.py FOLDER")
+    pytest.skip("useStream is NOT TESTED here: python scripts/try_integrations.py FOLDER")
 
 
 PLAY = """

@@ -13,8 +13,8 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, Tool
 from langchain_core.runnables import RunnableConfig
 from sessions import chatter, check_kept, kept, thread
 
-from topicloom import FileStorage, Memory
-from topicloom.errors import ConfigurationError
+from topicloom import FileStorage, Memory, delete_session
+from topicloom.errors import ConfigurationError, InputError
 from topicloom.graph.stored import get_session
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.roles.choice import embedded_roles
@@ -241,3 +241,22 @@ def test_an_agent_goes_on_from_what_a_person_changed(tmp_path: Path) -> None:
     assert memory.topic(first.id).name == "Tea house"
     assert kept_of(tmp_path, agent, thread())[: len(said)] == said
     assert memory.history(limit=2)[0].text == chatter("茶", 79)
+
+
+async def test_its_memory_is_looked_at_changed_and_deleted_by_the_agent(tmp_path: Path) -> None:
+    agent = open_agent(ScriptedModel(), remember(tmp_path))
+    say(agent, thread(), *(chatter("茶" if n % 2 else "雨", n) for n in range(20)))
+    memory = Memory.of(agent, thread())
+    first, *_ = await memory.atopics()
+    assert [m.text for m in memory.history(limit=2)][1] == "All right, noted."
+    memory.rename(first.id, "Tea")
+    say(agent, thread(), "雨：又一")
+    assert memory.topic(first.id).name == "Tea"
+    with pytest.raises(InputError, match="as it is now"):
+        Memory.of(agent, thread() | {"configurable": {"thread_id": "s", "checkpoint_id": "1"}})
+    delete_session(agent, "s")
+    assert not FileStorage(tmp_path).sessions()
+    assert agent.get_state(thread()).values == {}
+    plain = open_agent(ScriptedModel())
+    with pytest.raises(InputError, match="TopicMiddleware"):
+        delete_session(plain, "s")

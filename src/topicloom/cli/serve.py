@@ -39,6 +39,7 @@ def run_serve(
     Raises `ConfigurationError` if a package is missing, or the address or the keys cannot be used.
     """
     context, keys = open_context(cli), read_keys(os.environ.get(_KEYS, ""))
+    postgres = postgres or context.settings.postgres
     check_host(host, keys)
     listener = listen(host, port)
     model = find_reply_model(context.settings)
@@ -128,23 +129,9 @@ async def _open_folder(context: CliContext) -> AsyncIterator[Graph]:
 @asynccontextmanager
 async def _open_postgres(context: CliContext, url: str) -> AsyncIterator[Graph]:
     """The graph over a database of PostgreSQL, which holds sessions and checkpoints."""
-    try:
-        from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-        from langgraph.store.postgres.aio import AsyncPostgresStore
-        from psycopg import OperationalError
-    except ImportError as error:
-        raise ConfigurationError(
-            f"PostgreSQL needs a package that is missing ({error.name}):"
-            " pip install topicloom[postgres]"
-        ) from error
+    from topicloom.graph.postgres import open_postgres_saver, open_postgres_store
+
     builder = build_session_graph(settings=context.settings, storage="store")
-    try:
-        async with (
-            AsyncPostgresSaver.from_conn_string(url) as saver,
-            AsyncPostgresStore.from_conn_string(url, pool_config={"max_size": 8}) as store,
-        ):
-            await saver.setup()
-            await store.setup()
-            yield builder.compile(checkpointer=saver, store=store)
-    except OperationalError as error:
-        raise ConfigurationError(f"PostgreSQL cannot be used: {error}") from error
+    store = open_postgres_store(url)
+    async with open_postgres_saver(url) as saver:
+        yield builder.compile(checkpointer=saver, store=store)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from topicloom.graph.checkpoints import CHECKPOINTS
@@ -17,17 +19,36 @@ from topicloom.graph.deps import default_folder
 from topicloom.graph.session import build_session_graph
 from topicloom.settings import Settings
 from topicloom.storage.disk import append_bytes
+from topicloom.storage.stores import StoreStorage
 
-graph = build_session_graph().compile()
+_settings = Settings()
+_postgres = _settings.postgres
+
+
+def _open_storage(url: str) -> StoreStorage:
+    from topicloom.graph.postgres import open_postgres_store
+
+    return StoreStorage(open_postgres_store(url))
+
+
+graph = build_session_graph(
+    settings=_settings, storage=_open_storage(_postgres) if _postgres else None
+).compile()
 
 
 @asynccontextmanager
-async def open_checkpointer() -> AsyncIterator[AsyncSqliteSaver]:
-    """Open the checkpoints of the folder of sessions, which go with their sessions.
+async def open_checkpointer() -> AsyncIterator[BaseCheckpointSaver[Any]]:
+    """Open the checkpoints beside the sessions, which go with their sessions.
 
-    They are those of the command line, which shows what was said over the server.
+    Those of a folder are the command line's, which shows what was said over the server.
     """
-    path = (Settings().folder or default_folder()) / CHECKPOINTS
+    if _postgres:
+        from topicloom.graph.postgres import open_postgres_saver
+
+        async with open_postgres_saver(_postgres) as shared:
+            yield delete_with_threads(shared, graph)
+        return
+    path = (_settings.folder or default_folder()) / CHECKPOINTS
     append_bytes(path, b"", fsync=False)  # its owner's alone
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
         yield delete_with_threads(saver, graph)

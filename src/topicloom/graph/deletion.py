@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -14,8 +14,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from topicloom.effects import Step, arun_step, either, run_step
 from topicloom.graph.purge import compact_file
-from topicloom.graph.session import SessionGraph
-from topicloom.graph.stored import Graph, make_review_thread
+from topicloom.graph.stored import Graph, find_deps, make_review_thread
 from topicloom.reflection.store import ReflectionStore
 
 Saver = TypeVar("Saver", bound=BaseCheckpointSaver[Any])
@@ -28,10 +27,12 @@ def delete_session(graph: Graph, thread_id: str) -> None:
     turn of the thread runs. Copies of the thread share what is stored, and lose it.
 
     Args:
-        graph: The compiled session graph; facts are deleted from the store it was compiled with.
+        graph: The compiled session graph, or an agent with `TopicMiddleware`; facts are deleted
+            from the store it was compiled with.
         thread_id: The thread.
 
     Raises:
+        InputError: The graph is neither.
         StorageUnavailableError: Nothing can be removed from its storage, or it has none.
         SessionBusyError: Another process has held the session for too long.
     """
@@ -82,7 +83,7 @@ def delete_step(graph: Graph, thread: str) -> Step[None]:
 
 def _delete_stored(graph: Graph, thread: str) -> None:
     """Delete a session's storage and facts, with what this process has in memory of it."""
-    cast("SessionGraph", graph.builder).workspaces.delete(thread, graph.store)
+    find_deps(graph).workspaces.delete(thread, graph.store)
     if graph.store is not None:
         ReflectionStore(graph.store).delete(thread)
 

@@ -18,7 +18,7 @@ from langgraph.store.base import BaseStore
 from topicloom.effects import Step, both, holding
 from topicloom.errors import InputError
 from topicloom.graph.memory_absence import explain_absence
-from topicloom.graph.memory_access import Access, GraphAccess, StorageAccess
+from topicloom.graph.memory_access import Access, StorageAccess, open_access
 from topicloom.graph.memory_values import (
     Forgotten,
     FoundMessage,
@@ -35,7 +35,6 @@ from topicloom.graph.memory_values import (
     read_numbers,
     show_topic,
 )
-from topicloom.graph.session import CompiledSessionGraph
 from topicloom.graph.stored import Graph
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import open_embedder
@@ -107,18 +106,17 @@ class Memory:
         """A session by the graph that it talks with.
 
         Args:
-            graph: The compiled session graph.
+            graph: The compiled session graph, or an agent with `TopicMiddleware`.
             config: Names the thread, and a checkpoint if an older one is meant: what is changed
-                there begins a branch, which the memory shows from then on.
+                there begins a branch, which the memory shows from then on. An agent's memory is
+                shown as it is now.
             author: Who changes it, for the journal.
 
         Raises:
-            InputError: The graph is no session graph.
+            InputError: The graph is neither, or an agent is to be shown at a checkpoint.
         """
-        if not isinstance(graph, CompiledSessionGraph):
-            raise InputError("this is no session graph: Memory(storage, thread_id) needs none")
         memory = cls.__new__(cls)
-        memory.author, memory._access = check_author(author), GraphAccess(graph, config)
+        memory.author, memory._access = check_author(author), open_access(graph, config)
         return memory
 
     def _session(self) -> Step[Session]:

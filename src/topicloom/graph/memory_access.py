@@ -18,6 +18,7 @@ from topicloom.errors import ConflictError, InputError
 from topicloom.graph.deletion import delete_step
 from topicloom.graph.purge import purge_from
 from topicloom.graph.session import CompiledSessionGraph
+from topicloom.graph.stored import Graph, find_deps
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.reflection.store import ReflectionStore
@@ -202,5 +203,28 @@ class GraphAccess:
         return delete_step(self.graph, self.thread)
 
 
+@dataclass(frozen=True, slots=True)
+class AgentAccess(StorageAccess):
+    """Through the storage of an agent with `TopicMiddleware`."""
+
+    agent: Graph
+
+    def delete(self) -> Step[None]:
+        """Within a step: delete the session with its thread."""
+        return delete_step(self.agent, self.thread)
+
+
 Access = StorageAccess | GraphAccess
 """A way to a session."""
+
+
+def open_access(graph: Graph, config: RunnableConfig) -> Access:
+    """The way to a session through its graph or its agent; raises as `Memory.of` does."""
+    if isinstance(graph, CompiledSessionGraph):
+        return GraphAccess(graph, config)
+    if "checkpoint_id" in config["configurable"]:
+        raise InputError("the memory of an agent is shown as it is now: name no checkpoint")
+    thread = str(config["configurable"]["thread_id"])
+    deps = find_deps(graph)
+    opened = deps.workspaces.open(thread, graph.store)
+    return AgentAccess(thread, opened.store, opened.whole, graph.store, deps.clock, graph)

@@ -7,6 +7,8 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
+from topicloom.errors import InputError
+from topicloom.nodes.deps import Deps
 from topicloom.state.channels import TurnOptions
 from topicloom.state.session import Session
 from topicloom.storage.base import Storage
@@ -20,6 +22,21 @@ Graph = CompiledStateGraph[Any, TurnOptions, Any, Any]
 def make_review_thread(thread: str) -> str:
     """The thread of a session's reviews, a name that no session is likely to have."""
     return f"topicloom:review:{thread}"
+
+
+def find_deps(graph: Graph) -> Deps:
+    """The collaborators of a session graph, or of an agent with `TopicMiddleware`.
+
+    Raises `InputError` for any other graph.
+    """
+    hooks = (getattr(node.runnable, "func", None) for node in graph.builder.nodes.values())
+    for owner in (graph.builder, *(getattr(hook, "__self__", None) for hook in hooks)):
+        if isinstance(deps := getattr(owner, "deps", None), Deps):
+            return deps
+    raise InputError(
+        "this is no session graph, nor an agent with TopicMiddleware: Memory(storage, thread_id)"
+        " needs none"
+    )
 
 
 def get_session(graph: Graph, config: RunnableConfig) -> Session:

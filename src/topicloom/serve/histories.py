@@ -20,8 +20,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.types import StateSnapshot
 
 from topicloom.errors import ReplyError
-from topicloom.graph.session import SessionGraph
-from topicloom.graph.stored import Graph
+from topicloom.graph.stored import Graph, find_deps
 from topicloom.serve.wire import ChatRequest, describe_said, digest_histories
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
@@ -171,7 +170,7 @@ class Conversations:
     async def _find_end(self, chat: ChatRequest, end: int) -> StateSnapshot | None:
         """The newest checkpoint that ends as a history does whose beginning the client left out."""
         store, history = self._graph.store, chat.messages[:end]
-        workspaces = cast("SessionGraph", self._graph.builder).workspaces
+        workspaces = find_deps(self._graph).workspaces
         stored = (await asyncio.to_thread(workspaces.open, chat.session, store)).store
         thread = _name_thread(chat.session)
         async for state in self._graph.aget_state_history(thread, limit=_LOOK_BACK):

