@@ -16,9 +16,11 @@ import openai
 import pytest
 from endpoints import ask, listening, open_client, remembered
 from langchain_core.messages import AIMessageChunk, ToolMessage
+from langgraph.types import interrupt
 from sessions import open_graph
 from starlette.applications import Starlette
 
+from topicloom.errors import ConfigurationError
 from topicloom.graph.stored import Graph
 from topicloom.roles.responder import ReplyRequest
 from topicloom.serve.app import make_endpoint
@@ -122,6 +124,44 @@ def test_tools_that_the_client_runs(client: openai.OpenAI, behind: Behind, strea
     assert roles == ["user", "assistant", "tool", "assistant"]
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_tools_of_the_graph(behind: Behind, stream: bool) -> None:
+    called = [AIMessageChunk("让我看看。"), *make_tool_call("weather", {"city": "奥斯陆"})]
+    behind.responder.script += [called, "下雨。", "好。", make_tool_call("ask_human", {})]
+
+    def weather(city: str) -> str:
+        """The weather."""
+        return "rain"
+
+    def ask_human() -> Any:
+        """Ask somebody."""
+        return interrupt("?")
+
+    graph = open_graph(
+        behind.folder, fake_roles(behind.responder), tools=[weather, ask_human], window=8_000
+    )
+    with listening(make_endpoint(graph)) as url, open_client(url) as client:
+        answer: Any = client.chat.completions.create(
+            model="topicloom", messages=ASKED, user="a", stream=stream
+        )
+        if stream:
+            text = "".join(part.choices[0].delta.content or "" for part in answer)
+        else:
+            text = answer.choices[0].message.content
+        said = ask(client, [*ASKED, {"role": "assistant", "content": text}], "茶：二", user="a")
+        roles = [m["role"] for m in remembered(behind.folder, graph, "a")]
+        assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant"]
+        # Nobody here can say what the tool asks: that is no fault of the request.
+        with pytest.raises(openai.InternalServerError):
+            ask(client, said, "茶：三", user="a")
+
+
+@pytest.mark.parametrize("names", [("ann", "ann.x"), ("", "bob")])
+def test_names_by_which_owners_would_not_be_apart(behind: Behind, names: tuple[str, str]) -> None:
+    with pytest.raises(ConfigurationError, match="cannot name a key"):
+        behind.open(keys=dict(zip(names, ("one", "two"), strict=True)))
+
+
 def test_chats_and_owners_are_apart(behind: Behind) -> None:
     keys = {"ann": "secret-a", "bob": "secret-b"}
     with (
@@ -152,6 +192,7 @@ def test_chats_and_owners_are_apart(behind: Behind) -> None:
         ({"messages": [{"role": "user", "content": "  "}]}, 400, "empty"),
         ({"messages": [{"role": "system", "content": "a"}]}, 400, "nothing to answer"),
         ({"messages": [*ASKED, {"role": "assistant", "content": "a"}]}, 400, "nothing to answer"),
+        ({"messages": [{"role": "tool", "content": "a"}]}, 400, "nothing to answer"),
         ({"n": 2}, 400, "n: "),
         ({"response_format": {"type": "json_object"}}, 400, "response_format"),
         ({"functions": [{"name": "f"}]}, 400, "functions"),

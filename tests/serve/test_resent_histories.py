@@ -15,6 +15,7 @@ from endpoints import Message, ask, listening, open_client, remembered
 from openai import OpenAI
 from sessions import open_graph, prompt_of
 
+from topicloom.graph.memory import Memory
 from topicloom.graph.purge import purge_messages
 from topicloom.graph.stored import Graph, open_session
 from topicloom.serve.app import make_endpoint
@@ -149,6 +150,23 @@ def test_a_user_without_a_chat_goes_on(talk: Talk) -> None:
     assert "茶：一" not in prompt_of(talk.responder.requests[-1])
 
 
+def test_chats_of_a_user_side_by_side(talk: Talk) -> None:
+    tea = talk.ask([], "茶：一", user="ann")
+    hill = talk.ask([], "山：密码是 4711", user="ann")
+    more = talk.ask(tea, "茶：二", user="ann")
+    assert talk.remembered("ann") == tea + hill + more[2:]
+    sea = talk.ask([], "海：一", user="ann")
+    assert talk.remembered("ann") == tea + hill + more[2:] + sea
+    hill = talk.ask(hill, "山：二", user="ann")
+    assert talk.remembered("ann")[-2:] == hill[2:]
+    # An edit is a branch, from where the edited message was said.
+    edited = talk.ask(tea, "茶：二，改了", user="ann")
+    assert talk.remembered("ann") == tea + hill[:2] + edited[2:]
+    # And so is going back to what was edited.
+    talk.ask(more, "茶：三", user="ann")
+    assert talk.remembered("ann")[:6] == tea + hill[:2] + more[2:]
+
+
 @pytest.mark.parametrize("user", ["ann@example.org", "../../etc", "topicloom:review:c1", "张三 李"])
 def test_names_of_any_kind(talk: Talk, user: str) -> None:
     said = talk.ask(talk.ask([], "茶：一", user=user), "茶：二", user=user)
@@ -180,3 +198,10 @@ def test_what_was_purged_does_not_come_back(talk: Talk) -> None:
     assert talk.remembered() == [{**said[0], "content": "(removed on request)"}, *said[1:]]
     stored = (talk.folder / "c1" / "transcript.jsonl").read_text("utf-8")
     assert "4711" not in json.dumps(stored, ensure_ascii=False)
+
+
+def test_what_was_purged_is_no_other_conversation(talk: Talk) -> None:
+    talk.ask([], "茶：密码是 4711", **CHAT)
+    Memory.of(talk.graph, {"configurable": {"thread_id": "c1"}}).forget("m1", "m2")
+    other: Any = [{"role": "user", "content": "山：一"}, {"role": "assistant", "content": "甲"}]
+    assert talk.ask(other, "山：二", **CHAT) == talk.remembered("c1.beside")

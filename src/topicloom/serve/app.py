@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import json
 import logging
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -67,12 +68,22 @@ def make_endpoint(
     Args:
         graph: A session graph, compiled with a checkpointer that has an async form.
         keys: Whose sessions each key opens, as `{"ann": "the key of Ann"}`; `""` for a name if
-            there is only one. Without keys only this machine is answered.
+            there is only one, else of letters, digits and `_`. Without keys only this machine is
+            answered.
         models: Names that clients may ask for; all are this graph.
         max_bytes: Bytes of a request at most.
         per_minute: Requests of a key in a minute at most.
         clock: Seconds that go by.
+
+    Raises:
+        ConfigurationError: A name of a key cannot be used.
     """
+    for owner in keys or ():
+        if not re.fullmatch(r"\w+", owner) and [*(keys or ())] != [""]:
+            # The sessions of `a.b` would be among those of `a`.
+            raise ConfigurationError(
+                f"{owner!r} cannot name a key among others: use letters, digits and '_'"
+            )
     endpoint = _Endpoint(graph, keys or {}, models, max_bytes, _Rate(per_minute, clock))
     return Starlette(
         routes=[
@@ -83,7 +94,6 @@ def make_endpoint(
         ],
         exception_handlers={
             HTTPException: _refuse,
-            ValidationError: _explain,
             TopicLoomError: _report,
             Exception: _report,
         },
@@ -123,7 +133,10 @@ class _Endpoint:
             wait = {"Retry-After": str(int(seconds) + 1)}
             raise HTTPException(429, f"too many requests: wait {seconds:.0f} seconds", wait)
         body = await read_json(request, self._max_bytes)
-        chat = await asyncio.to_thread(read_chat, body, request.headers, owner)
+        try:
+            chat = await asyncio.to_thread(read_chat, body, request.headers, owner)
+        except ValidationError as error:
+            return _explain(error)
         self._check_model(chat.model)
         parts = cast("AsyncGenerator[str | Answered]", self._conversations.answer(chat))
         # What fails before anything was said is an error of the request, not of the stream.
@@ -234,8 +247,8 @@ async def _refuse(request: Request, error: Exception) -> Response:
     )
 
 
-async def _explain(request: Request, error: Exception) -> Response:
-    problem = cast("ValidationError", error).errors()[0]
+def _explain(error: ValidationError) -> Response:
+    problem = error.errors()[0]
     param = ".".join(map(str, problem["loc"]))
     return JSONResponse(
         write_error(400, f"{param or 'body'}: {problem['msg']}", param or None), 400

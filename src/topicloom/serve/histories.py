@@ -11,24 +11,27 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
-from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.types import StateSnapshot
 
-from topicloom.errors import ReplyError
+from topicloom.errors import InputError, ReplyError
 from topicloom.graph.stored import Graph, find_deps
 from topicloom.serve.wire import ChatRequest, describe_said, digest_histories
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
 from topicloom.state.stored_message import REMOVED, get_text
+from topicloom.storage.sessions import SessionStore
 
-_MARK = "topicloom_history"
-"""Key in a checkpoint's metadata: the digest of all that came before its newest message."""
+_MARK, _FROM = "topicloom_history", "topicloom_from"
+"""Keys in a checkpoint's metadata: the digest of all that came before its newest message, and that
+of the history that the turn went on from."""
 _BESIDE = ".beside"
 """Ends the name of a chat's second session, for all that does not go on from the first: clients
 also ask for a title or for tags under the chat's id, and that is no part of what was said."""
@@ -66,22 +69,24 @@ class Conversations:
             thread = config["configurable"]["thread_id"]
             for end in _find_ends(chat.messages):
                 if end > known:
-                    await self._record(chat, known, end, config, digests[end - 1])
+                    await self._record(
+                        chat.messages[known:end], _mark(config, digests, known, end - 1)
+                    )
                     known, config = end, _name_thread(thread)
-            turn = self._take_turn(chat, known, config, digests[-1])
+            turn = self._take_turn(chat, known, _mark(config, digests, known, -1))
             async with aclosing(turn) as parts:
                 async for part in parts:
                     yield part
 
     async def _take_turn(
-        self, chat: ChatRequest, known: int, config: RunnableConfig, digest: str
+        self, chat: ChatRequest, known: int, config: RunnableConfig
     ) -> AsyncGenerator[str | Answered]:
         state: dict[str, Any] = {}
         receipt: dict[str, Any] = {}
         said = False
         stream: Any = self._graph.astream(
             {"messages": chat.messages[known:]},
-            {**config, "metadata": {_MARK: digest}},
+            config,
             context=TurnOptions(instructions=chat.instructions, tools=chat.tools),
             stream_mode=["messages", "custom", "values"],
             durability="exit",
@@ -99,15 +104,16 @@ class Conversations:
                         if node == "main_generate" and (text := get_text(chunk)):
                             said = True
                             yield text
-        yield Answered(state["messages"][-1], Receipt.model_validate(receipt))
+        reply = state["messages"][-1]
+        if not isinstance(reply, AIMessage):
+            raise InputError("there is nothing to answer: no user's message comes before")
+        yield Answered(reply, Receipt.model_validate(receipt))
 
-    async def _record(
-        self, chat: ChatRequest, first: int, end: int, config: RunnableConfig, digest: str
-    ) -> None:
+    async def _record(self, messages: Sequence[AnyMessage], config: RunnableConfig) -> None:
         """Keep messages that others answered."""
         await self._graph.ainvoke(
-            {"messages": chat.messages[first:end]},
-            {**config, "metadata": {_MARK: digest}},
+            {"messages": messages},
+            config,
             context=TurnOptions(answer=False),
             durability="exit",
         )
@@ -125,6 +131,12 @@ class Conversations:
                 return 0, thread
             return 0, newest.parent_config or await self._begin_anew(thread)
         known, place = await self._find_known(newest, chat.messages, digests)
+        if place is not None and not chat.whole and await self._goes_on_from(place, newest):
+            # What the user said in other chats meanwhile stays in view; what is said anew does not.
+            found = self._graph.aget_state_history(thread, filter={_FROM: digests[known]})
+            if replaced := await anext(found, None):
+                return known, replaced.parent_config or thread
+            return known, thread
         if place is None and ends:
             known, place = ends[-1], await self._find_end(chat, ends[-1])
         if place is not None:
@@ -159,7 +171,8 @@ class Conversations:
         def fits(state: StateSnapshot) -> bool:
             marked = (state.metadata or {}).get(_MARK) == digest
             shown: list[AnyMessage] = state.values.get("messages", [])
-            return marked and not state.next and bool(shown) and _is_same(shown[-1], said)
+            told = shown[-1:] and [shown[-1], _join_reply(shown)]
+            return marked and not state.next and any(_is_same(reply, said) for reply in told)
 
         if fits(newest):
             return newest
@@ -169,18 +182,28 @@ class Conversations:
 
     async def _find_end(self, chat: ChatRequest, end: int) -> StateSnapshot | None:
         """The newest checkpoint that ends as a history does whose beginning the client left out."""
-        store, history = self._graph.store, chat.messages[:end]
-        workspaces = find_deps(self._graph).workspaces
-        stored = (await asyncio.to_thread(workspaces.open, chat.session, store)).store
-        thread = _name_thread(chat.session)
+        history, thread = chat.messages[:end], _name_thread(chat.session)
+        stored = await self._open(chat.session)
         async for state in self._graph.aget_state_history(thread, limit=_LOOK_BACK):
-            session = Session.model_validate(state.values.get("session") or {"id": chat.session})
+            session = _read_session(state)
             if state.next or session.count < end:
                 continue
             said = await asyncio.to_thread(stored.messages, session, session.count - end + 1)
-            if len(said) == end and all(map(_is_same, (m.message for m in said), history)):
+            fits = len(said) == end and all(map(_is_same, (m.message for m in said), history))
+            if fits and any(m.text != REMOVED for m in said):  # or anything would fit
                 return state
         return None
+
+    async def _goes_on_from(self, place: StateSnapshot, newest: StateSnapshot) -> bool:
+        """True if the newest conversation begins with that of a place, and is longer."""
+        session, later = _read_session(place), _read_session(newest)
+        stored = await self._open(session.id)
+        refs = await asyncio.to_thread(stored.transcript_refs, later)
+        return session.count < len(refs) and refs[session.count - 1] == session.transcript
+
+    async def _open(self, session: str) -> SessionStore:
+        workspaces = find_deps(self._graph).workspaces
+        return (await asyncio.to_thread(workspaces.open, session, self._graph.store)).store
 
     async def _begin_anew(self, thread: RunnableConfig) -> RunnableConfig:
         """A checkpoint of the session at which nothing has been said yet."""
@@ -191,6 +214,23 @@ class Conversations:
 
 def _name_thread(name: str) -> RunnableConfig:
     return {"configurable": {"thread_id": name}}
+
+
+def _mark(config: RunnableConfig, digests: Sequence[str], first: int, last: int) -> RunnableConfig:
+    """A turn's configuration, with the histories that it goes on from and that it answers."""
+    return {**config, "metadata": {_FROM: digests[first], _MARK: digests[last]}}
+
+
+def _read_session(state: StateSnapshot) -> Session:
+    known = state.values.get("session") or {"id": state.config["configurable"]["thread_id"]}
+    return Session.model_validate(known)
+
+
+def _join_reply(shown: Sequence[AnyMessage]) -> AnyMessage:
+    """The newest reply as a stream tells it: with what was said before calls of tools."""
+    loop = list(takewhile(lambda m: not isinstance(m, HumanMessage), reversed(shown)))
+    said = (get_text(m) for m in reversed(loop) if isinstance(m, AIMessage))
+    return shown[-1].model_copy(update={"content": "".join(said)})
 
 
 def _find_ends(messages: Sequence[AnyMessage]) -> list[int]:
