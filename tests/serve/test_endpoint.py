@@ -126,7 +126,7 @@ def test_tools_that_the_client_runs(client: openai.OpenAI, behind: Behind, strea
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_tools_of_the_graph(behind: Behind, stream: bool) -> None:
-    called = [AIMessageChunk("让我看看。"), *make_tool_call("weather", {"city": "奥斯陆"})]
+    called = [AIMessageChunk(content="让我看看。"), *make_tool_call("weather", {"city": "奥斯陆"})]
     behind.responder.script += [called, "下雨。", "好。", make_tool_call("ask_human", {})]
 
     def weather(city: str) -> str:
