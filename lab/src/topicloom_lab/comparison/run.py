@@ -120,7 +120,6 @@ _PACKAGES = (
     "qdrant-client",
     "faiss-cpu",
     "onnxruntime",
-    "tokenizers",
     "numpy",
 )
 
