@@ -24,6 +24,9 @@ from langchain_core.messages import (
 )
 from vendor_exports import CLAUDE, MIXED, chatgpt, node
 
+from topicloom.errors import NotAConversationError
+from topicloom.recordings.exports import read_export
+
 MESSAGES = [
     SystemMessage("Be brief."),
     HumanMessage("Weather?", id="h"),
@@ -90,6 +93,50 @@ def test_claude(run: Run, tmp_path: Path) -> None:
     assert stored(run, "old")[0]["time"].startswith("2026-01-02T03:04:05")
     for what in ("reasoning", "calls of tools", "results of tools", "files", "without a text"):
         assert f"left out: 1 {what}" in outcome.out
+
+
+def test_conversations_without_ids_of_messages(run: Run, tmp_path: Path) -> None:
+    """Each is taken in, and once, though the messages of all are numbered alike."""
+    chats = [
+        {"uuid": name, "chat_messages": [{"sender": "human", "text": f"茶：{name}"}]}
+        for name in ("c", "d")
+    ]
+    for _ in range(2):
+        run("import", "claude", save(tmp_path / "c.json", chats), "--session", "old")
+        assert [r["text"] for r in stored(run, "old")] == ["茶：c", "茶：d"]
+
+
+@pytest.mark.parametrize("seconds", [1e300, 1.7e12, float("inf"), float("nan")])
+def test_a_time_that_is_none(tmp_path: Path, seconds: float) -> None:
+    path = tmp_path / "c.json"
+    save(path, [chatgpt(node("a", "root", "user", "茶", time=seconds))])
+    (read,) = read_export(path, "chatgpt")
+    assert [(m.content, m.additional_kwargs) for m in read.messages] == [("茶", {})]
+    save(path, {"id": "r", "messages": [{"id": 1, "role": "user", "text": "茶", "time": seconds}]})
+    (read,) = read_export(path, "jsonl")
+    assert [(m.content, m.additional_kwargs) for m in read.messages] == [("茶", {})]
+
+
+def test_lines_end_where_json_ends_them(tmp_path: Path) -> None:
+    path = tmp_path / "m.jsonl"
+    said = [{"type": "human", "content": "a\u2028b"}, {"type": "ai", "content": "c"}]
+    text = "\n".join(json.dumps(m, ensure_ascii=False) for m in said)
+    path.write_text(f"\ufeff{text}", "utf-8")
+    (read,) = read_export(path, "langchain")
+    assert [m.content for m in read.messages] == ["a\u2028b", "c"]
+
+
+@pytest.mark.parametrize("data", [b"[" * 100_000, b'["\xe4"]', b"damaged"])
+@pytest.mark.parametrize("packed", [True, False])
+def test_what_cannot_be_read_is_said(tmp_path: Path, data: bytes, packed: bool) -> None:
+    path = tmp_path / "c"
+    path.write_bytes(data)
+    if packed:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("conversations.json", data)
+        path.write_bytes(path.read_bytes().replace(b"damaged", b"changed", 1))
+    with pytest.raises(NotAConversationError):
+        list(read_export(path, "chatgpt"))
 
 
 @pytest.mark.parametrize(

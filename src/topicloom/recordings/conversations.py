@@ -38,8 +38,16 @@ class RecordedMessage(BaseModel, frozen=True):
     @classmethod
     def _text_time(cls, value: object) -> object:
         if isinstance(value, int | float):
-            return datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
+            return format_seconds(value) or None
         return value
+
+
+def format_seconds(seconds: float) -> str:
+    """Seconds since the epoch in ISO 8601, UTC; "" if there is no such time."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (OverflowError, OSError, ValueError):
+        return ""
 
 
 class Question(BaseModel, frozen=True):
@@ -115,7 +123,7 @@ def read_recording(path: Path) -> str:
     """The text of a file, unpacked if it is `.xz`; raises `NotAConversationError`."""
     try:
         data = path.read_bytes()
-        return (lzma.decompress(data) if path.suffix == ".xz" else data).decode("utf-8")
+        return (lzma.decompress(data) if path.suffix == ".xz" else data).decode("utf-8-sig")
     except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError) as error:
         raise NotAConversationError(f"{path} cannot be read: {error}") from error
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,12 @@ from langchain_core.messages import (
 )
 
 from topicloom.errors import NotAConversationError
-from topicloom.recordings.conversations import Conversation, load_conversations, read_recording
+from topicloom.recordings.conversations import (
+    Conversation,
+    format_seconds,
+    load_conversations,
+    read_recording,
+)
 from topicloom.recordings.replay import as_message, parse_moment
 from topicloom.state.messages import has_content
 from topicloom.state.stored_message import REMOVED
@@ -129,9 +135,12 @@ def guess_format(path: Path) -> ExportFormat:
 def _load(path: Path) -> list[Any]:
     """The entries of a JSON file, a file of JSON lines, or such files in an archive."""
     if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            names = sorted(name for name in archive.namelist() if _MEMBER.fullmatch(name))
-            texts = [archive.read(name).decode("utf-8") for name in names]
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = sorted(name for name in archive.namelist() if _MEMBER.fullmatch(name))
+                texts = [archive.read(name).decode("utf-8-sig") for name in names]
+        except (OSError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+            raise NotAConversationError(f"{path} cannot be read: {error}") from error
         if not texts:
             raise NotAConversationError(f"{path} holds no conversations.json")
     else:
@@ -142,10 +151,10 @@ def _load(path: Path) -> list[Any]:
 def _parse(path: Path, text: str) -> list[Any]:
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         try:
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
-        except ValueError:
+            return [json.loads(line) for line in text.split("\n") if line.strip()]
+        except (ValueError, RecursionError):
             raise NotAConversationError(f"{path} is not JSON: {error}") from error
     return value if isinstance(value, list) else [value]
 
@@ -168,8 +177,8 @@ def _read_chatgpt(value: Mapping[str, Any]) -> ExportedConversation:
     parents = {name: node.get("parent") for name, node in nodes.items()}
     newest = max(nodes, key=lambda name: _written(nodes[name]), default=None)
     shown = _find_branch(value.get("current_node") or newest, parents)
-    for name, node in nodes.items():
-        if name not in shown and _judge_chatgpt(node.get("message"))[1] == "":
+    for name in nodes.keys() - set(shown):
+        if _judge_chatgpt(nodes[name].get("message"))[1] == "":
             gathered.skipped["of other branches (edited or answered again)"] += 1
     for name in shown:
         message = nodes[name].get("message")
@@ -235,7 +244,7 @@ def _read_claude(value: Mapping[str, Any]) -> ExportedConversation:
         role = "user" if message["sender"] == "human" else "assistant"
         text = _read_claude_text(message, gathered.skipped)
         if text.strip():
-            gathered.say(role, name, message.get("created_at"), text)
+            gathered.say(role, message.get("uuid"), message.get("created_at"), text)
         else:
             gathered.skipped["without a text"] += 1
     return gathered.finish(value.get("name"))
@@ -294,12 +303,12 @@ def _read_lines(path: Path) -> Iterator[ExportedConversation]:
         if line.strip():
             try:
                 stored = from_row(json.loads(line))
+                message = stored.message
             except ValueError as error:
                 raise NotAConversationError(f"{path}, line {number}: {error}") from error
             if stored.text == REMOVED:
                 gathered.skipped["removed on request"] += 1
                 continue
-            message = stored.message
             extra = {**message.additional_kwargs, "time": stored.time}
             gathered.add(message.model_copy(update={"additional_kwargs": extra}))
     yield gathered.finish()
@@ -321,7 +330,7 @@ def _take_recording(conversation: Conversation) -> ExportedConversation:
 def _read_time(value: object) -> str:
     """A time in ISO 8601; "" if it means none."""
     if isinstance(value, int | float):
-        return datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
+        return format_seconds(value)
     found = parse_moment(value) if isinstance(value, str) else None
     return found.isoformat() if found else ""
 
