@@ -31,8 +31,8 @@ class ReflectionPolicy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=Fal
     tick_seconds: float = Field(default=600.0, gt=0)
     """Seconds between two looks at all sessions."""
     review_seconds: float = Field(default=86_400.0, gt=0)
-    """Seconds from one review of a session to the next, where reviews are given to the scheduler
-    (spec 000: once a day)."""
+    """Seconds from one review of a session to the next, where reviews are given to the scheduler:
+    a day."""
     lease_seconds: float = Field(default=900.0, gt=0)
     """Seconds that a reflection may take; after that, its `processing` mark counts no more."""
     messages: int = Field(default=200, ge=1)
