@@ -16,6 +16,7 @@ from topicloom.graph.session import build_session_graph
 ROOT = Path(__file__).parents[2]
 PAGES = [
     "README.md",
+    "README.zh.md",
     "CONTRIBUTING.md",
     *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").rglob("*.md"))),
 ]

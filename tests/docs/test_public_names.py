@@ -17,7 +17,7 @@ import topicloom.testing
 from topicloom.roles.registry import ROLES
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 PUBLIC = {"topicloom": set(topicloom.__all__), "topicloom.testing": set(topicloom.testing.__all__)}
 
 
