@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from sessions import chatter, check_kept, kept, open_graph, tell, thread
 
 from topicloom import adelete_session, delete_session, delete_with_threads
-from topicloom.graph.stored import get_session
+from topicloom.graph.stored import get_session, make_review_thread
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.storage.files import FileStorage
@@ -43,7 +43,10 @@ def test_nothing_is_left_and_the_thread_begins_anew(tmp_path: Path, delete: Dele
             tell(graph, thread(name), *TEXTS, keep=2)
             fact = Fact(f"The code is {SECRET}", ("m1",), "2026-03-02")
             ReflectionStore(store).change_facts(name, FactChanges((fact,)))
+        review = thread(make_review_thread("s"))  # of one that was killed
+        graph.update_state(review, {"messages": [("user", SECRET)]}, as_node="finalize")
         delete(graph, "s")
+        assert graph.get_state(review).created_at is None
         assert FileStorage(tmp_path).sessions() == ["other"]
         assert ReflectionStore(store).facts("s") == {}
         assert len(ReflectionStore(store).facts("other")) == 1

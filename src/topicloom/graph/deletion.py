@@ -57,12 +57,14 @@ def delete_with_threads(saver: Saver, graph: Graph) -> Saver:
 
     def delete_thread(thread_id: str) -> None:
         _delete_stored(graph, thread_id)
-        delete(thread_id)
+        for name in (thread_id, make_review_thread(thread_id)):
+            delete(name)
         _compact(saver)
 
     async def adelete_thread(thread_id: str) -> None:
         await asyncio.to_thread(_delete_stored, graph, thread_id)
-        await adelete(thread_id)
+        for name in (thread_id, make_review_thread(thread_id)):
+            await adelete(name)
         await _compact_async(saver)
 
     vars(saver).update(delete_thread=delete_thread, adelete_thread=adelete_thread)
