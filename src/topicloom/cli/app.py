@@ -6,9 +6,9 @@ topicloom [--folder DIR] [--language en] chat | replay | serve | ui | mcp | impo
 
 Distributions of their own add commands by entry points in the group `topicloom.commands`: each a
 Typer app, or a function that is a command. So does the laboratory, with `eval`, `train` and `tune`.
-"""
 
-from __future__ import annotations
+Annotations are no strings here: Typer would evaluate some hundreds of them before each prompt.
+"""
 
 import codecs
 import sys

@@ -1,7 +1,5 @@
 """`topicloom topic ...`: what a person changes of a session's topics, each change to be undone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict
 from os import environ
@@ -120,7 +118,7 @@ def undo(
         print_dim(open_console(), to_one_line(f"undone: {undone.event}"))
 
 
-def _open(cli: CliOptions, name: str) -> Memory:
+def _open(cli: CliOptions, name: str) -> "Memory":
     from topicloom.cli.context import open_context
 
     memory = open_context(cli).open_memory(name)
@@ -129,7 +127,7 @@ def _open(cli: CliOptions, name: str) -> Memory:
 
 
 def _change(
-    cli: CliOptions, name: str, change: Callable[[Memory], MemoryTopic], as_json: bool
+    cli: CliOptions, name: str, change: Callable[["Memory"], "MemoryTopic"], as_json: bool
 ) -> None:
     memory = _open(cli, name)
     change(memory)

@@ -4,8 +4,6 @@ What they do is imported when one of them runs. The package's command line finds
 points in the group `topicloom.commands`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 
