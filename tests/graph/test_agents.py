@@ -187,6 +187,25 @@ def test_what_is_removed_or_edited_is_shown_no_more(tmp_path: Path) -> None:
     assert chatter("茶", 0) not in shown
 
 
+def test_after_a_removal_nothing_is_doubled(tmp_path: Path) -> None:
+    agent = open_agent(ScriptedModel(), remember(tmp_path))
+    first = say(agent, thread(), *(f"茶：第{n}句" for n in range(12)))
+    removed: list[Any] = [RemoveMessage(m.id) for m in first[4:8]]
+    agent.update_state(thread(), {"messages": removed})
+    for text in ("雨：一", "雨：二", "雨：三"):
+        said = [m.content for m in say(agent, thread(), text)]
+        session = get_session(agent, thread())
+        assert [m.text for m in kept(tmp_path, session).messages(session)] == said
+
+
+@pytest.mark.parametrize("durability", ["sync", "async"])
+async def test_however_checkpoints_are_written(tmp_path: Path, durability: Any) -> None:
+    agent = open_agent(ScriptedModel(), remember(tmp_path))
+    agent.invoke({"messages": [("user", "雨：一")]}, thread(), durability=durability)
+    await agent.ainvoke({"messages": [("user", "雨：二")]}, thread(), durability=durability)
+    assert len(kept_of(tmp_path, agent, thread())) == 4
+
+
 def test_after_an_error_of_the_model_nothing_is_lost(tmp_path: Path) -> None:
     model = ScriptedModel(script=["嗯。", RuntimeError("overloaded")])
     agent = open_agent(model, remember(tmp_path))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import date, datetime
-from itertools import islice
 from time import time
 from typing import Any
 
@@ -194,10 +193,7 @@ class Memory:
         """
         session, store, _ = yield from self._access.open()
         last = read_number(before, session) - 1 if before else session.count
-        shown = store.superseded(session)
-        numbers = (n for n in range(last, 0, -1) if n not in shown or shown[n] is not None)
-        first = min(islice(numbers, limit), default=last + 1)
-        return store.messages(session, first, last)
+        return store.messages(session, store.find_first(session, last, limit), last)
 
     def _receipts(self, newest: int | None = None) -> Step[list[Receipt]]:
         """The receipts of the newest turns, or of all, in order."""

@@ -62,6 +62,10 @@ its prompt is planned."""
 _ALL = 2**53
 """More messages than there are."""
 
+_DURABILITY = "__pregel_durability"
+"""Where LangGraph hands on how an agent's checkpoints are written. A graph without any fails where
+it is to wait for them (1.2.22)."""
+
 Update = dict[str, Any]
 Handler = Callable[[ModelRequest[Any]], Any]
 
@@ -129,7 +133,8 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             counter=counter,
             embedder=embedder,
         )
-        self._memory = wire_memory(self.deps, archive_index).compile(checkpointer=False)
+        graph = wire_memory(self.deps, archive_index).compile(checkpointer=False)
+        self._memory = graph.with_config(configurable={_DURABILITY: "async"})
         self._finalize = finalize(self.deps)
         self._name = name
         self.tools = [make_activate_tool(_point_to_memory)]

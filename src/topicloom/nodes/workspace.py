@@ -96,7 +96,8 @@ class Workspace:
 
         From the `first` on, if that is one before them.
         """
-        begin = session.count - missed - max(LOOK_BACK, len(messages)) + 1
+        held = missed + max(LOOK_BACK, len(messages))
+        begin = self.store.find_first(session, session.count, held)
         return self.store.messages(session, min(begin, first or begin))
 
     def indexed(self, table: TopicTable) -> SessionIndex:

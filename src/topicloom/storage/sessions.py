@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from pydantic import BaseModel
@@ -66,6 +67,12 @@ class SessionStore:
         now.
         """
         return self._show(session, self.originals(session, first, last))
+
+    def find_first(self, session: Session, last: int, limit: int) -> int:
+        """Number of the first of at most `limit` messages in view that end with the `last`."""
+        shown = self.superseded(session)
+        numbers = (n for n in range(last, 0, -1) if n not in shown or shown[n] is not None)
+        return min(islice(numbers, limit), default=last + 1)
 
     def originals(
         self, session: Session, first: int = 1, last: int | None = None
