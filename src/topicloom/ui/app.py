@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from importlib.resources import files
 from pathlib import Path
-from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from cachetools import LRUCache
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from pydantic import ValidationError
-from pydantic_core import to_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -26,42 +21,26 @@ from starlette.staticfiles import StaticFiles
 
 from topicloom.errors import TopicLoomError
 from topicloom.graph.memory import Memory
-from topicloom.graph.memory_values import MemoryTopic
-from topicloom.graph.session import CompiledSessionGraph
 from topicloom.graph.stored import Graph
-from topicloom.recordings.conversations import make_case
 from topicloom.recordings.exports import guess_format, read_export, sort_by_time
 from topicloom.recordings.replay import record_messages
 from topicloom.serve.app import describe_error, read_json, write_event
-from topicloom.state.activation import ActivationPolicy
 from topicloom.state.channels import TurnOptions
-from topicloom.state.recall import parse_message_number
-from topicloom.state.receipt import Receipt
-from topicloom.state.replaying import replay_activation
-from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.storage.names import make_session_name
 from topicloom.ui.guard import Guard
-from topicloom.ui.turns import Event, describe_part, list_moments
+from topicloom.ui.session_pages import SessionPages, WritePage, name_thread, send
+from topicloom.ui.turns import Event, describe_part
 from topicloom.ui.wire import (
     Change,
     Editing,
     Forget,
     NewMessage,
-    SessionView,
     ShownMessage,
-    TopicView,
-    TurnMark,
     show_message,
 )
 
-_PAGE, _FOUND, _MARKS = 200, 100, 500
-"""Messages of a page, those that a search finds, and turns on the time line, at most."""
-_REPLAYED = 1_000
-"""Newest turns that other thresholds are tried on."""
 _EXPORT_BYTES = 100_000_000
 """Of an export."""
-_MOMENTS = 4
-"""Sessions, or points in time of one, of which it is remembered where messages are."""
 _BYTES = 1_000_000
 """Of a request."""
 
@@ -73,7 +52,7 @@ def make_inspector(
     *,
     key: str,
     hosts: Collection[str],
-    write_page: Callable[[str, Sequence[StoredMessage], bool], str],
+    write_page: WritePage,
     model: str = "",
     editing: bool = False,
 ) -> Guard:
@@ -137,162 +116,13 @@ def make_inspector(
     return Guard(app, key, hosts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Where the messages of a session are, and when they were said."""
+class _Inspector(SessionPages):
+    """Answers what changes sessions too, one change at a time."""
 
-    topics: Mapping[int, str]
-    days: Mapping[int, str]
-
-
-class _Inspector:
-    def __init__(
-        self,
-        graph: Graph,
-        names: Callable[[], Sequence[str]],
-        home: str,
-        model: str,
-        write_page: Callable[[str, Sequence[StoredMessage], bool], str],
-        *,
-        editing: bool,
-    ) -> None:
-        self._graph, self._names, self._home, self._model = graph, names, home, model
-        self._editing, self._write_page = editing, write_page
-        self._places: LRUCache[tuple[str | int | None, ...], _Places] = LRUCache(_MOMENTS)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         self._writing = asyncio.Lock()
         self._turns: dict[str, asyncio.Task[None]] = {}
-
-    def show_session(self, request: Request) -> Response:
-        """A session, the first one if none is named."""
-        memory, name = self._open(request)
-        session = memory.session()
-        return _send(
-            SessionView(
-                name=name,
-                count=session.count,
-                tail=session.tail,
-                turn=session.turn,
-                model=self._model,
-                editing=self._editing,
-                sessions=tuple(sorted({self._home, *self._names()})),
-            )
-        )
-
-    def list_topics(self, request: Request) -> Response:
-        """All topics, with their days."""
-        memory, name = self._open(request)
-        active, places = memory.session().active, self._find_places(memory, name)
-        days: dict[str, Counter[str]] = {}
-        for number, topic in places.topics.items():
-            days.setdefault(topic, Counter())[places.days[number]] += 1
-        return _send(
-            [
-                TopicView(
-                    **topic.model_dump(),
-                    relevance=fmean(active[topic.id]) if active.get(topic.id) else None,
-                    days=days.get(topic.id, {}),
-                )
-                for topic in memory.topics()
-            ]
-        )
-
-    def list_messages(self, request: Request) -> Response:
-        """A page of the conversation: the newest, or those before or around a message."""
-        memory, name = self._open(request)
-        limit, before = _read_limit(request), request.query_params.get("before")
-        if around := request.query_params.get("around"):
-            behind = memory.quote(around).seq + limit // 2
-            before = f"m{behind}" if behind <= memory.session().count else None
-        topics = self._find_places(memory, name).topics
-        said = memory.history(before, limit)
-        return _send([show_message(m, topics.get(m.seq, "")) for m in said])
-
-    def list_messages_of_topic(self, request: Request) -> Response:
-        """A page of a topic's messages, in order."""
-        memory, _ = self._open(request)
-        topic, after = memory.topic(request.path_params["topic"]), request.query_params.get("after")
-        last = parse_message_number(after) if after else 0
-        said = [m for m in topic.messages() if m.seq > last][: _read_limit(request)]
-        return _send([show_message(m, topic.id) for m in said])
-
-    def show_message(self, request: Request) -> Response:
-        """A message, all of it."""
-        memory, name = self._open(request)
-        found = memory.quote(request.path_params["message"])
-        topic = self._find_places(memory, name).topics.get(found.seq, "")
-        return _send(show_message(found, topic, most=len(found.text)))
-
-    def search(self, request: Request) -> Response:
-        """What fits a text best: first what has it word for word."""
-        memory, _ = self._open(request)
-        text = request.query_params.get("text", "")[:1_000]
-        since, until = (request.query_params.get(name) for name in ("since", "until"))
-        found = memory.search(text, since, until, _FOUND) if text.strip() else []
-        found.sort(key=lambda hit: text.casefold() not in hit.message.text.casefold())
-        return _send([show_message(h.message, h.topic, relevance=h.relevance) for h in found])
-
-    def show_receipt(self, request: Request) -> Response:
-        """The receipt of the turn that answered a message, or null."""
-        memory, _ = self._open(request)
-        wanted = request.path_params["message"]
-        for newest in (50, 1_000, None):
-            for receipt in reversed(memory.receipts(newest)):
-                if receipt.user == wanted and receipt.scores | receipt.sections:
-                    return _send(receipt)
-        return _send(None)
-
-    def explain_absence(self, request: Request) -> Response:
-        """Why a turn did not quote a message."""
-        memory, _ = self._open(request)
-        asked = request.path_params
-        return _send(memory.why_not(asked["turn"], asked["message"]))
-
-    def make_case(self, request: Request) -> Response:
-        """A file that `topicloom eval memory` asks the question of a turn from."""
-        memory, name = self._open(request)
-        asked = request.path_params
-        number = memory.session().turn - asked["turn"] + 1
-        receipts = [r for r in memory.receipts(max(1, number)) if r.turn == asked["turn"]]
-        if not receipts:
-            raise HTTPException(404, "there is no such turn")
-        question = memory.quote(receipts[-1].user)
-        before = memory.history(before=question.id, limit=question.seq)
-        case = make_case(name, before, question.text, memory.quote(asked["message"]).id)
-        return _attach(f"{case.model_dump_json()}\n", "case.jsonl")
-
-    def list_marks(self, request: Request) -> Response:
-        """What the newest turns quoted, woke and split."""
-        memory, name = self._open(request)
-        days = self._find_places(memory, name).days
-        return _send([_mark(receipt, days) for receipt in memory.receipts(_MARKS)])
-
-    def list_changes(self, request: Request) -> Response:
-        """What people and reviews changed, the newest first."""
-        memory, _ = self._open(request)
-        return _send(memory.changes()[::-1][:_PAGE])
-
-    def list_facts(self, request: Request) -> Response:
-        """What is kept of the user."""
-        memory, _ = self._open(request)
-        return _send(memory.facts())
-
-    def replay_turns(self, request: Request) -> Response:
-        """What other thresholds of activation would have done in the newest turns."""
-        memory, _ = self._open(request)
-        assert isinstance(self._graph, CompiledSessionGraph)
-        in_force = self._graph.builder.deps.settings.activation
-        asked = {name: v for name, v in request.query_params.items() if name != "at"}
-        policy = ActivationPolicy.model_validate({**in_force.model_dump(), **asked})
-        receipts = memory.receipts(_REPLAYED)
-        tried = {"in_force": in_force, "policy": policy}
-        return _send({name: (p, replay_activation(receipts, p)) for name, p in tried.items()})
-
-    def write_session(self, request: Request) -> Response:
-        """A page by itself of what was said, to take along."""
-        memory, name = self._open(request)
-        said = memory.history(limit=memory.session().count)
-        hide = request.query_params.get("hide") == "1"
-        return _attach(self._write_page(name, said, hide), "session.html")
 
     async def take_export(self, request: Request) -> Response:
         """Take in what another chat exported, as a session of its own, and stream how it goes."""
@@ -317,14 +147,14 @@ class _Inspector:
     async def set_editing(self, request: Request) -> Response:
         """Take changes from now on, or no longer."""
         self._editing = Editing.model_validate_json(await read_json(request, _BYTES)).on
-        return _send(Editing(on=self._editing))
+        return send(Editing(on=self._editing))
 
     async def make_change(self, request: Request) -> Response:
         """Make a change to topics."""
         change = Change.model_validate_json(await self._read_change(request))
         async with self._writing:
             await asyncio.to_thread(lambda: change.root.make(self._open(request)[0]))
-        return _send(None)
+        return send(None)
 
     async def preview(self, request: Request) -> Response:
         """What forgetting would remove."""
@@ -342,17 +172,7 @@ class _Inspector:
             )
         views: list[ShownMessage] = [show_message(m, "") for m in gone.messages]
         told = {"topics": gone.topics, "facts": gone.facts, "left": gone.left}
-        return _send({"messages": views, **told})
-
-    def list_moments(self, request: Request) -> Response:
-        """The points in time that the session can be shown at."""
-        _, name = self._open(request)
-        return _send(list_moments(self._graph, name_thread(name)))
-
-    def show_prompt(self, request: Request) -> Response:
-        """The prompt of the newest turn that answered, message by message."""
-        memory, _ = self._open(request)
-        return _send([{"role": m.type, "text": get_text(m)} for m in memory.prompt()])
+        return send({"messages": views, **told})
 
     async def begin_fork(self, request: Request) -> Response:
         """Begin a branch at a point in time; it is the newest of the session from then on."""
@@ -360,7 +180,7 @@ class _Inspector:
         config = self._find_config(request)
         async with self._writing:
             await self._graph.aupdate_state(config, {"messages": []})
-        return _send(None)
+        return send(None)
 
     async def take_turn(self, request: Request) -> Response:
         """Take a message in, and stream what comes of it. A page that is closed ends no turn."""
@@ -406,40 +226,12 @@ class _Inspector:
         await self._read_change(request)
         if turn := self._turns.get(request.path_params["session"]):
             turn.cancel()
-        return _send(None)
+        return send(None)
 
     async def _read_change(self, request: Request) -> bytes:
         if not self._editing:
             raise HTTPException(403, "nothing is changed here until editing is on")
         return await read_json(request, _BYTES)
-
-    def _open(self, request: Request) -> tuple[Memory, str]:
-        """The session that is asked for, at the point in time that is."""
-        config = self._find_config(request)
-        return Memory.of(self._graph, config), config["configurable"]["thread_id"]
-
-    def _find_config(self, request: Request) -> RunnableConfig:
-        name, at = request.path_params.get("session", self._home), request.query_params.get("at")
-        if name != self._home and name not in self._names():
-            raise HTTPException(404, "there is no such session")
-        thread = name_thread(name)
-        if at:
-            thread["configurable"] |= {"checkpoint_id": at, "checkpoint_ns": ""}
-        return thread
-
-    def _find_places(self, memory: Memory, name: str) -> _Places:
-        """Where messages are: of the last time, if nothing moved since."""
-        session = memory.session()
-        mark = name, session.roster, session.superseded, session.count
-        known = self._places.get(mark)
-        if known is None:
-            topics, days = dict[int, str](), dict[int, str]()
-            for topic in (t for t in memory.topics() if t.count):
-                _enter(topic, topics, days)
-            late = session.count - session.tail + 1
-            days |= {m.seq: m.day for m in memory.history(limit=late)} if late else {}
-            known = self._places[mark] = _Places(topics, days)
-        return known
 
 
 def _read_messages(body: bytes) -> list[BaseMessage]:
@@ -451,26 +243,6 @@ def _read_messages(body: bytes) -> list[BaseMessage]:
     return [message for conversation in found for message in conversation.messages]
 
 
-def _enter(topic: MemoryTopic, topics: dict[int, str], days: dict[int, str]) -> None:
-    for message in topic.messages():
-        topics[message.seq], days[message.seq] = topic.id, message.day
-
-
-def _mark(receipt: Receipt, days: Mapping[int, str]) -> TurnMark:
-    return TurnMark(
-        message=receipt.user,
-        day=days.get(parse_message_number(receipt.user), ""),
-        quoted=tuple(note.topic for note in receipt.quoted if note.quotes),
-        woken=receipt.woken,
-        split=receipt.split,
-        searched=bool(receipt.searches),
-    )
-
-
-def name_thread(name: str) -> RunnableConfig:
-    return {"configurable": {"thread_id": name}}
-
-
 async def _stream(events: asyncio.Queue[Event]) -> AsyncIterator[str]:
     """Server-sent events until the turn ends."""
     while True:
@@ -478,21 +250,6 @@ async def _stream(events: asyncio.Queue[Event]) -> AsyncIterator[str]:
         yield write_event(event)
         if event["type"] == "end":
             return
-
-
-def _read_limit(request: Request) -> int:
-    given = request.query_params.get("limit", "50")
-    return max(1, min(_PAGE, int(given))) if given.isdecimal() else 50
-
-
-def _send(value: object) -> Response:
-    return Response(to_json(value), media_type="application/json")
-
-
-def _attach(text: str, file: str) -> Response:
-    """A file to keep."""
-    headers = {"Content-Disposition": f'attachment; filename="{file}"'}
-    return Response(text, media_type="application/octet-stream", headers=headers)
 
 
 async def _report(request: Request, error: Exception) -> Response:

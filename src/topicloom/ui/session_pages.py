@@ -1,0 +1,274 @@
+"""What the inspector's page is shown of sessions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from cachetools import LRUCache
+from langchain_core.runnables import RunnableConfig
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from topicloom.graph.memory import Memory
+from topicloom.graph.memory_values import MemoryTopic
+from topicloom.graph.session import CompiledSessionGraph
+from topicloom.graph.stored import Graph
+from topicloom.recordings.conversations import make_case
+from topicloom.state.activation import ActivationPolicy
+from topicloom.state.recall import parse_message_number
+from topicloom.state.receipt import Receipt
+from topicloom.state.replaying import replay_activation
+from topicloom.state.stored_message import StoredMessage, get_text
+from topicloom.ui.turns import list_moments
+from topicloom.ui.wire import (
+    SessionView,
+    TopicView,
+    TurnMark,
+    show_message,
+)
+
+WritePage = Callable[[str, Sequence[StoredMessage], bool], str]
+"""Writes a session's name and messages as a page, with other letters in them or not."""
+_PAGE, _FOUND, _MARKS = 200, 100, 500
+"""Messages of a page, those that a search finds, and turns on the time line, at most."""
+_REPLAYED = 1_000
+"""Newest turns that other thresholds are tried on."""
+_MOMENTS = 4
+"""Sessions, or points in time of one, of which it is remembered where messages are."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where the messages of a session are, and when they were said."""
+
+    topics: Mapping[int, str]
+    days: Mapping[int, str]
+
+
+class SessionPages:
+    """Answers what is asked of the sessions of a graph; nothing of it changes anything."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        names: Callable[[], Sequence[str]],
+        home: str,
+        model: str,
+        write_page: WritePage,
+        *,
+        editing: bool,
+    ) -> None:
+        """Sessions of some names, `home` the first; see `make_inspector`."""
+        self._graph, self._names, self._home, self._model = graph, names, home, model
+        self._editing, self._write_page = editing, write_page
+        self._places: LRUCache[tuple[str | int | None, ...], _Places] = LRUCache(_MOMENTS)
+
+    def show_session(self, request: Request) -> Response:
+        """A session, the first one if none is named."""
+        memory, name = self._open(request)
+        session = memory.session()
+        return send(
+            SessionView(
+                name=name,
+                count=session.count,
+                tail=session.tail,
+                turn=session.turn,
+                model=self._model,
+                editing=self._editing,
+                sessions=tuple(sorted({self._home, *self._names()})),
+            )
+        )
+
+    def list_topics(self, request: Request) -> Response:
+        """All topics, with their days."""
+        memory, name = self._open(request)
+        active, places = memory.session().active, self._find_places(memory, name)
+        days: dict[str, Counter[str]] = {}
+        for number, topic in places.topics.items():
+            days.setdefault(topic, Counter())[places.days[number]] += 1
+        return send(
+            [
+                TopicView(
+                    **topic.model_dump(),
+                    relevance=fmean(active[topic.id]) if active.get(topic.id) else None,
+                    days=days.get(topic.id, {}),
+                )
+                for topic in memory.topics()
+            ]
+        )
+
+    def list_messages_of_topic(self, request: Request) -> Response:
+        """A page of a topic's messages, in order."""
+        memory, _ = self._open(request)
+        topic, after = memory.topic(request.path_params["topic"]), request.query_params.get("after")
+        last = parse_message_number(after) if after else 0
+        said = [m for m in topic.messages() if m.seq > last][: _read_limit(request)]
+        return send([show_message(m, topic.id) for m in said])
+
+    def list_messages(self, request: Request) -> Response:
+        """A page of the conversation: the newest, or those before or around a message."""
+        memory, name = self._open(request)
+        limit, before = _read_limit(request), request.query_params.get("before")
+        if around := request.query_params.get("around"):
+            behind = memory.quote(around).seq + limit // 2
+            before = f"m{behind}" if behind <= memory.session().count else None
+        topics = self._find_places(memory, name).topics
+        said = memory.history(before, limit)
+        return send([show_message(m, topics.get(m.seq, "")) for m in said])
+
+    def show_message(self, request: Request) -> Response:
+        """A message, all of it."""
+        memory, name = self._open(request)
+        found = memory.quote(request.path_params["message"])
+        topic = self._find_places(memory, name).topics.get(found.seq, "")
+        return send(show_message(found, topic, most=len(found.text)))
+
+    def search(self, request: Request) -> Response:
+        """What fits a text best: first what has it word for word."""
+        memory, _ = self._open(request)
+        text = request.query_params.get("text", "")[:1_000]
+        since, until = (request.query_params.get(name) for name in ("since", "until"))
+        found = memory.search(text, since, until, _FOUND) if text.strip() else []
+        found.sort(key=lambda hit: text.casefold() not in hit.message.text.casefold())
+        return send([show_message(h.message, h.topic, relevance=h.relevance) for h in found])
+
+    def show_receipt(self, request: Request) -> Response:
+        """The receipt of the turn that answered a message, or null."""
+        memory, _ = self._open(request)
+        wanted = request.path_params["message"]
+        for newest in (50, 1_000, None):
+            for receipt in reversed(memory.receipts(newest)):
+                if receipt.user == wanted and receipt.scores | receipt.sections:
+                    return send(receipt)
+        return send(None)
+
+    def explain_absence(self, request: Request) -> Response:
+        """Why a turn did not quote a message."""
+        memory, _ = self._open(request)
+        asked = request.path_params
+        return send(memory.why_not(asked["turn"], asked["message"]))
+
+    def make_case(self, request: Request) -> Response:
+        """A file that `topicloom eval memory` asks the question of a turn from."""
+        memory, name = self._open(request)
+        asked = request.path_params
+        number = memory.session().turn - asked["turn"] + 1
+        receipts = [r for r in memory.receipts(max(1, number)) if r.turn == asked["turn"]]
+        if not receipts:
+            raise HTTPException(404, "there is no such turn")
+        question = memory.quote(receipts[-1].user)
+        before = memory.history(before=question.id, limit=question.seq)
+        case = make_case(name, before, question.text, memory.quote(asked["message"]).id)
+        return _attach(f"{case.model_dump_json()}\n", "case.jsonl")
+
+    def list_marks(self, request: Request) -> Response:
+        """What the newest turns quoted, woke and split."""
+        memory, name = self._open(request)
+        days = self._find_places(memory, name).days
+        return send([_mark(receipt, days) for receipt in memory.receipts(_MARKS)])
+
+    def list_moments(self, request: Request) -> Response:
+        """The points in time that the session can be shown at."""
+        _, name = self._open(request)
+        return send(list_moments(self._graph, name_thread(name)))
+
+    def show_prompt(self, request: Request) -> Response:
+        """The prompt of the newest turn that answered, message by message."""
+        memory, _ = self._open(request)
+        return send([{"role": m.type, "text": get_text(m)} for m in memory.prompt()])
+
+    def list_changes(self, request: Request) -> Response:
+        """What people and reviews changed, the newest first."""
+        memory, _ = self._open(request)
+        return send(memory.changes()[::-1][:_PAGE])
+
+    def list_facts(self, request: Request) -> Response:
+        """What is kept of the user."""
+        memory, _ = self._open(request)
+        return send(memory.facts())
+
+    def replay_turns(self, request: Request) -> Response:
+        """What other thresholds of activation would have done in the newest turns."""
+        memory, _ = self._open(request)
+        assert isinstance(self._graph, CompiledSessionGraph)
+        in_force = self._graph.builder.deps.settings.activation
+        asked = {name: v for name, v in request.query_params.items() if name != "at"}
+        policy = ActivationPolicy.model_validate({**in_force.model_dump(), **asked})
+        receipts = memory.receipts(_REPLAYED)
+        tried = {"in_force": in_force, "policy": policy}
+        return send({name: (p, replay_activation(receipts, p)) for name, p in tried.items()})
+
+    def write_session(self, request: Request) -> Response:
+        """A page by itself of what was said, to take along."""
+        memory, name = self._open(request)
+        said = memory.history(limit=memory.session().count)
+        hide = request.query_params.get("hide") == "1"
+        return _attach(self._write_page(name, said, hide), "session.html")
+
+    def _open(self, request: Request) -> tuple[Memory, str]:
+        """The session that is asked for, at the point in time that is."""
+        config = self._find_config(request)
+        return Memory.of(self._graph, config), config["configurable"]["thread_id"]
+
+    def _find_config(self, request: Request) -> RunnableConfig:
+        name, at = request.path_params.get("session", self._home), request.query_params.get("at")
+        if name != self._home and name not in self._names():
+            raise HTTPException(404, "there is no such session")
+        thread = name_thread(name)
+        if at:
+            thread["configurable"] |= {"checkpoint_id": at, "checkpoint_ns": ""}
+        return thread
+
+    def _find_places(self, memory: Memory, name: str) -> _Places:
+        """Where messages are: of the last time, if nothing moved since."""
+        session = memory.session()
+        mark = name, session.roster, session.superseded, session.count
+        known = self._places.get(mark)
+        if known is None:
+            topics, days = dict[int, str](), dict[int, str]()
+            for topic in (t for t in memory.topics() if t.count):
+                _enter(topic, topics, days)
+            late = session.count - session.tail + 1
+            days |= {m.seq: m.day for m in memory.history(limit=late)} if late else {}
+            known = self._places[mark] = _Places(topics, days)
+        return known
+
+
+def _enter(topic: MemoryTopic, topics: dict[int, str], days: dict[int, str]) -> None:
+    for message in topic.messages():
+        topics[message.seq], days[message.seq] = topic.id, message.day
+
+
+def _mark(receipt: Receipt, days: Mapping[int, str]) -> TurnMark:
+    return TurnMark(
+        message=receipt.user,
+        day=days.get(parse_message_number(receipt.user), ""),
+        quoted=tuple(note.topic for note in receipt.quoted if note.quotes),
+        woken=receipt.woken,
+        split=receipt.split,
+        searched=bool(receipt.searches),
+    )
+
+
+def name_thread(name: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": name}}
+
+
+def _read_limit(request: Request) -> int:
+    given = request.query_params.get("limit", "50")
+    return max(1, min(_PAGE, int(given))) if given.isdecimal() else 50
+
+
+def send(value: object) -> Response:
+    return Response(to_json(value), media_type="application/json")
+
+
+def _attach(text: str, file: str) -> Response:
+    """A file to keep."""
+    headers = {"Content-Disposition": f'attachment; filename="{file}"'}
+    return Response(text, media_type="application/octet-stream", headers=headers)
