@@ -88,7 +88,8 @@ export class Api {
     return `${this.base}${path}?${new URLSearchParams({ ...query, ...(this.at && { at: this.at }) })}`;
   }
   session = () => ask<Session>(this.path(""));
-  topics = () => ask<Topic[]>(this.path("/topics"));
+  topics = () => ask<Omit<Topic, "days">[]>(this.path("/topics"));
+  days = () => ask<Record<string, Record<string, number>>>(this.path("/days"));
   messages = (query: Record<string, string>) => ask<Message[]>(this.path("/messages", query));
   message = (id: string) => ask<Message>(this.path(`/messages/${id}`));
   ofTopic = (id: string, after: string) =>

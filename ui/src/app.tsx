@@ -49,8 +49,11 @@ export function App({ first }: { first: Session }) {
     try {
       const [now, list] = await Promise.all([api.session(), api.topics()]);
       setSession(now);
-      setTopics(new Map(list.map((topic) => [topic.id, topic])));
+      const show = (days: Record<string, Record<string, number>>) =>
+        setTopics((old) => new Map(list.map((topic) => [topic.id, { ...topic, days: days[topic.id] ?? old.get(topic.id)?.days ?? {} }])));
+      show({});
       setVersion((n) => n + 1);
+      void api.days().then(show, () => undefined); // of a long session it takes its time
     } catch (error) { say((error as Error).message); }
   }, [api]);
   const latest = useRef(refresh);

@@ -23,7 +23,6 @@ export function TimeLine() {
   const lanes = useMemo(() => [...topics.values()].filter((topic) => topic.count && topic.first_at)
     .sort((a, b) => a.first_at.localeCompare(b.first_at)), [topics]);
   const spine = useMemo(() => new Spine([...lanes.flatMap((topic) => Object.keys(topic.days)), ...marks.map((m) => m.day)]), [lanes, marks]);
-  if (!spine.end) return <div class="timeline" ref={box}><p class="quiet">{t("none")}</p></div>;
   const [from, to] = range ?? [0, spine.end];
   const step = Math.max(1, Math.ceil((to - from) / DAY / MOST)) * DAY;
   const along = (distance: number) => LEFT + ((distance - from) / (to - from)) * (width - LEFT - 12);
@@ -48,6 +47,30 @@ export function TimeLine() {
     const begin = Math.max(0, Math.min(centre - half, spine.end - 2 * half));
     setRange(2 * half >= spine.end ? null : [begin, begin + 2 * half]);
   };
+  const drawn = useMemo(() => spine.end > 0 && <>
+    {labels.map((distance) => <g key={distance}><line class="grid" x1={along(distance)} x2={along(distance)} y1={TOP - 4} y2={height} />
+      <text class="date" x={along(distance)} y="13">{shortDay(new Date(spine.find(distance)).toISOString(), language)}</text></g>)}
+    {lanes.map((topic) => (
+      <g key={topic.id} style={hue(topic.id)} class={`lane ${lit.has(topic.id) ? "lit" : ""}`} onClick={() => openTopic(topic.id)}
+        data-item tabindex={0} role="button" aria-label={topic.name} onKeyDown={(e) => { if (e.key === "Enter") openTopic(topic.id); }}>
+        <rect class="row" x="0" y={at.get(topic.id)!} width={width} height={LANE - 1} />
+        <text x="8" y={at.get(topic.id)! + 13}>{topic.name.length > 17 ? `${topic.name.slice(0, 16)}…` : topic.name}</text>
+        <line class="life" x1={Math.max(LEFT, place(Date.parse(topic.first_at)))} x2={Math.max(LEFT, Math.min(width - 12, place(Date.parse(topic.last_at))))} y1={at.get(topic.id)! + 9} y2={at.get(topic.id)! + 9} />
+        {[...merge(topic.days, step)].filter(([time]) => within(time)).map(([time, count]) => {
+          const tall = 4 + Math.sqrt(count / tallest) * (LANE - 7);
+          return <rect class="said" key={time} x={place(time)} width={broad} y={at.get(topic.id)! + 9 - tall / 2} height={tall} rx="2"><title>{`${topic.name}, ${day(new Date(time).toISOString(), language)}: ${count}`}</title></rect>;
+        })}
+      </g>))}
+    {marks.filter((mark) => within(Date.parse(mark.day))).map((mark) => {
+      const middle = place(Date.parse(mark.day) + DAY / 2);
+      return <g key={mark.message} class="mark" onClick={(e) => { e.stopPropagation(); jump(mark.message); }}>
+        {mark.split.length > 0 && <line class="split" x1={middle} x2={middle} y1={TOP - 5} y2={TOP - 1}><title>{mark.split.map((id) => topics.get(id)?.name).join(", ")}</title></line>}
+        {mark.searched && <text class="asked" x={middle - 4} y={TOP - 6}>◆</text>}
+        {[...new Set(mark.quoted)].map((id) => at.has(id) && <circle key={id} style={hue(id)} cx={middle} cy={at.get(id)! + 15} r="1.7"><title>{`${mark.message}: ${t("quoted")}`}</title></circle>)}
+      </g>;
+    })}
+  </>, [lanes, marks, from, to, width, lit, language]);
+  if (!spine.end) return <div class="timeline" ref={box}><p class="quiet">{t("none")}</p></div>;
   return (
     <div class="timeline" ref={box} onKeyDown={walk}>
       <Moments />
@@ -62,27 +85,7 @@ export function TimeLine() {
           }
           setDrag(null);
         }}>
-        {labels.map((distance) => <g key={distance}><line class="grid" x1={along(distance)} x2={along(distance)} y1={TOP - 4} y2={height} />
-          <text class="date" x={along(distance)} y="13">{shortDay(new Date(spine.find(distance)).toISOString(), language)}</text></g>)}
-        {lanes.map((topic) => (
-          <g key={topic.id} style={hue(topic.id)} class={`lane ${lit.has(topic.id) ? "lit" : ""}`} onClick={() => openTopic(topic.id)}
-            data-item tabindex={0} role="button" aria-label={topic.name} onKeyDown={(e) => { if (e.key === "Enter") openTopic(topic.id); }}>
-            <rect class="row" x="0" y={at.get(topic.id)!} width={width} height={LANE - 1} />
-            <text x="8" y={at.get(topic.id)! + 13}>{topic.name.length > 17 ? `${topic.name.slice(0, 16)}…` : topic.name}</text>
-            <line class="life" x1={Math.max(LEFT, place(Date.parse(topic.first_at)))} x2={Math.max(LEFT, Math.min(width - 12, place(Date.parse(topic.last_at))))} y1={at.get(topic.id)! + 9} y2={at.get(topic.id)! + 9} />
-            {[...merge(topic.days, step)].filter(([time]) => within(time)).map(([time, count]) => {
-              const tall = 4 + Math.sqrt(count / tallest) * (LANE - 7);
-              return <rect class="said" key={time} x={place(time)} width={broad} y={at.get(topic.id)! + 9 - tall / 2} height={tall} rx="2"><title>{`${topic.name}, ${day(new Date(time).toISOString(), language)}: ${count}`}</title></rect>;
-            })}
-          </g>))}
-        {marks.filter((mark) => within(Date.parse(mark.day))).map((mark) => {
-          const middle = place(Date.parse(mark.day) + DAY / 2);
-          return <g key={mark.message} class="mark" onClick={(e) => { e.stopPropagation(); jump(mark.message); }}>
-            {mark.split.length > 0 && <line class="split" x1={middle} x2={middle} y1={TOP - 5} y2={TOP - 1}><title>{mark.split.map((id) => topics.get(id)?.name).join(", ")}</title></line>}
-            {mark.searched && <text class="asked" x={middle - 4} y={TOP - 6}>◆</text>}
-            {[...new Set(mark.quoted)].map((id) => at.has(id) && <circle key={id} style={hue(id)} cx={middle} cy={at.get(id)! + 15} r="1.7"><title>{`${mark.message}: ${t("quoted")}`}</title></circle>)}
-          </g>;
-        })}
+        {drawn}
         {drag && <rect class="drag" x={Math.min(...drag)} width={Math.abs(drag[1] - drag[0])} y="0" height={height} />}
       </svg>
     </div>
@@ -158,7 +161,7 @@ function Side({ at, common }: { at: string; common: number }) {
   useEffect(() => {
     const then = new Api(session.name, at);
     Promise.all([then.topics(), then.messages({ limit: "100" })])
-      .then(([a, b]) => { setTopics(a.filter((topic) => topic.count)); setMessages(b); }, (e: Error) => say(e.message));
+      .then(([a, b]) => { setTopics(a.filter((topic) => topic.count).map((topic) => ({ ...topic, days: {} }))); setMessages(b); }, (e: Error) => say(e.message));
   }, [session.name, at]);
   const own = messages.filter((m) => m.seq > common);
   return (

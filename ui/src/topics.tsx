@@ -62,13 +62,20 @@ function TopicRow({ topic }: { topic: Topic }) {
   );
 }
 
+const spans = new WeakMap<Map<string, Topic>, [number, number]>();
+/** The times from the first message to the last. */
+function span(topics: Map<string, Topic>): [number, number] {
+  if (!spans.has(topics)) {
+    const dated = [...topics.values()].filter((topic) => topic.first_at);
+    const ends = (times: string[]) => times.map(Date.parse).sort((a, b) => a - b);
+    spans.set(topics, [ends(dated.map((topic) => topic.first_at))[0] ?? 0, ends(dated.map((topic) => topic.last_at)).at(-1) ?? 0]);
+  }
+  return spans.get(topics)!;
+}
+
 function Spark({ topic }: { topic: Topic }) {
   const { topics } = usePage();
-  let from = Infinity, to = -Infinity;
-  for (const other of topics.values()) {
-    if (other.first_at) from = Math.min(from, Date.parse(other.first_at));
-    if (other.last_at) to = Math.max(to, Date.parse(other.last_at));
-  }
+  const [from, to] = span(topics);
   const bins = new Array<number>(14).fill(0);
   for (const [when, count] of Object.entries(topic.days)) {
     const at = Math.floor(((Date.parse(when) - from) / (to - from + 1)) * bins.length);

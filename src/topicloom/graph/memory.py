@@ -195,10 +195,10 @@ class Memory:
         last = read_number(before, session) - 1 if before else session.count
         return store.messages(session, store.find_first(session, last, limit), last)
 
-    def _receipts(self, newest: int | None = None) -> Step[list[Receipt]]:
-        """The receipts of the newest turns, or of all, in order."""
+    def _receipts(self, newest: int | None = None, skipped: int = 0) -> Step[list[Receipt]]:
+        """The receipts of the newest turns, or of all, in order; the `skipped` last ones not."""
         session, store, _ = yield from self._access.open()
-        return store.receipts(session, newest)
+        return store.receipts(session, newest, skipped)
 
     def _why_not(self, turn: int, message_id: str) -> Step[Absence]:
         """Why a turn did not quote a message, by its receipt and by the index as it is now.

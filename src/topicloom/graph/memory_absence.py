@@ -17,6 +17,8 @@ from topicloom.storage.sessions import SessionStore
 
 _BACK = 256
 """Turns before one whose notes may still stand in its prompt."""
+_AROUND = 16
+"""Receipts by which a turn may stand elsewhere than its number says, as of writers side by side."""
 
 
 def explain_absence(
@@ -37,7 +39,7 @@ def explain_absence(
     table = store.topic_table(
         session.model_copy(update={"roster": receipt.roster or session.roster})
     )
-    topic = _find_topic(store, table, store.message(session, number))
+    topic = _find_topic(store, table, session, store.message(session, number))
     place = _find_place(message_id, receipt, session, store, whole)
     state = get_state(topic, (*receipt.active, *receipt.slept)) if topic else "active"
     home = topic.id if topic else ""
@@ -47,16 +49,21 @@ def explain_absence(
 
 def _find_receipts(store: SessionStore, session: Session, turn: int) -> list[Receipt]:
     """The receipt of a turn, behind those of turns before it."""
-    newest = store.receipts(session, max(1, session.turn - turn + 1) + _BACK)
+    skipped = max(0, session.turn - turn - _AROUND)
+    newest = store.receipts(session, _BACK + 2 * _AROUND, skipped)
     found = [receipt for receipt in newest if receipt.turn <= turn]
     if not found or found[-1].turn != turn:
         raise InputError(f"session {session.id!r} has no turn {turn} (there: 1 to {session.turn})")
     return found
 
 
-def _find_topic(store: SessionStore, table: TopicTable, message: StoredMessage) -> Topic | None:
+def _find_topic(
+    store: SessionStore, table: TopicTable, session: Session, message: StoredMessage
+) -> Topic | None:
     """The topic of a table that holds a message; None if none does."""
-    likely = (t for t in table if t.first_at <= message.time <= t.last_at)
+    that_day = store.days(session).get(message.day, ())
+    likely = [t for t in table if t.first_at <= message.time <= t.last_at]
+    likely.sort(key=lambda t: t.id not in that_day)
     holds = (t for t in likely if any(m.seq == message.seq for m in store.topic_messages(t)))
     return next(holds, None)
 

@@ -329,9 +329,11 @@ class SessionStore:
         """Append a receipt to the turn log."""
         return self._append(session, TURNS, [_dump(receipt)])
 
-    def receipts(self, session: Session, newest: int | None = None) -> list[Receipt]:
-        """Receipts in order; only the `newest` ones if given."""
-        return list(map(Receipt.model_validate, self._rows(session, TURNS, newest)))
+    def receipts(
+        self, session: Session, newest: int | None = None, skipped: int = 0
+    ) -> list[Receipt]:
+        """Receipts in order; only the `newest` ones if given, behind some that are `skipped`."""
+        return list(map(Receipt.model_validate, self._rows(session, TURNS, newest, skipped)))
 
     def last_receipt(self, session: Session) -> Receipt | None:
         """The newest receipt, read without those before it; None before the first turn ends."""
@@ -363,11 +365,12 @@ class SessionStore:
         return session.model_copy(update={chain: head})
 
     def _rows(
-        self, session: Session, chain: str, newest: int | None = None
+        self, session: Session, chain: str, newest: int | None = None, skipped: int = 0
     ) -> list[dict[str, Any]]:
         """The rows of a chain of the session, in order; only the `newest` ones if given."""
         refs = self.log.refs(chain, getattr(session, chain))
-        return self.log.read(chain, refs if newest is None else refs[max(0, len(refs) - newest) :])
+        end = max(0, len(refs) - skipped)
+        return self.log.read(chain, refs[0 if newest is None else max(0, end - newest) : end])
 
     def _read(self, chain: str, refs: Sequence[str]) -> list[StoredMessage]:
         found = {ref: message for ref in refs if (message := self._messages.get(ref)) is not None}

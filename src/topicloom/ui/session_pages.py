@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from statistics import fmean
 
 from cachetools import LRUCache
@@ -38,6 +40,8 @@ _PAGE, _FOUND, _MARKS = 200, 100, 500
 """Messages of a page, those that a search finds, and turns on the time line, at most."""
 _REPLAYED = 1_000
 """Newest turns that other thresholds are tried on."""
+_FEW = 5_000
+"""Messages that are looked through without remembering where they are."""
 _MOMENTS = 4
 """Sessions, or points in time of one, of which it is remembered where messages are."""
 
@@ -85,22 +89,25 @@ class SessionPages:
         )
 
     def list_topics(self, request: Request) -> Response:
-        """All topics, with their days."""
-        memory, name = self._open(request)
-        active, places = memory.session().active, self._find_places(memory, name)
-        days: dict[str, Counter[str]] = {}
-        for number, topic in places.topics.items():
-            days.setdefault(topic, Counter())[places.days[number]] += 1
+        """All topics."""
+        memory, _ = self._open(request)
+        active = memory.session().active
         return send(
             [
                 TopicView(
                     **topic.model_dump(),
                     relevance=fmean(active[topic.id]) if active.get(topic.id) else None,
-                    days=days.get(topic.id, {}),
                 )
                 for topic in memory.topics()
             ]
         )
+
+    def count_days(self, request: Request) -> Response:
+        """How much was said on which day, by topic."""
+        places, days = self._find_places(*self._open(request)), dict[str, Counter[str]]()
+        for number, topic in places.topics.items():
+            days.setdefault(topic, Counter())[places.days[number]] += 1
+        return send(days)
 
     def list_messages_of_topic(self, request: Request) -> Response:
         """A page of a topic's messages, in order."""
@@ -117,8 +124,8 @@ class SessionPages:
         if around := request.query_params.get("around"):
             behind = memory.quote(around).seq + limit // 2
             before = f"m{behind}" if behind <= memory.session().count else None
-        topics = self._find_places(memory, name).topics
         said = memory.history(before, limit)
+        topics = self._find_topics(memory, name, said)
         return send([show_message(m, topics.get(m.seq, "")) for m in said])
 
     def show_message(self, request: Request) -> Response:
@@ -141,10 +148,21 @@ class SessionPages:
         """The receipt of the turn that answered a message, or null."""
         memory, _ = self._open(request)
         wanted = request.path_params["message"]
-        for newest in (50, 1_000, None):
-            for receipt in reversed(memory.receipts(newest)):
-                if receipt.user == wanted and receipt.scores | receipt.sections:
-                    return send(receipt)
+        number = parse_message_number(wanted)
+
+        def read(skipped: int) -> Receipt | None:
+            return next(iter(memory.receipts(1, skipped)), None)
+
+        def order(skipped: int) -> int:
+            receipt = read(skipped)
+            return -parse_message_number(receipt.user) if receipt else 0
+
+        for skipped in count(bisect_left(range(memory.session().turn), -number, key=order)):
+            receipt = read(skipped)
+            if receipt is None or receipt.user != wanted:
+                return send(None)
+            if receipt.scores | receipt.sections:
+                return send(receipt)
         return send(None)
 
     def explain_absence(self, request: Request) -> Response:
@@ -223,6 +241,17 @@ class SessionPages:
         if at:
             thread["configurable"] |= {"checkpoint_id": at, "checkpoint_ns": ""}
         return thread
+
+    def _find_topics(
+        self, memory: Memory, name: str, said: Sequence[StoredMessage]
+    ) -> Mapping[int, str]:
+        """The topics of some messages, by number: by a few topics, if these are all it can be."""
+        times = sorted(message.time for message in said)
+        held = [t for t in memory.topics() if t.count and times[:1] <= [t.last_at]]
+        likely = [t for t in held if [t.first_at] <= times[-1:]]
+        if sum(topic.count for topic in likely) > _FEW:
+            return self._find_places(memory, name).topics
+        return {m.seq: topic.id for topic in likely for m in topic.messages()}
 
     def _find_places(self, memory: Memory, name: str) -> _Places:
         """Where messages are: of the last time, if nothing moved since."""

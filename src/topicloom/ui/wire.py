@@ -33,12 +33,10 @@ class SessionView(BaseModel, frozen=True):
 
 
 class TopicView(MemoryTopic, frozen=True):
-    """A topic, with how relevant it was lately and how much was said on which day."""
+    """A topic, with how relevant it was lately."""
 
     relevance: float | None
     """0 to 1, the mean of the last rounds; None if it is not active."""
-    days: dict[str, int]
-    """Messages by day, `2026-03-02`."""
 
 
 class ShownMessage(BaseModel, frozen=True):
