@@ -40,7 +40,7 @@ def test_imports_and_exports(
         with zipfile.ZipFile(name, "w") as packed:
             packed.writestr("conversations.json", json.dumps([value]))
     lines = commands("import.md")
-    assert len(lines) == 9
+    assert len(lines) == 10
     for line in lines:
         outcome = run(*line)
         assert (outcome.code, outcome.err) == (0, ""), line
