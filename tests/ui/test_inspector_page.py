@@ -73,6 +73,7 @@ def test_messages_are_moved_split_and_undone(page: Page, graph: Graph) -> None:
     memory = Memory.of(graph, THREAD)
     edit(page)
     page.locator("[data-topic=t1]").click()
+    expect(page.locator("dl [data-quote=m27]")).to_be_visible()  # which woke it
     page.get_by_role("checkbox", name="m1", exact=True).check()
     page.locator("#move").select_option("t2")
     expect(page.locator("[data-line=m1]")).to_have_count(0)
@@ -86,6 +87,7 @@ def test_messages_are_moved_split_and_undone(page: Page, graph: Graph) -> None:
     page.get_by_role("button", name="Save").click()
     expect(page.locator("[data-line=m7]")).to_have_count(0)
     assert [t.count for t in memory.topics()] == [6, 12, 2, 6]
+    expect(page.locator("dl")).to_contain_text("user: undone: moved m1 to m2 into t1")
     page.get_by_role("button", name="Rename").click()
     page.get_by_role("textbox", name="Name").fill("Worktop")
     page.keyboard.press("Enter")

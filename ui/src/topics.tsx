@@ -106,6 +106,13 @@ function OpenTopic({ topic }: { topic: Topic }) {
     return () => { current = false; };
   }, [api, topic.id, version]);
 
+  const [woken, setWoken] = useState<string[]>([]);
+  const [history, setHistory] = useState<Entry[]>([]);
+  useEffect(() => {  // what woke it, and what it was merged from
+    void api.marks().then((marks) => setWoken(marks.filter((m) => m.woken.includes(topic.id)).map((m) => m.message)));
+    void api.changes().then((entries) => setHistory(entries.filter((e) => new RegExp(`\\b${topic.id}\\b`).test(e.event))));
+  }, [api, topic.id, version]);
+
   const more = () => void api.ofTopic(topic.id, messages.at(-1)!.id).then((found) => setMessages([...messages, ...found]));
   const toggle = (id: string, range: boolean) => {
     const next = new Set(selected);
@@ -146,6 +153,8 @@ function OpenTopic({ topic }: { topic: Topic }) {
         <dl>
           {topic.parent && <><dt>{t("partOf")}</dt><dd><TopicChip id={topic.parent} /></dd></>}
           {parts.length > 0 && <><dt>{t("parts")}</dt><dd>{parts.map((p) => <TopicChip key={p.id} id={p.id} />)}</dd></>}
+          {woken.length > 0 && <><dt>{t("wokenBy")}</dt><dd>{woken.slice(-8).map((id) => <QuoteLink key={id} id={id} />)}</dd></>}
+          {history.length > 0 && <><dt>{t("changes")}</dt>{history.map((entry) => <dd key={entry.id} class={entry.undone ? "undone" : ""}>{entry.time.slice(0, 10)} {entry.event}</dd>)}</>}
           {topic.summary && <><dt>{t("summary")}</dt><dd>{topic.summary}</dd></>}
           {topic.brief && <><dt>{t("brief")}</dt><dd class="brief" tabIndex={0}>{topic.brief}</dd></>}
         </dl>
