@@ -358,6 +358,7 @@ def test_the_index_holds_what_the_parts_hold(tmp_path: Path) -> None:
         index,
         TranscriptSizes(store, lambda: Layout(EstimatingCounter("o200k"), 4_000, 2_000)),
         index,
+        0,
     )
     rounds = group_rounds(
         StoredMessage(seq=n, role="user", text=f"word{n}", time="2026-03-02") for n in range(1, 5)
