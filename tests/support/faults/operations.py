@@ -87,7 +87,11 @@ def _turn(stage: Stage, patient: bool, **options: Any) -> None:
 def _edit(stage: Stage, patient: bool) -> None:
     """A turn in which a message of a topic has other words, and the newest reply is gone."""
     with talking(stage) as (graph, _):
-        newest = graph.get_state(CONFIG).values["messages"][-1]
+        state = graph.get_state(CONFIG)
+        # LangGraph shows an input that it kept and did not take in yet; the next one replaces it.
+        if "__start__" in [task.name for task in state.tasks]:
+            state = graph.get_state(state.parent_config or CONFIG)
+        newest = state.values["messages"][-1]
         gone = [RemoveMessage(id=newest.id)] if newest.text == ANSWER else []
         say(graph, ROUNDS, HumanMessage(EDITED, id="round-3"), *gone, patient=patient)
 
