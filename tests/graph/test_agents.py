@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, Tool
 from langchain_core.runnables import RunnableConfig
 from sessions import chatter, check_kept, kept, thread
 
-from topicloom import FileStorage, Memory, delete_session
+from topicloom import FileStorage, Memory, delete_session, open_session, purge_messages
 from topicloom.errors import ConfigurationError, InputError
 from topicloom.graph.stored import get_session
 from topicloom.index.hashing import HashingEmbedder
@@ -185,6 +185,20 @@ def test_what_is_removed_or_edited_is_shown_no_more(tmp_path: Path) -> None:
     shown = [m.text for m in kept(tmp_path, session).messages(session)]
     assert shown[1] == "茶：改过了"
     assert chatter("茶", 0) not in shown
+
+
+def test_what_is_forgotten_of_an_agent_stands_in_no_prompt(tmp_path: Path) -> None:
+    model = ScriptedModel()
+    agent = open_agent(model, remember(tmp_path))
+    say(agent, thread(), "茶：密码 4711", "山：二")
+    storage = FileStorage(tmp_path, fsync=False)
+    session, store = open_session(agent, thread(), storage)
+    with pytest.raises(InputError, match=r"Memory\.of"):  # its checkpoints are the agent's
+        purge_messages(agent, thread(), storage, store.plan_purge(session, [1]))
+    (left,) = Memory.of(agent, thread()).forget("m1").left
+    assert "the checkpoints" in left
+    say(agent, thread(), "海：三")
+    assert "4711" not in model.prompt
 
 
 def test_after_a_removal_nothing_is_doubled(tmp_path: Path) -> None:

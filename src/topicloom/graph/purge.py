@@ -12,6 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from topicloom.errors import InputError
+from topicloom.graph.session import CompiledSessionGraph
 from topicloom.graph.stored import Graph, get_session, make_review_thread, open_session
 from topicloom.nodes.step import dump
 from topicloom.review.session_client import in_thread
@@ -61,9 +62,14 @@ def purge_messages(
         plan: By `SessionStore.plan_purge`.
 
     Raises:
-        InputError: A turn of the thread is not finished.
+        InputError: A turn of the thread is not finished, or the graph is an agent's.
         StorageError: An archive is damaged; see `SessionStore.purge`.
     """
+    if not isinstance(graph, CompiledSessionGraph):
+        raise InputError(
+            "this is no session graph: `Memory.of(agent, config).forget` removes what was said,"
+            " and says where it is left"
+        )
     _, store = open_session(graph, config, storage)
     return purge_from(store, graph, in_thread(str(config["configurable"]["thread_id"])), plan)
 
