@@ -154,6 +154,8 @@ class Settings(BaseSettings):
 
     folder: Path | None = None
     """Folder of the sessions; None for the user's data folder."""
+    open_sessions: int = Field(default=64, ge=1)
+    """Sessions that a process keeps in memory; of a further one, what is stored is read first."""
     postgres: str | None = Field(default=None, repr=False)
     """URL of a database of PostgreSQL that holds sessions and checkpoints in the place of the
     folder: for `topicloom serve`, and for the graph of `langgraph.json`."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Run, run
 from openai_behaviours import Reply
 from openai_server import OpenAIServer
 
@@ -21,6 +25,10 @@ PAGES = [
     *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").rglob("*.md"))),
 ]
 
+__all__ = ["run"]
+
+GROUPS = {"eval", "import", "topic", "train"}
+"""Commands that are followed by another one."""
 FOLDERS = r"bin|\.ci|scripts|tests|benchmarks|notebooks|lab"
 
 
@@ -58,6 +66,42 @@ def surroundings(
 @pytest.mark.parametrize("code", examples())
 def test_an_example_runs(code: str, surroundings: dict[str, Any]) -> None:
     exec(compile(code, "example", "exec"), surroundings)
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The blocks of a page in a language."""
+    text = (ROOT / page).read_text("utf-8")
+    return re.findall(rf"^ *```{language}\n(.*?)```", text, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_of_a_page_are_there_with_their_options(page: str, run: Run) -> None:
+    for line in "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        while words and re.match(r"\w+=", words[0]):
+            words.pop(0)
+        program, *given = words or [""]
+        if program.rpartition("/")[2] == "topicloom":
+            check_options(run, given)
+        files = [w for w in words if re.fullmatch(rf"(?:{FOLDERS})/[\w./-]+", w)]
+        assert all((ROOT / file).exists() for file in files), line
+
+
+def check_options(run: Run, given: list[str]) -> None:
+    """Fail if there is no such command, or if its help names no such option."""
+    names = given[: 1 + (given[0] in GROUPS)]
+    told = run(*names, "--help")
+    assert (told.code, told.err) == (0, ""), names
+    known = set(re.findall(r"--?[a-z][\w-]*", told.out))
+    assert {w.partition("=")[0] for w in given if re.match("--?[a-z]", w)} <= known | {"--help"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_data_on_a_page_can_be_read(page: str) -> None:
+    for text in blocks(page, "json"):
+        json.loads(text)
+    for text in blocks(page, "toml"):
+        tomllib.loads(text)
 
 
 @pytest.mark.parametrize("page", PAGES)

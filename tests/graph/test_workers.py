@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -23,14 +24,20 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import LangGraphError
 from servers import free_port, running
+from sessions import tell, thread
 
 from topicloom.graph.memory import Memory
 from topicloom.graph.postgres import open_postgres_store
+from topicloom.graph.session import build_session_graph
+from topicloom.reflection.beside import reflect_beside
+from topicloom.reflection.store import ReflectionStore
 from topicloom.storage.stores import StoreStorage
+from topicloom.testing import Clock, fake_roles
 
 pytestmark = pytest.mark.slow
 
@@ -143,11 +150,48 @@ async def test_a_worker_is_killed_and_nothing_is_lost(
 
     store = open_postgres_store(postgres)
     split = 0
-    for thread in threads:
-        memory = Memory(StoreStorage(store), thread)
+    for name in threads:
+        memory = Memory(StoreStorage(store), name)
         history = memory.history(limit=1_000)
         said = [m.text for m in history if m.role == "user"]
-        assert said == [says(thread, turn)["content"] for turn in range(TURNS)]
+        assert said == [says(name, turn)["content"] for turn in range(TURNS)]
         assert [m.role for m in history] == ["user", "assistant"] * TURNS
         split += len(memory.topics())
     assert split
+
+
+async def test_each_due_session_is_reflected_upon_and_reviewed_by_one(postgres: str) -> None:
+    """Two schedulers as of two processes: nothing is shared but the database."""
+    clock, read, reviewed = Clock(), list[str](), list[str]()
+    names = [f"s{n}" for n in range(5)]
+
+    async def review(session: str) -> None:
+        reviewed.append(session)
+
+    stores = [open_postgres_store(postgres) for _ in range(2)]
+    with PostgresSaver.from_conn_string(postgres) as saver:
+        builder = build_session_graph(storage="store", roles=fake_roles(), clock=clock)
+        graph = builder.compile(checkpointer=saver, store=stores[0])
+        for name in names:
+            tell(graph, thread(name), f"I live in Leeds, in house {name}.")
+        clock.now += timedelta(days=2)
+        schedulers = [
+            reflect_beside(
+                checkpointer=saver,
+                storage=StoreStorage(store),
+                store=store,
+                roles=fake_roles(),
+                clock=clock,
+                external=read.append,
+                review=review,
+            )
+            for store in stores
+        ]
+        async with schedulers[0], schedulers[1]:
+            while len(reviewed) < len(names):
+                await asyncio.gather(*(scheduler.tick() for scheduler in schedulers))
+                await asyncio.gather(*(scheduler.wait_idle() for scheduler in schedulers))
+    assert sorted(read) == sorted(reviewed) == names
+    for name in names:
+        (fact,) = ReflectionStore(stores[1]).facts(name).values()
+        assert name in fact.text

@@ -16,14 +16,19 @@ import openai
 import pytest
 from endpoints import ask, listening, open_client, remembered
 from langchain_core.messages import AIMessageChunk, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
+from openai_behaviours import Reply
+from openai_server import OpenAIServer
 from sessions import open_graph
 from starlette.applications import Starlette
 
 from topicloom.errors import ConfigurationError
+from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph
 from topicloom.roles.responder import ReplyRequest
 from topicloom.serve.app import make_endpoint
+from topicloom.settings import Settings
 from topicloom.testing import ScriptedReply, ScriptedResponder, fake_roles, make_tool_call
 
 ASKED: Any = [{"role": "user", "content": "茶：一"}]
@@ -34,6 +39,28 @@ WEATHER: Any = {
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
     },
 }
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_form_of_the_reply_is_passed_on(
+    tmp_path: Path, openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", openai_server.base_url)
+    openai_server.otherwise(Reply('{"city": "Rome"}'))
+    chosen: Any = {"type": "function", "function": {"name": "weather"}}
+    form: Any = {"type": "json_schema", "json_schema": {"name": "place", "schema": {}}}
+    settings = Settings(folder=tmp_path, fsync=False, window=8_000)
+    builder = build_session_graph(model="openai:gpt-5-mini", settings=settings)
+    app = make_endpoint(builder.compile(checkpointer=InMemorySaver()))
+    with listening(app) as url, open_client(url) as client:
+        given: Any = {"model": "topicloom", "messages": ASKED, "stream": stream, "user": "a"}
+        list(client.chat.completions.create(**given, tools=[WEATHER], tool_choice=chosen))
+        given["messages"] = [{"role": "user", "content": "茶：二"}]
+        list(client.chat.completions.create(**given, response_format=form))
+    called, formed = (r for r in openai_server.requests if r["messages"][-1]["role"] == "user")
+    assert called["tool_choice"] == chosen
+    assert [t["function"]["name"] for t in called["tools"]] == ["weather"]
+    assert formed["response_format"] == form
 
 
 @dataclass
@@ -197,7 +224,8 @@ def test_chats_and_owners_are_apart(behind: Behind) -> None:
         ({"response_format": {"type": "json_object"}}, 400, "response_format"),
         ({"functions": [{"name": "f"}]}, 400, "functions"),
         ({"tools": [{"type": "function"}]}, 400, "tools.0.function"),
-        ({"tool_choice": "required"}, 400, "tool_choice"),
+        ({"tool_choice": "required"}, 400, "tool_choice asks for a call"),
+        ({"tool_choice": WEATHER, "tools": [WEATHER]}, 400, "the model here takes no tool_choice"),
     ],
 )
 def test_mistakes_in_a_request(url: str, change: dict[str, Any], status: int, about: str) -> None:

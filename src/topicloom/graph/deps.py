@@ -112,6 +112,7 @@ def make_deps(
             _open_storage(storage, settings),
             lambda log: SessionIndex(embedder, log, recall),
             lambda: current_window(window).layout,
+            open_at_once=settings.open_sessions,
         ),
         adsorber=open_adsorber(settings.adsorber, embedder),
         amnesia=load_cues("amnesia", settings.amnesia_cues),

@@ -41,10 +41,9 @@ NO_HAN, ALL_HAN = 0.8, 0.95
 """Shares of Han in CJK letters where the ramp from other languages to Chinese begins and ends:
 Chinese has a stray Japanese character, and Japanese that is nearly all Han is a name or a title."""
 
-_REMEMBERED = 8_192
-"""Texts whose vectors are kept in memory: 29 MB."""
-_REMEMBERED_CHOSEN = 20_000
-"""The same for an encoder that an application chose, which may be slow or far away."""
+_REMEMBERED = 24_000
+"""Texts whose vectors are kept in memory: the newest of a thousand sessions, which every turn
+compares (`boundary.features.WINDOW`). Of the encoder that ships, 86 MB at most."""
 _CHARACTERS = 8_192
 """Characters embedded of one text by an application's own encoder, as many as MiniLM reads."""
 
@@ -170,9 +169,9 @@ def open_embedder(given: str | Embeddings | Embedder | None = None) -> Embedder:
         return default_embedder()
     if isinstance(given, str):
         named = HashingEmbedder() if given == "hashing" else SentenceTransformerEmbedder(given)
-        return CachedEmbedder(named, _REMEMBERED_CHOSEN)
+        return CachedEmbedder(named, _REMEMBERED)
     if isinstance(given, Embeddings):
-        return CachedEmbedder(ForeignEmbedder(given), _REMEMBERED_CHOSEN)
+        return CachedEmbedder(ForeignEmbedder(given), _REMEMBERED)
     return given
 
 

@@ -84,7 +84,8 @@ def lay_out_prompt(
 
 def offers_search(deps: Deps, session: Session, turn: Turn) -> bool:
     """True if the main model may search once more; past the last round it has to answer."""
-    return bool(session.topics) and len(turn.searches) < deps.settings.search_rounds
+    free = session.topics and not turn_options().reply_form
+    return bool(free) and len(turn.searches) < deps.settings.search_rounds
 
 
 def calibrate(session: Session, message: AIMessage, estimated: int) -> Session:
@@ -185,6 +186,7 @@ class _MainWindow:
             language=session.language,
             search=window.search.name if may_search else "",
             callers_tools=turn_options().tools,
+            form=turn_options().reply_form,
         )
         gate = Gate(settings.hold_characters if may_search else -1, window.search.name)
         info = get_runtime().execution_info

@@ -49,9 +49,9 @@ def with_cache_hints(
     OpenAI's key is made of the session and the name of a window in it, such as `reader:t3`.
     """
     places = find_breakpoints(messages)
-    if _comes_from("langchain_anthropic", model):
+    if comes_from("langchain_anthropic", model):
         return CachedPrompt(_mark_all(messages, places, _ANTHROPIC))
-    if not (_comes_from("langchain_openai", model) and get_host(model).endswith(".api.openai.com")):
+    if not (comes_from("langchain_openai", model) and get_host(model).endswith(".api.openai.com")):
         return CachedPrompt(list(messages))
     options: dict[str, Any] = {}
     if "prompt_cache_key" not in getattr(model, "model_kwargs", {}):
@@ -79,7 +79,7 @@ def find_breakpoints(messages: Sequence[BaseMessage]) -> list[int]:
     return sorted({*system[:1], *lasting[-1:], *spoken[-1:]})
 
 
-def _comes_from(package: str, model: BaseChatModel) -> bool:
+def comes_from(package: str, model: BaseChatModel) -> bool:
     """True if a model's class, or a base of it, comes from a package."""
     return any(kind.__module__.partition(".")[0] == package for kind in type(model).__mro__)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Protocol, cast
 
@@ -29,7 +29,7 @@ from topicloom.index.words import words_of
 from topicloom.prompts.loader import Prompts, load_cues, load_patterns
 from topicloom.prompts.wording import get_wording, strip_own_replies
 from topicloom.roles.base import RoleSpec
-from topicloom.roles.caches import CachedPrompt, with_cache_hints
+from topicloom.roles.caches import CachedPrompt, comes_from, with_cache_hints
 from topicloom.roles.models import blocks_async, get_model_name
 from topicloom.roles.runnable_model import to_chunk
 from topicloom.roles.servers import cut_arguments, find_server
@@ -73,6 +73,8 @@ class ReplyRequest:
     """Name of the tool among them that searches topics; empty if none does."""
     callers_tools: Sequence[dict[str, Any]] = ()
     """Further tools, which the caller runs, as OpenAI writes them."""
+    form: Mapping[str, Any] = field(default_factory=dict)
+    """The form of the reply: `TurnOptions.reply_form`."""
 
     @property
     def all_tools(self) -> list[ToolLike]:
@@ -111,6 +113,8 @@ class ChatResponder:
         self.model = get_model_name(model)
         self.server = find_server(model)
         """What the main window has to fit."""
+        self.takes_form = comes_from("langchain_openai", model)
+        """True for a model of OpenAI's protocol, which can be asked for a form of its reply."""
 
     def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
         """The chunks of the reply; raises whatever the model's client raises."""
@@ -151,7 +155,7 @@ class ChatResponder:
                 messages[0] = SystemMessage(f"{get_text(messages[0])}\n\n{asked}")
         shaped = self.server.shape(messages)
         ready = with_cache_hints(shaped, self._model, request.session, "main")
-        ready.options.update(self.server.limit(self._tokens))
+        ready.options.update({**self.server.limit(self._tokens), **request.form})
         model = self._model.bind_tools(tools) if tools else self._model
         if isinstance(model, RunnableBinding):  # it would add the callbacks around to ours
             ready.options.update(model.kwargs)

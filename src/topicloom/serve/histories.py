@@ -22,6 +22,7 @@ from langgraph.types import StateSnapshot
 
 from topicloom.errors import InputError, ReplyError
 from topicloom.graph.stored import Graph, find_deps
+from topicloom.roles.responder import RESPONDER
 from topicloom.serve.wire import ChatRequest, describe_said, digest_histories
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
@@ -61,8 +62,15 @@ class Conversations:
         know is recorded first.
 
         Raises:
+            InputError: The model cannot be asked for the form that the reply is to have.
             TopicLoomError: As a turn of the graph.
         """
+        responder = find_deps(self._graph).roles.get(RESPONDER)
+        if chat.form and not getattr(responder, "takes_form", False):
+            raise InputError(
+                f"the model here takes no {' and no '.join(chat.form)}: only one of OpenAI's"
+                " protocol does"
+            )
         async with self._lines.setdefault(chat.session, asyncio.Lock()):
             digests = digest_histories(chat.messages)
             known, config = await self._find_place(chat, digests)
@@ -87,7 +95,9 @@ class Conversations:
         stream: Any = self._graph.astream(
             {"messages": chat.messages[known:]},
             config,
-            context=TurnOptions(instructions=chat.instructions, tools=chat.tools),
+            context=TurnOptions(
+                instructions=chat.instructions, tools=chat.tools, reply_form=chat.form
+            ),
             stream_mode=["messages", "custom", "values"],
             durability="exit",
         )

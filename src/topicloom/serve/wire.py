@@ -91,8 +91,8 @@ class _StreamOptions(BaseModel):
     include_usage: bool | None = None
 
 
-class _Format(BaseModel):
-    type: Literal["text"]
+class _Format(BaseModel, extra="allow"):
+    type: Literal["text", "json_object", "json_schema"]
 
 
 class _Request(BaseModel):
@@ -103,12 +103,23 @@ class _Request(BaseModel):
     stream: bool | None = None
     stream_options: _StreamOptions | None = None
     tools: list[_Tool] | None = None
-    tool_choice: Literal["auto", "none"] | None = None
+    tool_choice: Literal["auto", "none", "required"] | _Tool | None = None
     n: Literal[1] | None = None
     response_format: _Format | None = None
     functions: None = None
     metadata: dict[str, Any] | None = None
     user: str | None = None
+
+    def read_form(self) -> dict[str, Any]:
+        """The form that the reply is to have, beyond what a model does by itself."""
+        form: dict[str, Any] = {}
+        if isinstance(self.tool_choice, _Tool) or self.tool_choice == "required":
+            if not self.tools:
+                raise InputError("tool_choice asks for a call, and there are no tools")
+            form = self.model_dump(include={"tool_choice"})
+        if self.response_format and self.response_format.type != "text":
+            form |= self.model_dump(include={"response_format"})
+        return form
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +135,8 @@ class ChatRequest:
     """The conversation as the client has it."""
     instructions: str = ""
     tools: tuple[dict[str, Any], ...] = ()
+    form: dict[str, Any] = field(default_factory=dict)
+    """`TurnOptions.reply_form`."""
     stream: bool = False
     usage: bool = False
     """True if the stream is to end with the usage."""
@@ -156,6 +169,7 @@ def read_chat(body: bytes, headers: Mapping[str, str], owner: str = "") -> ChatR
         messages=messages,
         instructions="\n\n".join(map(get_text, told)),
         tools=() if request.tool_choice == "none" else tuple(tools),
+        form=request.read_form(),
         stream=bool(request.stream),
         usage=bool(request.stream_options and request.stream_options.include_usage),
     )

@@ -126,6 +126,10 @@ class TurnOptions(BaseModel, frozen=True):
     """Tools that the caller runs itself, as OpenAI writes them. A call of one ends the turn; what
     came of it is the message of the next."""
 
+    reply_form: dict[str, Any] = {}
+    """The form of the reply as OpenAI's protocol asks for it: `tool_choice`, `response_format`. The
+    model searches no topics by itself then."""
+
     @property
     def tool_names(self) -> frozenset[str]:
         """The names of these tools."""
