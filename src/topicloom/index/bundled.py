@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from topicloom.errors import ConfigurationError
 from topicloom.index.embedder import Vectors, readable
-from topicloom.index.wordpiece import WordPiece
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
+    from tokenizers import Encoding, Tokenizer
 
 MODEL_FOLDER = Path(__file__).parent / "model"
 
@@ -80,26 +80,34 @@ class BundledEmbedder:
         self.fingerprint = f"{model.name}-{model.sha256[:8]}"
         self._model = model
         self._lock = threading.Lock()
-        self._loaded: tuple[WordPiece, InferenceSession] | None = None
+        self._loaded: tuple[Tokenizer, InferenceSession] | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         if not any(texts):
             return vectors
         tokenizer, session = self._load()
-        encodings = [tokenizer.encode(readable(text, MAX_CHARACTERS)) for text in texts]
+        encodings = tokenizer.encode_batch([readable(text, MAX_CHARACTERS) for text in texts])
         for rows in _batches(encodings):
             ids, mask = _padded([encodings[row] for row in rows])
             feeds = {"input_ids": ids, "attention_mask": mask}
             vectors[rows] = session.run(None, feeds)[0]
         return vectors
 
-    def _load(self) -> tuple[WordPiece, InferenceSession]:
+    def _load(self) -> tuple[Tokenizer, InferenceSession]:
         with self._lock:
             if self._loaded is None:
-                tokenizer = WordPiece(MODEL_FOLDER / self._model.tokenizer, MAX_TOKENS)
-                self._loaded = tokenizer, _session(self._model)
+                self._loaded = _tokenizer(self._model), _session(self._model)
             return self._loaded
+
+
+def _tokenizer(model: BundledModel) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(MODEL_FOLDER / model.tokenizer))
+    tokenizer.enable_truncation(MAX_TOKENS)
+    tokenizer.encode_special_tokens = True  # a text that says "[SEP]" means the characters
+    return tokenizer
 
 
 def _session(model: BundledModel) -> InferenceSession:
@@ -117,7 +125,7 @@ def _session(model: BundledModel) -> InferenceSession:
     return InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-def _batches(encodings: Sequence[list[int]]) -> Iterator[list[int]]:
+def _batches(encodings: Sequence[Encoding]) -> Iterator[list[int]]:
     """Indices of the texts that have tokens, short texts with short ones, to limit padding."""
     lengths = [len(encoding) for encoding in encodings]
     rows = [row for row, length in enumerate(lengths) if length > SPECIAL_TOKENS]
@@ -132,11 +140,11 @@ def _batches(encodings: Sequence[list[int]]) -> Iterator[list[int]]:
         yield batch
 
 
-def _padded(encodings: Sequence[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _padded(encodings: Sequence[Encoding]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Token ids and mask, both [n, longest] and 0 past the end of a text."""
     lengths = np.array([len(encoding) for encoding in encodings])
     mask = (np.arange(lengths.max()) < lengths[:, None]).astype(np.int64)
     ids = np.zeros_like(mask)
     for row, encoding in zip(ids, encodings, strict=True):
-        row[: len(encoding)] = encoding
+        row[: len(encoding)] = encoding.ids
     return ids, mask

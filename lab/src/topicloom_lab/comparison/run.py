@@ -120,6 +120,7 @@ _PACKAGES = (
     "qdrant-client",
     "faiss-cpu",
     "onnxruntime",
+    "tokenizers",
     "numpy",
 )
 
