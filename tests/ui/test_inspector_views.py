@@ -32,8 +32,8 @@ def shown(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gr
     opened = open_sample(tmp_path_factory.mktemp("shown")) if PICTURES else open_folder(filled)
     with opened as graph:
         assert graph.store is not None
-        said = ("Mum has gout: no offal, no seafood", "Nell speaks at school on 9 May")
-        facts = tuple(Fact(t, (f"m{n}",), f"2026-04-0{n}") for n, t in enumerate(said, 1))
+        said = {53: "Mum has gout: no offal, no seafood", 221: "Nell speaks at school on 9 May"}
+        facts = tuple(Fact(text, (f"m{n}",), "2026-04-23") for n, text in said.items())
         ReflectionStore(graph.store).change_facts(NAME, FactChanges(facts))
         yield graph
 
