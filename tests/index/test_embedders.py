@@ -18,6 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom import open_session
+from topicloom.boundary.features import WINDOW
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
 from topicloom.index.bundled import (
@@ -358,6 +359,28 @@ class TestForeign:
 
     def test_an_embedder_is_taken_as_it_is(self) -> None:
         assert open_embedder(HASHING) is HASHING
+
+
+class _Telling(Embeddings):
+    """Two numbers a text, and how many texts there were."""
+
+    told = 0
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.told += len(texts)
+        return [[1.0, 0.0]] * len(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        raise NotImplementedError
+
+
+def test_the_newest_texts_of_a_thousand_sessions_are_embedded_once() -> None:
+    telling = _Telling()
+    embedder, texts = open_embedder(telling), [f"text {n}" for n in range(1_000 * WINDOW)]
+    dimension = embedder.dimension
+    embedder.embed(texts)
+    embedder.embed(texts[:WINDOW])
+    assert (telling.told, dimension) == (len(texts) + 1, 2)
 
 
 def test_a_graph_searches_with_the_embeddings_of_the_application(tmp_path: Path) -> None:
