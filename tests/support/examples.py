@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, settings
 
 
-def few(examples: int = 4) -> settings:
+def few(examples: int = 3) -> settings:
     """Few examples, or as many times as many as the environment says in `TOPICLOOM_EXAMPLES`."""
     return settings(
         max_examples=examples * int(os.environ.get("TOPICLOOM_EXAMPLES", "1")),

@@ -1,5 +1,5 @@
 // The page: its columns, its keys, and what they share.
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Api, type Change, type Event, type Forgotten, type Message, type Receipt, type Session, type Topic } from "./api";
 import { Chat } from "./chat";
 import { Dialog, PageContext, QuoteLink, usePage } from "./shared";
@@ -45,9 +45,12 @@ export function App({ first }: { first: Session }) {
     return () => clearTimeout(timer);
   }, [notice]);
 
+  const asked = useRef(0);
   const refresh = useCallback(async () => {
+    const mine = ++asked.current;
     try {
       const [now, list] = await Promise.all([api.session(), api.topics()]);
+      if (mine !== asked.current) return; // what was asked later knows more
       setSession(now);
       const show = (days: Record<string, Record<string, number>>) =>
         setTopics((old) => new Map(list.map((topic) => [topic.id, { ...topic, days: days[topic.id] ?? old.get(topic.id)?.days ?? {} }])));
@@ -119,9 +122,9 @@ export function App({ first }: { first: Session }) {
       }
     } catch (error) { say((error as Error).message); }
   };
-  const toggleEditing = () => Api.editing(!session.editing).then(({ on }) => setSession({ ...session, editing: on }), (e: Error) => say(e.message));
+  const toggleEditing = () => Api.editing(!session.editing).then(refresh, (e: Error) => say(e.message));
 
-  useEffect(() => {
+  useLayoutEffect(() => { // before anybody sees the page and presses a key
     const onKey = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
       if (event.key === "Escape") {
