@@ -109,7 +109,7 @@ def _open_openai(
     from langchain_openai import ChatOpenAI
     from pydantic import SecretStr
 
-    from topicloom.roles.openai_client import LoopClient
+    from topicloom.roles.openai_client import get_loop_client
 
     elsewhere = base_url or os.getenv("OPENAI_API_BASE") or os.getenv("OPENAI_BASE_URL")
     key = api_key or os.getenv("OPENAI_API_KEY") or (NO_KEY if elsewhere else None)
@@ -126,7 +126,7 @@ def _open_openai(
         timeout=timeout,
         max_retries=max_retries,
         stream_usage=True,
-        http_async_client=LoopClient(timeout=timeout),
+        http_async_client=get_loop_client(),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -28,3 +29,12 @@ class LoopClient(DefaultAsyncHttpxClient):
         if client is None:
             client = self._by_loop[loop] = DefaultAsyncHttpxClient(**self._options)
         return await client.send(request, **options)
+
+
+@cache
+def get_loop_client() -> LoopClient:
+    """The client of all models: one costs some 30 ms, most of them for the list of certificates.
+
+    It has no time-out of its own; models send theirs with each request.
+    """
+    return LoopClient()
