@@ -444,10 +444,37 @@ def test_a_turn_goes_on_without_an_encoder(tmp_path: Path) -> None:
     assert len(theirs.embedded) == before, "what it missed was made up for"
 
 
-def test_an_encoder_that_is_down_from_the_first() -> None:
-    theirs = Falling()
+def test_an_encoder_that_is_down_from_the_first(tmp_path: Path) -> None:
+    theirs, responder = Falling(), ScriptedResponder()
     theirs.down = True
-    with pytest.raises(ConfigurationError, match="gives no vectors: ") as caught:
-        ForeignEmbedder(theirs).embed(["Ottokar"])
-    assert len(str(caught.value)) < 400
-    assert "sk-abc" not in str(caught.value)
+    encoder = ForeignEmbedder(theirs, rest=0.0)
+    graph = build_session_graph(
+        settings=Settings(folder=tmp_path, window=1_500, fsync=False),
+        roles=fake_roles(responder),
+        embedder=encoder,
+    ).compile(checkpointer=InMemorySaver())
+    config: RunnableConfig = {"configurable": {"thread_id": "s"}}
+
+    def ask(text: str) -> tuple[str, ...]:
+        graph.invoke({"messages": [HumanMessage(text)]}, config)
+        session, store = open_session(graph, config, FileStorage(tmp_path))
+        (receipt,) = store.receipts(session, 1)
+        return receipt.events
+
+    ask("rain: The barrel is a Zwickauer.")
+    for number in range(16):
+        events = ask(f"tea: Note number {number} on the cabbage beds: " + "water them. " * 20)
+    (told,) = [e for e in events if e.startswith("the encoder failed")]
+    assert len(told) < 400
+    assert "sk-abc" not in told
+    assert ask("What is a Zwickauer?")
+    assert "The barrel is a Zwickauer" in str(responder.prompts[-1])
+    assert encoder.dimension == 1
+    theirs.down = False
+    assert not any("encoder" in e for e in ask("tea: And Ottokar?"))
+    session, store = open_session(graph, config, FileStorage(tmp_path))
+    before = len(theirs.embedded)
+    stored = StoredVectors(ForeignEmbedder(theirs), FileStorage(tmp_path).open("s"))
+    rows = [stored.of(store.topic_messages(t)) for t in store.topic_table(session).open()]
+    assert all(row.any(axis=1).all() for row in rows)
+    assert len(theirs.embedded) <= before + 1, "what it missed was made up for"

@@ -28,7 +28,7 @@ from topicloom.domain.sources import (
 )
 from topicloom.errors import ConfigurationError
 from topicloom.index.bm25 import passages_of
-from topicloom.index.embedder import Embedder, Vectors
+from topicloom.index.embedder import Embedder, FixedEmbedder, Vectors
 from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.index.ranking import Floats, standardize
 from topicloom.index.words import NameFinder
@@ -167,12 +167,13 @@ class DocumentLoreIndex:
         with self._lock:
             if self._store is not None or not self.passages:
                 return
-            vectors = self._load_vectors().tolist()
+            embedder = FixedEmbedder(self._embedder)
+            vectors = self._load_vectors(embedder).tolist()
             with defer_exit():
                 # Inner products of unit vectors are cosines.
                 self._store = self._faiss.from_embeddings(
                     zip([p.headed for p in self.passages], vectors, strict=True),
-                    LangChainEmbeddings(self._embedder),
+                    LangChainEmbeddings(embedder),
                     ids=[p.id for p in self.passages],
                     distance_strategy="MAX_INNER_PRODUCT",
                 )
@@ -196,10 +197,10 @@ class DocumentLoreIndex:
             dense[self._rows[str(document.id)]] = score
         return dense
 
-    def _load_vectors(self) -> Vectors:
+    def _load_vectors(self, embedder: Embedder) -> Vectors:
         texts = {_hash_text(p.headed): p.headed for p in self.passages}
         kept, made = (
-            self._log.load(self._embedder.dimension) if self._log else ([], np.zeros((0, 0), "f"))
+            self._log.load(embedder.dimension) if self._log else ([], np.zeros((0, 0), "f"))
         )
         known = dict(zip(kept, made, strict=True))
         missing = [key for key in texts if key not in known]
@@ -208,10 +209,11 @@ class DocumentLoreIndex:
                 raise CancelledError
             keys = missing[start : start + _BATCH]
             with defer_exit():
-                fresh = self._embedder.embed([texts[key] for key in keys])
+                fresh = embedder.embed([texts[key] for key in keys])
             known |= zip(keys, fresh, strict=True)
             if self._log is not None:
-                self._log.append(keys, fresh)
+                whole = np.flatnonzero(fresh.any(axis=1))
+                self._log.append([keys[i] for i in whole], fresh[whole])
         return np.stack([known[_hash_text(p.headed)] for p in self.passages])
 
 

@@ -65,6 +65,24 @@ def unit_rows(vectors: Vectors) -> Vectors:
     return np.asarray(vectors / lengths, dtype=np.float32)
 
 
+class FixedEmbedder:
+    """`Embedder` whose vectors keep the width that they have when it is made.
+
+    One that has not reached its provider yet does not know its own: what an index makes meanwhile
+    fits together, and is zero.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.dimension, self.fingerprint = embedder.dimension, embedder.fingerprint
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        vectors = self._embedder.embed(texts)
+        if vectors.shape[1] == self.dimension:
+            return vectors
+        return np.zeros((len(texts), self.dimension), dtype=np.float32)
+
+
 class CachedEmbedder:
     """`Embedder` that remembers the vectors of the texts used last.
 

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from topicloom.errors import ConfigurationError
 from topicloom.index.bundled import BGE_CHINESE, MINILM, BundledEmbedder
 from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, embed_telling, unit_rows
 from topicloom.index.hashing import HashingEmbedder
@@ -104,13 +103,15 @@ class ForeignEmbedder:
 
     Documents and queries are embedded alike, by `embed_documents`. Nothing is embedded before a
     vector is asked for, or the dimension, for which one word is. Where its provider fails, rows are
-    zero, and it is not asked again for a while: messages are found by their words then.
+    zero, and it is not asked again for a while: messages are found by their words then. Until its
+    first vector these rows have one column.
     """
 
     def __init__(self, embeddings: Embeddings, rest: float = 30.0) -> None:
         """Embeddings are called from several threads; after a failure they rest some seconds."""
         self._embeddings = embeddings
         self._rest, self._rests_until = rest, 0.0
+        self._dimension = 0
         self.failure = ""
         """The reason why there are no vectors now; "" if there are."""
 
@@ -119,27 +120,24 @@ class ForeignEmbedder:
         """The class, with the model that it names: vectors of two models never mix."""
         return f"{_name_of(self._embeddings)}/{self.dimension}"
 
-    @cached_property
+    @property
     def dimension(self) -> int:
-        """Raises `ConfigurationError` if the provider fails: no session can be opened then."""
-        try:
-            return len(self._embeddings.embed_documents(["a"])[0])
-        except Exception as error:  # noqa: BLE001 - however a provider fails: one clear error
-            reason = describe_error(error)
-        raise ConfigurationError(f"{_name_of(self._embeddings)} gives no vectors: {reason}")
+        """1 as long as the provider has given no vector."""
+        return self._dimension or self.embed([]).shape[1]
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        encode, dimension = self._embeddings.embed_documents, self.dimension
-        if time.monotonic() < self._rests_until:
-            return np.zeros((len(texts), dimension), dtype=np.float32)
-        try:
-            vectors = embed_telling(texts, dimension, _CHARACTERS, encode)
-        except Exception as error:  # noqa: BLE001 - likewise: a turn goes on without it
-            self.failure = describe_error(error, "\n".join(texts))
-            self._rests_until = time.monotonic() + self._rest
-            return np.zeros((len(texts), dimension), dtype=np.float32)
-        self.failure = ""
-        return vectors
+        encode = self._embeddings.embed_documents
+        if time.monotonic() >= self._rests_until:
+            try:
+                self._dimension = self._dimension or len(encode(["a"])[0])
+                vectors = embed_telling(texts, self._dimension, _CHARACTERS, encode)
+            except Exception as error:  # noqa: BLE001 - however it fails, a turn goes on without it
+                self.failure = describe_error(error, "\n".join(texts))
+                self._rests_until = time.monotonic() + self._rest
+            else:
+                self.failure = ""
+                return vectors
+        return np.zeros((len(texts), self._dimension or 1), dtype=np.float32)
 
 
 def _name_of(embeddings: Embeddings) -> str:

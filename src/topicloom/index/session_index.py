@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from topicloom.index.centroids import TopicCentroids
-from topicloom.index.embedder import Embedder
+from topicloom.index.embedder import Embedder, FixedEmbedder
 from topicloom.index.message_table import MessageTable
 from topicloom.index.ranking import (
     asked_first,
@@ -61,11 +61,15 @@ class SessionIndex:
 
     def __init__(self, embedder: Embedder, log: SessionLog, budget: int) -> None:
         """What is worth quoting depends on the budget: tokens that a turn's recall may add."""
-        self._embedder = embedder
+        self._encoder = embedder
         self._budget = budget
-        self._vectors = StoredVectors(embedder, log)
         self._log = log
         self._lock = RLock()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._embedder = FixedEmbedder(self._encoder)
+        self._vectors = StoredVectors(self._embedder, self._log)
         self._clear()
 
     def _clear(self) -> None:
@@ -83,8 +87,7 @@ class SessionIndex:
         """
         with self._lock:
             if self._vectors.incomplete and not self._vectors.left:  # the encoder may be back
-                self._clear()
-                self._vectors.renew()
+                self._begin()
             if table is self._taken:
                 return
             self._taken = None

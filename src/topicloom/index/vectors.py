@@ -57,10 +57,6 @@ class StoredVectors:
         """Vectors [n, d] of texts [n] that were made of messages, such as briefs, likewise."""
         return self._of([made_key(text) for text in texts], texts)
 
-    def renew(self) -> None:
-        """Look anew at what is stored."""
-        self._known, self.incomplete = None, False
-
     def _of(self, keys: Sequence[str], texts: Sequence[str], wait: bool = True) -> Vectors:
         found = np.zeros((len(keys), self._embedder.dimension), dtype=np.float32)
         stored: dict[str, int] = {}

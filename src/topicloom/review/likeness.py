@@ -64,12 +64,14 @@ class TopicVectorSums:
             with suppress(StorageError):
                 said[unknown.id] = store.topic_messages(unknown)
         if said:
-            vectors = StoredVectors(embedder, store.log).of([r for rs in said.values() for r in rs])
+            stored = StoredVectors(embedder, store.log)
+            vectors = stored.of([r for rs in said.values() for r in rs])
             begins = np.cumsum([len(messages) for messages in said.values()])[:-1]
             for topic, part in zip(said, np.split(vectors, begins), strict=True):
                 known[heads[topic]] = part.sum(axis=0), len(part)
-        with self._lock:
-            self._known.update(known)
+            if not stored.incomplete:
+                with self._lock:
+                    self._known.update(known)
         return {topic: known[head] for topic, head in heads.items() if head in known}
 
 

@@ -9,6 +9,7 @@ from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
 from topicloom.errors import StorageError
+from topicloom.index.embedder import FixedEmbedder
 from topicloom.nodes.step import Update, dumped, node
 from topicloom.review.channels import ReviewState
 from topicloom.review.decisions import (
@@ -50,7 +51,7 @@ def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
         table = store.topic_table(session)
         # Archived topics count too: without them, archiving one would make others less alike.
         # Open ones that cannot be read were reported when they were assessed.
-        embedder = deps.shared.embedder
+        embedder = FixedEmbedder(deps.shared.embedder)
         sums = deps.sums.compute(store, embedder, [t for t in table if t.head is not None])
         held = {look.topic: table[look.topic] for look in looks if look.topic in sums}
         if not held:
