@@ -207,15 +207,21 @@ class TestOthers:
         tell(graph, CONFIG, "You forgot the tea!")
         check(tmp_path, graph)
 
-    def test_turns_without_a_reply_leave_none_of_their_calls_behind(self, tmp_path: Path) -> None:
+    def test_turns_without_a_reply_leave_nothing_behind_that_grows(self, tmp_path: Path) -> None:
         down = ScriptedResponder("Hello.", otherwise=ConnectionError("refused"))
         graph = asked(tmp_path, fake_roles(down, rewriter=FixedRole("How hot is the tea?")))
-        counts = list[int]()
-        for number in range(4):
+        calls, shown = list[int](), list[int]()
+        for number in range(8):
             with pytest.raises(ReplyError):
                 tell(graph, CONFIG, f"How hot, {number}?")
-            counts.append(len(graph.get_state(CONFIG).values["calls"]))
-        assert counts[1:] == [counts[1]] * 3
+            state = graph.get_state(CONFIG).values
+            calls.append(len(state["calls"]))
+            shown.append(len(state["messages"]))
+        assert calls[1:] == [calls[1]] * 7
+        assert shown[4:] == [shown[4]] * 4
+        assert [m.text for m in transcript_of(tmp_path, graph, CONFIG)[-8:]] == [
+            f"How hot, {number}?" for number in range(8)
+        ]
 
     @pytest.mark.parametrize("rewriter", FAILING, ids=["raises", "is late", "none", "rubbish"])
     def test_the_message_stands_as_it_was_said(self, tmp_path: Path, rewriter: Any) -> None:

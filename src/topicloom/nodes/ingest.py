@@ -122,7 +122,7 @@ class _Past:
 
     def find_begun(self, state: SessionState) -> Turn | None:
         """The turn that failed at its very end, if this is the same sent again."""
-        begun = self._find_failed(state)
+        begun = _find_failed(state, self.session)
         last = self.messages[-1] if self.messages else None
         ended = isinstance(last, AIMessage) and not last.tool_calls
         return begun if ended and not self.edits else None
@@ -133,12 +133,8 @@ class _Past:
         So it is with one that brings changes to topics or edits, and with one that was killed at
         its very end and is sent again: it is part of what came first.
         """
-        brings = turn_options().changes or self._find_failed(state) or self.events
+        brings = turn_options().changes or _find_failed(state, self.session) or self.events
         return bool(self.edits or (brings and self.recent))
-
-    def _find_failed(self, state: SessionState) -> Turn | None:
-        begun = Turn.model_validate(state["turn"]) if state.get("turn") else None
-        return begun if begun and begun.number > self.session.turn else None
 
 
 def _take_over(deps: Deps, state: SessionState, replay: Replay | None) -> _Past:
@@ -152,11 +148,19 @@ def _take_over(deps: Deps, state: SessionState, replay: Replay | None) -> _Past:
     # The channel is as old as the session that the checkpoint holds.
     recent = workspace.recent(session, messages, session.count - known.count)
     every = [*(workspace.recent(edited, messages) if events else ()), *recent]
-    if events or edits or [m.id for m in messages] != [m.id for m in given]:
+    # A turn that failed has left its message in the channel: many of them would fill it.
+    failed = _find_failed(state, known)
+    if events or edits or failed or [m.id for m in messages] != [m.id for m in given]:
         shown = show_newest(workspace.store, session, deps.settings.visible_messages)
         update["messages"] = Overwrite([*shown, *select_unstored(messages, every)])
         session = session.model_copy(update={"shown": find_shown(shown, recent)})
     return _Past(workspace, session, messages, recent, every, edits, events, update)
+
+
+def _find_failed(state: SessionState, session: Session) -> Turn | None:
+    """The turn that has not ended."""
+    begun = Turn.model_validate(state["turn"]) if state.get("turn") else None
+    return begun if begun and begun.number > session.turn else None
 
 
 def _rewrite(
