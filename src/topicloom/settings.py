@@ -79,7 +79,7 @@ class Settings(BaseSettings):
     role_api_keys: dict[str, str] = Field(default={}, repr=False)
     """Keys for these, likewise: `api_key` is not sent there."""
     language: LanguageChoice = "auto"
-    """Language of the prompts; `auto` follows the conversation."""
+    """Language of prompts and commands; `auto`: the conversation's, and the terminal's."""
     prompts: Path | None = None
     """A folder of your own prompts, such as `en/reader.md`; those that it has not are ours."""
 

@@ -16,6 +16,7 @@ from rich.text import Text
 from topicloom.cli._excerpts import TermRarity, find_excerpt, shorten
 from topicloom.cli._views import format_day, render_topics
 from topicloom.cli.console import count_of, render_heading, to_one_line
+from topicloom.cli.words import say
 from topicloom.context.tokens import choose_counter
 from topicloom.graph.memory import Memory
 from topicloom.state.session import Session
@@ -92,11 +93,11 @@ def _render_exchange(found: Exchange, width: int) -> RenderableType:
     table.add_column(no_wrap=True, justify="right", width=9)
     table.add_column(overflow="fold")
     room = max(20, width - 11) * _LINES - 8  # lines that break between words are not full
-    where = f"{quote.id}, {format_day(quote.day)}, from {to_one_line(found.topic)}: "
+    where = say(f"{quote.id}, {format_day(quote.day)}, from {to_one_line(found.topic)}: ")
     rest = find_excerpt(quote.text, reply.text, room - Text(where).cell_len)
     for label, style, text in (
         (asked.id, "bold cyan", Text(shorten(asked.text, room))),
-        ("recalled", "green", Text.assemble((where, "green"), f"“{rest}”")),
+        (say("recalled"), "green", Text.assemble((where, "green"), f"“{rest}”")),
         (reply.id, "bold", Text(find_excerpt(reply.text, quote.text, room))),
     ):
         table.add_row(Text(label, style=style), text)
@@ -121,14 +122,15 @@ def render_next_steps(kept: str | None, *, composed: bool) -> RenderableType:
         model = "export TOPICLOOM_MODEL=openai:gpt-5-mini OPENAI_API_KEY=..."
         steps.append(("have real replies", model))
     lines = [
-        Text.assemble((f"{what}:\n", "dim"), (f"  {command}", "cyan")) for what, command in steps
+        Text.assemble((f"{say(what)}:\n", "dim"), (f"  {command}", "cyan"))
+        for what, command in steps
     ]
     return Group(render_heading("Next"), *lines)
 
 
 def _render_figures(session: Session, store: SessionStore) -> Text:
     if not session.count:
-        return Text("Nothing was said.")
+        return Text(say("Nothing was said."))
     receipts = store.receipts(session)
     splits = sum(bool(r.split) for r in receipts)
     largest = max((sum(r.sections.values()) for r in receipts), default=0)
@@ -137,9 +139,11 @@ def _render_figures(session: Session, store: SessionStore) -> Text:
     tokens = round(sum(counter.message(m.message) for m in store.messages(session)), -3)
     return Text.assemble(
         (count_of(session.count, "message"), "bold"),
-        f", {format_day(first.day)} to {format_day(last.day)}, went into ",
+        say(f", {format_day(first.day)} to {format_day(last.day)}, went into "),
         (count_of(len(store.topic_table(session)), "topic"), "bold"),
-        f" in {count_of(splits, 'split')}; the newest {session.count - session.tail + 1} are in no"
-        f" topic yet. All of it is about {tokens:,} tokens; no prompt was"
-        f" larger than {largest:,}. Every original is still there, word for word.",
+        say(
+            f" in {count_of(splits, 'split')}; the newest {session.count - session.tail + 1} are in"
+            f" no topic yet. All of it is about {tokens:,} tokens; no prompt was"
+            f" larger than {largest:,}. Every original is still there, word for word."
+        ),
     )

@@ -10,6 +10,7 @@ from math import log
 from rich.cells import cell_len, set_cell_size
 
 from topicloom.cli.console import to_one_line
+from topicloom.cli.words import say
 from topicloom.state.recall import TopicNote, parse_message_number
 from topicloom.state.stored_message import StoredMessage
 
@@ -67,10 +68,10 @@ def extract_terms(text: str) -> list[str]:
 def count_quotes(notes: Sequence[TopicNote], most: int | None = None) -> str:
     """The number of quotes from each topic, largest first; at most `most` topics are named."""
     quoting = sorted((n for n in notes if n.quotes), key=lambda n: -len(n.quotes))
-    named = [f"{len(n.quotes)} from {shorten(n.name, 24)}" for n in quoting[:most]]
+    named = [say(f"{len(n.quotes)} from {shorten(n.name, 24)}") for n in quoting[:most]]
     rest = sum(len(n.quotes) for n in quoting[len(named) :])
-    others = f"{rest} from other topics"
-    return ", ".join([*named, others] if rest else named) or "nothing"
+    others = say(f"{rest} from other topics")
+    return ", ".join([*named, others] if rest else named) or say("nothing")
 
 
 def format_runs(ids: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from rich.text import Text
 from topicloom.cli._excerpts import count_quotes, find_excerpt, shorten
 from topicloom.cli.console import count_of, to_one_line
 from topicloom.cli.context import make_thread_config
+from topicloom.cli.words import say
 from topicloom.errors import InputError
 from topicloom.graph.session import SessionGraph
 from topicloom.recordings.conversations import Question
@@ -137,19 +138,19 @@ def render_question(asked: AskedQuestion, width: int) -> Table:
     room = width - _BESIDE
     mark = ("✓", "bold green") if asked.complete else ("✗", "bold yellow")
     table.add_row(Text(*mark), Text(to_one_line(asked.question.question), style="bold"))
-    table.add_row(Text("reply", style="dim"), Text(shorten(asked.reply, 4 * room)))
+    table.add_row(Text(say("reply"), style="dim"), Text(shorten(asked.reply, 4 * room)))
     if asked.question.answer:
         answer = Text(to_one_line(asked.question.answer), style="dim")
-        table.add_row(Text("expected", style="dim"), answer)
+        table.add_row(Text(say("expected"), style="dim"), answer)
     for label, line in _list_evidence(asked, room):
-        table.add_row(Text(label, style="dim"), line)
+        table.add_row(Text(say(label), style="dim"), line)
     return table
 
 
 def render_brief(asked: AskedQuestion, width: int) -> Text:
     """A question on one line, with what is missing of its evidence."""
     missing = ", ".join(e.message.id for e in asked.evidence if not e.found)
-    rest = f" · missing {shorten(missing, width // 3)}" if missing else ""
+    rest = say(f" · missing {shorten(missing, width // 3)}") if missing else ""
     return Text.assemble(
         ("✓ ", "bold green") if asked.complete else ("✗ ", "bold yellow"),
         shorten(asked.question.question, width - 3 - cell_len(rest)),
@@ -163,8 +164,8 @@ def render_score(asked: Sequence[AskedQuestion]) -> Text:
     found = sum(e.found for a in asked for e in a.evidence)
     wanted = sum(len(a.evidence) for a in asked)
     return Text.assemble(
-        (f"{complete} of {count_of(len(asked), 'question')}", "bold"),
-        f" had all they rest on in front of the model, {found} of {wanted} messages in all.",
+        (say(f"{complete} of {count_of(len(asked), 'question')}"), "bold"),
+        say(f" had all they rest on in front of the model, {found} of {wanted} messages in all."),
     )
 
 
@@ -173,17 +174,19 @@ def _list_evidence(asked: AskedQuestion, room: int) -> Iterator[tuple[str, Text]
     for evidence in found[:_SHOWN]:
         yield "in view" if evidence.in_view else "quoted", _line(evidence, asked, room)
     if found[_SHOWN:]:
-        names = ", ".join(f"{e.message.id} from {to_one_line(e.topic)}" for e in found[_SHOWN:])
+        names = ", ".join(
+            say(f"{e.message.id} from {to_one_line(e.topic)}") for e in found[_SHOWN:]
+        )
         yield "and", Text(shorten(names, room), style="green")
     missing = [e.message.id for e in asked.evidence if not e.found]
     if missing:
-        line = f"{', '.join(missing)}; quoted {count_quotes(asked.receipt.quoted)}"
+        line = say(f"{', '.join(missing)}; quoted {count_quotes(asked.receipt.quoted)}")
         yield "missing", Text(shorten(line, room), "yellow")
 
 
 def _line(evidence: Evidence, asked: AskedQuestion, room: int) -> Text:
     message, topic = evidence.message, shorten(evidence.topic, 26)
-    head = f"{message.id}, {message.day}" + (f", from {topic}" if topic else "")
+    head = f"{message.id}, {message.day}" + (say(f", from {topic}") if topic else "")
     rest = find_excerpt(
         message.text, asked.question.answer, max(20, room - Text(head).cell_len - 4)
     )

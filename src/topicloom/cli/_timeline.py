@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from rich.cells import cell_len
+
+from topicloom.cli.words import say
 from topicloom.state.stored_message import StoredMessage
 
 _BLOCKS = "▁▃▅█"
@@ -81,13 +84,14 @@ def _format_months(starts: Sequence[date]) -> str:
     heading = ""
     for column, start in enumerate(starts):
         begins = column == 0 or start.month != starts[column - 1].month
-        if begins and len(heading) <= column:
-            heading = heading.ljust(column) + f"{start:%b} "
+        if begins and (room := column - cell_len(heading)) >= 0:
+            heading += " " * room + say(f"{start:%b}") + " "
     return heading.rstrip()
 
 
 def _format_unit(step: int, name: str) -> str:
-    return f"a column is {step} {name}s" if step > 1 else f"a column is a {name}"
+    unit = f"a column is {step} {name}s" if step > 1 else f"a column is a {name}"
+    return say(unit)
 
 
 def _parse_day(message: StoredMessage) -> date | None:

@@ -14,6 +14,7 @@ from rich.text import Text
 from topicloom.cli._excerpts import format_runs, shorten
 from topicloom.cli._timeline import TimelineAxis, choose_axis, draw_row, find_maximum
 from topicloom.cli.console import print_dim, strip_control, to_one_line
+from topicloom.cli.words import say
 from topicloom.graph.memory import Memory
 from topicloom.graph.memory_values import FoundMessage, MemoryTopic
 from topicloom.state.receipt import Call, Receipt
@@ -56,7 +57,8 @@ def format_day(day: str) -> str:
         found = date.fromisoformat(day)
     except ValueError:
         return strip_control(day)
-    return f"{found.day} {found:%B} {found.year}"
+    words = {"month": f"{found:%B}", "number": found.month, "year": found.year}
+    return say("{day} {month} {year}").format(day=found.day, **words)
 
 
 def _render_message(message: StoredMessage) -> tuple[Text, Text]:
@@ -77,7 +79,7 @@ def render_topics(memory: Memory, width: int, most: int | None = None) -> Render
     """The topics of a session over time, in order; with `most`, only the largest of them."""
     messages, tail = memory.history(limit=ALL), memory.session().tail
     if not messages:
-        return Text("nothing has been said yet", style="dim")
+        return Text(say("nothing has been said yet"), style="dim")
     axis = choose_axis(messages, max(12, min(_WIDEST, width - _BESIDE)))
     topics = memory.topics()
     chosen = sorted(topics, key=lambda t: -t.count)[:most]
@@ -91,19 +93,19 @@ def render_topics(memory: Memory, width: int, most: int | None = None) -> Render
             sums = _format_sums(parts[topic.id], axis, tallest, "green" if active else "blue")
             table.add_row(*_format_topic(topic, active=active), *sums)
     if view:
-        name = Text("not in a topic yet", style="dim")
+        name = Text(say("not in a topic yet"), style="dim")
         table.add_row("", name, *_format_sums(view, axis, tallest))
     left_out = len(topics) - len(parts)
-    rest = f" · {left_out} smaller topics not shown" if left_out else ""
-    return Group(table, Text(f"● active ○ dormant · {axis.unit}{rest}", style="dim"))
+    rest = say(f" · {left_out} smaller topics not shown") if left_out else ""
+    return Group(table, Text(f"{say('● active ○ dormant')} · {axis.unit}{rest}", style="dim"))
 
 
 def _make_table(axis: TimelineAxis) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
     table.add_column("", no_wrap=True)
-    table.add_column("topic", no_wrap=True, overflow="ellipsis", max_width=34)
-    table.add_column("messages", justify="right", no_wrap=True)
-    table.add_column("days", justify="right", no_wrap=True)
+    table.add_column(say("topic"), no_wrap=True, overflow="ellipsis", max_width=34)
+    table.add_column(say("messages"), justify="right", no_wrap=True)
+    table.add_column(say("days"), justify="right", no_wrap=True)
     table.add_column(axis.heading, no_wrap=True, min_width=axis.columns)
     return table
 
@@ -114,7 +116,7 @@ def _format_topic(topic: MemoryTopic, *, active: bool) -> tuple[Text, Text]:
     shown = {"archived", "divided", "merged", "pinned"}
     told: list[str] = [word for word in (topic.state, *topic.by_hand) if word in shown]
     if told:
-        name.append(f" ({', '.join(told)})", style="dim")
+        name.append(f" ({', '.join(map(say, told))})", style="dim")
     return mark, name
 
 
@@ -134,7 +136,7 @@ _SCORES = 8
 
 def render_receipt(receipt: Receipt, known: Mapping[str, MemoryTopic]) -> RenderableType:
     """A receipt as a few labelled lines."""
-    title = f"turn {receipt.turn}, answering {receipt.user}, {receipt.seconds:.1f} s"
+    title = say(f"turn {receipt.turn}, answering {receipt.user}, {receipt.seconds:.1f} s")
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -152,7 +154,7 @@ def render_receipt(receipt: Receipt, known: Mapping[str, MemoryTopic]) -> Render
         ("also", [to_one_line(event) for event in receipt.events]),
     ):
         if lines:
-            table.add_row(label, Text("\n".join(lines)))
+            table.add_row(say(label), Text("\n".join(lines)))
     return Group(Rule(Text(title, style="bold"), style="dim", align="left"), table)
 
 
@@ -165,7 +167,7 @@ def _format_scores(receipt: Receipt, known: Mapping[str, MemoryTopic]) -> list[s
     ranked = sorted(receipt.scores.items(), key=lambda pair: -pair[1])
     lines = [f"{score:.2f}  {format_name(topic, known)}" for topic, score in ranked[:_SCORES]]
     rest = len(ranked) - len(lines)
-    return [*lines, f"and {rest} less relevant ones"] if rest else lines
+    return [*lines, say(f"and {rest} less relevant ones")] if rest else lines
 
 
 def _format_quotes(receipt: Receipt) -> list[str]:
@@ -185,12 +187,12 @@ def _format_prompt(receipt: Receipt) -> list[str]:
     if not receipt.sections:
         return []
     parts = ", ".join(f"{name} {tokens:,}" for name, tokens in receipt.sections.items())
-    return [f"{sum(receipt.sections.values()):,} of {receipt.window:,} tokens: {parts}"]
+    return [say(f"{sum(receipt.sections.values()):,} of {receipt.window:,} tokens: {parts}")]
 
 
 def _format_plan(receipt: Receipt) -> list[str]:
     plan = receipt.plan
-    return [f"{plan.kind}, focus {plan.focus or 'none'}"] if plan else []
+    return [say(f"{plan.kind}, focus {plan.focus or 'none'}")] if plan else []
 
 
 def _format_calls(calls: Sequence[Call]) -> list[str]:
@@ -204,6 +206,6 @@ def _format_calls(calls: Sequence[Call]) -> list[str]:
 def _format_role(role: str, model: str, calls: Sequence[Call]) -> str:
     read, written = sum(c.input_tokens for c in calls), sum(c.output_tokens for c in calls)
     cached = sum(c.cached_tokens for c in calls)
-    tokens = f", {read:,} tokens in ({cached:,} cached), {written:,} out" if read else ""
+    tokens = say(f", {read:,} tokens in ({cached:,} cached), {written:,} out") if read else ""
     slowest = max(c.seconds for c in calls)
-    return f"{len(calls)} x {role} ({model}), up to {slowest:.1f} s{tokens}"
+    return say(f"{len(calls)} x {role} ({model}), up to {slowest:.1f} s") + tokens

@@ -14,17 +14,21 @@ import codecs
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from io import TextIOWrapper
+from os import environ
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 from unicodedata import east_asian_width
 
 import typer
+from typer.main import get_command
 
 from topicloom.cli.console import CliOptions
 from topicloom.cli.topic import app as topic_app
+from topicloom.cli.words import speak_chinese, translate_help, wants_chinese
 from topicloom.errors import ConfigurationError, TopicLoomError
 from topicloom.state.language import LanguageChoice
 
@@ -61,15 +65,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
             # A byte or character that the terminal does not know must not end a conversation.
             stream.reconfigure(errors="topicloom")
     warnings.showwarning = cast("Any", _show_warning)
-    try:
-        _with_plugins()(None if arguments is None else list(arguments))
-    except TopicLoomError as error:
-        from topicloom.cli.console import show_error
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    packages, chinese = _add_plugins(), wants_chinese(given, environ)
+    with speak_chinese(packages) if chinese else nullcontext():
+        try:
+            program = get_command(app)
+            if chinese:
+                translate_help(typer.Context(program, **program.context_settings))
+            program(given)
+        except TopicLoomError as error:
+            from topicloom.cli.console import show_error
 
-        show_error(error)
-        raise SystemExit(2) from None
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
+            show_error(error)
+            raise SystemExit(2) from None
+        except KeyboardInterrupt:
+            raise SystemExit(130) from None
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
@@ -92,10 +102,11 @@ def _replace_character(error: UnicodeError) -> tuple[str, int]:
 
 
 @cache
-def _with_plugins() -> typer.Typer:
-    """The command line with the commands of other distributions."""
-    add_commands(app, entry_points(group="topicloom.commands"))
-    return app
+def _add_plugins() -> tuple[str, ...]:
+    """Add the commands of other distributions; returns the packages of all commands."""
+    plugins = entry_points(group="topicloom.commands")
+    add_commands(app, plugins)
+    return __package__, *sorted({plugin.module.rpartition(".")[0] for plugin in plugins})
 
 
 def add_commands(to: typer.Typer, plugins: Iterable[EntryPoint]) -> None:
@@ -136,7 +147,9 @@ def options(
     ] = None,
     language: Annotated[
         LanguageChoice | None,
-        typer.Option(help="Language of the prompts; auto follows the conversation."),
+        typer.Option(
+            help="Language of prompts and commands; auto: the conversation's, and the terminal's."
+        ),
     ] = None,
     version: Annotated[
         bool,

@@ -42,6 +42,7 @@ from topicloom.cli.context import (
 from topicloom.cli.editor import COMMANDS, LineEditor, read_piped
 from topicloom.cli.purge import forget
 from topicloom.cli.reflect import make_reflection_options, render_facts
+from topicloom.cli.words import say
 from topicloom.errors import InputError, ReplyError
 from topicloom.graph.memory import Memory
 from topicloom.graph.review import ReviewOptions, review_session
@@ -88,7 +89,6 @@ def _describe_receipt(receipt: Receipt) -> str:
     return "\n".join(lines)
 
 
-_HELP = "\n".join(f"{usage:16} {what}" for usage, what in COMMANDS.items())
 _SEEN, _FOUND = 100, 5
 """Newest messages that the arrow keys go through, and messages that a search shows."""
 
@@ -168,9 +168,9 @@ class TerminalChat:
         if session.count:
             day = format_day(store.message(session, session.count).day)
             topics = count_of(session.topics, "topic")
-            text = f"{count_of(session.count, 'message')} in {topics} until {day}"
+            text = say(f"{count_of(session.count, 'message')} in {topics} until {day}")
         else:
-            text = "a new session"
+            text = say("a new session")
         print_dim(self.console, f"session {session.id}: {text}. /help shows the commands")
 
     def list_said(self) -> list[str]:
@@ -186,7 +186,8 @@ class TerminalChat:
                 return self._command(line)
             self._reply({"messages": [HumanMessage(line.removeprefix("/"))]})
         except (ReplyError, InputError) as error:
-            self.console.print(Text(to_one_line(str(error)), style="red"), soft_wrap=True)
+            said = Text(say(to_one_line(str(error))), style="red")
+            self.console.print(said, soft_wrap=True)
             if isinstance(error, ReplyError):
                 print_dim(self.console, "/retry asks for the reply again")
         return True
@@ -246,7 +247,10 @@ class TerminalChat:
                 print_messages(console, memory.history(limit=_read_count(given, 10)))
             case "/facts":
                 facts = memory.facts()
-                console.print(render_facts(facts.values()) if facts else _NO_FACTS)
+                if facts:
+                    console.print(render_facts(facts.values()))
+                else:
+                    print_dim(console, "no facts yet: they are looked for where a model is set")
             case "/forget" if given and self.facts:
                 forget(console, memory, self.facts, given)
             case "/retry" if self.graph.get_state(self.config).next:
@@ -254,11 +258,12 @@ class TerminalChat:
             case "/retry":
                 print_dim(console, "there is nothing to try again")
             case "/help":
-                print_dim(console, _HELP)
+                print_dim(console, _list_commands())
             case _:
                 usage = next((usage for usage in COMMANDS if usage.split()[0] == word), "")
                 text = f"say {usage}" if usage else f"there is no {word}"
-                print_dim(console, f"{text}; // at the beginning says it as it is\n{_HELP}")
+                text += "; // at the beginning says it as it is"
+                print_dim(console, f"{text}\n{_list_commands()}")
         return True
 
     def _session(self) -> tuple[Session, SessionStore]:
@@ -266,7 +271,8 @@ class TerminalChat:
         return session, SessionStore(self.context.storage.open(session.id))
 
 
-_NO_FACTS = Text("no facts yet: they are looked for where a model is set", style="dim")
+def _list_commands() -> str:
+    return "\n".join(f"{usage:16} {say(what)}" for usage, what in COMMANDS.items())
 
 
 def _read_count(given: Sequence[str], otherwise: int) -> int:

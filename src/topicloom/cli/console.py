@@ -15,6 +15,7 @@ from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
+from topicloom.cli.words import say
 from topicloom.state.language import LanguageChoice
 
 
@@ -42,13 +43,13 @@ def open_console(*, quiet: bool = False) -> Console:
 
 def show_error(error: Exception | str, kind: str = "error", style: str = "red") -> None:
     """Print an error, or something of another kind, as one line to stderr."""
-    message = f"{kind}: {to_one_line(str(error))}"
+    message = say(f"{kind}: ") + say(to_one_line(str(error)))
     Console(stderr=True, highlight=False).print(Text(message, style=style), soft_wrap=True)
 
 
 def print_dim(console: Console, message: str) -> None:
     """Print a line that is not part of the conversation."""
-    console.print(Text(message, style="dim"))
+    console.print(Text(say(message), style="dim"))
 
 
 _UNIT = re.compile(r"\n|[^\S\n]+|[\u2e80-\ud7ff\uf900-\uffef]|[^\s\u2e80-\ud7ff\uf900-\uffef]+")
@@ -97,12 +98,12 @@ class ReplyWriter:
 
 def render_heading(text: str) -> RenderableType:
     """A line that begins a part."""
-    return Group(Text(), Rule(Text(text, style="bold"), style="dim", align="left"))
+    return Group(Text(), Rule(Text(say(text), style="bold"), style="dim", align="left"))
 
 
 def count_of(number: int, what: str) -> str:
     """A number of things in words: 1 message, 2,000 messages."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return say(f"{number:,} {what}{'' if number == 1 else 's'}")
 
 
 def strip_control(text: str) -> str:

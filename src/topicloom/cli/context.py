@@ -14,6 +14,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.sqlite import SqliteStore
 
 from topicloom.cli.console import CliOptions
+from topicloom.cli.words import say
 from topicloom.errors import InputError
 from topicloom.graph.checkpoints import CHECKPOINTS, LocalCheckpointer, open_database, usable
 from topicloom.graph.deps import choose_models, default_folder, make_deps
@@ -87,7 +88,7 @@ class CliContext:
                     f"session {name!r} is in {self.folder}, its checkpoints are not: compile its"
                     " graph with checkpointer=local_checkpointer(), which keeps them there"
                 )
-            there = ", ".join(known) or "none yet"
+            there = ", ".join(known) or say("none yet")
             raise InputError(f"there is no session {name!r} in {self.folder} (there: {there})")
         return session, SessionStore(self.storage.open(name))
 

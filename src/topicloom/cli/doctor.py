@@ -15,6 +15,7 @@ from rich.text import Text
 
 from topicloom.cli.console import CliOptions, count_of, open_console, print_json, to_one_line
 from topicloom.cli.context import CliContext, find_reply_model, open_context
+from topicloom.cli.words import say
 from topicloom.errors import StorageUnavailableError, TopicLoomError
 from topicloom.graph.deps import choose_models, open_role_model
 from topicloom.index.encoders import open_embedder
@@ -55,7 +56,9 @@ def run_doctor(cli: CliOptions, *, as_json: bool) -> None:
             row.add_column(no_wrap=True, width=11)
             row.add_column(overflow="fold")
             mark = ("✓", "green") if fine else ("✗", "bold red")
-            row.add_row(Text.assemble(mark, (f" {name}", "bold")), Text(to_one_line(said)))
+            row.add_row(
+                Text.assemble(mark, (f" {say(name)}", "bold")), Text(say(to_one_line(said)))
+            )
             console.print(row)
     if not well:
         raise SystemExit(1)
@@ -75,8 +78,8 @@ def _find_own() -> str:
 
 def _list_extras(context: CliContext) -> str:
     here = {module: find_spec(module) is not None for module in _EXTRAS}
-    there = ", ".join(what for module, what in _EXTRAS.items() if here[module]) or "none"
-    missing = ", ".join(f"{w} ({m})" for m, w in _EXTRAS.items() if not here[m])
+    there = ", ".join(say(what) for module, what in _EXTRAS.items() if here[module]) or say("none")
+    missing = ", ".join(f"{say(w)} ({m})" for m, w in _EXTRAS.items() if not here[m])
     return f"{there}; not installed: {missing}" if missing else there
 
 

@@ -16,6 +16,7 @@ from rich.text import Text
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
 from topicloom.cli.context import open_context
 from topicloom.cli.memory_pages import FileStamp, MemoryPage, build_pages, read_stamp, render_page
+from topicloom.cli.words import say
 from topicloom.errors import StorageError
 from topicloom.state.session import Session
 from topicloom.storage.base import Storage
@@ -35,7 +36,7 @@ def run_memory(
         print_json([asdict(report)])
         return
     for file, why in report.left.items():
-        console.print(Text(to_one_line(f"left {file} as it is: {why}"), style="yellow"))
+        console.print(Text(say(to_one_line(f"left {file} as it is: {why}")), style="yellow"))
     print_dim(
         console,
         f"{len(report.written)} written, {report.unchanged} unchanged, "

@@ -14,6 +14,7 @@ from topicloom.cli._excerpts import shorten
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
 from topicloom.cli.context import CliContext, make_thread_config, open_context
 from topicloom.cli.reflect import render_facts
+from topicloom.cli.words import say
 from topicloom.graph.memory import Memory
 from topicloom.graph.memory_values import Forgotten, MemoryTopic
 from topicloom.graph.purge import compact_file
@@ -72,7 +73,7 @@ def forget(
     if facts:
         print_dim(console, "facts that rest on them:")
         console.print(render_facts(facts.values()))
-    if new and not (sure or typer.confirm("Remove all of this for good?")):
+    if new and not (sure or typer.confirm(say("Remove all of this for good?"))):
         print_dim(console, "nothing was removed")
         return
     left = _remove(memory, facts_store, what)
@@ -88,7 +89,7 @@ def forget(
         print_dim(console, f"facts removed with them: {len(facts)}")
     print_dim(console, "older checkpoints went too: there is no going back to one of them")
     for place in left:
-        console.print(Text(f"not removed: {place}", style="yellow"), soft_wrap=True)
+        console.print(Text(say(f"not removed: {place}"), style="yellow"), soft_wrap=True)
 
 
 def _remove(memory: Memory, facts: SqliteStore, what: Sequence[str]) -> list[str]:
@@ -119,7 +120,7 @@ def run_delete(cli: CliOptions, names: Sequence[str], *, sure: bool, as_json: bo
         if sure:
             _delete(context, names)
         print_json({"session": name, "deleted": sure} for name in names)
-    elif sure or typer.confirm(f"Delete all of {listed} for good?"):
+    elif sure or typer.confirm(say(f"Delete all of {listed} for good?")):
         _delete(context, names)
         print_dim(console, f"deleted: {listed}")
     else:

@@ -19,6 +19,7 @@ from topicloom.cli._views import (
 )
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
 from topicloom.cli.context import CliContext, open_context
+from topicloom.cli.words import say
 from topicloom.errors import InputError, StorageError
 from topicloom.mcp_server import make_mcp_server
 from topicloom.state.stored_message import StoredMessage
@@ -37,10 +38,12 @@ def show_sessions(cli: CliOptions, *, as_json: bool) -> None:
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("session", "messages", "topics", "last message"):
-        table.add_column(heading, justify="right" if heading in ("messages", "topics") else "left")
+        table.add_column(
+            say(heading), justify="right" if heading in ("messages", "topics") else "left"
+        )
     for row in rows:
         known = [f"{row[key]:,}" if row[key] is not None else "-" for key in ("messages", "topics")]
-        last = Text(to_one_line(row["wrong"]), style="dim") if row["wrong"] else row["last"]
+        last = Text(say(to_one_line(row["wrong"])), style="dim") if row["wrong"] else row["last"]
         shown = format_day(last) if isinstance(last, str) and last else last
         table.add_row(to_one_line(row["name"]), *known, shown)
     console.print(table)

@@ -21,6 +21,7 @@ from topicloom.cli.console import (
     to_one_line,
 )
 from topicloom.cli.context import CliContext, open_context, open_roles
+from topicloom.cli.words import say
 from topicloom.reflection.beside import ReflectionOptions, reflect_once
 from topicloom.reflection.due import DueState, ReflectionPolicy
 from topicloom.reflection.facts import Fact
@@ -47,7 +48,7 @@ def run_reflect(cli: CliOptions, name: str, *, force: bool, as_json: bool) -> No
         _print_reflection(console, reflection)
     if names:
         shown = ", ".join(f"{topic} “{text}”" for topic, text in list(names.items())[:_NAMED])
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        more = say(f" and {len(names) - _NAMED} more") if len(names) > _NAMED else ""
         line = f"new briefs, from the next turn in a chat on: {shown}{more}"
         print_dim(console, to_one_line(line))
 
@@ -99,8 +100,8 @@ def render_facts(facts: Iterable[Fact]) -> Table:
 
 
 def _print_reflection(console: Console, done: Reflection) -> None:
-    found = count_of(len(done.facts), "fact") if done.facts else "no facts"
-    replaced = f", {len(done.retired)} of before replaced" if done.retired else ""
+    found = count_of(len(done.facts), "fact") if done.facts else say("no facts")
+    replaced = say(f", {len(done.retired)} of before replaced") if done.retired else ""
     print_dim(
         console, f"read {count_of(done.read, 'message')}, up to m{done.upto}: {found}{replaced}"
     )
@@ -110,14 +111,16 @@ def _print_reflection(console: Console, done: Reflection) -> None:
         print_dim(console, f"left out {count}: {reason}")
     for call in done.calls:
         if call.failure:
-            console.print(Text(to_one_line(f"{call.role} failed: {call.failure}"), style="yellow"))
+            console.print(
+                Text(say(to_one_line(f"{call.role} failed: {call.failure}")), style="yellow")
+            )
 
 
 def _explain_not_due(due: DueState, policy: ReflectionPolicy) -> str:
     if not due.pending:
         return "nothing was said since the last reflection"
     last = due.last_at
-    said = f", the last at {datetime.fromtimestamp(last):%H:%M on %d %B %Y}" if last else ""
+    said = say(f", the last at {datetime.fromtimestamp(last):%Y-%m-%d %H:%M}") if last else ""
     return (
         f"not due: {due.pending} of {policy.turns} rounds since the last reflection{said}; "
         f"after {policy.idle_seconds / 60:g} minutes of silence any number will do. --force does "

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
 from topicloom.cli.context import CliContext, make_thread_config, open_context
+from topicloom.cli.words import say
 from topicloom.graph.repair import check_session, repair_session
 from topicloom.graph.session import CompiledSessionGraph, build_session_graph
 from topicloom.storage.repair import Fault
@@ -30,7 +31,7 @@ def run_check(cli: CliOptions, name: str | None, *, as_json: bool) -> None:
     _print(console, faults, as_json=as_json)
     if faults:
         raise typer.Exit(1)
-    print_dim(console, f"nothing is wrong with {', '.join(names) or 'no sessions'}")
+    print_dim(console, f"nothing is wrong with {', '.join(names) or say('no sessions')}")
 
 
 def run_repair(cli: CliOptions, name: str, *, as_json: bool) -> None:
@@ -57,7 +58,7 @@ def _print(console: Console, faults: Sequence[tuple[str, Fault]], *, as_json: bo
     if as_json:
         print_json({"session": session, **asdict(fault)} for session, fault in faults)
     for session, fault in faults:
-        console.print(Text(to_one_line(_describe(session, fault))), soft_wrap=True)
+        console.print(Text(say(to_one_line(_describe(session, fault)))), soft_wrap=True)
 
 
 def _describe(session: str, fault: Fault) -> str:

@@ -48,6 +48,7 @@ from topicloom.cli.context import (
     open_context,
     open_roles,
 )
+from topicloom.cli.words import say
 from topicloom.errors import InputError
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
@@ -137,14 +138,16 @@ def _open_context(cli: CliOptions, window: int | None, *, keep: bool) -> Iterato
 
 def _introduce(console: Console, conversation: Conversation, settings: Settings) -> None:
     days = sorted(iso_time(m.time)[:10] for m in conversation.messages if m.time)
-    when = f", {format_day(days[0])} to {format_day(days[-1])}" if days else ""
+    when = say(f", {format_day(days[0])} to {format_day(days[-1])}") if days else ""
     count = len(conversation.messages)
     name = (to_one_line(conversation.id), "bold")
     console.print(Text.assemble(name, f": {count_of(count, 'message')}{when}."))
     console.print(
-        "Every message goes in as if it were said now. The main window is small,"
-        f" {settings.window:,} tokens: when it fills, older messages move into topics, each"
-        " with a window of its own."
+        say(
+            "Every message goes in as if it were said now. The main window is small,"
+            f" {settings.window:,} tokens: when it fills, older messages move into topics, each"
+            " with a window of its own."
+        )
     )
     print_dim(console, describe_model(settings))
 
@@ -171,10 +174,10 @@ def feed_recording(
     total = sum(map(len, cut_rounds(conversation)))
     columns = (
         SpinnerColumn(style="cyan"),
-        TextColumn("replaying"),
+        TextColumn(say("replaying")),
         BarColumn(bar_width=None, complete_style="cyan", finished_style="cyan"),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[topics]} topics"),
+        TextColumn(say("{task.fields[topics]} topics")),
         TimeElapsedColumn(),
     )
     begun = get_session(graph, config)

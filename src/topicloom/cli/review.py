@@ -16,6 +16,7 @@ from topicloom.cli.console import (
     to_one_line,
 )
 from topicloom.cli.context import make_thread_config, open_context
+from topicloom.cli.words import say
 from topicloom.graph.review import review_session
 from topicloom.graph.session import build_session_graph
 from topicloom.review.channels import ReviewReport
@@ -55,7 +56,7 @@ def print_report(console: Console, report: ReviewReport) -> None:
     for line in sorted(lines, key=minor.__contains__):
         console.print(Text(to_one_line(line), style="dim" if line in minor else ""), soft_wrap=True)
     for topic, why in report.refused.items():
-        console.print(Text(to_one_line(f"left {topic} as it is: {why}"), style="yellow"))
+        console.print(Text(say(to_one_line(f"left {topic} as it is: {why}")), style="yellow"))
     for trouble in report.troubles:
         console.print(Text(to_one_line(trouble), style="red"), soft_wrap=True)
     print_dim(console, _summarize_report(report))
@@ -63,14 +64,14 @@ def print_report(console: Console, report: ReviewReport) -> None:
 
 def _summarize_report(report: ReviewReport) -> str:
     """The number of topics, and the calls that were made."""
-    dry = "dry run, nothing was changed: " if report.dry_run else ""
-    counts = (
-        f"{dry}{count_of(len(report.reviewed), 'topic')} reviewed, {len(report.merged)} merged, "
+    dry = say("dry run, nothing was changed: ") if report.dry_run else ""
+    counts = say(
+        f"{count_of(len(report.reviewed), 'topic')} reviewed, {len(report.merged)} merged, "
         f"{len(report.archived)} archived"
     )
     calls = Counter((call.role, call.model) for call in report.calls)
     asked = [f"{count} x {role} ({model})" for (role, model), count in calls.items()]
     failed = sum(1 for call in report.calls if call.failure)
     cost = f"; {', '.join(asked)}" if asked else ""
-    failures = f", {failed} of these failed" if failed else ""
-    return f"{counts}{cost}{failures}"
+    failures = say(f", {failed} of these failed") if failed else ""
+    return f"{dry}{counts}{cost}{failures}"

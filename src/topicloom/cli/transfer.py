@@ -30,6 +30,7 @@ from topicloom.cli.console import (
     to_one_line,
 )
 from topicloom.cli.context import describe_model, make_thread_config, open_context
+from topicloom.cli.words import say
 from topicloom.errors import InputError
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, open_session
@@ -118,7 +119,7 @@ def _record(
 @contextmanager
 def _show_progress(console: Console, total: int) -> Iterator[Progress]:
     columns = (
-        TextColumn("importing"),
+        TextColumn(say("importing")),
         BarColumn(bar_width=None, complete_style="cyan", finished_style="cyan"),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
@@ -140,7 +141,7 @@ def _summarize(conversations: Sequence[ExportedConversation], recorded: int) -> 
 
 
 def _report(console: Console, done: Mapping[str, Any], where: int | str) -> None:
-    to = f"session {where}" if isinstance(where, str) else count_of(where, "session")
+    to = say(f"session {where}") if isinstance(where, str) else count_of(where, "session")
     lines = [
         f"{count_of(done['conversations'], 'conversation')}: "
         f"{count_of(done['recorded'], 'message')} recorded in {to}"
@@ -148,7 +149,7 @@ def _report(console: Console, done: Mapping[str, Any], where: int | str) -> None
     lines += [f"{done['there_already']:,} were there already"] if done["there_already"] else []
     lines += [f"left out: {n:,} {reason}" for reason, n in done["left_out"].items()]
     for line in lines:
-        console.print(Text(to_one_line(line)), soft_wrap=True)
+        console.print(Text(say(to_one_line(line))), soft_wrap=True)
 
 
 def run_export(
