@@ -11,6 +11,7 @@ from typing import Literal
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool, tool as as_tool
+from langgraph.store.base import BaseStore
 from platformdirs import user_data_path
 
 from topicloom.boundary.adsorber import Adsorber
@@ -29,7 +30,7 @@ from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder, open_embedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
-from topicloom.nodes.deps import Deps
+from topicloom.nodes.deps import Deps, KnownFact
 from topicloom.nodes.workspace import Workspaces
 from topicloom.prompts.loader import Prompts, load_cues
 from topicloom.reflection.scheduler import read_system_clock
@@ -77,7 +78,6 @@ def make_deps(
     known = get_window_size(opened, _DEFAULT_WINDOW) if opened else _DEFAULT_WINDOW
     size = settings.window or known
     prompts = Prompts.of(settings.prompts)
-    recall = settings.recall_tokens or round(settings.recall_share * size)
     if roles is None:
         chat = ChatOptions(
             meter=meter,
@@ -91,7 +91,7 @@ def make_deps(
     server: Server | None = getattr(roles.get(RESPONDER), "server", None)
     window = MainWindow(
         largest=size,
-        most_recall=recall,
+        most_recall=settings.recall_tokens or round(settings.recall_share * size),
         counter=counter,
         order=settings.layout,
         tools=_check_tools(tools, {ACTIVATE_TOPIC, *([EDIT_STATE] if domain else [])}),
@@ -110,7 +110,7 @@ def make_deps(
         window=window,
         workspaces=Workspaces(
             _open_storage(storage, settings),
-            lambda log: SessionIndex(embedder, log, recall),
+            lambda log: SessionIndex(embedder, log, window.most_recall),
             lambda: current_window(window).layout,
             open_at_once=settings.open_sessions,
         ),
@@ -118,12 +118,16 @@ def make_deps(
         amnesia=load_cues("amnesia", settings.amnesia_cues),
         meter=meter,
         new_briefs=lambda store, session: ReflectionStore(store).briefs(session),
-        known_facts=lambda store, session: {
-            key: (fact.at[:10], fact.text, fact.refs, fact.messages)
-            for key, fact in ReflectionStore(store).facts(session).items()
-        },
+        known_facts=_read_facts,
         clock=clock or read_system_clock,
     )
+
+
+def _read_facts(store: BaseStore, session: str) -> dict[str, KnownFact]:
+    return {
+        key: (fact.at[:10], fact.text, fact.refs, fact.messages)
+        for key, fact in ReflectionStore(store).facts(session).items()
+    }
 
 
 def _make_beginning(
