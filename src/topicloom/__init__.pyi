@@ -46,6 +46,9 @@ from .errors import (
     UnusableAnswerError as UnusableAnswerError,
 )
 from .graph.checkpoints import local_checkpointer as local_checkpointer
+from .graph.compiled import (
+    SessionGraph as SessionGraph,
+)
 from .graph.deletion import (
     adelete_session as adelete_session,
     delete_session as delete_session,
@@ -76,7 +79,6 @@ from .graph.review import (
     review_session as review_session,
 )
 from .graph.session import (
-    SessionGraph as SessionGraph,
     build_session_graph as build_session_graph,
 )
 from .graph.stored import (

@@ -14,7 +14,8 @@ from langgraph.store.memory import InMemoryStore
 from topicloom.cli._pages import hide_texts, write_html
 from topicloom.cli.replay import RECALL, WINDOW
 from topicloom.graph.checkpoints import local_checkpointer
-from topicloom.graph.session import CompiledSessionGraph, build_session_graph
+from topicloom.graph.compiled import CompiledSessionGraph
+from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.replay import (

@@ -21,7 +21,7 @@ from topicloom.cli.console import count_of, to_one_line
 from topicloom.cli.context import make_thread_config
 from topicloom.cli.words import say
 from topicloom.errors import InputError
-from topicloom.graph.session import SessionGraph
+from topicloom.graph.compiled import SessionGraph
 from topicloom.recordings.conversations import Question
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt

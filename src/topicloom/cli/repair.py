@@ -13,8 +13,9 @@ from rich.text import Text
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
 from topicloom.cli.context import CliContext, make_thread_config, open_context
 from topicloom.cli.words import say
+from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.repair import check_session, repair_session
-from topicloom.graph.session import CompiledSessionGraph, build_session_graph
+from topicloom.graph.session import build_session_graph
 from topicloom.storage.repair import Fault
 
 

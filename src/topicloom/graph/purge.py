@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from topicloom.errors import InputError
-from topicloom.graph.session import CompiledSessionGraph
+from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.stored import Graph, get_session, make_review_thread, open_session
 from topicloom.nodes.step import dump
 from topicloom.review.session_client import in_thread

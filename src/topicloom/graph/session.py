@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from contextlib import aclosing, closing
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from types import new_class
-from typing import TYPE_CHECKING, Any, Literal, cast
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.embeddings import Embeddings
-from langchain_core.messages import BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
-from langchain_core.runnables.config import merge_configs
+from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.vectorstores import VectorStore
 from langgraph.graph import END, START, StateGraph
-from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command, RetryPolicy, StateUpdate
+from langgraph.types import RetryPolicy
 
 from topicloom.context.token_count import TokenCounter
 from topicloom.domain.domain import Domain
 from topicloom.errors import (
     ConfigurationError,
-    InputError,
-    MissingThreadError,
     ReplyError,
     StorageUnavailableError,
-    TopicLoomWarning,
-    suggest,
 )
+from topicloom.graph.compiled import SessionGraph
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.routes import MESSAGE, SEARCH, UNUSABLE, Routes
 from topicloom.graph.tools import make_tool_node
@@ -48,157 +39,23 @@ from topicloom.nodes.ingest import ingest
 from topicloom.nodes.main_generate import main_generate
 from topicloom.nodes.read_topic import read_topic
 from topicloom.nodes.retrieve import retrieve
-from topicloom.nodes.runs import RunQueue, warn_of_part
 from topicloom.nodes.search import TopicSearch
 from topicloom.nodes.split import split
-from topicloom.nodes.step import NO_THREAD
 from topicloom.roles.archive_search import ArchiveSearch
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import ModelSpec
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.channels import (
-    DomainInput,
     ReadTask,
     SessionInput,
     SessionState,
     TurnOptions,
 )
-from topicloom.state.superseding import removes_all
 from topicloom.storage.base import Storage
 
 if TYPE_CHECKING:
     from topicloom.domain.wiring import DomainRuntime
-
-_KEPT = "__pregel_checkpointer"
-"""Where LangGraph hands the checkpointer of a graph on to those in it."""
-_END = object()
-"""Stands behind the last part of a stream."""
-
-
-class CompiledSessionGraph(
-    CompiledStateGraph[SessionState, TurnOptions, SessionInput, SessionState]
-):
-    """A compiled session graph: its runs of one thread go on one at a time.
-
-    A run that names a checkpoint, or that goes on from a state that was changed at one, is a fork.
-    """
-
-    builder: SessionGraph
-
-    if TYPE_CHECKING:  # LangGraph's own, but without types that nobody knows
-
-        def invoke(  # type: ignore[override]
-            self,
-            input: DomainInput | Command[Any] | None,
-            config: RunnableConfig | None = None,
-            **options: Any,
-        ) -> dict[str, Any]: ...
-        async def ainvoke(  # type: ignore[override]
-            self,
-            input: DomainInput | Command[Any] | None,
-            config: RunnableConfig | None = None,
-            **options: Any,
-        ) -> dict[str, Any]: ...
-
-    def stream(
-        self, input: Any, config: RunnableConfig | None = None, **options: Any
-    ) -> Generator[Any]:
-        """As LangGraph has it, as soon as no other run of the thread goes on."""
-        self._check_input(input)
-        with (
-            self.builder.runs.hold(self._check_thread(config, input)) as run,
-            closing(cast("Generator[Any]", super().stream(input, config, **options))) as parts,
-        ):
-            run = run.given(input)
-            while True:
-                with run.inside():
-                    part = next(parts, _END)
-                if part is _END:
-                    return
-                yield part
-
-    async def astream(
-        self, input: Any, config: RunnableConfig | None = None, **options: Any
-    ) -> AsyncGenerator[Any]:
-        """As LangGraph has it, as soon as no other run of the thread goes on."""
-        self._check_input(input)
-        async with (
-            self.builder.runs.ahold(self._check_thread(config, input)) as run,
-            aclosing(
-                cast("AsyncGenerator[Any]", super().astream(input, config, **options))
-            ) as parts,
-        ):
-            run = run.given(input)
-            while True:
-                with run.inside():
-                    part = await anext(parts, _END)
-                if part is _END:
-                    return
-                yield part
-
-    def bulk_update_state(
-        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
-    ) -> RunnableConfig:
-        """As LangGraph has it; at a checkpoint that is named, it begins a fork.
-
-        Where it removes all messages, these are all that were ever said.
-        """
-        if _names_checkpoint(config) or _clears(supersteps):
-            supersteps = _mark(config, self.get_state(config).values, supersteps)
-        return super().bulk_update_state(config, supersteps)
-
-    async def abulk_update_state(
-        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
-    ) -> RunnableConfig:
-        """As LangGraph has it; at a checkpoint that is named, it begins a fork.
-
-        Where it removes all messages, these are all that were ever said.
-        """
-        if _names_checkpoint(config) or _clears(supersteps):
-            supersteps = _mark(config, (await self.aget_state(config)).values, supersteps)
-        return await super().abulk_update_state(config, supersteps)
-
-    def _check_input(self, given: object) -> None:
-        """Raise `InputError` if an input is certainly not what was meant."""
-        way = 'pass what is new as {"messages": [("user", "...")]}'
-        if isinstance(given, str | Sequence | BaseMessage):
-            raise InputError(f"an input of the session is no {type(given).__name__}: {way}")
-        if isinstance(given, Mapping) and given and not self.builder.channels.keys() & given.keys():
-            name = next(iter(map(str, given)))
-            raise InputError(f"the session takes no {name!r}: {way}{suggest(name, ['messages'])}")
-
-    def _check_thread(self, config: RunnableConfig | None, data: object) -> dict[str, Any]:
-        """What a run is given by its caller and around it; warns if nothing keeps its thread."""
-        given = ensure_config(merge_configs(self.config, config)).get("configurable", {})
-        if not given.get("thread_id"):
-            raise MissingThreadError(NO_THREAD)
-        if not self.checkpointer and given.get("thread_id") and _KEPT not in given:
-            warnings.warn(
-                f"nothing keeps thread {given['thread_id']!r}, and its next turn begins anew:"
-                " compile the graph with checkpointer=local_checkpointer()",
-                TopicLoomWarning,
-                stacklevel=3,
-            )
-        elif self.checkpointer is None and given.get("checkpoint_ns") and isinstance(data, Mapping):
-            warn_of_part(data.get("messages") or ())
-        return given
-
-
-class SessionGraph(StateGraph[SessionState, TurnOptions, SessionInput, SessionState]):
-    """The session graph, to be compiled."""
-
-    def __init__(self, *args: Any, deps: Deps, **options: Any) -> None:
-        """As LangGraph has it, with the collaborators of its nodes."""
-        super().__init__(*args, **options)
-        self.runs = RunQueue(deps.settings.reply_seconds)
-        self.deps, self.workspaces = deps, deps.workspaces
-
-    def compile(self, *args: Any, **options: Any) -> CompiledSessionGraph:
-        """Compile it as any LangGraph graph."""
-        compiled = super().compile(*args, **options)
-        compiled.__class__ = CompiledSessionGraph
-        return cast("CompiledSessionGraph", compiled)
 
 
 def build_session_graph(
@@ -331,30 +188,6 @@ def wire_graph(
         graph.add_node("tools", make_tool_node(deps.window.tools, graph.channels))
     _add_edges(graph, Routes(bool(deps.window.tools), domain.parallel_nodes if domain else ()))
     return graph
-
-
-def _names_checkpoint(config: RunnableConfig) -> bool:
-    return bool(config.get("configurable", {}).get("checkpoint_id"))
-
-
-def _clears(supersteps: Sequence[Sequence[StateUpdate]]) -> bool:
-    return any(removes_all(update.values) for step in supersteps for update in step)
-
-
-def _mark(
-    config: RunnableConfig, values: Mapping[str, Any], supersteps: Sequence[Sequence[StateUpdate]]
-) -> Sequence[Sequence[StateUpdate]]:
-    """Updates of a state, the first of which marks its session: at a checkpoint that is named, as
-    one on a line of its own, and where all messages are removed, as one that showed them all.
-    """
-    first = supersteps[0][0] if supersteps and supersteps[0] else None
-    if not values.get("session") or first is None or not isinstance(first.values, Mapping):
-        return supersteps
-    marks: dict[str, Any] = {"shown": 1} if _clears(supersteps) else {}
-    if _names_checkpoint(config):
-        marks["line"] = f"{config['configurable']['thread_id']}/{uuid4().hex}"
-    marked = {"session": {**values["session"], **marks}} | first.values
-    return [[first._replace(values=marked), *supersteps[0][1:]], *supersteps[1:]]
 
 
 def _runtime(domain: Domain, deps: Deps) -> DomainRuntime:

@@ -16,9 +16,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.memory import Memory
 from topicloom.graph.memory_values import MemoryTopic
-from topicloom.graph.session import CompiledSessionGraph
 from topicloom.graph.stored import Graph
 from topicloom.recordings.conversations import make_case
 from topicloom.state.activation import ActivationPolicy

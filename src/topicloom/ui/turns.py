@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel
 
-from topicloom.graph.session import CompiledSessionGraph
+from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.stored import Graph
 from topicloom.state.session import Session
 from topicloom.state.stored_message import get_text
