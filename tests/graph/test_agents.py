@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from agents import ScriptedModel, call, open_agent, remember
+from examples import more
 from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -43,7 +44,7 @@ def small_talk(number: int) -> str:
 
 
 @pytest.mark.slow
-def test_a_fact_of_300_turns_ago_stands_word_for_word_where_a_summary_lost_it(
+def test_a_fact_of_100_turns_ago_stands_word_for_word_where_a_summary_lost_it(
     tmp_path: Path,
 ) -> None:
     model, other = ScriptedModel(), ScriptedModel()
@@ -57,7 +58,7 @@ def test_a_fact_of_300_turns_ago_stands_word_for_word_where_a_summary_lost_it(
         roles=embedded_roles(HashingEmbedder(256)),
         settings={"window": BUDGET, "recall_tokens": BUDGET // 4},
     )
-    said = [small_talk(n) for n in range(300)]
+    said = [small_talk(n) for n in range(more(100))]
     said[2] = FACT
     for agent in (open_agent(model, memory), open_agent(other, summarize)):
         say(agent, thread(), *said, "What is my cat called, and when was she born?")

@@ -12,6 +12,7 @@ from typing import Any
 import openai
 import pytest
 from endpoints import Message, ask, listening, open_client, remembered
+from examples import more
 from openai import OpenAI
 from sessions import open_graph, prompt_of
 
@@ -57,9 +58,10 @@ def talk(tmp_path: Path) -> Iterator[Talk]:
 
 
 @pytest.mark.slow
-def test_two_hundred_turns_an_edit_and_a_regeneration(talk: Talk) -> None:
+def test_many_turns_an_edit_and_a_regeneration(talk: Talk) -> None:
     said: list[Message] = []
-    for turn in range(1, 201):
+    turns = more(70)
+    for turn in range(1, turns + 1):
         said = talk.ask(said, f"茶：第{turn}句话，说的是绿茶和红茶。")
     session = talk.session
     assert talk.remembered(session) == said
@@ -69,7 +71,7 @@ def test_two_hundred_turns_an_edit_and_a_regeneration(talk: Talk) -> None:
     edited = talk.ask(edited, "山：改了以后呢？")
     assert talk.remembered(session) == edited
     prompt = prompt_of(talk.responder.requests[-1])
-    assert not any(f"第{turn}句话，说的" in prompt for turn in range(50, 201))
+    assert not any(f"第{turn}句话，说的" in prompt for turn in range(50, turns + 1))
 
     again = talk.ask(said[:118], said[118]["content"])
     assert again[:-1] == said[:119]
@@ -77,15 +79,16 @@ def test_two_hundred_turns_an_edit_and_a_regeneration(talk: Talk) -> None:
     assert talk.remembered(session) == again
     again = talk.ask(again, "海：重新回答以后呢？")
     assert talk.remembered(session) == again
-    assert not any(f"第{t}句话" in prompt_of(talk.responder.requests[-1]) for t in range(61, 201))
+    prompt = prompt_of(talk.responder.requests[-1])
+    assert not any(f"第{turn}句话" in prompt for turn in range(61, turns + 1))
 
-    said = talk.ask(said, "雨：第201句话。")
+    said = talk.ask(said, "雨：最后一句话。")
     assert talk.remembered(session) == said
     edited = talk.ask(edited, "山：再说一句。")
     assert talk.remembered(session) == edited
     rows = (talk.folder / session / "transcript.jsonl").read_text("utf-8").splitlines()
     # Nothing was stored twice but the one message that was answered twice.
-    assert len(rows) == 402 + 6 + 4
+    assert len(rows) == 2 * (turns + 1) + 6 + 4
 
 
 def test_an_unknown_history_is_recorded_first(talk: Talk) -> None:

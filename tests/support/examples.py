@@ -9,10 +9,15 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, settings
 
 
+def more(count: int) -> int:
+    """So many, or as many times as many as the environment says in `TOPICLOOM_EXAMPLES`."""
+    return count * int(os.environ.get("TOPICLOOM_EXAMPLES", "1"))
+
+
 def few(examples: int = 3) -> settings:
-    """Few examples, or as many times as many as the environment says in `TOPICLOOM_EXAMPLES`."""
+    """Few examples, or `more`."""
     return settings(
-        max_examples=examples * int(os.environ.get("TOPICLOOM_EXAMPLES", "1")),
+        max_examples=more(examples),
         deadline=None,
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
