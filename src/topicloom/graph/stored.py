@@ -9,6 +9,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from topicloom.errors import InputError
 from topicloom.nodes.deps import Deps
+from topicloom.nodes.step import dump
 from topicloom.state.channels import TurnOptions
 from topicloom.state.session import Session
 from topicloom.storage.base import Storage
@@ -29,14 +30,33 @@ def find_deps(graph: Graph) -> Deps:
 
     Raises `InputError` for any other graph.
     """
-    hooks = (getattr(node.runnable, "func", None) for node in graph.builder.nodes.values())
-    for owner in (graph.builder, *(getattr(hook, "__self__", None) for hook in hooks)):
-        if isinstance(deps := getattr(owner, "deps", None), Deps):
-            return deps
+    for _, deps in _find_owners(graph):
+        return deps
     raise InputError(
         "this is no session graph, nor an agent with TopicMiddleware: Memory(storage, thread_id)"
         " needs none"
     )
+
+
+def _find_owners(graph: Graph) -> list[tuple[str, Deps]]:
+    """The collaborators of a graph, and of the hooks of a middleware, by the names of the nodes."""
+    hooks = ((n, getattr(node.runnable, "func", None)) for n, node in graph.builder.nodes.items())
+    owners = [
+        ("", graph.builder),
+        *((name, getattr(hook, "__self__", None)) for name, hook in hooks),
+    ]
+    made = ((name, getattr(owner, "deps", None)) for name, owner in owners)
+    return [(name, deps) for name, deps in made if isinstance(deps, Deps)]
+
+
+def save_session(graph: Graph, config: RunnableConfig, session: Session) -> None:
+    """Put a session into a new checkpoint of its thread, between two turns."""
+    agent, update = graph.get_state(config).values.get("topicloom"), dump(session)
+    if agent is None:
+        graph.update_state(config, update, as_node="finalize")
+    else:
+        last, _ = _find_owners(graph)[-1]
+        graph.update_state(config, {"topicloom": {**agent, **update}}, as_node=last)
 
 
 def get_session(graph: Graph, config: RunnableConfig) -> Session:

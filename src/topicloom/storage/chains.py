@@ -198,7 +198,7 @@ class StoredChain:
         return MissingRecordError(
             f"entry {ref} is not in chain {self._name!r} of session {session!r}: the checkpoint"
             " belongs to other storage, or an entry was lost. What can be made anew is by"
-            f" `topicloom repair {session}`"
+            f" `topicloom repair {session}`, or by `repair_session` in the application"
             + "".join(f"; {report}" for report in self._backend.reports)
         )
 
