@@ -27,7 +27,7 @@ CALL = ToolCall(name="look", args={"at": "it"}, id="c", type="tool_call")
 
 
 def layout(order: LayoutName = "ledger", cap: int = 400) -> Layout:
-    return Layout(COUNTER, cap=cap, part=cap // 2, order=order)
+    return Layout(COUNTER, cap=cap, order=order)
 
 
 def messages_of(

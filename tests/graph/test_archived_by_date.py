@@ -107,9 +107,9 @@ def test_it_is_said_how_what_was_put_away_can_be_searched(world: World) -> None:
 def test_what_a_note_says_of_a_search(language: Language) -> None:
     def lines(scope: SearchScope | None) -> list[str]:
         note = Note(after=1, searched="oak", scope=scope)
-        return render_note(
-            note, lambda n: pytest.fail("nothing is quoted"), lambda m, at: "", language
-        ).splitlines()[1:-1]
+        return render_note(note, lambda n: pytest.fail("nothing is quoted"), language).splitlines()[
+            1:-1
+        ]
 
     words = get_wording(language)
     assert lines(None) == [words.nothing_more.format(query="oak")], "a note of an older format"

@@ -26,7 +26,7 @@ SAID = [
 
 
 def layout(cap: int = 10_000) -> Layout:
-    return Layout(COUNTER, cap, 100)
+    return Layout(COUNTER, cap)
 
 
 def shown(first: int, last: int, cap: int = 10_000) -> int:

@@ -356,7 +356,7 @@ def test_the_index_holds_what_the_parts_hold(tmp_path: Path) -> None:
     workspace = Workspace(
         store,
         index,
-        TranscriptSizes(store, lambda: Layout(EstimatingCounter("o200k"), 4_000, 2_000)),
+        TranscriptSizes(store, lambda: Layout(EstimatingCounter("o200k"), 4_000)),
         index,
         0,
     )

@@ -134,7 +134,7 @@ def main_prompt(order: LayoutName) -> Build:
                 Layer(kind="probabilistic", entries=(curated, recalled), rationale=text),
             ),
         )
-        laid = Layout(COUNTER, cap=4_000, part=400, order=order).build_prompt(
+        laid = Layout(COUNTER, cap=4_000, order=order).build_prompt(
             format_facts([("2026-03-02", text)], language),
             view,
             [note],

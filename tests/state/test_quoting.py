@@ -16,7 +16,7 @@ HEADING = 10
 HUGE, PART = 1_000_000, 3
 COSTS = PromptCosts(
     quote=lambda i: HUGE if parse_message_number(i) >= 900 else 5 + parse_message_number(i) % 7,
-    part=PART,
+    excerpt=lambda i, room: (((0, PART),), PART) if room >= PART else ((), 0),
     passage=lambda i: 0,
     shorten=lambda text, limit: text[:limit],
     day=lambda i: f"2026-03-{1 + parse_message_number(i) // 8:02}",
@@ -104,6 +104,17 @@ def test_what_fits_only_without_its_heading_is_quoted_in_part() -> None:
     assert notes[0].partial == ("m6",)
 
 
+def test_what_was_due_and_does_not_fit_is_quoted_in_part_before_what_is_far_less_likely() -> None:
+    first, dear, likely, far = ("m5", 1.0), ("m6", 0.6), ("m7", 0.45), ("m14", 0.1)
+    found = by_index("t1", 0.9, first, dear, likely, far)
+    around = HEADING + COSTS.day_line + COSTS.frame
+    room = around + COSTS.quote("m5") + COSTS.quote("m7") + PART + 2
+    (note,) = composed(found, budget=room)
+    assert (note.quotes, note.partial) == (("m5", "m6", "m7"), ("m6",))
+    (note,) = composed(found, budget=room + COSTS.quote("m6"))
+    assert (note.quotes, note.partial) == (("m5", "m6", "m7"), ())
+
+
 def test_in_part_only_if_it_is_among_the_best() -> None:
     better = [(f"m{n}", 0.9) for n in range(1, 21)]
     notes = composed(reading("t1", 0.9, *better, ("m900", 0.1)))
@@ -153,7 +164,8 @@ def test_nonsense_costs_its_share_and_no_more(numbers: list[int]) -> None:
 
 def test_a_passage_is_quoted_once_and_a_whole_original_never_again() -> None:
     def compose(passage: int, notes: list[Note]) -> Note:
-        costs = replace(COSTS, passage=lambda _: passage)
+        part = (passage, passage + PART)
+        costs = replace(COSTS, passage=lambda _: passage, excerpt=lambda *_: ((part,), PART))
         shown = [reading("t1", 1.0, ("m900", 1.0))]
         given: dict[str, Any] = {"after": 1, "in_view": set(), "search": None}
         return compose_note(shown, {}, costs, 100, notes=notes, **given)
@@ -201,7 +213,8 @@ def test_never_over_budget_and_nothing_twice(
     assert [n.score for n in notes] == sorted((n.score for n in notes), reverse=True)
     assert len({n.topic for n in notes}) == len(notes)
     room = budget - COSTS.frame - HEADING - COSTS.day_line
-    assert all(set(n.partial) == {i for i in n.quotes if COSTS.quote(i) > room} for n in notes)
+    assert all(set(n.partial) >= {i for i in n.quotes if COSTS.quote(i) > room} for n in notes)
+    assert all(n.excerpts.keys() == set(n.partial) for n in notes)
     by_topic = {r.topic: r for r in found}
     for note in notes:
         assert set(note.quotes) <= {q.id for q in by_topic[note.topic].quotes}

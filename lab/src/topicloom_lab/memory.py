@@ -33,6 +33,7 @@ from topicloom.state.topics import Topic
 from topicloom.storage.files import FileStorage
 from topicloom.storage.sessions import SessionStore
 from topicloom_lab.asking import BudgetCounter, Oracle, Questioner, RespondingModel
+from topicloom_lab.comparison.measures import answer_stands_in, share_shown
 from topicloom_lab.invariants import check_session
 from topicloom_lab.readers import EMBEDDED, ReaderChoice, SimulatedReaders
 from topicloom_lab.recorded_time import DailyReviews, RecordedClock
@@ -57,6 +58,10 @@ class MemoryRow:
     """Calls by role."""
     evidence: tuple[str, ...]
     """Ids of the gold messages."""
+    shown: float | None = None
+    """Share of their tokens in the context, excerpts included; None without evidence."""
+    answer_in: bool | None = None
+    """True if the expected answer stands in the context, word for word; None if there is none."""
     failed: dict[str, int] = field(default_factory=dict)
     """Those of the calls that gave nothing usable."""
 
@@ -125,7 +130,7 @@ class MemoryEvaluation:
             reviewed = build_review_graph(graph, **options).compile()
             daily = DailyReviews(reviewed, clock, conversation.id)
         questioner = Questioner(asked, config, storage, oracle, self.recent)
-        ask = partial(self._ask, questioner, readers, conversation.id)
+        ask = partial(self._ask, questioner, readers, conversation)
         due = _by_place(conversation)
         for round_ in cut_rounds(conversation):
             moment = clock.after(round_.said)
@@ -163,14 +168,15 @@ class MemoryEvaluation:
         self,
         questioner: Questioner,
         readers: SimulatedReaders,
-        conversation: str,
+        conversation: Conversation,
         question: Question,
     ) -> MemoryRow:
         readers.expect(question)
         shown = questioner.ask(question.question)
         context = "\n".join(map(get_text, shown.prompt))
+        gold = set(question.evidence)
         return MemoryRow(
-            conversation=conversation,
+            conversation=conversation.id,
             question=question.id,
             category=question.category,
             budget=self.budget,
@@ -178,6 +184,8 @@ class MemoryEvaluation:
             tokens=count_budget_tokens(context),
             calls=dict(shown.calls),
             evidence=question.evidence,
+            shown=share_shown([m.text for m in conversation.messages if m.id in gold], context),
+            answer_in=answer_stands_in(context, question.answer),
             failed=dict(shown.failed),
         )
 

@@ -86,7 +86,7 @@ class QuestionAsker:
         session = Session.model_validate(state["session"])
         (receipt,) = self._store.receipts(session, newest=1)
         notes = [topic for note in self._store.notes(session) for topic in note.topics]
-        shown = {i: topic.name for topic in notes for i in topic.quotes}
+        shown = {i: t.name for t in notes for i in t.quotes if i not in t.partial}
         view = range(session.view, parse_message_number(receipt.user))
         messages = [self._by_source[i] for i in question.evidence if i in self._by_source]
         evidence = tuple(Evidence(r, shown.get(r.id, ""), r.seq in view) for r in messages)
@@ -178,7 +178,9 @@ def _list_evidence(asked: AskedQuestion, room: int) -> Iterator[tuple[str, Text]
             say(f"{e.message.id} from {to_one_line(e.topic)}") for e in found[_SHOWN:]
         )
         yield "and", Text(shorten(names, room), style="green")
-    missing = [e.message.id for e in asked.evidence if not e.found]
+    in_part = {i for note in asked.receipt.quoted for i in note.partial}
+    lost = [e.message.id for e in asked.evidence if not e.found]
+    missing = [f"{i} (quoted in part)" if i in in_part else i for i in lost]
     if missing:
         line = say(f"{', '.join(missing)}; quoted {count_quotes(asked.receipt.quoted)}")
         yield "missing", Text(shorten(line, room), "yellow")

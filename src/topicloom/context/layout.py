@@ -70,8 +70,6 @@ class Layout:
     counter: TokenCounter
     cap: int
     """Tokens past which a message is shown in part; fixed, or prefixes would break."""
-    part: int
-    """Tokens of an original that is quoted in part."""
     order: LayoutName = "ledger"
     """Where recall notes stand."""
     media: bool = True
@@ -178,15 +176,7 @@ class Layout:
     ) -> str:
         """A note as the prompt shows it."""
 
-        def show(original: StoredMessage, at: int | None) -> str:
-            if at is None:
-                return original.text
-            mark = get_wording(language).left_out.format(count=at, id=original.id)
-            text = original.text[at:]
-            part = excerpt(text, self.part, self.counter.text, original.id, language)
-            return f"{mark}\n{part}" if at else part
-
-        return render_note(note, fetch, show, language)
+        return render_note(note, fetch, language)
 
     def show_media(
         self, note: Note, fetch: Callable[[int], StoredMessage], language: Language

@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from topicloom.context.fence import fence, fence_line
-from topicloom.context.transcript import describe_blocks
+from topicloom.context.transcript import describe_blocks, show_stretches
 from topicloom.prompts.wording import Wording, get_wording
 from topicloom.state.language import Language
 from topicloom.state.layers import CuratedEntry, Layer
-from topicloom.state.recall import Note, TopicNote, parse_message_number
+from topicloom.state.recall import Note, Stretches, TopicNote, parse_message_number
 from topicloom.state.stored_message import StoredMessage
 
 _KNOWLEDGE_KINDS = frozenset({"lore"})
 """Kinds of sources that say how things are; the others say what happened."""
 
+_BEGINNING = ((0, 1_000),)
+"""What is shown of an original that a note of version 0.1 quotes in part."""
 _FACT = 300
 """Characters of a fact that are shown; applications may write longer ones."""
 
@@ -51,12 +53,13 @@ def _frame(attributes: str, parts: Iterable[str]) -> str:
     return "\n".join([f"<context_layer {attributes}>", *parts, "</context_layer>"])
 
 
-ShowMessage = Callable[[StoredMessage, int | None], str]
-"""The text of a message to show; if only a part fits, the number says where it begins."""
-
-
-def format_quote_line(message: StoredMessage, text: str, language: Language) -> str:
-    """One quoted original: `[m42] user: ...`. Its day stands in a line of its own."""
+def format_quote_line(
+    message: StoredMessage, language: Language, stretches: Stretches | None = None
+) -> str:
+    """One quoted original, or stretches of it: `[m42] user: ...`. Its day has a line of its own."""
+    text = message.text
+    if stretches is not None:
+        text = show_stretches(text, stretches, message.id, language)
     shown = "\n".join(filter(None, [fence(text), describe_blocks(message, language)]))
     return f"[{message.id}] {fence_line(message.label)}: {shown}"
 
@@ -66,18 +69,16 @@ def format_topic_heading(topic: str, name: str) -> str:
     return f"# {fence_line(name)} ({topic})"
 
 
-def render_note(
-    note: Note, fetch: Callable[[int], StoredMessage], show: ShowMessage, language: Language
-) -> str:
+def render_note(note: Note, fetch: Callable[[int], StoredMessage], language: Language) -> str:
     """The note as text: layers, then memory, best topic first; quotes in conversation order.
 
-    `fetch` gives an original by its number and `show` its text, in part if asked to.
+    `fetch` gives an original by its number.
     """
     layers = [format_layer(layer) for layer in note.layers]
     if not note.recalls:
         return "\n".join(layers)
     words = get_wording(language)
-    parts = [_render_topic(t, fetch, show, language) for t in note.topics]
+    parts = [_render_topic(t, fetch, language) for t in note.topics]
     told = map(fence_line, _describe_search(note, words))
     return "\n".join([*layers, "<memory>", *parts, *told, "</memory>"])
 
@@ -109,7 +110,7 @@ def format_facts(facts: Iterable[tuple[str, str]], language: Language) -> str:
 
 
 def _render_topic(
-    note: TopicNote, fetch: Callable[[int], StoredMessage], show: ShowMessage, language: Language
+    note: TopicNote, fetch: Callable[[int], StoredMessage], language: Language
 ) -> str:
     lines = [format_topic_heading(note.topic, note.name)]
     day = ""
@@ -118,8 +119,10 @@ def _render_topic(
         if original.day != day:
             day = original.day
             lines.append(f"{day}:")
-        at = note.passages.get(message_id, 0) if message_id in note.partial else None
-        lines.append(format_quote_line(original, show(original, at), language))
+        stretches = (
+            note.excerpts.get(message_id, _BEGINNING) if message_id in note.partial else None
+        )
+        lines.append(format_quote_line(original, language, stretches))
     if note.summary:
         lines.append(f"{get_wording(language).in_short}: {fence(note.summary)}")
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import islice
+from itertools import chain, islice, zip_longest
 
 from langchain_core.messages import AnyMessage
 
@@ -16,6 +16,7 @@ from topicloom.context.fence import fence, fence_line
 from topicloom.context.token_count import TokenCounter
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
+from topicloom.state.recall import Stretches
 from topicloom.state.rounds import Round
 from topicloom.state.stored_message import MEDIA, StoredMessage
 
@@ -40,7 +41,8 @@ def excerpt(
         return text
     keep = max(32, int(len(text) * limit / tokens))
     while True:
-        shown = _cut(text, keep, message_id, language)
+        ends = (0, keep * 2 // 3), (len(text) - keep // 3, len(text))
+        shown = show_stretches(text, ends, message_id, language)
         if keep <= 32 or count(shown) <= limit:
             return shown
         keep = keep * 4 // 5
@@ -59,11 +61,24 @@ def shorten(text: str, limit: int, count: Callable[[str], int]) -> str:
     return text if keep == len(text) else f"{text[:keep].rstrip()} ..." if keep else ""
 
 
-def _cut(text: str, keep: int, message_id: str, language: Language) -> str:
-    head, tail = text[: keep * 2 // 3], text[len(text) - keep // 3 :]
-    count = len(text) - len(head) - len(tail)
-    mark = f"\n{get_wording(language).left_out.format(count=count, id=message_id)}\n"
-    return f"{head}{mark}{tail}"
+def show_stretches(text: str, stretches: Stretches, message_id: str, language: Language) -> str:
+    """Stretches of a text: `[…]` for what is left out, and at the last such place how much it is.
+
+    The whole text, if it is another one since and has none of them.
+    """
+    ends, begins = (0, *(end for _, end in stretches)), (*(b for b, _ in stretches), len(text))
+    if ends[-1] > len(text):
+        return text
+    gaps = [text[end:begin] for end, begin in zip(ends, begins, strict=True)]
+    marks = [("\n[…]\n" if "\n" in gap else " […] ") if gap.strip() else gap for gap in gaps]
+    last = max((place for place, gap in enumerate(gaps) if gap.strip()), default=None)
+    if last is not None:
+        count = sum(len(gap) for gap in gaps if gap.strip())
+        mark = get_wording(language).left_out.format(count=count, id=message_id)
+        marks[last] = f"\n{mark}\n"
+    shown = [text[slice(*stretch)] for stretch in stretches]
+    marks[0], marks[-1] = marks[0].lstrip(), marks[-1].rstrip()
+    return "".join(chain.from_iterable(zip_longest(marks, shown, fillvalue="")))
 
 
 def format_day(day: str, language: Language) -> str:

@@ -60,7 +60,7 @@ class MainWindow:
     @property
     def layout(self) -> Layout:
         """Lays prompts out that fit the window."""
-        return Layout(self.counter, self.size // 4, self.recall // 4, self.order, self.media())
+        return Layout(self.counter, self.size // 4, self.order, self.media())
 
     def build_system(self, session: Session, facts: str = "") -> str:
         """The system message: the application's words, ours on its data and on topics, and facts.

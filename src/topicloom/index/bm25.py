@@ -7,7 +7,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import nlargest
 from sys import intern
 
@@ -119,6 +119,10 @@ class LexicalIndex:
 
 PASSAGE = 400
 """Characters of a passage."""
+_BESIDE = 0.3
+"""Share of what a sentence says of a query that counts for the ones beside it."""
+_GAP, _MARK = 3, 3
+"""Tokens of what stands between two stretches, and characters of a number with its full stop."""
 _CUT = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
 
 
@@ -140,18 +144,61 @@ def passages_of(text: str, size: int = PASSAGE) -> list[str]:
     return [*found, current] if current else found or [""]
 
 
-def find_passage(text: str, query: str, size: int) -> int:
-    """Where those `size` characters of a text begin that say most of a query."""
-    index, step = LexicalIndex(), size // 2 + 1
-    for start in range(0, len(text), step):
-        index.add("", text[start : start + size])
-    return step * int(index.scores(query)[0].argmax())
+def select_sentences(
+    text: str, query: str, room: float, count: Callable[[str], int]
+) -> tuple[tuple[int, int], ...]:
+    """The sentences and lines of a text that say most of a query, as many as `room` tokens hold.
+
+    Returns:
+        Where they begin and end in the text, in their order; neighbours are one stretch.
+    """
+    spans, chosen = sentences_of(text), set[int]()
+    for place in _rank_sentences(text, spans, query):
+        price = count(text[slice(*spans[place])]) + _GAP
+        if price <= room:
+            room -= price
+            chosen.add(place)
+        elif not chosen:
+            break  # without it the others say little
+    stretches = list[tuple[int, int]]()
+    for place in sorted(chosen):
+        begin = stretches.pop()[0] if place - 1 in chosen else spans[place][0]
+        stretches.append((begin, spans[place][1]))
+    return tuple(stretches)
+
+
+def find_sentence(text: str, query: str) -> int:
+    """Where the sentence of a text begins that says most of a query."""
+    spans = sentences_of(text)
+    return spans[_rank_sentences(text, spans, query)[0]][0] if spans else 0
+
+
+def _rank_sentences(text: str, spans: Sequence[tuple[int, int]], query: str) -> list[int]:
+    """Places of sentences, the best first; what stands beside one counts a little."""
+    index = LexicalIndex()
+    for begin, end in spans:
+        index.add("", text[begin:end])
+    own = index.scores(query)[0]
+    scores = np.convolve(own, (_BESIDE, 1, _BESIDE))[1:-1] if len(own) else own
+    places: list[int] = np.argsort(-scores, kind="stable").tolist()
+    return places
+
+
+def sentences_of(text: str, size: int = PASSAGE) -> list[tuple[int, int]]:
+    """Where the sentences and lines of a text begin and end; the longest are cut into parts.
+
+    These have `size` characters. A number or a letter with a full stop goes with what it counts.
+    """
+    spans, begin = list[tuple[int, int]](), 0
+    for end, after in [*(m.span() for m in _CUT.finditer(text)), (len(text), len(text))]:
+        if "\n" not in text[end:after] and after < len(text) and end - begin <= _MARK:
+            continue
+        step = size if end - begin > 2 * size else max(1, end - begin)
+        parts = ((i, min(i + step, end)) for i in range(begin, end, step))
+        spans += [part for part in parts if text[slice(*part)].strip()]
+        begin = after
+    return spans
 
 
 def _pieces(text: str, size: int) -> list[str]:
-    """Sentences and lines; those over twice the size in equal parts."""
-    pieces: list[str] = []
-    for part in filter(None, map(str.strip, _CUT.split(text))):
-        step = size if len(part) > 2 * size else len(part)
-        pieces += [part[i : i + step] for i in range(0, len(part), step)]
-    return pieces
+    return [text[slice(*span)].strip() for span in sentences_of(text, size)]

@@ -10,7 +10,7 @@ from langchain_core.runnables import Runnable
 from topicloom.context.notes import format_quote_line, format_topic_heading
 from topicloom.context.transcript import shorten
 from topicloom.context.window import MainWindow
-from topicloom.index.bm25 import find_passage
+from topicloom.index.bm25 import find_sentence, select_sentences
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, node, open_turn
@@ -18,11 +18,15 @@ from topicloom.nodes.workspace import Workspace
 from topicloom.roles.reader import read_by_worth
 from topicloom.state.channels import SessionState
 from topicloom.state.layers import Layer
-from topicloom.state.quoting import PromptCosts, compose_note
-from topicloom.state.recall import Note, Reading, parse_message_number
+from topicloom.state.quoting import PromptCosts, compose_note, read_named
+from topicloom.state.recall import Note, Reading, Stretches, parse_message_number
 from topicloom.state.session import Search, Session, Turn
 from topicloom.state.topics import TopicTable
 from topicloom.storage.sessions import SessionStore
+
+_EXCERPT, _LEAST = 4, 48
+"""An original that is quoted in part has at most one in so many tokens of a turn's recall, and
+these tokens at least: half of them are for the lines around it."""
 
 
 def assemble(deps: Deps) -> Runnable[SessionState, Update]:
@@ -97,18 +101,29 @@ def _compose(
     notes = store.notes(session)
     if window.layout.order == "spec":
         notes = [n for n in notes if n.after == turn.user]
+    search = turn.searches[-1] if turn.searches else None
+    readings = [*read_named(notes, search), *readings]
     numbers = (parse_message_number(q.id) for r in readings for q in r.quotes)
     picked = store.pick(session, (n for n in numbers if 1 <= n <= session.count))
     originals = {message.id: message for message in picked.values()}
 
     def price(message_id: str) -> int:
         message = originals[message_id]
-        return count(f"{format_quote_line(message, message.text, session.language)}\n")
+        return count(f"{format_quote_line(message, session.language)}\n")
+
+    def take(message_id: str, room: int) -> tuple[Stretches, int]:
+        if room < _LEAST:
+            return (), 0
+        message = originals[message_id]
+        frame = count(format_quote_line(message, session.language, ()))
+        room = min(room, window.recall // _EXCERPT)
+        stretches = select_sentences(message.text, turn.sought, room - frame, count)
+        price = count(f"{format_quote_line(message, session.language, stretches)}\n")
+        return (stretches, price) if price <= room else ((), 0)
 
     def find(message_id: str) -> int:
-        text = originals[message_id].text if message_id in originals else "-"
-        size = len(text) * window.layout.part // count(text) // 2
-        return find_passage(text, turn.sought, size)
+        text = originals[message_id].text if message_id in originals else ""
+        return find_sentence(text, turn.sought)
 
     def price_media(message_id: str) -> int:
         note = Note(after=turn.user, media=(message_id,))
@@ -116,13 +131,12 @@ def _compose(
 
     names = {t.id: t.name for t in table}
     whole = {i for i, m in originals.items() if count(m.text) <= window.layout.cap}
-    search = turn.searches[-1] if turn.searches else None
     costs = PromptCosts(
         quote=price,
         day=lambda i: originals[i].day,
         text=count,
         heading=lambda t: count(format_topic_heading(t, names.get(t, t))) + 1,
-        part=window.layout.part,
+        excerpt=take,
         shorten=lambda text, limit: shorten(text, limit, count),
         passage=find,
     )

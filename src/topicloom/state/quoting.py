@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from topicloom.state.recall import Note, Quote, Reading, TopicNote, parse_message_number
+from topicloom.state.recall import (
+    Note,
+    Quote,
+    Reading,
+    Stretches,
+    TopicNote,
+    parse_message_number,
+)
 from topicloom.state.session import Search
 from topicloom.state.topics import Topic
 
@@ -22,12 +30,13 @@ class PromptCosts:
     """A text."""
     heading: Callable[[str], int]
     """The heading of a topic, by topic id."""
-    part: int
-    """An original that is quoted in part."""
+    excerpt: Callable[[str, int], tuple[Stretches, int]]
+    """What of an original so many tokens hold, that says most of what is asked, and its price with
+    its label; nothing if they are too few."""
     shorten: Callable[[str, int], str]
     """A text in that many tokens; "" if that is too few to say anything."""
     passage: Callable[[str], int]
-    """Where in an original, in characters, the passage begins that is asked for."""
+    """Where in an original, in characters, the sentence begins that says most of what is asked."""
     day_line: int = 4
     """The line that names a day."""
     frame: int = 8
@@ -67,8 +76,11 @@ def select_quotes(
     models = [r for r in ranked if r.source == "model" and r.quotes]
     alone.add_quotes(found if models else [])
     agreed, doubtful = _split_by_agreement(models, alone.taken)
+    draft.add_quotes(_rank_quotes(r for r in ranked if r.source == "asked"), in_part=True)
     draft.add_quotes(agreed)
     draft.add_quotes(doubtful, limit=_limit_doubtful(doubtful, costs, budget))
+    draft.add_quotes(_select_likely(found, _FITS))
+    draft.add_quotes([*agreed, *_select_likely(found, _DUE)], in_part=True)
     draft.add_quotes([*found, *doubtful])
     for reading in ranked:
         draft.add_summary(reading)
@@ -114,6 +126,11 @@ def _split_by_agreement(models: Sequence[Reading], found: Set[str]) -> tuple[_Ra
     )
 
 
+def _select_likely(quotes: _Ranked, share: float) -> _Ranked:
+    """Those whose weight is at least a share of the best one's."""
+    return [pair for pair in quotes if pair[1].weight >= share * quotes[0][1].weight]
+
+
 def compose_note(
     readings: Sequence[Reading],
     names: Mapping[str, str],
@@ -149,9 +166,11 @@ def compose_note(
             again.append(message_id)
             budget -= price
     shown = [topic for note in notes for topic in note.topics]
-    parts = {(i, at) for t in shown for i, at in t.passages.items()}
-    quoted = {i for t in shown for i in t.quotes if i not in t.passages}
-    quoted |= {i for i, at in parts if i not in quoted and at == costs.passage(i)}
+    quoted = {i for t in shown for i in t.quotes if i not in t.partial}
+    for message_id, stretches in (pair for t in shown for pair in t.excerpts.items()):
+        if any(begin <= costs.passage(message_id) < end for begin, end in stretches):
+            quoted.add(message_id)
+    quoted -= {q.id for r in read_named(notes, search) for q in r.quotes}
     known = {t.summary for t in shown}
     new = [r.model_copy(update={"summary": ""}) if r.summary in known else r for r in readings]
     topics = select_quotes(new, names, costs, budget, quoted | in_view)
@@ -165,6 +184,20 @@ def compose_note(
         listed=listed,
         candidates=tuple(names[t] for t in search.candidates if t in names) if search else (),
     )
+
+
+def read_named(notes: Sequence[Note], search: Search | None) -> list[Reading]:
+    """Readings of the originals that notes quote in part and that a search asks for by their ids.
+
+    The line that says how much is left out has the id: with it the main model asks for the rest.
+    """
+    named = set(re.findall(r"(?<![A-Za-z0-9])m[0-9]+", search.query)) if search else set[str]()
+    return [
+        Reading(topic=t.topic, score=1, quotes=(Quote(id=i, weight=1),), source="asked")
+        for t in (topic for note in notes for topic in note.topics)
+        for i in t.partial
+        if i in named
+    ]
 
 
 def _list_topics(found: Iterable[Topic], costs: PromptCosts, budget: int) -> dict[str, str]:
@@ -184,6 +217,10 @@ _MIN_QUOTE_TOKENS = 5
 """Tokens of the shortest original, its label included."""
 _MUST_QUOTE = 5
 """Quotes by weight, of which even one that no budget could hold is quoted, in part."""
+_DUE, _FITS = 1 / 2, 1 / 2.5
+"""Shares of the best weight. From the first on, an original had been quoted if none before it were
+passed over (`index.session_index.worth`): in part, where it does not fit. Before that come those
+from the second on that fit whole, the others after it."""
 _DOUBTFUL_SHARE = 1 / 3
 """Share of the budget for quotes of models that the index does not agree with: what readers that
 answer nonsense can cost."""
@@ -204,7 +241,7 @@ class _NoteDraft:
         self.taken: set[str] = set()
         """Short ids that are quoted, or stand in the prompt already."""
         self._quotes: dict[str, list[str]] = {}
-        self._partial: set[str] = set()
+        self._excerpts: dict[str, Stretches] = {}
         self._summaries: dict[str, str] = {}
         self._days: set[tuple[str, str]] = set()
 
@@ -221,21 +258,30 @@ class _NoteDraft:
             self._summaries[reading.topic] = text
             self._left = room - self._costs.text(text)
 
-    def add_quotes(self, quotes: _Ranked, limit: int | None = None) -> None:
+    def add_quotes(
+        self, quotes: _Ranked, limit: int | None = None, *, in_part: bool = False
+    ) -> None:
         """Enter originals, best first, as long as anything fits.
 
         Args:
             quotes: The originals.
             limit: Tokens that they may take together; None for all that are left.
+            in_part: True to quote those that do not fit in part.
         """
         floor = 0 if limit is None else self._left - limit
         for place, (topic, quote) in enumerate(quotes):
             if self._left - floor < _MIN_QUOTE_TOKENS:
                 return
-            self._add_quote(topic, quote.id, floor, best=place < _MUST_QUOTE)
+            whole = place >= _MUST_QUOTE or self._could_hold(topic, quote.id)
+            self._add_quote(topic, quote.id, floor, in_part=in_part or not whole)
 
-    def _add_quote(self, topic: str, message_id: str, floor: int, *, best: bool) -> None:
-        """Enter an original, whole if it fits; in part if it is among the best and never could."""
+    def _could_hold(self, topic: str, message_id: str) -> bool:
+        """True if the budget could hold an original, had it nothing else to hold."""
+        around = self._costs.frame + self._costs.heading(topic) + self._costs.day_line
+        return around + self._costs.quote(message_id) <= self._budget
+
+    def _add_quote(self, topic: str, message_id: str, floor: int, *, in_part: bool) -> None:
+        """Enter an original whole if it fits, else in part if it may be."""
         if message_id in self.taken:
             return
         if message_id in self._seen:
@@ -243,20 +289,20 @@ class _NoteDraft:
             self.taken.add(message_id)
             return
         day = (topic, self._costs.day(message_id))
-        heading, whole = self._costs.heading(topic), self._costs.quote(message_id)
-        frame = 0 if self.mentions(topic) else heading
+        frame = 0 if self.mentions(topic) else self._costs.heading(topic)
         frame += 0 if day in self._days else self._costs.day_line
-        alone = self._costs.frame + heading + self._costs.day_line + whole
-        in_part = best and alone > self._budget and whole > self._costs.part
-        price = frame + (self._costs.part if in_part else whole)
-        if price > self._left - floor:
-            return
-        if in_part:
-            self._partial.add(message_id)
+        room, price = self._left - floor - frame, self._costs.quote(message_id)
+        if price > room:
+            if not in_part:
+                return
+            stretches, price = self._costs.excerpt(message_id, room)
+            if not stretches:
+                return
+            self._excerpts[message_id] = stretches
         self._quotes.setdefault(topic, []).append(message_id)
         self.taken.add(message_id)
         self._days.add(day)
-        self._left -= price
+        self._left -= frame + price
 
     def mentions(self, topic: str) -> bool:
         """True if the note says anything of a topic."""
@@ -270,7 +316,7 @@ class _NoteDraft:
             name=names.get(reading.topic, reading.topic),
             score=round(reading.score, 3),
             quotes=tuple(quotes),
-            partial=tuple(i for i in quotes if i in self._partial),
-            passages={i: self._costs.passage(i) for i in quotes if i in self._partial},
+            partial=tuple(i for i in quotes if i in self._excerpts),
+            excerpts={i: self._excerpts[i] for i in quotes if i in self._excerpts},
             summary=self._summaries.get(reading.topic, ""),
         )

@@ -10,6 +10,9 @@ from pydantic import BaseModel
 from topicloom.state.layers import Layer
 from topicloom.state.session import SearchScope
 
+Stretches = tuple[tuple[int, int], ...]
+"""Where the parts of a text begin and end, in characters, in their order."""
+
 
 class Quote(BaseModel, frozen=True):
     """One original worth quoting."""
@@ -33,8 +36,9 @@ class Reading(BaseModel, frozen=True):
     """What the quotes don't show by themselves."""
     failed: bool = False
     """True if the reader failed; its topic keeps its average."""
-    source: Literal["model", "index"] = "model"
-    """Who found the quotes: a model that read the topic, or the local index."""
+    source: Literal["model", "index", "asked"] = "model"
+    """Who found the quotes: a model that read the topic, or the local index; or the main model
+    asked for them by their ids."""
     search: int = 0
     """Number of the turn's search that it was read for; 0 if there was none."""
 
@@ -51,9 +55,9 @@ class TopicNote(BaseModel, frozen=True):
     quotes: tuple[str, ...]
     """Short ids of the quoted originals, in conversation order."""
     partial: tuple[str, ...] = ()
-    """Those of them that are quoted in part, being too large to be quoted whole."""
-    passages: Mapping[str, int] = {}
-    """Where that part begins in each of them, in characters."""
+    """Those of them that are quoted in part, as excerpts."""
+    excerpts: Mapping[str, Stretches] = {}
+    """What of each of these is quoted."""
     summary: str = ""
     """The reader's summary."""
 

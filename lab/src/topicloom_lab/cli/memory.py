@@ -101,11 +101,23 @@ def _one(conversation: Conversation, options: MemoryOptions, console: Console) -
 
 
 def summary(rows: Sequence[MemoryRow], options: MemoryOptions) -> Table:
-    """Recall by category; questions without evidence are left out."""
+    """Recall by category; questions without evidence are left out.
+
+    Recall counts whole messages; "its tokens" is the share of the evidence's tokens that are shown,
+    in excerpts too, "answer" of questions whose expected answer stands in the context.
+    """
     table = Table(
         title=f"Evidence recall at {options.evaluation.budget:,} tokens: {options.file.name}"
     )
-    for column in ("category", "questions", "recall", "all of it", "tokens"):
+    for column in (
+        "category",
+        "questions",
+        "recall",
+        "all of it",
+        "its tokens",
+        "answer",
+        "tokens",
+    ):
         table.add_column(column, justify="left" if column == "category" else "right")
     scored = [row for row in rows if row.evidence and row.category != BY_DATE]
     groups = {
@@ -118,10 +130,17 @@ def summary(rows: Sequence[MemoryRow], options: MemoryOptions) -> Table:
                 str(len(group)),
                 f"{mean(r.recall for r in group):.3f}",
                 f"{mean(r.recall == 1 for r in group):.3f}",
+                _mean_known([r.shown for r in group]),
+                _mean_known([r.answer_in for r in group]),
                 f"{mean(r.tokens for r in group):.0f}",
                 end_section=name != "all" and name == list(groups)[-1],
             )
     return table
+
+
+def _mean_known(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{mean(known):.3f}" if known else "-"
 
 
 def by_readers(rows: Sequence[MemoryRow], readers: ReaderChoice) -> str:

@@ -13,7 +13,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel
 
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.errors import UnusableAnswerError
+from topicloom.index.bm25 import sentences_of
 from topicloom.prompts.loader import load_prompt
 from topicloom.recordings.conversations import Question
 from topicloom.roles.values import parse_verdict
@@ -36,6 +38,8 @@ class QuestionResult(BaseModel, frozen=True):
     """Ids of the messages that the answer rests on, each once."""
     found: tuple[str, ...]
     """Those whose whole text stood in the context."""
+    shown: float | None = None
+    """Share of the evidence's tokens in the context; None if there is no evidence."""
     answer_in: bool | None
     """True if the expected answer stood in the context, word for word; None if there is none."""
     tokens: int
@@ -124,6 +128,17 @@ def evidence_in(
     quoted = set(sources)
     wanted = dict.fromkeys(evidence)
     return tuple(i for i in wanted if i in quoted and texts[i] in context)
+
+
+def share_shown(texts: Sequence[str], context: str) -> float | None:
+    """The share of the tokens of some texts whose sentences stand in a context, word for word.
+
+    So it counts excerpts, too. None if there are no texts.
+    """
+    said = [text[slice(*span)] for text in texts for span in sentences_of(text)]
+    tokens = [count_budget_tokens(sentence) for sentence in said]
+    held = sum(n for n, sentence in zip(tokens, said, strict=True) if sentence in context)
+    return held / sum(tokens) if said else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,14 +153,13 @@ def _costs(here: Sequence[Summary]) -> str:
     rows = []
     for s in here:
         heard = sum(c.heard for c in s.cells)
-        answer = s.answer_in
         calls = ", ".join(f"{count:.1f} {role}" for role, count in s.calls.items())
         rows.append(
             [
                 s.strategy,
                 f"{s.tokens:,.0f}",
                 f"{_mean(s, 'messages'):.0f} / {_mean(s, 'originals'):.0f}",
-                "-" if answer is None else f"{answer:.2f}",
+                *("-" if share is None else f"{share:.3f}" for share in (s.shown, s.answer_in)),
                 f"{s.oracle:.2f}",
                 calls or "none",
                 f"{1_000 * sum(c.seconds for c in s.cells) / heard:.1f} / "
@@ -174,6 +173,7 @@ def _costs(here: Sequence[Summary]) -> str:
             "strategy",
             "tokens",
             "messages / originals",
+            "evidence's tokens in it",
             "answer in it",
             "oracle reader",
             "calls a question",

@@ -57,6 +57,12 @@ class Summary:
         return mean(known) if known else None
 
     @property
+    def shown(self) -> float | None:
+        """Mean share of the evidence's tokens in the context; None if that was not measured."""
+        known = [row.shown for row in self.asked if row.shown is not None]
+        return mean(known) if known else None
+
+    @property
     def tokens(self) -> float:
         """Mean tokens of a context."""
         return mean(row.tokens for row in self.asked)

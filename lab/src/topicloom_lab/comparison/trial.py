@@ -25,6 +25,7 @@ from topicloom_lab.comparison.measures import (
     f1_score,
     judge,
     reply_to,
+    share_shown,
 )
 from topicloom_lab.comparison.results import Cell
 from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions, line_of
@@ -136,6 +137,9 @@ class Trial:
                 "category": question.category,
                 "evidence": tuple(dict.fromkeys(question.evidence)),
                 "found": evidence_in(question.evidence, context.sources, self.texts, text),
+                "shown": share_shown(
+                    [self.texts[i] for i in dict.fromkeys(question.evidence)], text
+                ),
                 "answer_in": answer_stands_in(text, question.answer),
                 "tokens": context.tokens,
                 "messages": len(context.messages),
