@@ -99,6 +99,7 @@ export class Api {
   absence = (turn: number, id: string) => ask<Absence>(this.path(`/absences/${turn}/${id}`));
   caseOf = (turn: number, id: string) => this.path(`/cases/${turn}/${id}`);
   prompt = () => ask<{ role: string; text: string }[]>(this.path("/prompt"));
+  index = () => ask<{ left: number }>(this.path("/index"));
   moments = () => ask<Moment[]>(this.path("/moments"));
   marks = () => ask<Mark[]>(this.path("/marks"));
   changes = () => ask<Entry[]>(this.path("/changes"));

@@ -1,6 +1,6 @@
 // The page: its columns, its keys, and what they share.
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Api, type Change, type Event, type Forgotten, type Message, type Receipt, type Session, type Topic } from "./api";
+import { Api, type Change, type Event, type Forgotten, type Mark, type Message, type Receipt, type Session, type Topic } from "./api";
 import { Chat } from "./chat";
 import { Dialog, PageContext, QuoteLink, usePage } from "./shared";
 import { TimeLine } from "./timeline";
@@ -14,7 +14,11 @@ type Column = (typeof COLUMNS)[number];
 export function App({ first }: { first: Session }) {
   const [session, setSession] = useState(first);
   const [at, setAt] = useState("");
-  const [topics, setTopics] = useState(new Map<string, Topic>());
+  const [list, setList] = useState<Omit<Topic, "days">[]>([]);
+  const [days, setDays] = useState<Record<string, Record<string, number>>>({});
+  const [marks, setMarks] = useState<Mark[]>([]);
+  const [shown, setShown] = useState(false);
+  const [unread, setUnread] = useState(0);
   const [language, setLanguage] = useState<Language>(
     (localStorage.getItem("language") as Language | null) ?? (navigator.language.startsWith("zh") ? "zh" : "en"));
   const [theme, setTheme] = useState(localStorage.getItem("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
@@ -34,6 +38,7 @@ export function App({ first }: { first: Session }) {
   const [version, setVersion] = useState(0);
   const search = useRef<HTMLInputElement>(null);
   const api = useMemo(() => new Api(session.name, at), [session.name, at]);
+  const topics = useMemo(() => new Map(list.map((topic) => [topic.id, { ...topic, days: days[topic.id] ?? {} }])), [list, days]);
   const t = (word: Word) => languages[language][word];
 
   useEffect(() => { document.documentElement.dataset["theme"] = theme; localStorage.setItem("theme", theme); }, [theme]);
@@ -52,17 +57,29 @@ export function App({ first }: { first: Session }) {
       const [now, list] = await Promise.all([api.session(), api.topics()]);
       if (mine !== asked.current) return; // what was asked later knows more
       setSession(now);
-      const show = (days: Record<string, Record<string, number>>) =>
-        setTopics((old) => new Map(list.map((topic) => [topic.id, { ...topic, days: days[topic.id] ?? old.get(topic.id)?.days ?? {} }])));
-      show({});
+      setList(list);
       setVersion((n) => n + 1);
-      void api.days().then(show, () => undefined); // of a long session it takes its time
     } catch (error) { say((error as Error).message); }
   }, [api]);
   const latest = useRef(refresh);
   latest.current = refresh;
   useEffect(() => { void refresh(); }, [api]);
-  useEffect(() => { setPicked(""); setOpen(""); setFound(null); setReceipt(null); setMissed(""); setAt(""); }, [session.name]);
+  useEffect(() => { setPicked(""); setOpen(""); setFound(null); setReceipt(null); setMissed(""); setAt(""); setDays({}); setMarks([]); setUnread(0); }, [session.name]);
+  useEffect(() => { // of a long session each takes its time: one after another, once there is something to see
+    if (!shown || !version) return;
+    let current = true;
+    void (async () => {
+      const now = await api.days();
+      if (current) setDays(now);
+      const marks = await api.marks();
+      if (current) setMarks(marks);
+      for (let left = 1; current && left; left && await new Promise((done) => setTimeout(done, 1000))) {
+        ({ left } = await api.index());
+        if (current) setUnread(left);
+      }
+    })().catch(() => undefined);
+    return () => { current = false; };
+  }, [api, version, shown]);
   /** What was done at a moment began a branch, which is the newest from now on. */
   const settle = async () => { if (at) setAt(""); else await refresh(); };
   useEffect(() => {
@@ -70,7 +87,7 @@ export function App({ first }: { first: Session }) {
     let current = true;
     const timer = setTimeout(() => void api.search(wanted).then((hits) => { if (current) { setFound(hits); setColumn((c) => (c === "chat" ? c : "topics")); } }, (e: Error) => say(e.message)), 250);
     return () => { current = false; clearTimeout(timer); };
-  }, [wanted, api]);
+  }, [wanted, api, !unread]);
 
   const change = async (what: Change) => {
     try {
@@ -168,7 +185,7 @@ export function App({ first }: { first: Session }) {
     return () => removeEventListener("keydown", onKey);
   });
 
-  const page = { api, session, topics, language, lit, picked, receipt, missed, miss: setMissed, open, version, jump, pick, openTopic, change, forget, settle, setAt, say };
+  const page = { api, session, topics, marks, language, lit, picked, receipt, missed, miss: setMissed, open, version, jump, pick, openTopic, change, forget, settle, setAt, say };
   const guide = session.name === "lake_house" && session.editing && localStorage.getItem("guided") === null;
   return (
     <PageContext.Provider value={page}>
@@ -190,8 +207,8 @@ export function App({ first }: { first: Session }) {
         </header>
         {guide && <Guide t={t} ask={() => fill(t("guideQuestion"))} why={() => { setColumn("why"); if (!picked) void api.messages({ limit: "12" }).then((m) => { const last = m.reverse().find((x) => x.role === "user"); if (last) pick(last); }); }} fix={() => openTopic([...topics.values()].find((x) => x.state === "active")?.id ?? "")} />}
         <main>
-        <nav id="topics" aria-label={t("topics")}><h2 class="title">{t("topics")}</h2><Topics found={found} wanted={wanted} /></nav>
-        <section id="chat" aria-label={t("chat")}><h2 class="title">{t("chat")}</h2><Chat target={aim.id} aimed={aim.count} onTurn={onTurn} /></section>
+        <nav id="topics" aria-label={t("topics")}><h2 class="title">{t("topics")}</h2><Topics found={found} wanted={wanted} unread={unread} /></nav>
+        <section id="chat" aria-label={t("chat")}><h2 class="title">{t("chat")}</h2><Chat target={aim.id} aimed={aim.count} onTurn={onTurn} onShown={() => setShown(true)} /></section>
         <section id="why" aria-label={t("why")}><h2 class="title">{t("why")}</h2><Why /></section>
         <section id="time" aria-label={t("time")}><TimeLine /></section>
         </main>

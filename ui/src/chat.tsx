@@ -7,8 +7,8 @@ import { carrying, clock, day, Dot, hue, QuoteLink, Said, usePage } from "./shar
 const PAGE = 60;
 const MOST = 240;
 
-export function Chat({ target, aimed, onTurn }: {
-  target: string; aimed: number; onTurn: (event: Event) => void;
+export function Chat({ target, aimed, onTurn, onShown }: {
+  target: string; aimed: number; onTurn: (event: Event) => void; onShown: () => void;
 }) {
   const page = usePage();
   const { api, session, t, version, picked, receipt } = page;
@@ -48,7 +48,7 @@ export function Chat({ target, aimed, onTurn }: {
     setShown((now) => [...now, ...found].slice(-MOST));
   });
 
-  useEffect(() => { void toNewest(); }, [api]);
+  useEffect(() => { void toNewest().then(onShown); }, [api]);
   useEffect(() => {  // something changed: the same place, anew
     if (!version || !shown.length) return;
     if (stick.current || atEnd) void toNewest();

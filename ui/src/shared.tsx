@@ -1,13 +1,14 @@
 // What all columns share: words, colours of topics, small parts.
 import { createContext, type ComponentChildren } from "preact";
 import { useContext, useEffect, useRef } from "preact/hooks";
-import type { Api, Change, Message, Receipt, Session, Topic } from "./api";
+import type { Api, Change, Mark, Message, Receipt, Session, Topic } from "./api";
 import { languages, type Language, type Word } from "./words";
 
 export interface Page {
   api: Api;
   session: Session;
   topics: Map<string, Topic>;
+  marks: Mark[];
   language: Language;
   lit: Set<string>;
   picked: string;

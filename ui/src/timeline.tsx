@@ -1,23 +1,25 @@
 // A lane for each topic over the days; drag to zoom.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Api, type Mark, type Message, type Moment, type Topic } from "./api";
+import { Api, type Message, type Moment, type Topic } from "./api";
 import { day, Dialog, Dot, hue, shortDay, usePage, walk } from "./shared";
 import type { Word } from "./words";
 
-const LANE = 18, LEFT = 128, TOP = 22, DAY = 86_400_000, MOST = 180;
+const LANE = 18, LEFT = 128, TOP = 22, DAY = 86_400_000, MOST = 180, BAND = 540;
 
 export function TimeLine() {
-  const { api, topics, t, openTopic, jump, version, language, lit } = usePage();
-  const [marks, setMarks] = useState<Mark[]>([]);
+  const { topics, marks, t, openTopic, jump, language, lit } = usePage();
+  const [band, setBand] = useState(0); // lanes are drawn that are in view, or nearly
   const [range, setRange] = useState<[number, number] | null>(null);
   const [drag, setDrag] = useState<[number, number] | null>(null);
   const [width, setWidth] = useState(800);
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => { void api.marks().then(setMarks, () => setMarks([])); }, [api, version]);
   useEffect(() => {
     const observer = new ResizeObserver(([entry]) => setWidth(Math.max(320, entry!.contentRect.width)));
     observer.observe(box.current!);
-    return () => observer.disconnect();
+    const place = box.current!.parentElement!;
+    const onScroll = () => setBand(Math.floor(place.scrollTop / BAND));
+    place.addEventListener("scroll", onScroll);
+    return () => { observer.disconnect(); place.removeEventListener("scroll", onScroll); };
   }, []);
 
   const lanes = useMemo(() => [...topics.values()].filter((topic) => topic.count && topic.first_at)
@@ -30,6 +32,7 @@ export function TimeLine() {
   const when = (x: number) => from + ((x - LEFT) / (width - LEFT - 12)) * (to - from);
   const within = (time: number) => spine.measure(time) >= from && spine.measure(time) < to;
   const at = new Map(lanes.map((topic, n) => [topic.id, TOP + n * LANE]));
+  const near = (id: string) => Math.abs((at.get(id) ?? NaN) / BAND - band - 1) < 2;
   const tallest = Math.max(1, ...lanes.flatMap((topic) => Object.values(topic.days)));
   const broad = Math.max(2, along(from + step) - LEFT - 1);
   const count = Math.max(2, Math.floor((width - LEFT) / 110));
@@ -50,7 +53,7 @@ export function TimeLine() {
   const drawn = useMemo(() => spine.end > 0 && <>
     {labels.map((distance) => <g key={distance}><line class="grid" x1={along(distance)} x2={along(distance)} y1={TOP - 4} y2={height} />
       <text class="date" x={along(distance)} y="13">{shortDay(new Date(spine.find(distance)).toISOString(), language)}</text></g>)}
-    {lanes.map((topic) => (
+    {lanes.filter((topic) => near(topic.id)).map((topic) => (
       <g key={topic.id} style={hue(topic.id)} class={`lane ${lit.has(topic.id) ? "lit" : ""}`} onClick={() => openTopic(topic.id)}
         data-item tabindex={0} role="button" aria-label={topic.name} onKeyDown={(e) => { if (e.key === "Enter") openTopic(topic.id); }}>
         <rect class="row" x="0" y={at.get(topic.id)!} width={width} height={LANE - 1} />
@@ -66,10 +69,10 @@ export function TimeLine() {
       return <g key={mark.message} class="mark" onClick={(e) => { e.stopPropagation(); jump(mark.message); }}>
         {mark.split.length > 0 && <line class="split" x1={middle} x2={middle} y1={TOP - 5} y2={TOP - 1}><title>{mark.split.map((id) => topics.get(id)?.name).join(", ")}</title></line>}
         {mark.searched && <text class="asked" x={middle - 4} y={TOP - 6}>◆</text>}
-        {[...new Set(mark.quoted)].map((id) => at.has(id) && <circle key={id} style={hue(id)} cx={middle} cy={at.get(id)! + 15} r="1.7"><title>{`${mark.message}: ${t("quoted")}`}</title></circle>)}
+        {[...new Set(mark.quoted)].map((id) => near(id) && <circle key={id} style={hue(id)} cx={middle} cy={at.get(id)! + 15} r="1.7"><title>{`${mark.message}: ${t("quoted")}`}</title></circle>)}
       </g>;
     })}
-  </>, [lanes, marks, from, to, width, lit, language]);
+  </>, [lanes, marks, from, to, width, lit, language, band]);
   if (!spine.end) return <div class="timeline" ref={box}><p class="quiet">{t("none")}</p></div>;
   return (
     <div class="timeline" ref={box} onKeyDown={walk}>

@@ -5,27 +5,31 @@ import { carrying, clock, day, Dot, hue, QuoteLink, shortDay, TopicChip, usePage
 
 const STATES: State[] = ["active", "dormant", "archived", "divided"];
 
-export function Topics({ found, wanted }: { found: Message[] | null; wanted: string }) {
+const PAGE = 60;
+
+export function Topics({ found, wanted, unread }: { found: Message[] | null; wanted: string; unread: number }) {
   const { topics, open, t, session } = usePage();
   const [tab, setTab] = useState<"topics" | "facts" | "changes" | "whatIf">("topics");
+  const [most, setMost] = useState(PAGE);
   const topic = topics.get(open);
-  if (found) return <Found found={found} wanted={wanted} />;
+  if (found) return <Found found={found} wanted={wanted} unread={unread} />;
   if (topic) return <OpenTopic key={topic.id} topic={topic} />;
   const tabs = ["topics", "facts", "changes", "whatIf"] as const;
+  const groups = STATES.map((state) => [...topics.values()].filter((topic) => topic.state === state)
+    .sort((a, b) => (b.relevance ?? 0) - (a.relevance ?? 0) || b.last_at.localeCompare(a.last_at)));
+  const listed = new Set(groups.flat().slice(0, most));
   return (
     <>
       <div class="tabs" role="tablist">
         {tabs.map((name) => <button role="tab" key={name} aria-selected={tab === name} onClick={() => setTab(name)}>{t(name)}</button>)}
       </div>
-      <div class="scroll" onKeyDown={walk}>
-        {tab === "topics" && STATES.map((state) => {
-          const group = [...topics.values()].filter((topic) => topic.state === state)
-            .sort((a, b) => (b.relevance ?? 0) - (a.relevance ?? 0) || b.last_at.localeCompare(a.last_at));
-          return group.length > 0 && <section key={state}>
-            <h3>{t(state)} <small>{group.length}</small></h3>
-            {group.map((one) => <TopicRow key={one.id} topic={one} />)}
-          </section>;
-        })}
+      <div class="scroll" onKeyDown={walk} onScroll={({ currentTarget: box }) => {
+        if (listed.size < topics.size && box.scrollHeight - box.scrollTop < 3 * box.clientHeight) setMost(listed.size + PAGE);
+      }}>
+        {tab === "topics" && groups.map((group, n) => group.some((one) => listed.has(one)) && <section key={STATES[n]}>
+          <h3>{t(STATES[n]!)} <small>{group.length}</small></h3>
+          {group.filter((one) => listed.has(one)).map((one) => <TopicRow key={one.id} topic={one} />)}
+        </section>)}
         {tab === "topics" && <p class="quiet">{session.count - session.tail + 1} {t("messages")} {t("noTopic")}</p>}
         {tab === "facts" && <Facts />}
         {tab === "changes" && <Changes />}
@@ -91,7 +95,7 @@ function Spark({ topic }: { topic: Topic }) {
 
 function OpenTopic({ topic }: { topic: Topic }) {
   const page = usePage();
-  const { api, t, openTopic, change, forget, session, topics, version, language } = page;
+  const { api, t, openTopic, change, forget, session, topics, marks, version, language } = page;
   const [messages, setMessages] = useState<Message[]>([]);
   const [selected, setSelected] = useState(new Set<string>());
   const [naming, setNaming] = useState<"" | "rename" | "split">("");
@@ -106,10 +110,9 @@ function OpenTopic({ topic }: { topic: Topic }) {
     return () => { current = false; };
   }, [api, topic.id, version]);
 
-  const [woken, setWoken] = useState<string[]>([]);
+  const woken = marks.filter((m) => m.woken.includes(topic.id)).map((m) => m.message);
   const [history, setHistory] = useState<Entry[]>([]);
-  useEffect(() => {  // what woke it, and what it was merged from
-    void api.marks().then((marks) => setWoken(marks.filter((m) => m.woken.includes(topic.id)).map((m) => m.message)));
+  useEffect(() => {  // what it was merged from
     void api.changes().then((entries) => setHistory(entries.filter((e) => new RegExp(`\\b${topic.id}\\b`).test(e.event))));
   }, [api, topic.id, version]);
 
@@ -208,11 +211,12 @@ function NameField({ start, done, most = 80 }: { start: string; done: (text: str
   );
 }
 
-function Found({ found, wanted }: { found: Message[]; wanted: string }) {
+function Found({ found, wanted, unread }: { found: Message[]; wanted: string; unread: number }) {
   const { t, language, topics, openTopic } = usePage();
   return (
     <div class="scroll found" onKeyDown={walk}>
       <h3>{found.length ? `${found.length} ${t("found")}` : t("nothing")}</h3>
+      {unread > 0 && <p class="quiet">{t("unread")} {unread.toLocaleString(language)}</p>}
       {found.map((m) => (
         <div class="line" key={m.id} style={m.topic ? hue(m.topic) : {}} {...carrying(m.id)}>
           <div><QuoteLink id={m.id} /><b>{m.label}</b> <small>{day(m.time, language)}</small>

@@ -34,6 +34,8 @@ _REACH = 8
 """Recall budgets of best messages past which nothing is worth quoting."""
 _NEAREST = 3
 """Messages of a topic that say how near it is: one may be near by chance."""
+_PART = 8_192
+"""Messages that are read and entered at a time: of a long session not all are held at once."""
 _LATEST = 8
 """Searches whose results are remembered: those of a turn."""
 _SURE_COSINE, _SURE_COVER = 0.45, 0.6
@@ -73,6 +75,7 @@ class SessionIndex:
         self._clear()
 
     def _clear(self) -> None:
+        self._awaited = 0
         self._taken: TopicTable | None = None
         self._heads: dict[str, tuple[int, str]] = {}
         self._table = MessageTable(self._vectors, self._embedder.dimension)
@@ -101,6 +104,7 @@ class SessionIndex:
             self._clear()
             self._take(held, read)
             changed = True
+        self._awaited = 0
         texts = {t.id: describe_topic(t, table.topics) for t in held}
         if changed or self._centroids.outdated(texts):
             self._centroids.update(texts, [self._table.sum_of(topic) for topic in texts])
@@ -114,6 +118,11 @@ class SessionIndex:
     def waiting(self) -> int:
         """Messages that are found by their words alone until their vectors are there."""
         return self._vectors.left
+
+    @property
+    def left(self) -> int:
+        """Messages that the update that goes on has yet to take in."""
+        return max(0, self._awaited - len(self._table))
 
     def search(
         self,
@@ -167,14 +176,17 @@ class SessionIndex:
             del self._heads[topic_id]
         if lost:
             self._table.release(lost)
-        gains = []
+        gains, gained, self._awaited = [], False, sum(topic.count for topic in table)
         for topic in table:
             count, head = self._heads.get(topic.id, (0, None))
             if topic.head is not None and topic.head != head:
                 gains.append((topic.id, read(topic, count)))
                 self._heads[topic.id] = (count + len(gains[-1][1]), topic.head)
+                if not lost and sum(len(messages) for _, messages in gains) >= _PART:
+                    gained = self._table.enter(gains)
+                    gains = [] if gained else gains
         if not (lost or gains):
-            return False
+            return gained
         return self._table.enter(gains) or None
 
     def _goes_on(self, topic: Topic | None) -> bool:

@@ -73,7 +73,7 @@ class ChainFile(Rows[RawEntry]):
         found: list[RawEntry] = []
         with self._mutex, reachable(self._path):
             self._seen = _FileIndex()
-            self._refresh(lambda raw: found.append(raw if bodies else raw._replace(body=b"")))
+            self._refresh(lambda raw: found.append(raw if bodies else RawEntry(*raw[:2], b"")))
         return found
 
     def read(self, keys: Sequence[str]) -> list[RawEntry]:
@@ -225,7 +225,7 @@ class ChainFile(Rows[RawEntry]):
         else:
             if seen.last is not None and raw.prev == seen.last[0]:
                 # Refs of neighbours are the same text: one object for both halves the index.
-                raw = raw._replace(prev=seen.last[0])
+                raw = RawEntry(raw.ref, seen.last[0], raw.body)
             seen.offsets.setdefault(raw.ref, seen.end)
             seen.last = (raw.ref, raw.prev)
         seen.end += len(line)

@@ -87,6 +87,7 @@ def make_inspector(
                     ("GET", "/messages", page.list_messages),
                     ("GET", "/messages/{message}", page.show_message),
                     ("GET", "/search", page.search),
+                    ("GET", "/index", page.make_index),
                     ("GET", "/receipts/{message}", page.show_receipt),
                     ("GET", "/absences/{turn:int}/{message}", page.explain_absence),
                     ("GET", "/cases/{turn:int}/{message}", page.make_case),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from itertools import count
 from statistics import fmean
+from threading import Lock
 
 from cachetools import LRUCache
 from langchain_core.runnables import RunnableConfig
@@ -16,6 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from topicloom.background import submit_daemon
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.memory import Memory
 from topicloom.graph.memory_values import MemoryTopic
@@ -42,6 +46,8 @@ _REPLAYED = 1_000
 """Newest turns that other thresholds are tried on."""
 _FEW = 5_000
 """Messages that are looked through without remembering where they are."""
+_MOMENT = 0.2
+"""Seconds in which the index of most sessions is made."""
 _MOMENTS = 4
 """Sessions, or points in time of one, of which it is remembered where messages are."""
 
@@ -71,6 +77,8 @@ class SessionPages:
         self._graph, self._names, self._home, self._model = graph, names, home, model
         self._editing, self._write_page = editing, write_page
         self._places: LRUCache[tuple[str | int | None, ...], _Places] = LRUCache(_MOMENTS)
+        self._placing = Lock()
+        self._indexing: dict[str, Future[None]] = {}
 
     def show_session(self, request: Request) -> Response:
         """A session, the first one if none is named."""
@@ -135,12 +143,30 @@ class SessionPages:
         topic = self._find_places(memory, name).topics.get(found.seq, "")
         return send(show_message(found, topic, most=len(found.text)))
 
+    def make_index(self, request: Request) -> Response:
+        """How many messages a search does without as yet; the index is made from now on."""
+        memory, name = self._open(request)
+        made = self._indexing.get(name)
+        if made is None:
+            made = self._indexing[name] = submit_daemon(lambda: _make_index(memory))
+        session, waiting = memory.session(), wait([made], timeout=_MOMENT).not_done
+        index = self._compiled.builder.workspaces.open(session.id, self._graph.store).whole
+        return send({"left": (index.left or session.count) if waiting else 0})
+
     def search(self, request: Request) -> Response:
-        """What fits a text best: first what has it word for word."""
-        memory, _ = self._open(request)
-        text = request.query_params.get("text", "")[:1_000]
+        """What fits a text best: first what has it word for word, and that alone until all is read.
+
+        So a long session is searched before its index is made.
+        """
+        memory, name = self._open(request)
+        text = request.query_params.get("text", "")[:1_000].strip()
         since, until = (request.query_params.get(name) for name in ("since", "until"))
-        found = memory.search(text, since, until, _FOUND) if text.strip() else []
+        made = self._indexing.get(name)
+        if text and not (made is None or made.done() or since or until):
+            said = _find_words(memory, text.casefold())
+            topics = self._find_topics(memory, name, said)
+            return send([show_message(m, topics.get(m.seq, "")) for m in said])
+        found = memory.search(text, since, until, _FOUND) if text else []
         found.sort(key=lambda hit: text.casefold() not in hit.message.text.casefold())
         return send([show_message(h.message, h.topic, relevance=h.relevance) for h in found])
 
@@ -213,8 +239,7 @@ class SessionPages:
     def replay_turns(self, request: Request) -> Response:
         """What other thresholds of activation would have done in the newest turns."""
         memory, _ = self._open(request)
-        assert isinstance(self._graph, CompiledSessionGraph)
-        in_force = self._graph.builder.deps.settings.activation
+        in_force = self._compiled.builder.deps.settings.activation
         asked = {name: v for name, v in request.query_params.items() if name != "at"}
         policy = ActivationPolicy.model_validate({**in_force.model_dump(), **asked})
         receipts = memory.receipts(_REPLAYED)
@@ -227,6 +252,11 @@ class SessionPages:
         said = memory.history(limit=memory.session().count)
         hide = request.query_params.get("hide") == "1"
         return _attach(self._write_page(name, said, hide), "session.html")
+
+    @property
+    def _compiled(self) -> CompiledSessionGraph:
+        assert isinstance(self._graph, CompiledSessionGraph)  # no other has an index
+        return self._graph
 
     def _open(self, request: Request) -> tuple[Memory, str]:
         """The session that is asked for, at the point in time that is."""
@@ -257,15 +287,31 @@ class SessionPages:
         """Where messages are: of the last time, if nothing moved since."""
         session = memory.session()
         mark = name, session.roster, session.superseded, session.count
-        known = self._places.get(mark)
-        if known is None:
-            topics, days = dict[int, str](), dict[int, str]()
-            for topic in (t for t in memory.topics() if t.count):
-                _enter(topic, topics, days)
-            late = session.count - session.tail + 1
-            days |= {m.seq: m.day for m in memory.history(limit=late)} if late else {}
-            known = self._places[mark] = _Places(topics, days)
-        return known
+        with self._placing:  # several parts of a page that opens ask for it at once
+            known = self._places.get(mark)
+            if known is None:
+                topics, days = dict[int, str](), dict[int, str]()
+                for topic in (t for t in memory.topics() if t.count):
+                    _enter(topic, topics, days)
+                late = session.count - session.tail + 1
+                days |= {m.seq: m.day for m in memory.history(limit=late)} if late else {}
+                known = self._places[mark] = _Places(topics, days)
+            return known
+
+
+def _make_index(memory: Memory) -> None:
+    memory.search("a", limit=1)
+    if memory.session().count > _FEW:
+        gc.freeze()  # or each full collection looks through the index, for a fifth of a second
+
+
+def _find_words(memory: Memory, wanted: str) -> list[StoredMessage]:
+    """The newest messages that have a text in lower case word for word."""
+    found, before = list[StoredMessage](), None
+    while len(found) < _FOUND and (said := memory.history(before, _FEW)):
+        found += [m for m in reversed(said) if wanted in m.text.casefold()]
+        before = said[0].id
+    return found[:_FOUND]
 
 
 def _enter(topic: MemoryTopic, topics: dict[int, str], days: dict[int, str]) -> None:
