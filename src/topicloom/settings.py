@@ -19,6 +19,7 @@ from topicloom.review.decisions import ReviewPolicy
 from topicloom.roles.registry import check_names
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.language import LanguageChoice
+from topicloom.state.receipt import Price
 from topicloom.state.splitting import SplitPolicy
 
 P = TypeVar("P")
@@ -78,6 +79,10 @@ class Settings(BaseSettings):
     """Base URL of a role's own, by role; `cheap` is for all that the cheap model plays."""
     role_api_keys: dict[str, str] = Field(default={}, repr=False)
     """Keys for these, likewise: `api_key` is not sent there."""
+    prices: dict[str, tuple[Price, Price, Price]] = {}
+    """Prices, in any currency, of a million tokens of the prompt, of what of it comes from the
+    provider's cache, and of the answer, by model or by role: `{"gpt-5-mini": [0.25, 0.025, 2]}`.
+    Receipts are shown with what calls cost."""
     language: LanguageChoice = "auto"
     """Language of prompts and commands; `auto`: the conversation's, and the terminal's."""
     prompts: Path | None = None

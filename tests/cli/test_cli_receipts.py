@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from command_line import Run
 
 
@@ -17,3 +18,19 @@ def test_one_for_people_all_for_programs(run: Run, recording: Path) -> None:
     newest = run("receipt", "talk", "--json", "-n", "2").out.splitlines()
     assert [json.loads(line) for line in newest] == rows[-2:]
     assert len(rows) > 10
+
+
+def test_it_says_what_calls_cost_where_there_are_prices(
+    run: Run, recording: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("--session", "talk", "--no-questions", "--window", "1000")
+    assert run("replay", str(recording), *arguments).code == 0
+    assert "cost" not in run("receipt", "talk").out
+    monkeypatch.setenv("TOPICLOOM_PRICES", '{"responder": [1000000, 0, 1000000]}')
+    told = run("receipt", "talk").out
+    (receipt,) = (
+        json.loads(line) for line in run("receipt", "talk", "--json", "-n1").out.splitlines()
+    )
+    (call,) = (call for call in receipt["calls"] if call["role"] == "responder")
+    tokens = call["input_tokens"] + call["output_tokens"]
+    assert told.count(f", cost {tokens:.3g}") == 2

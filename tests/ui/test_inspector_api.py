@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from shutil import copytree
 from threading import Event
 from typing import Any
 
 import httpx
 import pytest
-from inspected import HOSTILE, NAME, THREAD, inspect
+from inspected import HOSTILE, NAME, THREAD, inspect, open_folder
 from langchain_core.messages import AIMessageChunk, HumanMessage
 
 from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.memory import Memory
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph
+from topicloom.index.embedder import Vectors
+from topicloom.index.hashing import HashingEmbedder
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.responder import ReplyRequest
@@ -313,3 +316,31 @@ async def test_what_is_forgotten_is_gone(graph: Graph) -> None:
         gone = (await page.post(f"{SESSION}/forget", json={"what": ["t2"]})).json()
         assert len(gone["messages"]) == 12
         assert not [m for m in await get(page, "/search", text="marathon") if "Today" in m["text"]]
+
+
+class HeldEmbedder(HashingEmbedder):
+    """Gives vectors once it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = Event()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.go_on.wait(30)
+        return super().embed(texts)
+
+
+async def test_words_are_found_while_the_index_is_made(filled: Path, tmp_path: Path) -> None:
+    copytree(filled, tmp_path, dirs_exist_ok=True)
+    held = HeldEmbedder()
+    with open_folder(tmp_path, embedder=held) as graph:
+        async with open_client(graph) as page:
+            await page.get("/?key=secret")
+            assert (await get(page, "/index"))["left"] > 20
+            (found,) = await get(page, "/search", text="9 KILOMETRES")
+            assert (found["id"], found["relevance"]) == ("m17", None)
+            held.go_on.set()
+            while (await get(page, "/index"))["left"]:
+                pass
+            found = await get(page, "/search", text="9 KILOMETRES")
+            assert (found[0]["topic"], found[0]["relevance"] > 0) == ("t2", True)

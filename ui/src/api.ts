@@ -23,6 +23,7 @@ export interface Receipt {
   quoted: { topic: string; name: string; score: number; quotes: string[]; partial: string[]; summary: string }[];
   active: string[]; woken: string[]; slept: string[]; sections: Record<string, number>;
   window: number; split: string[]; calls: Call[]; events: string[];
+  costs: (number | null)[];
   searches: { query: string; when: string | null; found: string[]; reason: string }[];
 }
 export interface Mark {

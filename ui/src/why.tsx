@@ -106,21 +106,23 @@ function WholePrompt({ turn }: { turn: number }) {
 }
 
 function Calls({ receipt }: { receipt: Receipt }) {
-  const { t, topics } = usePage();
+  const { t, topics, language } = usePage();
   if (!receipt.calls.length) return null;
+  const paid = receipt.costs.filter((cost) => cost !== null);
+  const money = (cost: number) => cost.toLocaleString(language, { maximumSignificantDigits: 3 });
   return (
     <>
-      <h3>{t("calls")} <small>{receipt.calls.length}</small></h3>
+      <h3>{t("calls")} <small>{receipt.calls.length}{paid.length > 0 && ` · ${t("cost")} ${money(paid.reduce((sum, cost) => sum + cost, 0))}`}</small></h3>
       <div class="wide" tabIndex={0} role="group" aria-label={t("calls")}><table>
-        <thead><tr><th>{t("role")}</th><th>{t("model")}</th><th>{t("input")}</th><th>{t("cached")}</th><th>{t("output")}</th><th>{t("seconds")}</th></tr></thead>
+        <thead><tr><th>{t("role")}</th><th>{t("model")}</th><th>{t("input")}</th><th>{t("cached")}</th><th>{t("output")}</th>{paid.length > 0 && <th>{t("cost")}</th>}<th>{t("seconds")}</th></tr></thead>
         <tbody>{receipt.calls.map((call, n) => (
           <>
             <tr key={n} class={call.failure ? "failed" : ""}>
               <td>{call.role}{call.topic && <small> {topics.get(call.topic)?.name ?? call.topic}</small>}</td>
               <td>{call.model === "embedded" ? t("embedded") : call.model}</td>
-              <td>{call.input_tokens || "–"}</td><td>{call.cached_tokens || "–"}</td><td>{call.output_tokens || "–"}</td><td>{call.seconds.toFixed(1)}</td>
+              <td>{call.input_tokens || "–"}</td><td>{call.cached_tokens || "–"}</td><td>{call.output_tokens || "–"}</td>{paid.length > 0 && <td>{receipt.costs[n] == null ? "–" : money(receipt.costs[n])}</td>}<td>{call.seconds.toFixed(1)}</td>
             </tr>
-            {(call.failure || call.remarks.length > 0) && <tr class="failed" key={`f${n}`}><td colSpan={6}>{call.failure && `${t("failed")}: ${call.failure}`} {call.remarks.join("; ")}</td></tr>}
+            {(call.failure || call.remarks.length > 0) && <tr class="failed" key={`f${n}`}><td colSpan={paid.length > 0 ? 7 : 6}>{call.failure && `${t("failed")}: ${call.failure}`} {call.remarks.join("; ")}</td></tr>}
           </>))}</tbody>
       </table></div>
     </>

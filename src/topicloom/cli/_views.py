@@ -17,7 +17,7 @@ from topicloom.cli.console import print_dim, strip_control, to_one_line
 from topicloom.cli.words import say
 from topicloom.graph.memory import Memory
 from topicloom.graph.memory_values import FoundMessage, MemoryTopic
-from topicloom.state.receipt import Call, Receipt
+from topicloom.state.receipt import Call, Prices, Receipt, price_call
 from topicloom.state.stored_message import StoredMessage
 
 _STYLES = {"user": "bold cyan", "assistant": "bold green", "tool": "yellow", "system": "magenta"}
@@ -134,8 +134,10 @@ _SCORES = 8
 """Topics whose scores are shown."""
 
 
-def render_receipt(receipt: Receipt, known: Mapping[str, MemoryTopic]) -> RenderableType:
-    """A receipt as a few labelled lines."""
+def render_receipt(
+    receipt: Receipt, known: Mapping[str, MemoryTopic], prices: Prices
+) -> RenderableType:
+    """A receipt as a few labelled lines, with what calls cost where there are prices."""
     title = say(f"turn {receipt.turn}, answering {receipt.user}, {receipt.seconds:.1f} s")
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
@@ -149,7 +151,7 @@ def render_receipt(receipt: Receipt, known: Mapping[str, MemoryTopic]) -> Render
         ("planned", _format_plan(receipt)),
         ("edited", [" ".join(map(str, edit)) for edit in receipt.edits]),
         ("refused", [to_one_line(error) for error in receipt.edit_errors]),
-        ("calls", _format_calls(receipt.calls)),
+        ("calls", _format_calls(receipt.calls, prices)),
         ("failed", [f"{c.role}: {shorten(c.failure or '', 80)}" for c in receipt.failures]),
         ("also", [to_one_line(event) for event in receipt.events]),
     ):
@@ -196,17 +198,24 @@ def _format_plan(receipt: Receipt) -> list[str]:
     return [say(f"{plan.kind}, focus {plan.focus or 'none'}")] if plan else []
 
 
-def _format_calls(calls: Sequence[Call]) -> list[str]:
+def _format_calls(calls: Sequence[Call], prices: Prices) -> list[str]:
     """A line for each role and model."""
     groups: dict[tuple[str, str], list[Call]] = {}
     for call in calls:
         groups.setdefault((call.role, call.model), []).append(call)
-    return [_format_role(role, model, group) for (role, model), group in groups.items()]
+    lines = [_format_role(*names, group, prices) for names, group in groups.items()]
+    return [*lines, say("together") + cost] if (cost := _format_cost(calls, prices)) else lines
 
 
-def _format_role(role: str, model: str, calls: Sequence[Call]) -> str:
+def _format_cost(calls: Sequence[Call], prices: Prices) -> str:
+    costs = [cost for call in calls if (cost := price_call(call, prices)) is not None]
+    return say(f", cost {sum(costs):.3g}") if costs else ""
+
+
+def _format_role(role: str, model: str, calls: Sequence[Call], prices: Prices) -> str:
     read, written = sum(c.input_tokens for c in calls), sum(c.output_tokens for c in calls)
     cached = sum(c.cached_tokens for c in calls)
     tokens = say(f", {read:,} tokens in ({cached:,} cached), {written:,} out") if read else ""
     slowest = max(c.seconds for c in calls)
-    return say(f"{len(calls)} x {role} ({model}), up to {slowest:.1f} s") + tokens
+    cost = _format_cost(calls, prices)
+    return say(f"{len(calls)} x {role} ({model}), up to {slowest:.1f} s") + tokens + cost

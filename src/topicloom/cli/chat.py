@@ -47,7 +47,7 @@ from topicloom.errors import InputError, ReplyError
 from topicloom.graph.memory import Memory
 from topicloom.graph.review import ReviewOptions, review_session
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph, get_session
+from topicloom.graph.stored import Graph, find_deps, get_session
 from topicloom.prompts.wording import strip_own_replies
 from topicloom.reflection.beside import reflect_beside
 from topicloom.reflection.scheduler import run_in_thread
@@ -241,8 +241,9 @@ class TerminalChat:
                 print_found(console, found[:_FOUND])
             case "/receipt":
                 known = {topic.id: topic for topic in memory.topics()}
+                prices = find_deps(self.graph).settings.prices
                 for receipt in memory.receipts(_read_count(given, 1)):
-                    console.print(render_receipt(receipt, known))
+                    console.print(render_receipt(receipt, known, prices))
             case "/transcript":
                 print_messages(console, memory.history(limit=_read_count(given, 10)))
             case "/facts":

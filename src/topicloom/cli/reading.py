@@ -109,13 +109,14 @@ def show_found(
 
 def show_receipts(cli: CliOptions, name: str, count: int | None, *, as_json: bool) -> None:
     """Print receipts, the newest last: by default one for people, or all as JSON lines."""
-    memory = open_context(cli).open_memory(name)
+    context = open_context(cli)
+    memory = context.open_memory(name)
     if as_json:
         print_json(receipt.model_dump(mode="json") for receipt in memory.receipts(count))
     else:
         console, known = open_console(), {t.id: t for t in memory.topics()}
         for receipt in memory.receipts(count or 1):
-            console.print(render_receipt(receipt, known))
+            console.print(render_receipt(receipt, known, context.settings.prices))
 
 
 def serve_mcp(cli: CliOptions, name: str, port: int | None) -> None:

@@ -111,22 +111,33 @@ def feed_round(
     return state
 
 
+_RECORD = TurnOptions(answer=False)
+
+
 def record_messages(
-    graph: Graph, messages: Sequence[BaseMessage], config: RunnableConfig
+    graph: Graph,
+    messages: Sequence[BaseMessage],
+    config: RunnableConfig,
+    last: TurnOptions = _RECORD,
 ) -> Iterator[int]:
-    """Have a session take messages in, whole rounds at a time; yields how many."""
+    """Have a session take messages in, whole rounds at a time; yields how many.
+
+    The `last` turn may move what came before it into topics, however much room there is.
+    """
     batch: list[BaseMessage] = []
     for message in messages:
         if len(batch) >= _AT_ONCE and isinstance(message, HumanMessage):
-            yield _record(graph, batch, config)
+            yield _record(graph, batch, config, _RECORD)
             batch = []
         batch.append(message)
     if batch:
-        yield _record(graph, batch, config)
+        yield _record(graph, batch, config, last)
 
 
-def _record(graph: Graph, batch: list[BaseMessage], config: RunnableConfig) -> int:
-    graph.invoke({"messages": batch}, config, context=TurnOptions(answer=False), durability="exit")
+def _record(
+    graph: Graph, batch: list[BaseMessage], config: RunnableConfig, options: TurnOptions
+) -> int:
+    graph.invoke({"messages": batch}, config, context=options, durability="exit")
     return len(batch)
 
 

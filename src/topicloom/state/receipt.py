@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from topicloom.state.plan import TurnPlan
 from topicloom.state.recall import TopicNote
@@ -32,6 +33,24 @@ class Call(BaseModel, frozen=True):
     """Why it contributed nothing: a timeout, an error, an unusable answer."""
     remarks: tuple[str, ...] = ()
     """What had to be repaired, such as ids that are not in the topic."""
+
+
+Price = Annotated[float, Field(ge=0)]
+Prices = Mapping[str, tuple[Price, Price, Price]]
+"""Of a million tokens of the prompt, of what of it comes from the provider's cache, and of the
+answer; by role, or by model, with its provider or without."""
+
+
+def price_call(call: Call, prices: Prices) -> float | None:
+    """What a call cost, in the currency of the prices; None where there is none for it."""
+    by_model = (
+        found for name, found in prices.items() if call.model in (name, name.partition(":")[2])
+    )
+    price = prices.get(call.role) or next(by_model, None)
+    if price is None:
+        return None
+    tokens = (call.input_tokens - call.cached_tokens, call.cached_tokens, call.output_tokens)
+    return sum(each * count for each, count in zip(price, tokens, strict=True)) / 1e6
 
 
 class Receipt(BaseModel, frozen=True):

@@ -26,6 +26,7 @@ from topicloom.recordings.exports import guess_format, read_export, sort_by_time
 from topicloom.recordings.replay import record_messages
 from topicloom.serve.app import describe_error, read_json, write_event
 from topicloom.state.channels import TurnOptions
+from topicloom.state.receipt import Receipt
 from topicloom.storage.names import make_session_name
 from topicloom.ui.guard import Guard
 from topicloom.ui.session_pages import SessionPages, WritePage, name_thread, send
@@ -141,7 +142,8 @@ class _Inspector(SessionPages):
         said = await memory.ahistory(limit=(await memory.asession()).count)
         known = {message.source for message in said}
         fresh = [message for message in messages if message.id not in known]
-        done, counts = 0, record_messages(self._graph, fresh, thread)
+        last = TurnOptions(answer=False, keep_messages=0)  # so that topics are seen at once
+        done, counts = 0, record_messages(self._graph, fresh, thread, last)
         while count := await asyncio.to_thread(next, counts, 0):
             done += count
             yield {"type": "imported", "session": name, "done": done, "all": len(fresh)}
@@ -221,6 +223,8 @@ class _Inspector(SessionPages):
         )
         async for kind, data in cast("AsyncIterator[tuple[str, Any]]", parts):
             for event in describe_part(self._graph, kind, data):
+                if event["type"] == "receipt":
+                    event |= {"receipt": self._price(Receipt.model_validate(event["receipt"]))}
                 yield event
 
     async def stop_turn(self, request: Request) -> Response:

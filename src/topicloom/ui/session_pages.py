@@ -27,7 +27,7 @@ from topicloom.graph.stored import Graph
 from topicloom.recordings.conversations import make_case
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.recall import parse_message_number
-from topicloom.state.receipt import Receipt
+from topicloom.state.receipt import Receipt, price_call
 from topicloom.state.replaying import replay_activation
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.ui.turns import list_moments
@@ -46,7 +46,7 @@ _REPLAYED = 1_000
 """Newest turns that other thresholds are tried on."""
 _FEW = 5_000
 """Messages that are looked through without remembering where they are."""
-_MOMENT = 0.2
+_MOMENT = 1.0
 """Seconds in which the index of most sessions is made."""
 _MOMENTS = 4
 """Sessions, or points in time of one, of which it is remembered where messages are."""
@@ -146,26 +146,22 @@ class SessionPages:
     def make_index(self, request: Request) -> Response:
         """How many messages a search does without as yet; the index is made from now on."""
         memory, name = self._open(request)
-        made = self._indexing.get(name)
-        if made is None:
-            made = self._indexing[name] = submit_daemon(lambda: _make_index(memory))
-        session, waiting = memory.session(), wait([made], timeout=_MOMENT).not_done
+        if self._has_index(memory, name):
+            return send({"left": 0})
+        session = memory.session()
         index = self._compiled.builder.workspaces.open(session.id, self._graph.store).whole
-        return send({"left": (index.left or session.count) if waiting else 0})
+        return send({"left": index.left or session.count})
 
     def search(self, request: Request) -> Response:
-        """What fits a text best: first what has it word for word, and that alone until all is read.
+        """What fits a text best: first what has it word for word.
 
-        So a long session is searched before its index is made.
+        Until the index of a long session is made it is that alone, and without topics.
         """
         memory, name = self._open(request)
         text = request.query_params.get("text", "")[:1_000].strip()
         since, until = (request.query_params.get(name) for name in ("since", "until"))
-        made = self._indexing.get(name)
-        if text and not (made is None or made.done() or since or until):
-            said = _find_words(memory, text.casefold())
-            topics = self._find_topics(memory, name, said)
-            return send([show_message(m, topics.get(m.seq, "")) for m in said])
+        if text and not (since or until or self._has_index(memory, name)):
+            return send([show_message(m, "") for m in _find_words(memory, text.casefold())])
         found = memory.search(text, since, until, _FOUND) if text else []
         found.sort(key=lambda hit: text.casefold() not in hit.message.text.casefold())
         return send([show_message(h.message, h.topic, relevance=h.relevance) for h in found])
@@ -188,8 +184,13 @@ class SessionPages:
             if receipt is None or receipt.user != wanted:
                 return send(None)
             if receipt.scores | receipt.sections:
-                return send(receipt)
+                return send(self._price(receipt))
         return send(None)
+
+    def _price(self, receipt: Receipt) -> Mapping[str, object]:
+        """A receipt with what each of its calls cost, in the currency of the settings' prices."""
+        prices = self._compiled.builder.deps.settings.prices
+        return receipt.model_dump() | {"costs": [price_call(c, prices) for c in receipt.calls]}
 
     def explain_absence(self, request: Request) -> Response:
         """Why a turn did not quote a message."""
@@ -252,6 +253,12 @@ class SessionPages:
         said = memory.history(limit=memory.session().count)
         hide = request.query_params.get("hide") == "1"
         return _attach(self._write_page(name, said, hide), "session.html")
+
+    def _has_index(self, memory: Memory, name: str) -> bool:
+        """True if the index of a session was made, or is within a moment from now."""
+        if name not in self._indexing:
+            self._indexing[name] = submit_daemon(lambda: _make_index(memory))
+        return not wait([self._indexing[name]], timeout=_MOMENT).not_done
 
     @property
     def _compiled(self) -> CompiledSessionGraph:
