@@ -48,7 +48,7 @@ def read_template(node: ast.expr) -> str | None:
         case ast.Constant(value=str(text)):
             return text
         case ast.JoinedStr(values=parts):
-            return "".join(p.value if isinstance(p, ast.Constant) else "{}" for p in parts)
+            return "".join(str(p.value) if isinstance(p, ast.Constant) else "{}" for p in parts)
         case ast.IfExp(body=body, orelse=other):
             return "\0".join(filter(None, map(read_template, (body, other))))
     return None
@@ -92,7 +92,14 @@ def test_both_languages_name_the_same_options() -> None:
             assert sorted(named[0]) == sorted(named[1]), english
 
 
-WIDE = ([], ["import"], ["topic", "split"], ["eval", "memory"], ["eval", "caching"], ["tune"])
+WIDE: tuple[list[str], ...] = (
+    [],
+    ["import"],
+    ["topic", "split"],
+    ["eval", "memory"],
+    ["eval", "caching"],
+    ["tune"],
+)
 
 
 @pytest.mark.parametrize("path", WIDE, ids=" ".join)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from sessions import kept, last_receipt, open_graph, past, prompt_of, record, tell, thread
 
 from topicloom.graph.stored import Graph, get_session
@@ -15,30 +17,43 @@ from topicloom.testing import FailingRole, ScriptedResponder, SteadyReader, fake
 
 CONFIG = thread()
 TAGS = ("planting", "repairs", "cooking", "fishing", "chess")
+HOBBIES = ("种花", "修车", "做菜", "钓鱼", "下棋")
 FEW = {"window": 1, "floor": 0, "usual": 1, "ceiling": 1}
 """Room for one active topic."""
 QUESTION = "What was said of planting, repairs, cooking, fishing and chess, 第1次?"
 
 
-def asked(folder: Path, reader: Reader) -> tuple[Graph, ScriptedResponder]:
+def asked(
+    folder: Path, reader: Reader, tags: Sequence[str] = TAGS, question: str = QUESTION
+) -> tuple[Graph, ScriptedResponder]:
     """A session with five topics, of which one has room to be active, and a question on all."""
     responder = ScriptedResponder()
     roles = fake_roles(responder).replace(READER, reader)
     graph = open_graph(folder, roles, window=6_000, recall_tokens=900, activation=FEW)
-    record(graph, CONFIG, *past(*TAGS))
-    tell(graph, CONFIG, QUESTION, keep=0)
+    record(graph, CONFIG, *past(*tags))
+    tell(graph, CONFIG, question, keep=0)
     return graph, responder
 
 
-def test_an_answer_that_rests_on_many_topics_is_quoted_from_all_of_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("tags", "question"),
+    [
+        (TAGS, QUESTION),
+        (HOBBIES, "种花、修车、做菜、钓鱼、下棋，第1次都是怎么说的？"),
+        (HOBBIES, "种花，修车，做菜，钓鱼和下棋，第1次都是怎么说的？"),
+    ],
+)
+def test_an_answer_that_rests_on_many_topics_is_quoted_from_all_of_them(
+    tmp_path: Path, tags: tuple[str, ...], question: str
+) -> None:
     reader = embedded_roles(HashingEmbedder(256))[READER]
-    graph, responder = asked(tmp_path, reader)
+    graph, responder = asked(tmp_path, reader, tags, question)
     receipt = last_receipt(tmp_path, graph, CONFIG)
     assert len(receipt.active) == 1
     assert [c.topic for c in receipt.calls if c.role == "reader"] == list(receipt.active)
-    assert {t.name for t in receipt.quoted} == set(TAGS)
+    assert {t.name for t in receipt.quoted} == set(tags)
     prompt = prompt_of(responder.requests[-1])
-    assert all(f"{tag}：第1次" in prompt for tag in TAGS)
+    assert all(f"{tag}：第1次" in prompt for tag in tags)
 
 
 def test_it_goes_on_sleeping(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from topicloom.index.ranking import (
     asked_first,
     keep_floor,
     level_languages,
+    listed_things,
     trust_words,
     weights_for,
     words_of_day,
@@ -244,3 +245,29 @@ class TestLanguages:
         cosine = np.linspace(0, 1, 20)
         for chinese in (np.zeros(20, bool), np.ones(20, bool)):
             assert np.array_equal(level_languages(cosine, chinese), cosine)
+
+
+@pytest.mark.parametrize(
+    ("query", "things"),
+    [
+        ("种花、修车和做菜，第一次都是怎么说的？", ["种花", "修车", "做菜"]),
+        (
+            "What about chess, fishing, and the garden?",
+            ["What about chess", "fishing", "the garden?"],
+        ),
+        ("我妈来的时候，做什么菜好？", []),
+        ("When did Ann and Bo meet?", []),
+        (", ".join(f"dish {n}" for n in range(40)), []),
+    ],
+)
+def test_what_a_query_lists(query: str, things: list[str]) -> None:
+    assert [part for part in listed_things(query) if "第一次" not in part] == things
+
+
+def test_the_best_for_each_thing_comes_behind_half_of_the_budget() -> None:
+    best, costs, flat = np.arange(8), np.full(8, 6.0), -np.arange(8.0)
+    things = [np.eye(8)[7], np.eye(8)[0], np.eye(8)[5]]
+    assert keep_floor(best, flat, costs, 60, things).tolist() == [0, 1, 2, 5, 7, 3, 4, 6]
+    dear = np.where(best == 7, 40.0, costs)
+    assert keep_floor(best, flat, dear, 60, things).tolist() == best.tolist()
+    assert keep_floor(best[:0], flat, costs, 60, things).tolist() == []

@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.encoders import script_shares
 from topicloom.index.words import words_of
 from topicloom.prompts.loader import load_patterns
@@ -66,6 +67,12 @@ _MEETING = RankWeights(
     own=0.05, near=1.0, nearer=1.0, alone=1.0, reach=300.0, price=0.35, named=1.0
 )
 """Of more: half sentences, of which no single one says much; a subject goes on for minutes."""
+
+_LISTED = re.compile(r"[、，,；;]|以及|还有|和|\band\b")
+_THING = 8
+"""Tokens of a thing that a query lists at most."""
+_LIST = range(3, 9)
+"""Things that make a list; more are a text."""
 
 _MONTHS = frozenset(
     "january february march april may june july august september october november december".split()
@@ -145,19 +152,26 @@ def rank_again(
 
 
 def keep_floor(
-    best: NDArray[np.intp], flat: Floats, costs: Floats, budget: float
+    best: NDArray[np.intp],
+    flat: Floats,
+    costs: Floats,
+    budget: float,
+    things: Sequence[Floats] = (),
 ) -> NDArray[np.intp]:
     """The messages by place, with what flat search finds in a part of the budget well within it.
 
     So the ranking finds no less than flat search does in that part, on whatever kind of talk it
     errs. Behind half of the budget it is early enough to be quoted beside headings and days, and
-    does not say which topic is best.
+    does not say which topic is best. The best message for each thing that the query lists comes
+    there too, if half of the budget has room for all: so an answer that rests on many has one of
+    each, and not many of a few.
 
     Args:
         best: Places of messages, the best first.
         flat: Scores of all messages [n]; see `search_flat`.
         costs: Tokens of all messages [n], at least 1.
         budget: Tokens that a turn's recall may add.
+        things: Scores of all messages [n] for each thing that is listed; see `listed_things`.
     """
     scores, room, costs = flat[best], _FLOOR * budget, costs + _FRAME
     likely = best  # sorting all takes long in a long session
@@ -167,7 +181,11 @@ def keep_floor(
     found = found[np.cumsum(costs[found]) <= room]
     ahead = int(np.searchsorted(np.cumsum(costs[best]), _SAFE * budget, "right"))
     first, rest = best[:ahead], best[ahead:]
-    own = found[~np.isin(found, first)]
+    listed = [best[int(scores[best].argmax())] for scores in things if len(best)]
+    missed = np.setdiff1d(np.array(listed, dtype=np.intp), first)
+    if costs[missed].sum() > (1 - _SAFE) * budget:
+        missed = missed[:0]
+    own = np.concatenate([missed, found[~np.isin(found, [*first, *missed])]])
     return np.concatenate([first, own, rest[~np.isin(rest, own)]])
 
 
@@ -214,6 +232,13 @@ def asked_first(
         turn[place] = seen[topic]
         seen[topic] += 1
     return np.concatenate([of_days[np.argsort(turn, kind="stable")], best[~asked[best]]])
+
+
+def listed_things(query: str) -> list[str]:
+    """What a query lists, if it is several things: its short parts between commas or `and`."""
+    parts = [part.strip() for part in _LISTED.split(query)]
+    short = [part for part in parts if 0 < count_budget_tokens(part) <= _THING]
+    return short if len(short) in _LIST else []
 
 
 def weights_for(messages: Messages) -> RankWeights:

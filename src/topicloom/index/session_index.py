@@ -17,6 +17,7 @@ from topicloom.index.ranking import (
     asked_first,
     keep_floor,
     level_languages,
+    listed_things,
     rank_again,
     search_flat,
     trust_words,
@@ -200,16 +201,13 @@ class SessionIndex:
         return count <= len(refs) and refs[count - 1] == head
 
     def _search(self, query: str, days: Days | None, include_archived: bool, priced: bool) -> Hits:
-        view = self._table.view
-        vector = self._embedder.embed([query])[0]
+        view, things = self._table.view, listed_things(query)
+        vector, *others = self._embedder.embed([query, *things])
         # What is larger than the budget is quoted in part.
         costs = np.minimum(view.messages.costs, self._budget)
-        likeness = (self._table.matrix @ vector).astype(float)[view.order]
-        cosine = level_languages(likeness, view.chinese)
-        lexical, cover = self._table.words.scores(query)
+        cosine, lexical, sure, trust = self._compare(query, vector)
         messages = replace(view.messages, costs=costs)
-        lexical = lexical[view.order]
-        manner, trust = weights_for(messages), trust_words(query, cover)
+        manner = weights_for(messages)
         manner = manner if priced else replace(manner, price=0.0)
 
         def echoes(places: Sequence[int]) -> NDArray[np.float64]:
@@ -217,10 +215,12 @@ class SessionIndex:
 
         priority = rank_again(query, cosine, lexical, messages, manner, trust, echoes)
         best = np.argsort(-priority, kind="stable")
-        sure = max(float(likeness.max()) / _SURE_COSINE, cover / _SURE_COVER)
         hidden = [] if include_archived else self._archived
         best = best[~(view.held_by(hidden) | view.empty)[best]]
-        best = keep_floor(best, search_flat(cosine, lexical, trust), costs, self._budget)
+        flat = search_flat(cosine, lexical, trust)
+        parts = (self._compare(*pair) for pair in zip(things, others, strict=True))
+        listed = [flat + search_flat(c, w, t) for c, w, _, t in parts]
+        best = keep_floor(best, flat, costs, self._budget, listed)
         if days is not None:
             asked = view.said_on(days.first.isoformat(), days.last.isoformat())
             best = asked_first(best, asked, view.topics)
@@ -235,6 +235,17 @@ class SessionIndex:
             weights[message], homes[message] = weight, topic
             topics[topic] = max(topics.get(topic, 0.0), weight)
         return Hits(weights, topics, homes)
+
+    def _compare(
+        self, query: str, vector: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
+        """Cosines and BM25 of all messages [n], how sure these are, and how far to trust BM25."""
+        view = self._table.view
+        likeness = (self._table.matrix @ vector).astype(float)[view.order]
+        lexical, cover = self._table.words.scores(query)
+        sure = max(float(likeness.max()) / _SURE_COSINE, cover / _SURE_COVER)
+        cosine = level_languages(likeness, view.chinese)
+        return cosine, lexical[view.order], sure, trust_words(query, cover)
 
 
 def mean_of_best(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
