@@ -5,8 +5,9 @@
 Evidence recall under some budgets of the package's ranking (`topicloom.index.ranking`) and of flat
 searches, for each kind. "left out" has the weights that were best on all other kinds, among those
 of `CANDIDATES`, one choice for every conversation, however many speak in it; "worst" has the other
-manner of the two on each, and shows what the floor is worth. Vectors are made once and kept in a
-folder. What a quote costs beside its line in a session (number, day, heading of its topic) is
+manner of the two on each, and shows what the floor is worth. The last rows say what is quoted with
+excerpts of long messages and without: whole messages, tokens of the evidence, answers. Vectors are
+made once and kept in a folder. What a quote costs beside its line in a session (number, day, heading of its topic) is
 `FRAME` tokens here, as it came to in LoCoMo (2.8) and REALTALK; topics that stay closed and what
 is in view already are not looked at, so `topicloom eval memory` has the last word.
 """
@@ -28,7 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.context.tokens import count_budget_tokens
-from topicloom.index.bm25 import LexicalIndex
+from topicloom.context.transcript import show_stretches
+from topicloom.index.bm25 import LexicalIndex, select_sentences
 from topicloom.index.embedder import Embedder, Vectors
 from topicloom.index.encoders import default_embedder
 from topicloom.index.ranking import (
@@ -43,9 +45,13 @@ from topicloom.index.ranking import (
     weights_for,
     words_of_day,
 )
+from topicloom.index.session_index import worth
 from topicloom.recordings.conversations import Conversation, RecordedMessage
 from topicloom.recordings.replay import iso_time
+from topicloom.state.quoting import PromptCosts, select_quotes
+from topicloom.state.recall import Quote, Reading, Stretches, parse_message_number
 from topicloom_lab.comparison.config import Comparison, load_source
+from topicloom_lab.comparison.measures import answer_stands_in, share_shown
 from topicloom_lab.comparison.summary import mean_interval, table
 from topicloom_lab.comparison.trial import Bench, Trial
 from topicloom_lab.strategies.base import StrategyOptions, line_of
@@ -53,7 +59,7 @@ from topicloom_lab.strategies.catalogue import STRATEGIES
 from topicloom_lab.strategies.search import Dense, Lexical, Mixed, Pairs, SearchStrategy
 
 BUDGETS = (2_000, 4_000, 8_000)
-FRAME = 3
+FRAME, MARK = 3, 24
 FLAT = (
     *("dense", "hybrid", "hybrid+1"),
     *("bm25", "bm25+1", "bm25-user", "bm25-stems+1", "last"),
@@ -115,18 +121,72 @@ class Case:
     """Messages of evidence, those included that nobody could find."""
     others: dict[str, list[float]]
     """Recall of flat searches, by budget."""
+    spoken: Sequence[RecordedMessage]
+    """These messages."""
+    answer: str
+    """The expected answer, or ""."""
 
     def recalls(
         self, weights: RankWeights, *, floor: bool = True, again: bool = True
     ) -> list[float]:
         """Recall of the ranking, by budget."""
+        best = self.best(weights, again=again)
+        orders = (self.kept(best, b) if floor else best for b in BUDGETS)
+        return [self.recall(*pair) for pair in zip(orders, BUDGETS, strict=True)]
+
+    def best(self, weights: RankWeights, *, again: bool = True) -> Places:
+        """Messages by place, the best first."""
         given = self.query, self.cosine, self.lexical, self.messages, weights, self.trust
         echoes = partial(self.words.echoes, query=self.query)
         scores = rank_again(*given, echoes) if again else rank(*given)
-        best, costs = np.argsort(-scores, kind="stable"), self.messages.costs
+        return np.argsort(-scores, kind="stable")
+
+    def kept(self, best: Places, budget: float) -> Places:
+        """The same with the floor."""
         flat = search_flat(self.cosine, self.lexical, self.trust)
-        orders = (keep_floor(best, flat, costs, b) if floor else best for b in BUDGETS)
-        return [self.recall(*pair) for pair in zip(orders, BUDGETS, strict=True)]
+        return keep_floor(best, flat, self.messages.costs, budget)
+
+    def shown(self, order: Places, budget: int, *, in_part: bool) -> tuple[float, float, float]:
+        """Recall of whole messages, share of the evidence's tokens, and if the answer is shown."""
+        costs = self.messages.costs
+        worths = worth(np.minimum(costs, budget)[order], budget)
+        found = zip(order.tolist(), worths.tolist(), strict=True)
+        quotes = tuple(Quote(id=f"m{place}", weight=weight) for place, weight in found if weight)
+        reading = Reading(topic="t1", score=1, quotes=quotes, source="index")
+
+        def text(message_id: str) -> str:
+            return self.spoken[parse_message_number(message_id)].text
+
+        def excerpt(message_id: str, room: int) -> tuple[Stretches, int]:
+            room -= MARK
+            if not in_part or room < MARK:
+                return (), 0
+            said = text(message_id)
+            stretches = select_sentences(said, self.query, room, count_budget_tokens)
+            shown = show_stretches(said, stretches, message_id, "en")
+            return stretches, count_budget_tokens(shown) + FRAME
+
+        prices = PromptCosts(
+            quote=lambda i: int(costs[parse_message_number(i)]) + FRAME,
+            excerpt=excerpt,
+            day=lambda _: "",
+            text=count_budget_tokens,
+            heading=lambda _: 0,
+            shorten=lambda *_: "",
+            passage=lambda _: 0,
+            day_line=0,
+            frame=0,
+        )
+        notes = select_quotes([reading], {}, prices, budget, ())
+        whole = [i for note in notes for i in note.quotes if i not in note.partial]
+        parts = [pair for note in notes for pair in note.excerpts.items()]
+        context = "\n".join(
+            [*map(text, whole), *(show_stretches(text(i), s, i, "en") for i, s in parts)]
+        )
+        recall = len(self.evidence & {parse_message_number(i) for i in whole}) / self.gold
+        share = share_shown([self.spoken[i].text for i in self.evidence], context)
+        answered = answer_stands_in(context, self.answer)
+        return recall, share or 0.0, np.nan if answered is None else float(answered)
 
     def flat(self) -> list[float]:
         """Recall of the search that the floor is of, by budget; it pays for frames too."""
@@ -187,6 +247,8 @@ def cases(kind: str, trial: Trial, kept: KeptEmbedder) -> Iterator[Case]:
                 frozenset(i for i, m in enumerate(spoken) if m.id in gold),
                 len(gold),
                 others,
+                spoken[:],
+                question.answer,
             )
 
 
@@ -239,7 +301,7 @@ def other_manner(messages: Messages) -> RankWeights:
 
 def figures(rows: Sequence[Sequence[float]]) -> str:
     """Means by budget."""
-    return " / ".join(f"{mean(column):.3f}" for column in zip(*rows, strict=True))
+    return " / ".join(f"{np.nanmean(column):.3f}" for column in zip(*rows, strict=True))
 
 
 def main() -> None:
@@ -291,8 +353,21 @@ def report(found: dict[str, list[Case]]) -> str:
         [f"left out over the best other at {budget:,}", *(lead(rows, k, place) for k in found)]
         for place, budget in enumerate(BUDGETS)
     ]
+    lines += [shown_line(found, *setup) for setup in itertools.product(BUDGETS, (False, True))]
     made = [f"{kind} left out: {CANDIDATES[i]}" for kind, i in chosen.items()]
     return "\n".join([table(["", *found], lines), "", *made])
+
+
+def shown_line(found: dict[str, list[Case]], budget: int, in_part: bool) -> list[str]:
+    """Recall, share of the evidence's tokens, and of the answers that are shown, by kind."""
+    name = "with excerpts" if in_part else "whole messages alone"
+    cells = [f"{name} at {budget:,}: recall / tokens / answers"]
+    for cases in found.values():
+        orders = [
+            (case, case.kept(case.best(weights_for(case.messages)), budget)) for case in cases
+        ]
+        cells.append(figures([c.shown(order, budget, in_part=in_part) for c, order in orders]))
+    return cells
 
 
 def lead(rows: dict[str, dict[str, list[list[float]]]], kind: str, place: int) -> str:
