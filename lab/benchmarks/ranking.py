@@ -7,9 +7,10 @@ searches, for each kind. "left out" has the weights that were best on all other 
 of `CANDIDATES`, one choice for every conversation, however many speak in it; "worst" has the other
 manner of the two on each, and shows what the floor is worth. The last rows say what is quoted with
 excerpts of long messages and without: whole messages, tokens of the evidence, answers. Vectors are
-made once and kept in a folder. What a quote costs beside its line in a session (number, day, heading of its topic) is
-`FRAME` tokens here, as it came to in LoCoMo (2.8) and REALTALK; topics that stay closed and what
-is in view already are not looked at, so `topicloom eval memory` has the last word.
+made once and kept in a folder. What a quote costs beside its line in a session (number, day,
+heading of its topic) is `FRAME` tokens here, as it came to in LoCoMo (2.8) and REALTALK; topics
+that stay closed and what is in view already are not looked at, so `topicloom eval memory` has the
+last word.
 """
 
 from __future__ import annotations
