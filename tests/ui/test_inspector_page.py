@@ -152,8 +152,37 @@ def test_facts_are_set_right_thresholds_tried_and_an_export_taken_in(
     expect(page.locator("[data-id]").first).to_contain_text("the boat")
 
 
-def claude_talk() -> dict[str, Any]:
-    said = [("human", "Where is the boat?"), ("assistant", "At the jetty.")]
+def test_an_export_that_is_dropped_becomes_topics(page: Page) -> None:
+    asked = [f"The boat needs {n} cans of paint" for n in range(20)]
+    asked += [f"Today I ran {n} kilometres for the marathon" for n in range(20)]
+    said = [part for text in asked for part in (("human", text), ("assistant", f"Noted: {text}"))]
+    edit(page)
+    page.evaluate(RECORD_NOTICES)
+    drop = """text => {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File([text], "claude.json"));
+      const dropped = new DragEvent("drop", { dataTransfer, bubbles: true });
+      document.querySelector(".page").dispatchEvent(dropped);
+    }"""
+    page.evaluate(drop, json.dumps(claude_talk(*said)))
+    expect(page.locator(".session")).to_have_value("claude")
+    expect(page.locator(".notice")).to_contain_text("Taken in: 80 / 80")
+    expect(page.locator("[data-topic]").get_by_text("Ran kilometres")).to_be_visible()
+    expect(page.locator("[data-topic]").get_by_text("Boat")).to_be_visible()
+    told = page.evaluate("told.map((text) => /Taken in: (\\d+)/.exec(text)?.[1]).filter(Boolean)")
+    assert len(set(told)) > 1, "how far it was shown meanwhile"
+
+
+RECORD_NOTICES = """() => {
+  window.told = [];
+  const record = () => told.push(document.querySelector(".notice")?.textContent ?? "");
+  const all = { childList: true, subtree: true, characterData: true };
+  new MutationObserver(record).observe(document.body, all);
+}"""
+
+
+def claude_talk(*said: tuple[str, str]) -> dict[str, Any]:
+    said = said or (("human", "Where is the boat?"), ("assistant", "At the jetty."))
     messages = [{"uuid": f"u{n}", "sender": s, "text": t} for n, (s, t) in enumerate(said)]
     return {"uuid": "c1", "name": "Boat", "chat_messages": messages}
 
@@ -163,6 +192,9 @@ def test_no_message_is_markup(page: Page, graph: Graph) -> None:
     graph.invoke({"messages": said}, THREAD, context=TurnOptions(answer=False))
     memory = Memory.of(graph, THREAD)
     memory.rename("t1", HOSTILE[1])
+    assert graph.store is not None
+    facts = tuple(Fact(text, ("m1",), "2026-03-01") for text in HOSTILE[:-1])
+    ReflectionStore(graph.store).change_facts(NAME, FactChanges(facts))
     edit(page)
     page.reload()
     for number, text in enumerate(HOSTILE[:-1]):
@@ -172,9 +204,48 @@ def test_no_message_is_markup(page: Page, graph: Graph) -> None:
     expect(page.get_by_role("heading", name=HOSTILE[1])).to_be_visible()
     page.get_by_role("searchbox").fill("<img src=x")
     expect(page.locator(".found mark").first).to_have_text("<img src=x")
-    tags = page.evaluate(
-        "[...new Set([...document.querySelectorAll('#app *')].map(e => e.tagName))]"
-    )
+    check_inert(page, "#app")
+    page.keyboard.press("Escape")
+    expect(page.locator(".lane title").first).to_contain_text(HOSTILE[1])
+    page.locator(".back").click()
+    page.get_by_role("tab", name="Facts").click()
+    told = page.locator("[data-fact] p")
+    expect(told).to_have_count(len(facts))
+    assert set(told.all_text_contents()) == set(HOSTILE[:-1])
+    check_inert(page, "#app")
+    page.get_by_role("tab", name="Changes").click()
+    expect(page.locator("#topics .line p").first).to_contain_text(HOSTILE[1])
+    check_inert(page, "#app")
+    page.get_by_role("tab", name="What if").click()
+    expect(page.get_by_role("row", name="Topics read")).to_be_visible()
+    page.locator("#say").fill(HOSTILE[0])
+    page.get_by_role("button", name="Answer", exact=True).click()
+    page.locator(".whole summary").click()
+    expect(page.locator("#why .whole")).to_contain_text(HOSTILE[0])
+    check_inert(page, "#app")
+    page.locator(".moments input").focus()
+    page.keyboard.press("Home")
+    page.get_by_role("button", name="Side by side").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(HOSTILE[0])
+    expect(dialog).to_contain_text(HOSTILE[1])
+    check_inert(page, "#app")
+
+
+def test_a_page_to_take_along_has_no_markup_of_messages(page: Page, graph: Graph) -> None:
+    said = [kind(text) for text in HOSTILE for kind in (HumanMessage, AIMessage)]
+    graph.invoke({"messages": said}, THREAD, context=TurnOptions(answer=False))
+    taken = page.request.get(f"{page.url}api/session/{NAME}/page").text()
+    alone = page.context.new_page()
+    alone.set_content(taken)
+    for number, text in enumerate(HOSTILE):
+        assert alone.locator(f"#m{29 + 2 * number} div").text_content() == text
+    check_inert(alone, "body")
+
+
+def check_inert(page: Page, place: str) -> None:
+    """Nothing of a message has become an element, and none of its scripts ran."""
+    tags = page.eval_on_selector_all(f"{place} *", "all => [...new Set(all.map(e => e.tagName))]")
     assert {"SCRIPT", "IMG", "IFRAME", "A", "STYLE"}.isdisjoint(tags)
     assert page.evaluate("window.caught") is None
 

@@ -36,7 +36,9 @@ export function TimeLine() {
   const tallest = Math.max(1, ...lanes.flatMap((topic) => Object.values(topic.days)));
   const broad = Math.max(2, along(from + step) - LEFT - 1);
   const count = Math.max(2, Math.floor((width - LEFT) / 110));
-  const labels = Array.from({ length: count }, (_, n) => from + (n * (to - from)) / count);
+  const labels = Array.from({ length: count }, (_, n) => from + (n * (to - from)) / count)
+    .map((distance) => ({ distance, text: shortDay(new Date(spine.find(distance)).toISOString(), language) }))
+    .filter(({ text }, n, all) => text !== all[n - 1]?.text);
   const height = TOP + lanes.length * LANE + 6;
   const x = (event: PointerEvent) => event.clientX - box.current!.getBoundingClientRect().left;
 
@@ -51,8 +53,8 @@ export function TimeLine() {
     setRange(2 * half >= spine.end ? null : [begin, begin + 2 * half]);
   };
   const drawn = useMemo(() => spine.end > 0 && <>
-    {labels.map((distance) => <g key={distance}><line class="grid" x1={along(distance)} x2={along(distance)} y1={TOP - 4} y2={height} />
-      <text class="date" x={along(distance)} y="13">{shortDay(new Date(spine.find(distance)).toISOString(), language)}</text></g>)}
+    {labels.map(({ distance, text }) => <g key={distance}><line class="grid" x1={along(distance)} x2={along(distance)} y1={TOP - 4} y2={height} />
+      <text class="date" x={along(distance)} y="13">{text}</text></g>)}
     {lanes.filter((topic) => near(topic.id)).map((topic) => (
       <g key={topic.id} style={hue(topic.id)} class={`lane ${lit.has(topic.id) ? "lit" : ""}`} onClick={() => openTopic(topic.id)}
         data-item tabindex={0} role="button" aria-label={topic.name} onKeyDown={(e) => { if (e.key === "Enter") openTopic(topic.id); }}>
