@@ -140,7 +140,7 @@ function OpenTopic({ topic }: { topic: Topic }) {
         <button class="back" onClick={() => openTopic("")} aria-label={t("close")}>←</button>
         {naming === "rename" ? <NameField start={topic.name} done={name} />
           : <h2 title={session.editing ? t("rename") : ""} onDblClick={() => session.editing && setNaming("rename")}><Dot topic={topic.id} />{topic.name}</h2>}
-        <span class="state">{t(topic.state)}{topic.relevance !== null && ` ${topic.relevance.toFixed(2)}`}</span>
+        {naming !== "rename" && <span class="state">{t(topic.state)}{topic.relevance !== null && ` ${topic.relevance.toFixed(2)}`}</span>}
       </div>
       <div class="scroll" onKeyDown={walk}>
         {session.editing && <div class="tools">
