@@ -13,6 +13,7 @@ from topicloom import FileStorage, Settings, build_session_graph, open_session
 from topicloom.index.encoders import default_embedder
 from topicloom.index.phrases import extract_keywords
 from topicloom.prompts.wording import strip_own_replies
+from topicloom.recordings.replay import find_sample, load_first_conversation
 from topicloom.roles.responder import EmbeddedResponder, ReplyRequest
 from topicloom.state.stored_message import MessageRole, StoredMessage
 
@@ -64,6 +65,14 @@ def test_a_message_is_answered_by_its_kind(message: str, reply: str) -> None:
     (said,) = talk(message)
     assert said in {reply + honest for honest in HONEST.values()}
     assert strip_own_replies(said).strip() == ""
+
+
+def test_the_words_of_a_question_count_beside_its_meaning() -> None:
+    """Of the sample's messages on electrics, one has what was found, and others are more alike."""
+    sample = load_first_conversation(find_sample(), None).messages
+    said = [sample[number - 1].text for number in (33, 34, 35, 36, 112, 139, 142, 183, 184, 207)]
+    reply = talk(*said, "What did the electrician find behind the old switch?")[-1]
+    assert "a newspaper of 12 June 1931" in reply
 
 
 def test_it_says_once_that_it_only_quotes() -> None:

@@ -24,8 +24,9 @@ from langchain_core.tools import BaseTool
 
 from topicloom.background import asubmit_daemon
 from topicloom.context.token_count import ToolLike
+from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Embedder
-from topicloom.index.words import words_of
+from topicloom.index.ranking import search_flat, trust_words
 from topicloom.prompts.loader import Prompts, load_cues, load_patterns
 from topicloom.prompts.wording import get_wording, strip_own_replies
 from topicloom.roles.base import RoleSpec
@@ -223,24 +224,20 @@ class EmbeddedResponder:
             for s in _split_sentences(strip_own_replies(m.text))
             if not s.endswith(("?", "？"))
         }
-        pairs = _select_alike(query, [(m, s) for s, m in reversed(said.items())])
-        if not pairs:
+        if not said:
             return []
-        vectors = self._embedder.embed([query, *(s for _, s in pairs)])
-        scores = vectors[1:] @ vectors[0]
-        least = max(_RELEVANT, _NEAR * float(scores.max()))
-        ranked = [int(i) for i in np.argsort(-scores, kind="stable") if scores[i] >= least]
-        return [pairs[i] for i in ranked[:_QUOTED]]
-
-
-def _select_alike(
-    query: str, pairs: Sequence[tuple[StoredMessage, str]]
-) -> list[tuple[StoredMessage, str]]:
-    """The sentences that share most words with the query: embedding all would take too long."""
-    asked = set(words_of(query))
-    shared = [len(asked & set(words_of(sentence))) for _, sentence in pairs]
-    ranked = sorted(range(len(pairs)), key=lambda i: -shared[i])
-    return [pairs[i] for i in ranked[:_COMPARED]]
+        pairs, words = [(m, s) for s, m in reversed(said.items())], LexicalIndex()
+        for _, sentence in pairs:
+            words.add("", sentence)
+        lexical, cover = words.scores(query)
+        # Embedding all would take too long.
+        compared = np.argsort(-lexical, kind="stable")[:_COMPARED]
+        vectors = self._embedder.embed([query, *(pairs[i][1] for i in compared)])
+        likeness = (vectors[1:] @ vectors[0]).astype(float)
+        scores = search_flat(likeness, lexical[compared], trust_words(query, cover))
+        least = max(_RELEVANT, _NEAR * float(likeness.max()))
+        ranked = [int(i) for i in np.argsort(-scores, kind="stable") if likeness[i] >= least]
+        return [pairs[compared[i]] for i in ranked[:_QUOTED]]
 
 
 def _split_sentences(text: str) -> list[str]:
