@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from statistics import mean
 
+from rich.console import Console
 from rich.table import Table
 
-from topicloom.cli.console import open_console, print_dim
+from topicloom.cli.console import print_dim
 from topicloom.errors import InputError
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.conversations import Question
@@ -46,7 +47,7 @@ class AnswersOptions(RecordedRun):
     """Categories that are left out."""
 
 
-def run_answers(options: AnswersOptions) -> list[Row]:
+def run_answers(options: AnswersOptions, console: Console) -> list[Row]:
     """Have the questions answered that are not yet, and print how well and at what price.
 
     Raises:
@@ -55,7 +56,6 @@ def run_answers(options: AnswersOptions) -> list[Row]:
         NotAConversationError: If a file holds something else.
         StorageUnavailableError: If a result cannot be written.
     """
-    console = open_console()
     rows = Rows(options.out, {"model": options.model.name, "budget": options.budget})
     opened, asked = options.model.open(), list[Row]()
     for trial in _trials(options):

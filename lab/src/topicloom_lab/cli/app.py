@@ -75,6 +75,7 @@ def memory(
     agent: Annotated[
         bool, typer.Option(help="An agent with TopicMiddleware instead of the session graph.")
     ] = False,
+    json: AsJson = False,
 ) -> None:
     """Replay conversations, ask their questions, and see whether the evidence is in the context.
 
@@ -88,12 +89,13 @@ def memory(
     `garbage` ones answer rubbish.
     """
     from topicloom_lab.cli.memory import MemoryOptions, run_memory
+    from topicloom_lab.cli.output import open_figures
     from topicloom_lab.memory import MemoryEvaluation
     from topicloom_lab.readers import ReaderChoice
 
     who = ReaderChoice.parse(readers)
     evaluation = MemoryEvaluation(budget, recent, window, topic_window, reviews, who, agent)
-    run_memory(MemoryOptions(file, out, evaluation))
+    run_memory(MemoryOptions(file, out, evaluation), open_figures(as_json=json))
 
 
 @eval_app.command()
@@ -110,11 +112,14 @@ def segmentation(
         Path | None, typer.Option(help="Weights of `topicloom train boundary`; else those shipped.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Results, one JSON a dialogue.")] = None,
+    json: AsJson = False,
 ) -> None:
     """Find where topics begin, and compare with dialogues whose segments are known."""
     from topicloom_lab.cli.boundaries import SegmentationOptions, run_segmentation
+    from topicloom_lab.cli.output import open_figures
 
-    run_segmentation(SegmentationOptions(file, mode, granularity, weights, out))
+    given = SegmentationOptions(file, mode, granularity, weights, out)
+    run_segmentation(given, open_figures(as_json=json))
 
 
 @eval_app.command()
@@ -141,6 +146,7 @@ def threads(
     file: Annotated[Path, typer.Argument(help="Conversations with threads, one JSON a line.")],
     window: Window = 8_000,
     out: Annotated[Path | None, typer.Option(help="Results, one JSON a conversation.")] = None,
+    json: AsJson = False,
 ) -> None:
     """Feed interleaved talk to a session, and compare its topics with the known ones.
 
@@ -148,8 +154,9 @@ def threads(
     moved them. Small windows split often; what is still unsplit at the end is split then.
     """
     from topicloom_lab.cli.boundaries import ThreadOptions, run_threads
+    from topicloom_lab.cli.output import open_figures
 
-    run_threads(ThreadOptions(file, window, out))
+    run_threads(ThreadOptions(file, window, out), open_figures(as_json=json))
 
 
 @eval_app.command()
@@ -279,6 +286,7 @@ def caching(
     ] = None,
     model: Annotated[str, typer.Option(help="The model to ask the server for.")] = "openai:any",
     out: Rows = None,
+    json: AsJson = False,
 ) -> None:
     """Replay a conversation, and see what providers' caches would have served of its prompts.
 
@@ -290,6 +298,7 @@ def caching(
     stopped leaves the server running: what it holds is part of the measurement.
     """
     from topicloom_lab.cli.caching import CachingOptions, run_caching
+    from topicloom_lab.cli.output import open_figures
     from topicloom_lab.opened import ModelOptions
 
     # A cache that has seen one layout's topic windows knows those of the other.
@@ -299,7 +308,8 @@ def caching(
     run_caching(
         CachingOptions(
             file, turns, window, topic_window, recall, layouts, seconds, conversation, real, out
-        )
+        ),
+        open_figures(as_json=json),
     )
 
 
@@ -316,6 +326,7 @@ def roles(
         int, typer.Option(metavar="N", min=0, help="Asked of each conversation.")
     ] = 20,
     out: Rows = None,
+    json: AsJson = False,
 ) -> None:
     """Put real prompts of the roles to a model, and see how many of its answers can be parsed.
 
@@ -327,12 +338,14 @@ def roles(
     it about cases with a known answer.
     """
     from topicloom.settings import Settings
+    from topicloom_lab.cli.output import open_figures
     from topicloom_lab.cli.roles import RolesOptions, run_roles
     from topicloom_lab.opened import ModelOptions
 
     opened = ModelOptions(model, base_url)
     windows = Settings(window=window, topic_window=topic_window)
-    run_roles(RolesOptions(files, opened, questions, conversations, out, prompts, windows))
+    given = RolesOptions(files, opened, questions, conversations, out, prompts, windows)
+    run_roles(given, open_figures(as_json=json))
 
 
 @eval_app.command()
@@ -343,6 +356,7 @@ def arbiter(
     ] = None,
     base_url: BaseUrl = None,
     out: Rows = None,
+    json: AsJson = False,
 ) -> None:
     """Ask an arbiter about 64 messages that go on with a task in new words, or do the opposite.
 
@@ -350,9 +364,11 @@ def arbiter(
     the boundary model is in doubt the ruling decides, elsewhere nobody is asked.
     """
     from topicloom_lab.cli.arbiter import run_arbiter
+    from topicloom_lab.cli.output import open_figures
     from topicloom_lab.opened import ModelOptions
 
-    run_arbiter(ModelOptions(model, base_url, max_tokens=16) if model else None, out)
+    opened = ModelOptions(model, base_url, max_tokens=16) if model else None
+    run_arbiter(opened, out, open_figures(as_json=json))
 
 
 @eval_app.command()
@@ -367,6 +383,7 @@ def answers(
         list[str] | None, typer.Option(help="Leave this category out; may be repeated.")
     ] = None,
     out: Rows = None,
+    json: AsJson = False,
 ) -> None:
     """Have a model answer questions from what topicloom, a search and a sliding window recall.
 
@@ -374,10 +391,12 @@ def answers(
     SQuAD, Chinese by characters. The embedded roles recall; the model only answers.
     """
     from topicloom_lab.cli.answers import AnswersOptions, run_answers
+    from topicloom_lab.cli.output import open_figures
     from topicloom_lab.opened import ModelOptions
 
     opened = ModelOptions(model, base_url, max_tokens=48)
-    run_answers(AnswersOptions(files, opened, questions, conversations, out, budget, skip or ()))
+    given = AnswersOptions(files, opened, questions, conversations, out, budget, skip or ())
+    run_answers(given, open_figures(as_json=json))
 
 
 train_app = typer.Typer(

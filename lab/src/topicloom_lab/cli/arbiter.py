@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from rich.console import Console
 from rich.table import Table
 
 from topicloom.boundary.policy import AdsorberPolicy, BoundaryQuestion
-from topicloom.cli.console import open_console
 from topicloom.roles.arbiter import ARBITER
 from topicloom.settings import Settings
 from topicloom_lab.cli.output import make_table, show_mean
@@ -32,7 +32,7 @@ _POLICIES = {
 """Who is asked about."""
 
 
-def run_arbiter(model: ModelOptions | None, out: Path | None) -> list[Row]:
+def run_arbiter(model: ModelOptions | None, out: Path | None, console: Console) -> list[Row]:
     """Ask about every case, and print the verdicts and the splits that follow from them.
 
     Without a model, these are the boundary model's own.
@@ -41,7 +41,7 @@ def run_arbiter(model: ModelOptions | None, out: Path | None) -> list[Row]:
         ConfigurationError: If no such model can be opened, or the results are something else's.
         StorageUnavailableError: If a result cannot be written.
     """
-    console, cases, found = open_console(), task_flow_cases(), list[Row]()
+    cases, found = task_flow_cases(), list[Row]()
     if model is not None:
         rows, ask = Rows(out, {"model": model.name}), _asker(model)
         makers = [partial(ask, q) for case in cases if (q := question_of(case, ALWAYS))]

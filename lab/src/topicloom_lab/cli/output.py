@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -14,7 +15,42 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from topicloom.cli.console import open_console, print_json
 from topicloom.errors import StorageUnavailableError
+
+
+def open_figures(*, as_json: bool) -> Console:
+    """The console that tables of figures are printed on; as JSON, each row of them is a line."""
+    return _RowsConsole(quiet=True) if as_json else open_console()
+
+
+class _RowsConsole(Console):
+    """Prints the rows of tables as JSON, and nothing else."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        for table in objects:
+            if isinstance(table, Table):
+                print_json(read_rows(table))
+
+
+def read_rows(table: Table) -> Iterator[dict[str, Any]]:
+    """The rows of a table by its heads; figures as numbers, None where there is none."""
+    heads = [str(column.header) or "of" for column in table.columns]
+    for place, head in enumerate(heads):
+        if head in heads[:place]:
+            heads[place] = f"{heads[place - 1]}: {head}"
+    for cells in zip(*(column.cells for column in table.columns), strict=True):
+        yield {"table": str(table.title)} | dict(zip(heads, map(_read_cell, cells), strict=True))
+
+
+def _read_cell(cell: object) -> float | str | None:
+    text = str(cell)
+    if text == "-":
+        return None
+    number = text.replace(",", "")
+    if re.fullmatch(r"-?\d+", number):
+        return int(number)
+    return float(number) if re.fullmatch(r"[+-]?\d*\.\d+", number) else text
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from langgraph.store.memory import InMemoryStore
 from rich.console import Console
 from rich.table import Table
 
-from topicloom.cli.console import open_console, print_dim
+from topicloom.cli.console import print_dim
 from topicloom.context.prefix import PrefixMeter
 from topicloom.domain.domain import Domain
 from topicloom.errors import UnusableAnswerError
@@ -69,7 +69,7 @@ class RolesOptions(RecordedRun):
     """The windows."""
 
 
-def run_roles(options: RolesOptions) -> list[Row]:
+def run_roles(options: RolesOptions, console: Console) -> list[Row]:
     """Collect prompts, put them to the model, and print what became of them by role.
 
     Raises:
@@ -77,7 +77,6 @@ def run_roles(options: RolesOptions) -> list[Row]:
         NotAConversationError: If a file holds something else.
         StorageUnavailableError: If a result cannot be written.
     """
-    console = open_console()
     windows = options.settings.model_dump(include={"window", "topic_window"})
     rows = Rows(options.out, {"model": options.model.name} | windows)
     opened = options.model.open()
