@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from openai_behaviours import Drip, Reply
 from openai_server import OpenAIServer
 from postgres import open_postgres
 
-from topicloom.cli.serve import read_keys
+from topicloom.cli.serve import listen, read_keys
 from topicloom.errors import ConfigurationError
 
 __all__ = ["run"]
@@ -135,3 +136,10 @@ def test_keys() -> None:
     for wrong in ("a,b", "a.b=1,c=2", "ann=a,ann=b", "=a,b=c"):
         with pytest.raises(ConfigurationError):
             read_keys(wrong)
+
+
+def test_answers_are_not_held_back() -> None:
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -18,7 +18,7 @@ export function App({ first }: { first: Session }) {
   const [days, setDays] = useState<Record<string, Record<string, number>>>({});
   const [marks, setMarks] = useState<Mark[]>([]);
   const [shown, setShown] = useState(false);
-  const [unread, setUnread] = useState(0);
+  const [unread, setUnread] = useState<number | null>(null); // by the index; null: not known yet
   const [language, setLanguage] = useState<Language>(
     (localStorage.getItem("language") as Language | null) ?? (navigator.language.startsWith("zh") ? "zh" : "en"));
   const [theme, setTheme] = useState(localStorage.getItem("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
@@ -64,7 +64,7 @@ export function App({ first }: { first: Session }) {
   const latest = useRef(refresh);
   latest.current = refresh;
   useEffect(() => { void refresh(); }, [api]);
-  useEffect(() => { setPicked(""); setOpen(""); setFound(null); setReceipt(null); setMissed(""); setAt(""); setDays({}); setMarks([]); setUnread(0); }, [session.name]);
+  useEffect(() => { setPicked(""); setOpen(""); setFound(null); setReceipt(null); setMissed(""); setAt(""); setDays({}); setMarks([]); setUnread(null); }, [session.name]);
   useEffect(() => { // of a long session each takes its time: one after another, once there is something to see
     if (!shown || !version) return;
     let current = true;
@@ -87,7 +87,7 @@ export function App({ first }: { first: Session }) {
     let current = true;
     const timer = setTimeout(() => void api.search(wanted).then((hits) => { if (current) { setFound(hits); setColumn((c) => (c === "chat" ? c : "topics")); } }, (e: Error) => say(e.message)), 250);
     return () => { current = false; clearTimeout(timer); };
-  }, [wanted, api, !unread]);
+  }, [wanted, api, unread === 0]);
 
   const change = async (what: Change) => {
     try {

@@ -7,7 +7,7 @@ const STATES: State[] = ["active", "dormant", "archived", "divided"];
 
 const PAGE = 60;
 
-export function Topics({ found, wanted, unread }: { found: Message[] | null; wanted: string; unread: number }) {
+export function Topics({ found, wanted, unread }: { found: Message[] | null; wanted: string; unread: number | null }) {
   const { topics, open, t, session } = usePage();
   const [tab, setTab] = useState<"topics" | "facts" | "changes" | "whatIf">("topics");
   const [most, setMost] = useState(PAGE);
@@ -211,12 +211,12 @@ function NameField({ start, done, most = 80 }: { start: string; done: (text: str
   );
 }
 
-function Found({ found, wanted, unread }: { found: Message[]; wanted: string; unread: number }) {
+function Found({ found, wanted, unread }: { found: Message[]; wanted: string; unread: number | null }) {
   const { t, language, topics, openTopic } = usePage();
   return (
     <div class="scroll found" onKeyDown={walk}>
       <h3>{found.length ? `${found.length} ${t("found")}` : t("nothing")}</h3>
-      {unread > 0 && <p class="quiet">{t("unread")} {unread.toLocaleString(language)}</p>}
+      {unread !== 0 && <p class="quiet">{t("unread")}{unread && ` (${unread.toLocaleString(language)} ${t("messages")})`}</p>}
       {found.map((m) => (
         <div class="line" key={m.id} style={m.topic ? hue(m.topic) : {}} {...carrying(m.id)}>
           <div><QuoteLink id={m.id} /><b>{m.label}</b> <small>{day(m.time, language)}</small>

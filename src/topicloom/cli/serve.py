@@ -113,9 +113,12 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket that listens there, or `ConfigurationError`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        listener = socket.create_server((host, port), family=family)
     except OSError as error:
         raise ConfigurationError(f"cannot listen at {host}, port {port}: {error}") from error
+    # asyncio sets it on sockets of its own alone; without it a body waits 40 ms behind its head.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 @asynccontextmanager

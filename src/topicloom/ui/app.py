@@ -174,6 +174,8 @@ class _Inspector(SessionPages):
             gone = await asyncio.to_thread(
                 lambda: self._open(request)[0].forget(*what, dry_run=dry_run)
             )
+        if not dry_run:  # what is in memory of it goes: the index is made anew
+            self._indexing.pop(request.path_params["session"], None)
         views: list[ShownMessage] = [show_message(m, "") for m in gone.messages]
         told = {"topics": gone.topics, "facts": gone.facts, "left": gone.left}
         return send({"messages": views, **told})

@@ -22,13 +22,14 @@ from starlette.responses import Response
 from topicloom.background import submit_daemon
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.memory import Memory
-from topicloom.graph.memory_values import MemoryTopic
 from topicloom.graph.stored import Graph
+from topicloom.nodes.workspace import Workspace
 from topicloom.recordings.conversations import make_case
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt, price_call
 from topicloom.state.replaying import replay_activation
+from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.ui.turns import list_moments
 from topicloom.ui.wire import (
@@ -46,7 +47,9 @@ _REPLAYED = 1_000
 """Newest turns that other thresholds are tried on."""
 _FEW = 5_000
 """Messages that are looked through without remembering where they are."""
-_MOMENT = 1.0
+_SAID = 500_000
+"""Messages of whose topics it is remembered which they have, so that a change costs little."""
+_MOMENT = 0.5
 """Seconds in which the index of most sessions is made."""
 _MOMENTS = 4
 """Sessions, or points in time of one, of which it is remembered where messages are."""
@@ -77,6 +80,7 @@ class SessionPages:
         self._graph, self._names, self._home, self._model = graph, names, home, model
         self._editing, self._write_page = editing, write_page
         self._places: LRUCache[tuple[str | int | None, ...], _Places] = LRUCache(_MOMENTS)
+        self._said: LRUCache[str | None, Mapping[int, str]] = LRUCache(_SAID, len)
         self._placing = Lock()
         self._indexing: dict[str, Future[None]] = {}
 
@@ -149,8 +153,7 @@ class SessionPages:
         if self._has_index(memory, name):
             return send({"left": 0})
         session = memory.session()
-        index = self._compiled.builder.workspaces.open(session.id, self._graph.store).whole
-        return send({"left": index.left or session.count})
+        return send({"left": self._open_workspace(session).whole.left or session.count})
 
     def search(self, request: Request) -> Response:
         """What fits a text best: first what has it word for word.
@@ -265,6 +268,9 @@ class SessionPages:
         assert isinstance(self._graph, CompiledSessionGraph)  # no other has an index
         return self._graph
 
+    def _open_workspace(self, session: Session) -> Workspace:
+        return self._compiled.builder.workspaces.open(session.id, self._graph.store)
+
     def _open(self, request: Request) -> tuple[Memory, str]:
         """The session that is asked for, at the point in time that is."""
         config = self._find_config(request)
@@ -298,8 +304,14 @@ class SessionPages:
             known = self._places.get(mark)
             if known is None:
                 topics, days = dict[int, str](), dict[int, str]()
-                for topic in (t for t in memory.topics() if t.count):
-                    _enter(topic, topics, days)
+                store = self._open_workspace(session).store
+                for topic in (t for t in store.topic_table(session) if t.count):
+                    said = self._said.get(topic.head)
+                    if said is None:
+                        said = {m.seq: m.day for m in store.topic_messages(topic)}
+                        self._said[topic.head] = said
+                    topics.update(dict.fromkeys(said, topic.id))
+                    days.update(said)
                 late = session.count - session.tail + 1
                 days |= {m.seq: m.day for m in memory.history(limit=late)} if late else {}
                 known = self._places[mark] = _Places(topics, days)
@@ -319,11 +331,6 @@ def _find_words(memory: Memory, wanted: str) -> list[StoredMessage]:
         found += [m for m in reversed(said) if wanted in m.text.casefold()]
         before = said[0].id
     return found[:_FOUND]
-
-
-def _enter(topic: MemoryTopic, topics: dict[int, str], days: dict[int, str]) -> None:
-    for message in topic.messages():
-        topics[message.seq], days[message.seq] = topic.id, message.day
 
 
 def _mark(receipt: Receipt, days: Mapping[int, str]) -> TurnMark:
