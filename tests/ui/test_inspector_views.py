@@ -1,6 +1,6 @@
 """Each view of the inspector in a real Chromium: no finding of axe, no sideways scroll, a picture.
 
-With `TOPICLOOM_PICTURES=docs` the pictures are of the packaged sample, and go there.
+With `PICTURES=docs` the pictures are of the packaged sample, and go there.
 """
 
 from __future__ import annotations
@@ -14,17 +14,20 @@ from typing import Any
 
 import pytest
 from browsing import open_page
-from inspected import NAME, open_folder, open_sample
+from inspected import NAME, THREAD, open_folder, open_sample
+from langchain_core.messages import HumanMessage
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
+from topicloom.graph.memory import Memory
 from topicloom.graph.stored import Graph
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
+from topicloom.state.channels import TurnOptions
 
 pytestmark = pytest.mark.slow
 AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
-PICTURES = os.environ.get("TOPICLOOM_PICTURES")
+PICTURES = os.environ.get("PICTURES")
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +40,12 @@ def shown(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gr
         opened = open_folder(filled, settings=paid)
     with opened as graph:
         assert graph.store is not None
+        if not PICTURES:  # a message that scrolls, in a topic
+            long = "The kitchen worktop of oak costs 140 euros. " * 200
+            for text in (long, "And the ferry?"):
+                options = TurnOptions(answer=False, keep_messages=0)
+                graph.invoke({"messages": [HumanMessage(text)]}, THREAD, context=options)
+            Memory.of(graph, THREAD).move("m29", "t1")
         said = {53: "Mum has gout: no offal, no seafood", 221: "Nell speaks at school on 9 May"}
         facts = tuple(Fact(text, (f"m{n}",), "2026-04-23") for n, text in said.items())
         ReflectionStore(graph.store).change_facts(NAME, FactChanges(facts))
@@ -57,7 +66,7 @@ def walk(page: Page) -> Iterator[str]:
     expect(page.locator(".whole p").first).to_be_visible()
     page.locator(".why-not").evaluate("e => e.scrollIntoView()")
     yield "ui-why"
-    page.locator("[data-topic]").first.click()
+    page.locator("[data-topic]" if PICTURES else "[data-topic=t1]").first.click()
     page.locator("[data-line] input").first.check()
     page.locator("[data-line] input").nth(1).check()
     yield "ui-topic"

@@ -173,7 +173,7 @@ function Side({ at, common }: { at: string; common: number }) {
     <>
       <ul>{topics.map((topic) => <li key={topic.id}><Dot topic={topic.id} />{topic.name} <small>{t(topic.state)} · {topic.count}</small></li>)}</ul>
       <h3>{own.length ? `${t("onlyHere")} ${own.length}` : t("nothingElse")}</h3>
-      {own.map((m) => <div class="line" key={m.id}><b>{m.label}</b> <small>{m.id}</small><p>{m.text}</p></div>)}
+      {own.map((m) => <div class="line" key={m.id}><b>{m.label}</b> <small>{m.id}</small><p tabIndex={0}>{m.text}</p></div>)}
     </>
   );
 }

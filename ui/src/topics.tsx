@@ -246,7 +246,7 @@ function Facts() {
   if (!rows.length) return <p class="quiet">{t("none")}</p>;
   return <>{rows.map(([key, fact]) => (
     <div class="line" key={key} data-fact={key}>
-      {naming === key ? <NameField start={fact.text} most={2000} done={(text) => { setNaming(""); if (text) void change({ do: "correct_fact", key, text }); }} /> : <p>{fact.text}</p>}
+      {naming === key ? <NameField start={fact.text} most={2000} done={(text) => { setNaming(""); if (text) void change({ do: "correct_fact", key, text }); }} /> : <p tabIndex={0}>{fact.text}</p>}
       <div>{(fact.messages ?? []).map((id) => <QuoteLink key={id} id={id} />)} <small>{fact.at.slice(0, 10)}</small></div>
       {session.editing && naming !== key && <div class="acts">
         <button onClick={() => void change({ do: "correct_fact", key, text: "" })}>{t("confirm")}</button>
@@ -300,7 +300,7 @@ function Changes() {
   if (!entries.length) return <p class="quiet">{t("none")}</p>;
   return <>{entries.map((entry) => (
     <div class={`line ${entry.undone ? "undone" : ""}`} key={entry.id}>
-      <p>{entry.event}</p>
+      <p tabIndex={0}>{entry.event}</p>
       <div><small>{entry.time.slice(0, 16).replace("T", " ")}</small>
         {session.editing && !entry.undone && !entry.undoes && <button onClick={() => void change({ do: "undo", change: entry.id })}>{t("undo")}</button>}
         {entry.undone && <small>{t("undone")}</small>}</div>
