@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import Any
 
 from langchain_core.runnables import Runnable
@@ -107,6 +108,7 @@ def _compose(
     picked = store.pick(session, (n for n in numbers if 1 <= n <= session.count))
     originals = {message.id: message for message in picked.values()}
 
+    @cache
     def price(message_id: str) -> int:
         message = originals[message_id]
         return count(f"{format_quote_line(message, session.language)}\n")
