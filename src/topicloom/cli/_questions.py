@@ -180,7 +180,7 @@ def _list_evidence(asked: AskedQuestion, room: int) -> Iterator[tuple[str, Text]
         yield "and", Text(shorten(names, room), style="green")
     in_part = {i for note in asked.receipt.quoted for i in note.partial}
     lost = [e.message.id for e in asked.evidence if not e.found]
-    missing = [f"{i} (quoted in part)" if i in in_part else i for i in lost]
+    missing = [say(f"{i} (quoted in part)") if i in in_part else i for i in lost]
     if missing:
         line = say(f"{', '.join(missing)}; quoted {count_quotes(asked.receipt.quoted)}")
         yield "missing", Text(shorten(line, room), "yellow")

@@ -175,7 +175,7 @@ def _format_scores(receipt: Receipt, known: Mapping[str, MemoryTopic]) -> list[s
 def _format_quotes(receipt: Receipt) -> list[str]:
     return [
         f"{note.topic} {shorten(note.name, 40)}: {format_runs(note.quotes)}"
-        + (f" (in part: {format_runs(note.partial)})" if note.partial else "")
+        + (say(f" (in part: {format_runs(note.partial)})") if note.partial else "")
         for note in receipt.quoted
         if note.quotes
     ]
