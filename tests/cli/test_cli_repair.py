@@ -51,6 +51,7 @@ def spoil(path: Path) -> None:
 SIDES = ["turns", "ledger", "timeline", "roster", "topics/topic-t1", "topics/*"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", [Path.unlink, cut, spoil])
 @pytest.mark.parametrize("side", SIDES)
 def test_a_side_file_is_made_anew(

@@ -137,6 +137,7 @@ def test_no_open_topic_is_cut_for_its_reader(
     opened(folder, graph)
 
 
+@pytest.mark.slow
 def test_a_topic_just_under_the_limit_is_read_whole(tmp_path: Path) -> None:
     reader = WatchedReader(8_000)
     graph = open_graph(tmp_path, fake_roles(reader=reader), window=8_000)
