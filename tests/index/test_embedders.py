@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from topicloom import open_session
+from topicloom import Session, SessionStore, open_session
 from topicloom.boundary.features import WINDOW
 from topicloom.errors import ConfigurationError
 from topicloom.graph.session import build_session_graph
@@ -407,21 +407,32 @@ class Falling(Counted):
         return super().embed_documents(texts)
 
 
-def test_a_turn_goes_on_without_an_encoder(tmp_path: Path) -> None:
-    theirs, responder = Falling(), ScriptedResponder()
+def begin(
+    folder: Path, responder: ScriptedResponder, encoder: ForeignEmbedder
+) -> tuple[Callable[[str], tuple[str, ...]], Callable[[], tuple[Session, SessionStore]]]:
+    """What asks a session and tells the events of the turn, and what opens what is stored of it."""
     graph = build_session_graph(
-        settings=Settings(folder=tmp_path, window=1_500, fsync=False),
+        settings=Settings(folder=folder, window=1_500, fsync=False),
         roles=fake_roles(responder),
-        embedder=ForeignEmbedder(theirs, rest=0.0),
+        embedder=encoder,
     ).compile(checkpointer=InMemorySaver())
     config: RunnableConfig = {"configurable": {"thread_id": "s"}}
 
+    def open_stored() -> tuple[Session, SessionStore]:
+        return open_session(graph, config, FileStorage(folder))
+
     def ask(text: str) -> tuple[str, ...]:
         graph.invoke({"messages": [HumanMessage(text)]}, config)
-        session, store = open_session(graph, config, FileStorage(tmp_path))
+        session, store = open_stored()
         (receipt,) = store.receipts(session, 1)
         return receipt.events
 
+    return ask, open_stored
+
+
+def test_a_turn_goes_on_without_an_encoder(tmp_path: Path) -> None:
+    theirs, responder = Falling(), ScriptedResponder()
+    ask, open_stored = begin(tmp_path, responder, ForeignEmbedder(theirs, rest=0.0))
     for number in range(8):
         ask(f"tea: Note number {number} on the cabbage beds: " + "water them every day. " * 8)
     ask("rain: The barrel is a Zwickauer.")
@@ -436,7 +447,7 @@ def test_a_turn_goes_on_without_an_encoder(tmp_path: Path) -> None:
     theirs.down = False
     assert not any("encoder" in e for e in ask("tea: And Ottokar?"))
     stored = StoredVectors(ForeignEmbedder(theirs), FileStorage(tmp_path).open("s"))
-    session, store = open_session(graph, config, FileStorage(tmp_path))
+    session, store = open_stored()
     before = len(theirs.embedded)
     topics = store.topic_table(session).open()
     rows = [stored.of(store.topic_messages(topic)) for topic in topics]
@@ -448,19 +459,7 @@ def test_an_encoder_that_is_down_from_the_first(tmp_path: Path) -> None:
     theirs, responder = Falling(), ScriptedResponder()
     theirs.down = True
     encoder = ForeignEmbedder(theirs, rest=0.0)
-    graph = build_session_graph(
-        settings=Settings(folder=tmp_path, window=1_500, fsync=False),
-        roles=fake_roles(responder),
-        embedder=encoder,
-    ).compile(checkpointer=InMemorySaver())
-    config: RunnableConfig = {"configurable": {"thread_id": "s"}}
-
-    def ask(text: str) -> tuple[str, ...]:
-        graph.invoke({"messages": [HumanMessage(text)]}, config)
-        session, store = open_session(graph, config, FileStorage(tmp_path))
-        (receipt,) = store.receipts(session, 1)
-        return receipt.events
-
+    ask, open_stored = begin(tmp_path, responder, encoder)
     ask("rain: The barrel is a Zwickauer.")
     for number in range(16):
         events = ask(f"tea: Note number {number} on the cabbage beds: " + "water them. " * 20)
@@ -472,7 +471,7 @@ def test_an_encoder_that_is_down_from_the_first(tmp_path: Path) -> None:
     assert encoder.dimension == 1
     theirs.down = False
     assert not any("encoder" in e for e in ask("tea: And Ottokar?"))
-    session, store = open_session(graph, config, FileStorage(tmp_path))
+    session, store = open_stored()
     before = len(theirs.embedded)
     stored = StoredVectors(ForeignEmbedder(theirs), FileStorage(tmp_path).open("s"))
     rows = [stored.of(store.topic_messages(t)) for t in store.topic_table(session).open()]

@@ -284,6 +284,24 @@ async def test_an_export_becomes_a_session_and_a_session_a_page(graph: Graph) ->
         assert "&lt;x&gt;字 xxx xxx 00" in hidden.text
 
 
+async def test_a_small_export_is_in_topics_too(graph: Graph) -> None:
+    said = [
+        {"type": kind, "data": {"id": f"{kind}{n}", "content": f"{tag}: remark {n} on {tag}."}}
+        for n, tag in enumerate(["tea", "tea", "rain", "rain"])
+        for kind in ("human", "ai")
+    ]
+    octets = {"content-type": "application/octet-stream"}
+    async with open_client(graph) as page:
+        await page.get("/?key=secret")
+        await page.post("/api/editing", json={"on": True})
+        path = "/api/session/Small/imports"
+        taken = await page.post(path, content=json.dumps(said).encode(), headers=octets)
+        assert '"end"' in taken.text
+        name = make_session_name("Small")
+        topics = (await page.get(f"/api/session/{name}/topics")).json()
+        assert sum(topic["count"] for topic in topics) == 6
+
+
 async def test_other_thresholds_are_tried_on_the_turns(page: httpx.AsyncClient) -> None:
     tried = await get(page, "/replay", base=0.95, step=0, floor=0)
     (in_force, now), (policy, then) = tried["in_force"], tried["policy"]

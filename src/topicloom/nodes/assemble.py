@@ -22,6 +22,7 @@ from topicloom.state.layers import Layer
 from topicloom.state.quoting import PromptCosts, compose_note, read_named
 from topicloom.state.recall import Note, Reading, Stretches, parse_message_number
 from topicloom.state.session import Search, Session, Turn
+from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import TopicTable
 from topicloom.storage.sessions import SessionStore
 
@@ -98,7 +99,6 @@ def _compose(
     window: MainWindow,
 ) -> Note:
     """The note of this turn, without what the prompt shows already."""
-    count = window.counter.text
     notes = store.notes(session)
     if window.layout.order == "spec":
         notes = [n for n in notes if n.after == turn.user]
@@ -107,6 +107,40 @@ def _compose(
     numbers = (parse_message_number(q.id) for r in readings for q in r.quotes)
     picked = store.pick(session, (n for n in numbers if 1 <= n <= session.count))
     originals = {message.id: message for message in picked.values()}
+
+    def price_media(message_id: str) -> int:
+        note = Note(after=turn.user, media=(message_id,))
+        return window.layout.count_note(note, lambda n: store.message(session, n), session.language)
+
+    names = {t.id: t.name for t in table}
+    whole = {i for i, m in originals.items() if window.counter.text(m.text) <= window.layout.cap}
+    return compose_note(
+        readings,
+        names,
+        _make_costs(session, turn, originals, names, window),
+        window.recall,
+        after=turn.user,
+        notes=notes,
+        in_view=whole & {f"m{n}" for n in range(session.view, session.count + 1)},
+        search=search,
+        found=[table[topic] for topic in search.listed] if search else (),
+        media={
+            i: price_media(i)
+            for i in (search.media if search else ())
+            if parse_message_number(i) < session.view
+        },
+    )
+
+
+def _make_costs(
+    session: Session,
+    turn: Turn,
+    originals: Mapping[str, StoredMessage],
+    names: Mapping[str, str],
+    window: MainWindow,
+) -> PromptCosts:
+    """What the originals of this turn cost in its note, whole and in part."""
+    count = window.counter.text
 
     @cache
     def price(message_id: str) -> int:
@@ -127,13 +161,7 @@ def _compose(
         text = originals[message_id].text if message_id in originals else ""
         return find_sentence(text, turn.sought)
 
-    def price_media(message_id: str) -> int:
-        note = Note(after=turn.user, media=(message_id,))
-        return window.layout.count_note(note, lambda n: store.message(session, n), session.language)
-
-    names = {t.id: t.name for t in table}
-    whole = {i for i, m in originals.items() if count(m.text) <= window.layout.cap}
-    costs = PromptCosts(
+    return PromptCosts(
         quote=price,
         day=lambda i: originals[i].day,
         text=count,
@@ -141,22 +169,6 @@ def _compose(
         excerpt=take,
         shorten=lambda text, limit: shorten(text, limit, count),
         passage=find,
-    )
-    return compose_note(
-        readings,
-        names,
-        costs,
-        window.recall,
-        after=turn.user,
-        notes=notes,
-        in_view=whole & {f"m{n}" for n in range(session.view, session.count + 1)},
-        search=search,
-        found=[table[topic] for topic in search.listed] if search else (),
-        media={
-            i: price_media(i)
-            for i in (search.media if search else ())
-            if parse_message_number(i) < session.view
-        },
     )
 
 

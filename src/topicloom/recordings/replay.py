@@ -122,11 +122,14 @@ def record_messages(
 ) -> Iterator[int]:
     """Have a session take messages in, whole rounds at a time; yields how many.
 
-    The `last` turn may move what came before it into topics, however much room there is.
+    The newest round is the `last` turn, which may move what came before it into topics, however
+    much room there is.
     """
+    newest = max((n for n, m in enumerate(messages) if isinstance(m, HumanMessage)), default=0)
     batch: list[BaseMessage] = []
-    for message in messages:
-        if len(batch) >= _AT_ONCE and isinstance(message, HumanMessage):
+    for number, message in enumerate(messages):
+        full = len(batch) >= _AT_ONCE and isinstance(message, HumanMessage)
+        if batch and (full or number == newest):
             yield _record(graph, batch, config, _RECORD)
             batch = []
         batch.append(message)
