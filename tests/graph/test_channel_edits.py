@@ -211,8 +211,10 @@ def test_a_message_that_is_said_anew(
     graph = open_graph(tmp_path, listeners.roles)
     for n in range(2):
         say(graph, HumanMessage(chatter("山", n)), keep=keep)
+    listeners.all[0].script = [f"noted {SECRET}"]
     say(graph, HumanMessage(f"茶：{SECRET}", id="u"))
     shown = say(graph, HumanMessage("茶：不说了", id="u"))
+    assert SECRET not in repr(listeners.prompt), "nor what was answered to it"
     assert texts(shown)[-2:] == ["茶：不说了", "All right, noted."]
     assert SECRET not in repr(shown)
     assert "said anew" in last_receipt(tmp_path, graph, thread()).events[0]

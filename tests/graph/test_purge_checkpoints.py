@@ -57,6 +57,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     if request.param == "sqlite":
         (tmp_path / "db").mkdir()
         with SqliteSaver.from_conn_string(str(tmp_path / "db" / "c.sqlite")) as saved:
+            saved.conn.execute("PRAGMA secure_delete = OFF")  # as it is in most builds of SQLite
             yield saved, lambda: in_files(tmp_path / "db")
         return
     module = importlib.import_module("langgraph.checkpoint.postgres")

@@ -100,6 +100,9 @@ class TestInOneProcess:
         said = texts(tmp_path, graph)
         assert said[1::2] == [REPLY] * 12, "no turn began before the one before it ended"
         assert len(set(said[::2])) == 12
+        session = get_session(graph, CONFIG)
+        receipts = kept(tmp_path, session).receipts(session)
+        assert [r.events for r in receipts] == [()] * 12, "no other writer came first"
 
     async def test_nobody_waits_for_ever(self, tmp_path: Path) -> None:
         graph = open_graph(tmp_path, reply_seconds=0.1)
