@@ -26,7 +26,7 @@ def test_in_part_and_then_whole(
     tmp_path: Path, filler: str, secret: str, question: str, characters: int
 ) -> None:
     half = filler * (characters // len(filler) // 2)
-    first, long = f"forms: {half[: len(half) // 2]}", f"forms: {half}{secret}{half}"
+    first, long = f"forms: {question} {half[: len(half) // 2]}", f"forms: {half}{secret}{half}"
     responder = ScriptedResponder()
     graph = open_graph(tmp_path, fake_roles(responder, reader=SteadyReader()), window=4_000)
     record(graph, CONFIG, HumanMessage(first), AIMessage("ok"), HumanMessage(long), AIMessage("ok"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from openai_behaviours import Reply
 from openai_server import OpenAIServer
@@ -50,7 +52,9 @@ def test_what_nobody_said_is_found(summary: str, unsaid: list[str]) -> None:
     assert find_unsaid(summary, [MESSAGE]) == unsaid
 
 
-def read(server: OpenAIServer, ids: str, summary: str) -> Answer[Reading]:
+def read(
+    server: OpenAIServer, ids: str, summary: str, request: ReadRequest = REQUEST
+) -> Answer[Reading]:
     server.then(
         Reply(
             "<topic_result><relevance_score>0.8</relevance_score>"
@@ -59,7 +63,7 @@ def read(server: OpenAIServer, ids: str, summary: str) -> Answer[Reading]:
         )
     )
     model = open_model("openai:cheap", base_url=server.base_url, api_key="k")
-    return ChatReader(Chat.of(model, PrefixMeter(), window=8_000)).call(REQUEST)
+    return ChatReader(Chat.of(model, PrefixMeter(), window=8_000)).call(request)
 
 
 def test_a_summary_that_names_what_nobody_said_is_refused(openai_server: OpenAIServer) -> None:
@@ -89,6 +93,25 @@ def test_a_reader_that_names_strangers_alone_is_asked_again(openai_server: OpenA
     answer = read(openai_server, "m1", "")
     assert [q.id for q in answer.value.quotes] == ["m1"]
     assert answer.remarks == ("asked again: none of the ids is in the topic: m8",)
+
+
+@pytest.mark.parametrize(
+    ("messages", "ids", "selective"),
+    [
+        (4, "m1-m4", False),
+        (4, "m1, m2, m4", False),
+        (4, "m1, m2", True),
+        (2, "m1, m2", False),
+        (1, "m1", True),
+    ],
+)
+def test_a_reader_that_names_nearly_everything_has_not_chosen(
+    openai_server: OpenAIServer, messages: int, ids: str, selective: bool
+) -> None:
+    said = [MESSAGE.model_copy(update={"seq": n}) for n in range(1, messages + 1)]
+    answer = read(openai_server, ids, "", replace(REQUEST, messages=said))
+    assert answer.value.selective == selective
+    assert answer.remarks == (() if selective else ("names nearly everything",))
 
 
 def test_an_echo_of_the_example_is_asked_again(openai_server: OpenAIServer) -> None:

@@ -144,20 +144,30 @@ def test_a_model_that_names_nothing_takes_nothing_away() -> None:
     assert [n.quotes for n in composed(silent, found)] == [n.quotes for n in composed(found)]
 
 
-def test_what_a_model_found_goes_before_where_the_index_agrees() -> None:
+def test_what_a_model_found_goes_before() -> None:
     found = by_index("t1", 0.8, ("m1", 0.9), ("m2", 0.8), ("m3", 0.7))
     right = reading("t1", 0.9, ("m3", 0.9), ("m40", 0.88))
     room = COSTS.frame + HEADING + 2 * COSTS.day_line + COSTS.quote("m3") + COSTS.quote("m40")
     assert composed(right, found, budget=room + COSTS.quote("m1"))[0].quotes == ("m1", "m3", "m40")
 
 
+def test_a_reader_that_names_everything_takes_no_place_from_the_index() -> None:
+    """But what it names is quoted where there is room."""
+    found = by_index("t1", 0.8, ("m1", 0.9), ("m2", 0.8))
+    everything = reading("t1", 0.9, ("m3", 0.9), ("m1", 0.88), ("m4", 0.86), ("m2", 0.84))
+    everything = everything.model_copy(update={"selective": False})
+    room = COSTS.frame + HEADING + COSTS.day_line + COSTS.quote("m1") + COSTS.quote("m2")
+    assert composed(everything, found, budget=room)[0].quotes == ("m1", "m2")
+    assert composed(everything, found)[0].quotes == ("m1", "m2", "m3", "m4")
+
+
 @given(st.lists(st.integers(100, 800), max_size=40, unique=True))
 def test_nonsense_costs_its_share_and_no_more(numbers: list[int]) -> None:
-    """Whatever a model names that the index knows nothing of, the index keeps two thirds."""
+    """Whatever a model names that the index knows nothing of, the index keeps half."""
     found = by_index("t1", 0.8, *((f"m{n}", 1 - n / 100) for n in range(1, 60)))
     nonsense = reading("t2", 1.0, *((f"m{n}", 1.0) for n in numbers))
     budget = 400
-    kept = composed(found, budget=budget * 2 // 3 - HEADING)[0].quotes
+    kept = composed(found, budget=budget // 2 - HEADING)[0].quotes
     (quoted,) = [n.quotes for n in composed(nonsense, found, budget=budget) if n.topic == "t1"]
     assert set(kept) <= set(quoted)
 

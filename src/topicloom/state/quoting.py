@@ -53,12 +53,13 @@ def select_quotes(
     """Choose quotes and summaries for the prompt.
 
     Quotes are chosen by weight across all topics, so that a strong original of a weaker topic goes
-    before a weak one of the best topic. Those of a model go first where the index agrees with it,
-    then a few of those where it does not, then what the index found: so a model adds what no index
-    sees, and no model can hide what the index finds. An original that does not fit what is left of
-    the budget is passed over for the next that does. What stands in the prompt already is not
-    quoted again but counts: a turn that goes on about the same things adds little. Summaries get
-    what is left, of topics that are quoted.
+    before a weak one of the best topic. Those of models go first that the index found too, then
+    some of the others that they name, then what the index found: so a model adds what no index
+    sees, and no model can hide what the index finds. What a model names along with everything else
+    in its topic comes last. An original that does not fit what is left of the budget is passed over
+    for the next that does. What stands in the prompt already is not quoted again but counts: a turn
+    that goes on about the same things adds little. Summaries get what is left, of topics that are
+    quoted.
 
     Args:
         readings: Of all readers that ran, in any order.
@@ -73,15 +74,17 @@ def select_quotes(
     ranked = sorted(readings, key=lambda r: (r.source != "model", -r.score, r.topic))
     found = _rank_quotes(r for r in ranked if r.source == "index")
     alone, draft = _NoteDraft(costs, budget, seen), _NoteDraft(costs, budget, seen)
-    models = [r for r in ranked if r.source == "model" and r.quotes]
-    alone.add_quotes(found if models else [])
-    agreed, doubtful = _split_by_agreement(models, alone.taken)
+    named = _rank_quotes(r for r in ranked if r.source == "model" and r.selective)
+    alone.add_quotes(found if named else [])
+    agreed = [pair for pair in named if pair[1].id in alone.taken]
+    doubtful = [pair for pair in named if pair[1].id not in alone.taken]
     draft.add_quotes(_rank_quotes(r for r in ranked if r.source == "asked"), in_part=True)
     draft.add_quotes(agreed)
-    draft.add_quotes(doubtful, limit=_limit_doubtful(doubtful, costs, budget))
+    draft.add_quotes(doubtful, limit=round(_DOUBTFUL_SHARE * budget))
     draft.add_quotes(_select_likely(found, _FITS))
     draft.add_quotes([*agreed, *_select_likely(found, _DUE)], in_part=True)
-    draft.add_quotes([*found, *doubtful])
+    everything = _rank_quotes(r for r in ranked if not r.selective)
+    draft.add_quotes([*found, *doubtful, *everything])
     for reading in ranked:
         draft.add_summary(reading)
     first = {r.topic: r for r in reversed(ranked)}
@@ -91,19 +94,6 @@ def select_quotes(
     )
 
 
-def _limit_doubtful(quotes: _Ranked, costs: PromptCosts, budget: int) -> int:
-    """The tokens that doubtful quotes may take: their share, or what one of them costs.
-
-    Where the budget holds a few originals only, that one may have half of it.
-    """
-    if not quotes:
-        return 0
-    topic, best = quotes[0]
-    one = costs.heading(topic) + costs.day_line + costs.quote(best.id)
-    share = round(_DOUBTFUL_SHARE * budget)
-    return max(share, one) if one <= budget // 2 else share
-
-
 _Ranked = list[tuple[str, Quote]]
 """Quotes with the ids of their topics, best first."""
 
@@ -111,19 +101,6 @@ _Ranked = list[tuple[str, Quote]]
 def _rank_quotes(readings: Iterable[Reading]) -> _Ranked:
     quotes = [(r.topic, q) for r in readings for q in r.quotes]
     return sorted(quotes, key=lambda pair: -pair[1].weight)
-
-
-def _split_by_agreement(models: Sequence[Reading], found: Set[str]) -> tuple[_Ranked, _Ranked]:
-    """The quotes of models that name mostly what the index found too, and those of the others.
-
-    A reader that is right names some of what the index finds; one that names what it is not asked
-    for, or everything, does not.
-    """
-    agrees = {r.topic for r in models if 2 * sum(q.id in found for q in r.quotes) >= len(r.quotes)}
-    return (
-        _rank_quotes(r for r in models if r.topic in agrees),
-        _rank_quotes(r for r in models if r.topic not in agrees),
-    )
 
 
 def _select_likely(quotes: _Ranked, share: float) -> _Ranked:
@@ -221,9 +198,8 @@ _DUE, _FITS = 1 / 2, 1 / 2.5
 """Shares of the best weight. From the first on, an original had been quoted if none before it were
 passed over (`index.session_index.worth`): in part, where it does not fit. Before that come those
 from the second on that fit whole, the others after it."""
-_DOUBTFUL_SHARE = 1 / 3
-"""Share of the budget for quotes of models that the index does not agree with: what readers that
-answer nonsense can cost."""
+_DOUBTFUL_SHARE = 1 / 2
+"""Share of the budget for what models name and the index does not: what wrong readers can cost."""
 _LIST_SHARE = 1 / 4
 """Share of the budget for the list of the topics found; quotes have the rest."""
 _LISTED_BRIEF = 32

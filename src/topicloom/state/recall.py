@@ -36,6 +36,8 @@ class Reading(BaseModel, frozen=True):
     """What the quotes don't show by themselves."""
     failed: bool = False
     """True if the reader failed; its topic keeps its average."""
+    selective: bool = True
+    """False if it names nearly everything that it read: then it has not said what matters."""
     source: Literal["model", "index", "asked"] = "model"
     """Who found the quotes: a model that read the topic, or the local index; or the main model
     asked for them by their ids."""
