@@ -81,6 +81,10 @@ class TestPurge:
             graph = build_session_graph(settings=context.settings, storage=context.storage)
             values = graph.compile(checkpointer=saver).get_state(make_thread_config(talked)).values
         assert "shin hurts after running, 4" not in str(values)
+        assert (
+            b"shin hurts after running, 4"
+            not in (context.folder / "checkpoints.sqlite").read_bytes()
+        )
 
     def test_a_topic(self, run: Run, talked: str, tmp_path: Path) -> None:
         outcome = run("purge", talked, "--topic", "t1", "--yes")

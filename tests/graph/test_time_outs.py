@@ -20,7 +20,7 @@ from threading import enumerate as list_threads
 from langgraph.checkpoint.memory import InMemorySaver
 from topicloom import Settings, TurnOptions, build_session_graph
 settings = Settings(window=1_500, folder=folder, embedder="hashing", fsync=False, base_url=url,
-                    api_key="k", role_seconds=0.5, max_retries=2)
+                    api_key="k", role_seconds=0.5, reply_seconds=3_600, max_retries=2)
 built = build_session_graph(role_models={"reader": "openai:slow"}, settings=settings)
 graph = built.compile(checkpointer=InMemorySaver())
 config = {"configurable": {"thread_id": "s"}}
@@ -32,7 +32,7 @@ for n in range(4):
         graph.invoke(said, config, context=options)
     else:
         asyncio.run(graph.ainvoke(said, config, context=options))
-print(sum(t.name == "topicloom-background" for t in list_threads()))
+print(len(list_threads()) - 1)
 """
 
 
