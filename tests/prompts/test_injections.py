@@ -99,7 +99,7 @@ def said(text: str) -> list[StoredMessage]:
         HumanMessage(text, name=text),
         AIMessage(text, tool_calls=[call]),
         ToolMessage(text, tool_call_id="c"),
-        AIMessage([{"type": "text", "text": text}, {"type": "image_url", "image_url": "x"}]),
+        AIMessage([{"type": "text", "text": text}, {"type": "image_url"}, {"type": text}]),
         HumanMessage([{"type": "text", "text": text}]),
         AIMessage(text),
         HumanMessage(text),
@@ -193,7 +193,8 @@ def arbiter(text: str, language: Language) -> list[BaseMessage]:
 
 
 def planner(text: str, language: Language) -> list[BaseMessage]:
-    request = PlanRequest("s", text, said(text), {"note": text}, (), {}, None, language)
+    events = [{"name": text}]
+    request = PlanRequest("s", text, said(text), {"note": text}, events, {}, None, language)
     return build_planner_prompt(request, WINDOW)
 
 
