@@ -14,7 +14,7 @@ from command_line import Run
 from rich.cells import cell_len
 from typer.main import get_command
 
-from topicloom.cli import app as program
+from topicloom.cli import program
 from topicloom.cli.doctor import _CHECKS, _EXTRAS
 from topicloom.cli.editor import COMMANDS
 from topicloom.cli.words import load_catalogue, wants_chinese

@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint
 import pytest
 import typer
 
-from topicloom.cli.app import LABORATORY, add_commands
+from topicloom.cli.program import LABORATORY, add_commands
 from topicloom.errors import ConfigurationError
 
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from topicloom.cli.app import main
+from topicloom.cli.program import main
 
 __all__ = ["main"]

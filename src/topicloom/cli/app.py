@@ -4,32 +4,16 @@ topicloom [--folder DIR] [--language en] chat | replay | serve | ui | mcp | impo
     | topics | topic | transcript | search | quote | receipt | sessions | review | reflect | facts
     | memory | purge | delete | doctor | check | repair
 
-Distributions of their own add commands by entry points in the group `topicloom.commands`: each a
-Typer app, or a function that is a command. So does the laboratory, with `eval`, `train` and `tune`.
-
 Annotations are no strings here: Typer would evaluate some hundreds of them before each prompt.
 """
 
-import codecs
-import sys
-import warnings
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from io import TextIOWrapper
-from os import environ
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
-from unicodedata import east_asian_width
+from typing import Annotated, Literal
 
 import typer
-from typer.main import get_command
 
 from topicloom.cli.console import CliOptions
 from topicloom.cli.topic import app as topic_app
-from topicloom.cli.words import speak_chinese, translate_help, wants_chinese
-from topicloom.errors import ConfigurationError, TopicLoomError
 from topicloom.state.language import LanguageChoice
 
 app = typer.Typer(
@@ -45,89 +29,9 @@ app = typer.Typer(
 
 app.add_typer(topic_app, name="topic")
 
-LABORATORY = frozenset({"eval", "train", "tune"})
-"""Commands of topicloom-lab."""
-
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the session.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; with --json, nothing goes without.")]
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command, by default that of the command line, and exit by `SystemExit`.
-
-    The code is 0 when all went well; 1 if `check` or `doctor` found something wrong, or `repair`
-    left it; 2 for what the user can put right, said in one line; 130 after Ctrl-C.
-    """
-    codecs.register_error("topicloom", _replace_character)
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            # A byte or character that the terminal does not know must not end a conversation.
-            stream.reconfigure(errors="topicloom")
-    warnings.showwarning = cast("Any", _show_warning)
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    packages, chinese = _add_plugins(), wants_chinese(given, environ)
-    with speak_chinese(packages) if chinese else nullcontext():
-        try:
-            program = get_command(app)
-            if chinese:
-                translate_help(typer.Context(program, **program.context_settings))
-            program(given)
-        except TopicLoomError as error:
-            from topicloom.cli.console import show_error
-
-            show_error(error)
-            raise SystemExit(2) from None
-        except KeyboardInterrupt:
-            raise SystemExit(130) from None
-
-
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    from topicloom.cli.console import show_error
-
-    show_error(message, "warning", "yellow")
-
-
-_ASCII = str.maketrans("●○▁▃▅█✓✗→›·•–—‘’“”…─×", "*o.:|#+x>>-*--''\"\"~-x")
-"""Signs of as many columns for what terminals without Unicode do not have."""
-
-
-def _replace_character(error: UnicodeError) -> tuple[str, int]:
-    """What stands for characters that a terminal does not have, and for bytes that it does not."""
-    if not isinstance(error, UnicodeEncodeError):
-        return codecs.replace_errors(error)  # type: ignore[return-value]
-    text = error.object[error.start : error.end].translate(_ASCII)
-    unknown = ("??" if east_asian_width(c) in "WF" else "?" for c in text)
-    return "".join(c if c.isascii() else u for c, u in zip(text, unknown, strict=True)), error.end
-
-
-@cache
-def _add_plugins() -> tuple[str, ...]:
-    """Add the commands of other distributions; returns the packages of all commands."""
-    plugins = entry_points(group="topicloom.commands")
-    add_commands(app, plugins)
-    return __package__, *sorted({plugin.module.rpartition(".")[0] for plugin in plugins})
-
-
-def add_commands(to: typer.Typer, plugins: Iterable[EntryPoint]) -> None:
-    """Add commands under their names; those of a laboratory that is missing say how to get it."""
-    missing = set(LABORATORY)
-    for plugin in plugins:
-        missing.discard(plugin.name)
-        found = plugin.load()
-        if isinstance(found, typer.Typer):
-            to.add_typer(found, name=plugin.name)
-        else:
-            to.command(plugin.name)(found)
-    anything = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-    for name in sorted(missing):
-        to.command(name, hidden=True, context_settings=anything)(_missing)
-
-
-def _missing(context: typer.Context) -> None:
-    raise ConfigurationError(
-        f"`topicloom {context.info_name}` is part of the laboratory: pip install topicloom-lab"
-    )
 
 
 def _version(wanted: bool) -> None:
