@@ -159,7 +159,7 @@ def test_ids(text: str, ids: str) -> None:
 
 def test_a_range_without_end_is_cut() -> None:
     answer = "<relevance_score>1</relevance_score><referenced_messages>m1-m999999999"
-    assert len(parse_reading(answer).ids) == 64
+    assert len(parse_reading(answer).ids) == 10_000
 
 
 SPLIT = (

@@ -99,6 +99,7 @@ def test_a_reader_that_names_strangers_alone_is_asked_again(openai_server: OpenA
     ("messages", "ids", "selective"),
     [
         (4, "m1-m4", False),
+        (99, "m1-m9999", False),
         (4, "m1, m2, m4", False),
         (4, "m1, m2", True),
         (2, "m1, m2", False),
@@ -111,7 +112,7 @@ def test_a_reader_that_names_nearly_everything_has_not_chosen(
     said = [MESSAGE.model_copy(update={"seq": n}) for n in range(1, messages + 1)]
     answer = read(openai_server, ids, "", replace(REQUEST, messages=said))
     assert answer.value.selective == selective
-    assert answer.remarks == (() if selective else ("names nearly everything",))
+    assert ("names nearly everything" in answer.remarks) != selective
 
 
 def test_an_echo_of_the_example_is_asked_again(openai_server: OpenAIServer) -> None:

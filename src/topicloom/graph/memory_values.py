@@ -30,8 +30,8 @@ from topicloom.storage.sessions import SessionStore
 
 _NAME = 80
 """Characters of a topic's name."""
-_WIDEST = 1_000_000
-"""Messages that a range may span."""
+_MOST_NAMED = 1_000_000
+"""Messages that one argument may name."""
 
 
 class MemoryTopic(BaseModel, frozen=True):
@@ -182,7 +182,7 @@ def find_numbers(session: Session, store: SessionStore, what: Sequence[str]) -> 
 def read_numbers(session: Session, messages: str | Iterable[str]) -> tuple[int, ...]:
     """Numbers of the messages that a text or a list names, by ids and ranges, or InputError."""
     listed = [messages] if isinstance(messages, str) else list(messages)
-    found = [int(i[1:]) for text in listed for i in parse_message_ids(text, _WIDEST)]
+    found = [int(i[1:]) for text in listed for i in parse_message_ids(text, _MOST_NAMED)]
     if not found or max(found) > session.count:
         known = f"m1 to m{session.count}" if session.count else "none yet"
         named = ", ".join(listed)

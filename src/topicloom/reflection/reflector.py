@@ -36,8 +36,8 @@ from topicloom.state.stored_message import StoredMessage
 _FACT_LIMIT = 300
 """Characters of a fact: one sentence."""
 _MOST = 200
-_WIDEST = 64
-"""Messages that one range of ids may span."""
+_MOST_NAMED = 64
+"""Messages that one fact may rest on."""
 _FACT_ID = re.compile(r"(?<![a-z0-9])f(?:act)?[\s_#.:-]{0,3}([0-9]{1,9})(?![0-9])", re.I)
 _BARE = re.compile(r"\A[\s\[(]*([0-9]{1,9})[\s\])]*\Z")
 
@@ -137,7 +137,7 @@ def _parse_fact(element: Element) -> Claim | None:
         return None
     ids = element.field("msg_id", "msg_ids", "message_id", "message_ids", "messages", "id")
     superseded = parse_fact_ids(element.field("supersedes", "replaces"))
-    return Claim(clip(text, _FACT_LIMIT), parse_message_ids(ids, _WIDEST), superseded)
+    return Claim(clip(text, _FACT_LIMIT), parse_message_ids(ids, _MOST_NAMED), superseded)
 
 
 def parse_fact_ids(text: str) -> tuple[str, ...]:

@@ -47,8 +47,8 @@ _DECAY = 0.02
 """By how much each further quote weighs less; the last ones half as much as the first."""
 _MOST_QUOTES = 24
 """Ids that a schema admits."""
-_WIDEST_QUOTE = 64
-"""Messages that one range of quoted ids may span."""
+_MOST_NAMED = 10_000
+"""Ids of an answer that are looked at, those of ranges among them."""
 _TAGS = ("relevance_score", "referenced_messages", "summary", "topic_result")
 _NAMED = re.compile(r"\d+(?:[.,:/-]\d+)*|(?<=[a-z0-9,;'’)] )[A-Z][A-Za-z'’-]+")
 """Numbers, and words that are capitalised within a sentence."""
@@ -219,7 +219,7 @@ def _reading_of_fields(text: str) -> ParsedReading | None:
             if score is not None:
                 ids = field_of("referenced_message_ids", "referenced_messages")
                 return ParsedReading(
-                    score, parse_message_ids(ids, _WIDEST_QUOTE), field_of("summary")
+                    score, parse_message_ids(ids, _MOST_NAMED), field_of("summary")
                 )
     return None
 

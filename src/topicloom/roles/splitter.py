@@ -37,8 +37,8 @@ from topicloom.state.rounds import Round
 from topicloom.state.splitting import Assignment
 from topicloom.state.topics import Topic
 
-_WIDEST_ASSIGNMENT = 10_000
-"""Messages that one range of assigned ids may span."""
+_MOST_ASSIGNED = 10_000
+"""Messages that one assignment may name."""
 _MOST_REFERENCES = 4
 """Other topics that a message may belong to as well."""
 _MOST_ASSIGNMENTS = 20_000
@@ -155,7 +155,7 @@ def _assignments_of(element: Element) -> Iterator[Assignment]:
     brief = element.field("summary", "brief")
     also = parse_topic_ids(element.field("also", "also_in", "references"), _MOST_REFERENCES)
     ids = element.field("msg_id", "msg_ids", "message_id", "message_ids", "id")
-    for message in parse_message_ids(ids, _WIDEST_ASSIGNMENT):
+    for message in parse_message_ids(ids, _MOST_ASSIGNED):
         yield Assignment(message, known, " ".join(name.split()), brief, also)
 
 

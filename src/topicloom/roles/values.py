@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_patterns
@@ -51,14 +52,14 @@ def parse_score(text: str) -> float | None:
     return value if value <= 1 else None
 
 
-def parse_message_ids(text: str, widest: int) -> tuple[str, ...]:
+def parse_message_ids(text: str, most: int) -> tuple[str, ...]:
     """Short ids of messages in a text, each once, in order of mention.
 
     `m42`, `[M42]`, `msg-042`, `message 42`, `m42-m45` and lists of these in any punctuation; bare
-    numbers if the text holds nothing but numbers. A range is cut after `widest` messages.
+    numbers if the text holds nothing but numbers. Cut after `most`.
     """
     folded = _fold(text[:_LONGEST_LIST])
-    numbers = list(_message_numbers(folded, widest))
+    numbers = list(islice(_message_numbers(folded), most))
     if not numbers and _BARE.fullmatch(folded):
         numbers = [int(n) for n in _DIGITS.findall(folded)]
     return tuple(dict.fromkeys(f"m{n}" for n in numbers if n > 0))
@@ -81,11 +82,11 @@ def parse_topic_ids(text: str, most: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"t{int(n)}" for n in numbers))[:most]
 
 
-def _message_numbers(text: str, widest: int) -> Iterator[int]:
+def _message_numbers(text: str) -> Iterator[int]:
     for match in _MESSAGES.finditer(text):
         first = int(match[1])
         last = int(match[2] or match[3] or first)
-        yield from range(first, min(last, first + widest - 1) + 1) if last > first else (first,)
+        yield from range(first, last + 1) if last > first else (first,)
 
 
 def _fold(text: str) -> str:
