@@ -133,6 +133,16 @@ def test_a_message_that_is_removed(
     assert SECRET in kept(tmp_path, session).originals(session)[0].text
 
 
+def test_a_message_that_was_recalled_is_removed(tmp_path: Path, listeners: Listeners) -> None:
+    graph = open_graph(tmp_path, listeners.roles, window=20_000, visible_messages=20)
+    begin(graph)
+    say(graph, HumanMessage(chatter("茶", 3)), keep=2)
+    assert listeners.prompt[-1][1].count(SECRET) == 2, "a note quotes it, and has it in a heading"
+    say(graph, RemoveMessage(id="u1"), HumanMessage("还有呢？"))
+    assert SECRET not in repr(listeners.prompt)
+    check(tmp_path, graph, listeners)
+
+
 def test_all_are_removed_whatever_the_channel_showed(tmp_path: Path, listeners: Listeners) -> None:
     graph = open_graph(tmp_path, listeners.roles)
     begin(graph, keep=2, rounds=6)
