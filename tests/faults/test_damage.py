@@ -34,7 +34,10 @@ def test_every_file_damaged_in_some_ways(cases: list[Case]) -> None:
 
 
 def test_vectors_are_a_cache(cases: list[Case]) -> None:
-    campaign = run([case for case in cases if ".bin/" in case.name], 5)
+    telling = {"noise", "nan", "dimension-0", "dimension-64", "dimension-2147483647"}
+    vectors = [case for case in cases if ".bin/" in case.name]
+    campaign = run([case for case in vectors if case.name.rpartition("/")[2] in telling])
+    assert len(campaign.done) == len(telling)
     assert not any(figures["refused"] for figures in campaign.figures().values())
 
 
