@@ -56,6 +56,7 @@ def test_what_the_commands_make_is_closed(run: Run, recording: Path, tmp_path: P
     assert run("replay", str(recording), *arguments, folder=root).code == 0
     assert run("reflect", "talk", "--force", folder=root).code == 0
     assert run("memory", "talk", "--out", str(tmp_path / "out"), folder=root).code == 0
+    assert run("export", "talk", "--out", str(tmp_path / "talk.txt"), folder=root).code == 0
     context = make_context(root, Settings())
     with context.open_checkpoints() as saver, context.open_store() as store:
         assert list(saver.list(None, limit=1))
@@ -64,6 +65,7 @@ def test_what_the_commands_make_is_closed(run: Run, recording: Path, tmp_path: P
         assert open_to_others(root) == {}
     assert open_to_others(tmp_path / "deep") == {}
     assert open_to_others(tmp_path / "out") == {}
+    assert open_to_others(tmp_path / "talk.txt") == {}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs modes")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +165,9 @@ def run_export(
         sys.stdout.write(text)
         return
     try:
-        out.write_text(text, "utf-8")
+        # Its owner's alone, as what it is made of; a file that is there keeps its mode.
+        with open(out, "w", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
+            file.write(text)
     except OSError as error:
         raise InputError(f"cannot write {out}: {error}") from error
     print_dim(open_console(), f"{count_of(len(messages), 'message')}: {to_one_line(str(out))}")
