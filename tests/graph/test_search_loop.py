@@ -171,6 +171,18 @@ class TestModelAsks:
         assert offered == [["activate_topic"], ["activate_topic"], []]
         assert last_receipt(tmp_path, graph, CONFIG).abandoned == 2
 
+    def test_summaries_are_in_no_checkpoint_behind_the_note(self, tmp_path: Path) -> None:
+        """Otherwise a checkpoint held those of each search, of every topic that it read anew."""
+        summary = "Much has been said. " * 50
+        responder = ScriptedResponder(make_topic_search("one"), make_topic_search("two"), "So.")
+        reader = SteadyReader(summary=summary)
+        graph = open_graph(tmp_path, fake_roles(responder, reader=reader))
+        record(graph, CONFIG, *past("茶", "雨"))
+        tell(graph, CONFIG, "Well?", keep=0)
+        assert len(reader.requests) == 4
+        held = [str(s.values.get("readings")) for s in graph.get_state_history(CONFIG)]
+        assert max(text.count("Much has been said. " * 50) for text in held) == 2
+
     @pytest.mark.parametrize("with_tools", [False, True])
     def test_a_call_that_was_not_offered_does_not_break_the_turn(
         self, tmp_path: Path, with_tools: bool

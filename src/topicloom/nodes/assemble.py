@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from langchain_core.runnables import Runnable
+from langgraph.types import Overwrite
 
 from topicloom.context.notes import format_quote_line, format_topic_heading
 from topicloom.context.transcript import shorten
@@ -14,7 +15,7 @@ from topicloom.context.window import MainWindow
 from topicloom.index.bm25 import find_sentence, select_sentences
 from topicloom.index.time_expressions import Days
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.step import Update, dump, node, open_turn
+from topicloom.nodes.step import Update, dump, dumped, node, open_turn
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.reader import read_by_worth
 from topicloom.state.channels import SessionState
@@ -43,8 +44,9 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
         session, turn, workspace = open_turn(deps.workspaces, state)
         store = workspace.store
         table = store.topic_table(session)
+        known = load_readings(state)
         # What was read before the newest search stands in the note before this one.
-        readings = [r for r in load_readings(state) if r.search == len(turn.searches)]
+        readings = [r for r in known if r.search == len(turn.searches)]
         if not (turn.fast or (turn.searches and turn.searches[-1].media)):
             read = {r.topic for r in readings if r.source == "index"}
             readings += read_by_index(workspace, table, turn, read)
@@ -53,6 +55,9 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
         if not note.empty:
             session = enter_note(store, session, note, window)
         update = dump(session, turn.model_copy(update={"unread": ()}))
+        if any(r.summary for r in known):  # it is in the note, or had no room
+            known = [r.model_copy(update={"summary": ""}) for r in known]
+            update["readings"] = Overwrite(dumped(known))
         return update | ({"layers": None} if note.layers else {})
 
     return node(step, "assemble")

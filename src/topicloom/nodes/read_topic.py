@@ -54,10 +54,7 @@ def read_topic(deps: Deps) -> Runnable[ReadTask, Update]:
         if reading is None:
             reading = Reading(topic=topic.id, score=0.0, failed=True)
         reading = _restrict_reading(reading, request, task.get("search", 0))
-        return {
-            "readings": [reading.model_dump(mode="json", exclude_defaults=True)],
-            "calls": dumped(calls),
-        }
+        return {"readings": dumped([reading]), "calls": dumped(calls)}
 
     return node(step, "read_topic")
 

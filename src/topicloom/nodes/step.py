@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
+from pydantic import BaseModel
 
 from topicloom.context.notes import format_facts
 from topicloom.effects import Step, arun_step, run_step
@@ -18,7 +19,6 @@ from topicloom.nodes.runs import current_run
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.state.channels import TurnOptions
 from topicloom.state.plan import TurnPlan
-from topicloom.state.receipt import Call
 from topicloom.state.session import Session, Turn
 
 _log = logging.getLogger("topicloom.nodes")
@@ -148,9 +148,9 @@ def emit(kind: str, **data: Any) -> None:
     get_runtime().stream_writer({"type": kind, **data})
 
 
-def dumped(calls: Iterable[Call]) -> list[dict[str, Any]]:
-    """Calls as the `calls` channel takes them."""
-    return [call.model_dump(mode="json", exclude_defaults=True) for call in calls]
+def dumped(rows: Iterable[BaseModel]) -> list[dict[str, Any]]:
+    """Calls or readings as their channels take them."""
+    return [row.model_dump(mode="json", exclude_defaults=True) for row in rows]
 
 
 def dump(session: Session | None = None, turn: Turn | None = None) -> Update:
