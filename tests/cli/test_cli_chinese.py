@@ -15,6 +15,7 @@ from rich.cells import cell_len
 from typer.main import get_command
 
 from topicloom.cli import program
+from topicloom.cli.app import app
 from topicloom.cli.doctor import _CHECKS, _EXTRAS
 from topicloom.cli.editor import COMMANDS
 from topicloom.cli.words import load_catalogue, wants_chinese
@@ -38,7 +39,7 @@ def list_helps(command: Any) -> Iterator[str]:
 
 def test_every_help_has_chinese() -> None:
     program._add_plugins()
-    command = get_command(program.app)
+    command = get_command(app)
     assert {"eval", "train", "tune"} <= set(command.commands)  # type: ignore[attr-defined]
     assert not [text for text in list_helps(command) if not has_chinese(text)]
 
