@@ -21,9 +21,9 @@ from openai_behaviours import (
 
 KEY = "sk-canary-4711-and-nobody-may-see-it"
 """The key that requests carry."""
-ROW = 48_000
-"""Bytes of a checkpoint row or a write of a node at most, whatever goes wrong: twelve readers that
-fail twice leave 24 calls of 600 bytes, twelve readings have summaries of 2,000 characters."""
+ROW = 72_000
+"""Bytes of a checkpoint row or a write of a node at most, whatever goes wrong: 20 readers that
+fail twice leave 40 calls of 600 bytes, 20 readings have summaries of 2,000 characters."""
 INNER = (
     *("splitter", "reader", "router", "brief", "rewriter", "arbiter", "planner", "selector"),
     *("reviewer", "merger", "reflector"),
