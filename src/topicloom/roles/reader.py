@@ -55,6 +55,9 @@ _NAMED = re.compile(r"\d+(?:[.,:/-]\d+)*|(?<=[a-z0-9,;'’)] )[A-Z][A-Za-z'’-]
 _LABELLED_SCORE = re.compile(r"relevance[_ ]?score\W{1,10}([0-9０-９.．eE+-]{1,20})", re.I)
 _EVERYTHING = 0.75
 """Share of a topic's messages that nobody names who chooses."""
+_ALL_OF_IT = 100
+"""Tokens up to which a topic may well be quoted whole, and there is little to choose: a round or
+two of short messages."""
 _LEAST_WORTH = 0.4
 """Share of the best message's worth from which others are quoted without a model: somewhat more
 than fits the budget, which decides."""
@@ -126,7 +129,8 @@ class ChatReader(ChatRole[ReadRequest, Reading]):
         repairs = note_repairs(unknown, "id is not in the topic", "ids are not in the topic")
         summary, refusal = _check_summary(answer.value.summary, ids, request)
         reading = _make_reading(topic, answer.value.score, ids, summary)
-        if len(known) > 1 and len(ids) >= _EVERYTHING * len(known):
+        size = sum(self.prompt_window.counter.text(m.text) for m in request.messages)
+        if size > _ALL_OF_IT and 1 < len(known) <= len(ids) / _EVERYTHING:
             reading = reading.model_copy(update={"selective": False})
             repairs = (*repairs, "names nearly everything")
         return Answer(reading, remarks=(*answer.remarks, *repairs, *refusal))
