@@ -55,13 +55,11 @@ def select_quotes(
     Quotes are chosen by weight across all topics, so that a strong original of a weaker topic goes
     before a weak one of the best topic. Those of models go first that the index found too, then
     some of the others that they name, then what the index found: so a model adds what no index
-    sees, and no model can hide what the index finds. The others have the share of the budget that
-    those found too have of all that is named, in tokens, as if a budget's worth had been found too
-    before: wrong readers name much that no index finds, right ones little. What a model names along
-    with everything else in its topic comes last. An original that does not fit what is left of the
-    budget is passed over for the next that does. What stands in the prompt already is not quoted
-    again but counts: a turn that goes on about the same things adds little. Summaries get what is
-    left, of topics that are quoted.
+    sees, and no model can hide what the index finds. What a model names along with everything else
+    in its topic comes last. An original that does not fit what is left of the budget is passed over
+    for the next that does. What stands in the prompt already is not quoted again but counts: a turn
+    that goes on about the same things adds little. Summaries get what is left, of topics that are
+    quoted.
 
     Args:
         readings: Of all readers that ran, in any order.
@@ -82,8 +80,9 @@ def select_quotes(
     doubtful = [pair for pair in named if pair[1].id not in alone.taken]
     draft.add_quotes(_rank_quotes(r for r in ranked if r.source == "asked"), in_part=True)
     draft.add_quotes(agreed)
-    right, all_named = (_price(some, costs) + max(budget, 1) for some in (agreed, named))
-    draft.add_quotes(doubtful, limit=round(budget * right / all_named))
+    before = _believe(readings) * max(budget, 1)
+    right, either = (before + _price(some, costs) for some in (agreed, named))
+    draft.add_quotes(doubtful, limit=round(budget * right / either))
     draft.add_quotes(_select_likely(found, _FITS))
     draft.add_quotes([*agreed, *_select_likely(found, _DUE)], in_part=True)
     everything = _rank_quotes(r for r in ranked if not r.selective)
@@ -104,6 +103,18 @@ _Ranked = list[tuple[str, Quote]]
 def _rank_quotes(readings: Iterable[Reading]) -> _Ranked:
     quotes = [(r.topic, q) for r in readings for q in r.quotes]
     return sorted(quotes, key=lambda pair: -pair[1].weight)
+
+
+def _believe(readings: Iterable[Reading]) -> float:
+    """Budgets' worth of right quotes with which readers begin.
+
+    What models name and the index does not find has the share of the budget that right quotes have
+    of all: these, and those that the index found too. Wrong readers name much that it does not
+    find, in many topics. So readers are believed by the share of them that names nothing, which is
+    a half before any is heard (Laplace's rule of succession).
+    """
+    answered = [r for r in readings if r.source == "model" and not r.failed]
+    return _BELIEVED * (sum(not r.quotes for r in answered) + 1) / (len(answered) + 2)
 
 
 def _price(quotes: _Ranked, costs: PromptCosts) -> int:
@@ -205,6 +216,9 @@ _DUE, _FITS = 1 / 2, 1 / 2.5
 """Shares of the best weight. From the first on, an original had been quoted if none before it were
 passed over (`index.session_index.worth`): in part, where it does not fit. Before that come those
 from the second on that fit whole, the others after it."""
+_BELIEVED = 4
+"""Budgets' worth with which readers begin if nearly all name nothing. With more, ideal ones gain
+little, and those that are wrong one time in five lose."""
 _LIST_SHARE = 1 / 4
 """Share of the budget for the list of the topics found; quotes have the rest."""
 _LISTED_BRIEF = 32
