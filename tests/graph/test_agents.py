@@ -233,6 +233,19 @@ def test_after_an_error_of_the_model_nothing_is_lost(tmp_path: Path) -> None:
     assert [m.text for m in kept_of(tmp_path, agent, thread())] == texts
 
 
+def test_after_an_error_a_long_conversation_stays_whole_and_can_be_edited(tmp_path: Path) -> None:
+    agent = open_agent(model := ScriptedModel(), remember(tmp_path))
+    first = say(agent, thread(), *(f"茶：第{n}句" for n in range(14)))
+    model.script.append(RuntimeError("overloaded"))
+    with pytest.raises(RuntimeError, match="overloaded"):
+        say(agent, thread(), "雨：一")
+    said = [m.content for m in say(agent, thread(), "雨：二")]
+    assert said == [m.content for m in first] + ["雨：一", "雨：二", "All right, noted."]
+    agent.update_state(thread(), {"messages": [RemoveMessage(m.id) for m in first[:2]]})
+    assert [m.content for m in say(agent, thread(), "雨：三")][:29] == said[2:]
+    assert "茶：第0句" not in model.prompt
+
+
 def test_it_does_not_sit_beside_a_summary(tmp_path: Path) -> None:
     summarize = SummarizationMiddleware(
         ScriptedModel(otherwise="A summary."), trigger=("messages", 4), keep=("messages", 2)

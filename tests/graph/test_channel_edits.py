@@ -12,6 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from sessions import chatter, check_kept, kept, last_receipt, open_graph, thread
 
+from topicloom.errors import ReplyError
 from topicloom.graph.stored import get_session
 from topicloom.roles.base import Answer, LocalRole
 from topicloom.roles.brief import Brief, BriefRequest
@@ -162,6 +163,20 @@ def test_all_are_removed_by_an_input_alone(tmp_path: Path, listeners: Listeners)
     shown = say(graph, HumanMessage("从头来"))
     assert texts(shown) == ["从头来", "All right, noted."]
     check(tmp_path, graph, listeners)
+
+
+@pytest.mark.parametrize("cleared", [False, True])
+def test_the_first_message_is_removed_whose_turn_failed(
+    tmp_path: Path, listeners: Listeners, cleared: bool
+) -> None:
+    graph = open_graph(tmp_path, listeners.roles, reply_attempts=1)
+    before: list[Any] = [ALL] if cleared and begin(graph) else []
+    listeners.all[0].script.append(RuntimeError("overloaded"))
+    with pytest.raises(ReplyError):
+        say(graph, *before, HumanMessage(f"茶：{SECRET}", id="u9"))
+    shown = say(graph, RemoveMessage(id="u9"), HumanMessage("还有呢？"))
+    assert texts(shown) == ["还有呢？", "All right, noted."]
+    assert SECRET not in repr(listeners.prompt)
 
 
 @pytest.mark.parametrize("ids", [True, False])

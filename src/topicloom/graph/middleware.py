@@ -200,7 +200,9 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         ended = work is self._finalize
         if isinstance(shown, Overwrite) or not (ended or shown == messages):
             own = {m.id: m for m in whole}
-            new = shown.value if isinstance(shown, Overwrite) else [*before, *shown]
+            # A session that knows from where on its channel shows all has written it anew, whole.
+            rest = [] if told["session"].get("shown") else before
+            new = shown.value if isinstance(shown, Overwrite) else [*rest, *shown]
             whole = [own.get(m.id, m) for m in new]
         elif before:  # the channel shows as much as it did, and what came behind it
             shown_since = state["topicloom"]["session"].get("shown", 0)

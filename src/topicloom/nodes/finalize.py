@@ -75,7 +75,7 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         if end.merged:
             shown = show_newest(store, closed, keep)
             kept = Overwrite(shown)
-        first = find_shown(shown, workspace.recent(closed, messages))
+        first = find_shown(shown, workspace.recent(closed, shown))
         closed = closed.model_copy(update={"shown": first})
         if deps.settings.on_edit == "purge":
             store.purge_superseded(closed)

@@ -153,7 +153,11 @@ def _take_over(deps: Deps, state: SessionState, replay: Replay | None) -> _Past:
     if events or edits or failed or [m.id for m in messages] != [m.id for m in given]:
         shown = show_newest(workspace.store, session, deps.settings.visible_messages)
         update["messages"] = Overwrite([*shown, *select_unstored(messages, every)])
-        session = session.model_copy(update={"shown": find_shown(shown, recent)})
+        session = session.model_copy(
+            update={"shown": find_shown(shown, workspace.recent(session, shown))}
+        )
+    if not recent:  # the channel shows all that there is
+        session = session.model_copy(update={"shown": 1})
     return _Past(workspace, session, messages, recent, every, edits, events, update)
 
 
