@@ -158,7 +158,7 @@ class Settings(BaseSettings):
     """Attempts at the reply, each with the client's retries."""
 
     folder: Path | None = None
-    """Folder of the sessions; None for the user's data folder."""
+    """Folder of the sessions; the user's data folder if none is given."""
     open_sessions: int = Field(default=64, ge=1)
     """Sessions that a process keeps in memory; of a further one, what is stored is read first."""
     postgres: str | None = Field(default=None, repr=False)

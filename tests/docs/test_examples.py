@@ -36,17 +36,6 @@ SEPARATE = {"docs/frontends.md"}
 """Pages whose blocks need packages of their own: `test_frontends.py`."""
 
 
-def examples() -> list[Any]:
-    return [
-        pytest.param(code, id=f"{page}-{number}")
-        for page in PAGES
-        if page not in SEPARATE
-        for number, code in enumerate(
-            re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
-        )
-    ]
-
-
 @pytest.fixture
 def surroundings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, openai_server: OpenAIServer
@@ -55,17 +44,23 @@ def surroundings(
     openai_server.otherwise(Reply("Noted."))
     monkeypatch.setenv("OPENAI_BASE_URL", openai_server.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    monkeypatch.setenv("TOPICLOOM_FOLDER", str(tmp_path))
+    monkeypatch.delenv("TOPICLOOM_FOLDER", raising=False)  # as a reader has it
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     graph: Any = build_session_graph().compile(checkpointer=local_checkpointer())
-    thread = {"configurable": {"thread_id": "before"}}
+    thread = {"configurable": {"thread_id": "lake"}}
     for number in range(7):
         graph.invoke({"messages": [("user", f"This is message {number}.")]}, thread)
     return {"graph": graph, "thread": thread}
 
 
-@pytest.mark.parametrize("code", examples())
-def test_an_example_runs(code: str, surroundings: dict[str, Any]) -> None:
-    exec(compile(code, "example", "exec"), surroundings)
+WITH_CODE = [p for p in PAGES if p not in SEPARATE and "```python" in (ROOT / p).read_text("utf-8")]
+
+
+@pytest.mark.parametrize("page", WITH_CODE)
+def test_the_examples_of_a_page_run_in_turn(page: str, surroundings: dict[str, Any]) -> None:
+    for number, code in enumerate(blocks(page, "python")):
+        exec(compile(code, f"{page}, example {number}", "exec"), surroundings)
 
 
 def blocks(page: str, language: str) -> list[str]:

@@ -17,7 +17,7 @@ from topicloom.cli.console import CliOptions
 from topicloom.cli.words import say
 from topicloom.errors import InputError
 from topicloom.graph.checkpoints import CHECKPOINTS, LocalCheckpointer, open_database, usable
-from topicloom.graph.deps import choose_models, default_folder, make_deps
+from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.memory import Memory
 from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import Roles
@@ -120,12 +120,13 @@ def open_context(cli: CliOptions) -> CliContext:
     changes = {"folder": cli.folder, "language": cli.language}
     given = {key: value for key, value in changes.items() if value is not None}
     settings = Settings().model_copy(update=given)
-    return make_context(settings.folder or default_folder(), settings)
+    return make_context(settings.folder, settings)
 
 
-def make_context(folder: Path, settings: Settings) -> CliContext:
-    """The context of a folder."""
-    return CliContext(settings, folder, FileStorage(folder, fsync=settings.fsync))
+def make_context(folder: Path | None, settings: Settings) -> CliContext:
+    """The context of a folder; None for the user's data folder."""
+    storage = FileStorage(folder, fsync=settings.fsync)
+    return CliContext(settings, storage.root, storage)
 
 
 def make_thread_config(name: str) -> RunnableConfig:

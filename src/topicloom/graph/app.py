@@ -15,10 +15,10 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from topicloom.graph.checkpoints import CHECKPOINTS
 from topicloom.graph.deletion import delete_with_threads
-from topicloom.graph.deps import default_folder
 from topicloom.graph.session import build_session_graph
 from topicloom.settings import Settings
 from topicloom.storage.disk import append_bytes
+from topicloom.storage.files import FileStorage
 from topicloom.storage.stores import StoreStorage
 
 _settings = Settings()
@@ -48,7 +48,7 @@ async def open_checkpointer() -> AsyncIterator[BaseCheckpointSaver[Any]]:
         async with open_postgres_saver(_postgres) as shared:
             yield delete_with_threads(shared, graph)
         return
-    path = (_settings.folder or default_folder()) / CHECKPOINTS
+    path = FileStorage(_settings.folder).root / CHECKPOINTS
     append_bytes(path, b"", fsync=False)  # its owner's alone
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
         yield delete_with_threads(saver, graph)

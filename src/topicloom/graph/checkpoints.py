@@ -14,9 +14,9 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from topicloom.errors import StorageUnavailableError
-from topicloom.graph.deps import default_folder
 from topicloom.settings import Settings
 from topicloom.storage.disk import append_bytes, reachable
+from topicloom.storage.files import FileStorage
 
 CHECKPOINTS = "checkpoints.sqlite"
 """The file in the folder of sessions."""
@@ -72,7 +72,7 @@ def local_checkpointer(folder: Path | str | None = None) -> LocalCheckpointer:
     Raises:
         StorageUnavailableError: Its file cannot be used.
     """
-    return LocalCheckpointer(Path(folder or Settings().folder or default_folder()) / CHECKPOINTS)
+    return LocalCheckpointer(FileStorage(folder or Settings().folder).root / CHECKPOINTS)
 
 
 def open_database(

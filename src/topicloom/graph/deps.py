@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool, tool as as_tool
 from langgraph.store.base import BaseStore
-from platformdirs import user_data_path
 
 from topicloom.boundary.adsorber import Adsorber
 from topicloom.boundary.detector import BoundaryDetector, CosineDetector, TrainedDetector
@@ -176,12 +174,7 @@ def _get_name(model: ModelSpec | None) -> str:
 def _open_storage(storage: Storage | Literal["store"] | None, settings: Settings) -> Storage | None:
     if storage == "store":
         return None
-    return storage or FileStorage(settings.folder or default_folder(), fsync=settings.fsync)
-
-
-def default_folder() -> Path:
-    """Where sessions live unless a folder is given."""
-    return user_data_path("topicloom") / "sessions"
+    return storage or FileStorage(settings.folder, fsync=settings.fsync)
 
 
 def open_role_model(

@@ -23,6 +23,7 @@ from shutil import rmtree
 from typing import Any
 
 from filelock import FileLock, Timeout
+from platformdirs import user_data_path
 
 from topicloom.errors import SessionBusyError, StorageUnavailableError
 from topicloom.state.session import FORMAT, check_format
@@ -42,19 +43,19 @@ class FileStorage(Storage):
     """A `Storage` in a folder."""
 
     def __init__(
-        self, root: Path | str, *, fsync: bool = True, cache_bytes: int = DEFAULT_BYTES
+        self, root: Path | str | None, *, fsync: bool = True, cache_bytes: int = DEFAULT_BYTES
     ) -> None:
         """Sessions under a folder.
 
         Args:
-            root: The folder; made at the first append.
+            root: The folder, made at the first append; None for the user's data folder.
             fsync: True if an append waits until it would survive a power cut.
             cache_bytes: Memory for bodies, over all sessions.
 
         Raises:
             StorageUnavailableError: The root is something else than a folder.
         """
-        root = Path(root)
+        root = Path(root or user_data_path("topicloom") / "sessions")
         if root.exists() and not root.is_dir():
             raise StorageUnavailableError(
                 f"cannot use {root} for storage: it is not a folder. Choose another"
