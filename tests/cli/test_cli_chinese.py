@@ -159,7 +159,13 @@ def test_a_chat_and_what_is_shown_of_it(run: Run, monkeypatch: pytest.MonkeyPatc
     for part in ("未设置模型", "会话 talk：新会话。/help 列出命令", "/topics [t3]     谈过什么"):
         assert part in chat
     assert re.search(r"还没归入主题 +2 +1 .*● 活跃 ○ 休眠 · 一列是一条消息", chat, re.DOTALL)
-    assert re.search(r"第 1 轮，回答 m1，.*提示 ", chat, re.DOTALL)
+    assert re.search(
+        r"第 1 轮，回答 m1，.*提示 .*系统 \d+, 笔记 \d+, 摘要 \d+, 尾部", chat, re.DOTALL
+    )
+    for shown in (run("transcript", "talk"), run("search", "talk", "猫"), run("export", "talk")):
+        assert "用户" in shown.out
+        assert not re.search("user|assistant", shown.out)
+    assert "没有颜色" in run("doctor").out
     assert "没有 /nix；开头用 // 可以照原样发出" in chat
     assert not re.search(r"messages|topics not|nothing|active|quoted", chat)
     today = f"{date.today().year}年"

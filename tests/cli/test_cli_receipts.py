@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
+from topicloom.cli._views import _format_failures
+from topicloom.state.receipt import Call
+
 
 def test_one_for_people_all_for_programs(run: Run, recording: Path) -> None:
     arguments = ("--session", "talk", "--no-questions", "--window", "1000")
@@ -34,3 +37,12 @@ def test_it_says_what_calls_cost_where_there_are_prices(
     (call,) = (call for call in receipt["calls"] if call["role"] == "responder")
     tokens = call["input_tokens"] + call["output_tokens"]
     assert told.count(f", cost {tokens:.3g}") == 2
+
+
+def test_the_same_failure_is_said_once() -> None:
+    late = Call(role="reader", model="gpt", seconds=60.0, failure="no answer within 60 s")
+    other = late.model_copy(update={"failure": "no score"})
+    assert _format_failures([late, other, late]) == [
+        "2 x reader: no answer within 60 s",
+        "reader: no score",
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -70,13 +71,19 @@ def test_chatgpt(run: Run, tmp_path: Path) -> None:
     assert rows[0]["time"] == "2023-11-14T22:13:20+00:00"
     for line in (
         "1 conversation: 4 messages recorded in session old",
-        "left out: 2 instructions and settings",
-        "left out: 1 of other branches",
-        "left out: 1 reasoning",
-        "left out: 1 calls of tools",
-        "left out: 1 results of tools",
+        "left out: instructions and settings (2)",
+        "left out: other branches, edited or answered again (1)",
+        "left out: reasoning (1)",
+        "left out: calls of tools (1)",
+        "left out: results of tools (1)",
     ):
         assert line in outcome.out
+    again = run(
+        "--language", "zh", "import", "chatgpt", str(tmp_path / "c.json"), "--session", "old"
+    )
+    assert "略过：指令和设置（2 条）\n" in again.out
+    left_out = "".join(re.findall("略过.*", again.out))
+    assert not re.search("[a-z]", left_out), left_out
 
 
 def test_claude(run: Run, tmp_path: Path) -> None:
@@ -92,7 +99,7 @@ def test_claude(run: Run, tmp_path: Path) -> None:
     ]
     assert stored(run, "old")[0]["time"].startswith("2026-01-02T03:04:05")
     for what in ("reasoning", "calls of tools", "results of tools", "files", "without a text"):
-        assert f"left out: 1 {what}" in outcome.out
+        assert f"left out: {what} (1)" in outcome.out
 
 
 def test_conversations_without_ids_of_messages(run: Run, tmp_path: Path) -> None:
@@ -153,7 +160,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, data: bytes, packed: bool) 
 def test_langchain(run: Run, tmp_path: Path, value: Any) -> None:
     outcome = run("import", "langchain", save(tmp_path / "m.json", value), "--session", "old")
     assert "4 messages recorded" in outcome.out
-    assert "1 instructions" in outcome.out
+    assert "instructions and settings (1)" in outcome.out
     rows = stored(run, "old")
     assert [(r["role"], r["source"]) for r in rows] == [
         ("user", "h"),
@@ -251,7 +258,7 @@ def test_one_that_cannot_be_read_stops_no_other(run: Run, tmp_path: Path) -> Non
     )
     file = save(tmp_path / "c.json", [broken, circle, chatgpt(id="none", current="root")])
     outcome = run("import", "chatgpt", file, "--session", "s")
-    assert "left out: 1 conversations that cannot be read" in outcome.out
+    assert "left out: conversations that cannot be read (" in outcome.out
     assert [r["text"] for r in stored(run, "s")] == ["茶：一", "茶：二"]
 
 

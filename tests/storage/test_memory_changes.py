@@ -82,7 +82,7 @@ def test_a_chain_of_changes_and_back(talk: Talk) -> None:
     }
     entries = memory.changes()
     assert {entry.author for entry in entries} == {"ann"}
-    assert entries[0].event == "ann: renamed t1 “茶” “Tea house”"
+    assert entries[0].event == "ann: renamed t1 “茶” to “Tea house”"
     assert [memory.undo().id for _ in entries] == [entry.id for entry in reversed(entries)]
     assert talk.check() == before
     assert all(not topic.by_hand for topic in memory.topics())
@@ -171,7 +171,7 @@ def test_forgetting_says_first_what_goes(talk: Talk) -> None:
     assert talk.memory.facts() == {}
     names = {t.id: t.name for t in talk.memory.topics()}
     assert names == {"t1": "家", "t2": "topic t2", "t3": "山"}
-    assert [change.event for change in talk.memory.changes()] == ["ann: renamed t1 “…” “…”"]
+    assert [change.event for change in talk.memory.changes()] == ["ann: renamed t1 “…” to “…”"]
     talk.check()
     talk.memory.delete()
     assert "s" not in talk.reopen().sessions()
@@ -225,7 +225,7 @@ def test_a_turn_that_is_not_finished_has_to_be_finished_first(reopen: Reopen) ->
 
 async def test_changes_on_the_event_loop(talk: Talk) -> None:
     assert (await talk.memory.arename("t1", "Tea house")).name == "Tea house"
-    assert (await talk.memory.aundo()).event == "ann: renamed t1 “茶” “Tea house”"
+    assert (await talk.memory.aundo()).event == "ann: renamed t1 “茶” to “Tea house”"
     assert (await talk.memory.atopic("t1")).name == "茶"
     assert (await talk.memory.aforget("m1", dry_run=True)).messages
 

@@ -9,7 +9,7 @@ from html import escape
 from itertools import groupby
 from typing import Literal
 
-from topicloom.cli._views import format_day
+from topicloom.cli._views import format_day, say_speaker
 from topicloom.cli.console import strip_control, to_one_line
 from topicloom.state.stored_message import MEDIA, StoredMessage
 from topicloom.storage.message_rows import to_row
@@ -93,7 +93,7 @@ def _group_days(messages: Messages) -> Iterator[tuple[str, Iterator[StoredMessag
 
 def _head(message: StoredMessage) -> str:
     """Who spoke and when, on one line."""
-    return to_one_line(f"{message.label} · {message.time[11:16]} · {message.id}")
+    return to_one_line(f"{say_speaker(message)} · {message.time[11:16]} · {message.id}")
 
 
 def _show(message: StoredMessage) -> str:

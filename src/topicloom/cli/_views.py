@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
 from itertools import groupby
@@ -46,7 +47,8 @@ def print_found(console: Console, found: Sequence[FoundMessage]) -> None:
         place = f"{hit.topic:>4}" if hit.topic else "   –"
         head = Text(f"{hit.message.id:>5} {hit.message.day} {place} ", style="dim")
         room = console.width - head.cell_len - 2
-        console.print(head.append(shorten(hit.message.line, room), style="not dim"))
+        line = f"{say_speaker(hit.message)}: {hit.message.text}"
+        console.print(head.append(shorten(line, room), style="not dim"))
     if not found:
         print_dim(console, "nothing was found")
 
@@ -61,9 +63,14 @@ def format_day(day: str) -> str:
     return say("{day} {month} {year}").format(day=found.day, **words)
 
 
+def say_speaker(message: StoredMessage) -> str:
+    """Who said a message: the name, or else the role in the language of commands."""
+    return message.speaker or say(message.role)
+
+
 def _render_message(message: StoredMessage) -> tuple[Text, Text]:
     """Its number and time, and what was said by whom."""
-    said = (f"{strip_control(message.label)}: ", _STYLES[message.role])
+    said = (f"{strip_control(say_speaker(message))}: ", _STYLES[message.role])
     head = Text(f"{message.id:>5} {message.time[11:16]:5}", style="dim")
     return head, Text.assemble(said, strip_control(message.text))
 
@@ -152,7 +159,7 @@ def render_receipt(
         ("edited", [" ".join(map(str, edit)) for edit in receipt.edits]),
         ("refused", [to_one_line(error) for error in receipt.edit_errors]),
         ("calls", _format_calls(receipt.calls, prices)),
-        ("failed", [f"{c.role}: {shorten(c.failure or '', 80)}" for c in receipt.failures]),
+        ("failed", _format_failures(receipt.failures)),
         ("also", [to_one_line(event) for event in receipt.events]),
     ):
         if lines:
@@ -189,8 +196,14 @@ def _format_names(topics: tuple[str, ...], known: Mapping[str, MemoryTopic]) -> 
 def _format_prompt(receipt: Receipt) -> list[str]:
     if not receipt.sections:
         return []
-    parts = ", ".join(f"{name} {tokens:,}" for name, tokens in receipt.sections.items())
+    parts = ", ".join(f"{say(name)} {tokens:,}" for name, tokens in receipt.sections.items())
     return [say(f"{sum(receipt.sections.values()):,} of {receipt.window:,} tokens: {parts}")]
+
+
+def _format_failures(calls: Sequence[Call]) -> list[str]:
+    """A line for each role and what was wrong."""
+    told = Counter(f"{c.role}: {shorten(c.failure or '', 80)}" for c in calls)
+    return [f"{n} x {line}" if n > 1 else line for line, n in told.items()]
 
 
 def _format_plan(receipt: Receipt) -> list[str]:

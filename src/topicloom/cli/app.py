@@ -52,7 +52,7 @@ def options(
     language: Annotated[
         LanguageChoice | None,
         typer.Option(
-            help="Language of prompts and commands; auto: the conversation's, and the terminal's."
+            help="Of prompts and commands; auto: prompts follow the talk, commands the terminal."
         ),
     ] = None,
     version: Annotated[
@@ -70,7 +70,11 @@ def chat(
     name: Name = "default",
     window: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1_000, help="Main window in tokens; small ones split often."),
+        typer.Option(
+            metavar="N",
+            min=1_000,
+            help="Main window in tokens: the model's, or 32,000. Small ones split often.",
+        ),
     ] = None,
 ) -> None:
     """Talk; a session goes on where it stopped."""
@@ -83,14 +87,24 @@ def chat(
 def replay(
     context: typer.Context,
     file: Annotated[
-        Path | None, typer.Argument(help="A recorded conversation; the packaged sample if none.")
+        Path | None,
+        typer.Argument(
+            metavar="FILE", help="A recorded conversation; the packaged sample if none."
+        ),
     ] = None,
     session: Annotated[
-        str | None, typer.Option(help="Keep it as this session, or go on where it stopped.")
+        str | None,
+        typer.Option(
+            help="Keep it as this session, or go on where it stopped; not kept if none is given."
+        ),
     ] = None,
     window: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1_000, help="Main window in tokens; small ones split often."),
+        typer.Option(
+            metavar="N",
+            min=1_000,
+            help="Main window in tokens: 16,000. Small ones split often.",
+        ),
     ] = None,
     questions: Annotated[bool, typer.Option(help="Whether to ask the recording's questions.")] = (
         True
@@ -159,7 +173,9 @@ def import_(
         Literal["chatgpt", "claude", "langchain", "jsonl"],
         typer.Argument(metavar="FORMAT", help="What wrote it: chatgpt, claude, langchain, jsonl."),
     ],
-    file: Annotated[Path, typer.Argument(help="The export: a file, or the vendor's archive.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The export: a file, or the vendor's archive.")
+    ],
     session: Annotated[str | None, typer.Option(help="Record all of it in this session.")] = None,
     each: Annotated[
         bool, typer.Option("--each", help="Record each conversation in a session of its own.")
@@ -225,7 +241,7 @@ def topics(context: typer.Context, name: Name, json: AsJson = False) -> None:
 def search(
     context: typer.Context,
     name: Name,
-    text: Annotated[str, typer.Argument(help="What to look for, in any words.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to look for, in any words.")],
     since: Annotated[str | None, typer.Option(help="The first day: 2026-03-02.")] = None,
     until: Annotated[str | None, typer.Option(help="The last day.")] = None,
     limit: Annotated[
@@ -243,7 +259,7 @@ def search(
 def quote(
     context: typer.Context,
     name: Name,
-    message: Annotated[str, typer.Argument(help="A message, such as m42.")],
+    message: Annotated[str, typer.Argument(metavar="MESSAGE", help="A message, such as m42.")],
     json: AsJson = False,
 ) -> None:
     """Print a message, word for word."""

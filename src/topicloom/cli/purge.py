@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from topicloom.cli._excerpts import shorten
+from topicloom.cli._views import say_speaker
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
 from topicloom.cli.context import CliContext, make_thread_config, open_context
 from topicloom.cli.reflect import render_facts
@@ -139,7 +140,7 @@ def _delete(context: CliContext, names: Sequence[str]) -> None:
 
 def _print_messages(console: Console, shown: Forgotten, topics: Mapping[str, MemoryTopic]) -> None:
     for message in shown.messages[:_NAMED]:
-        text = f"{message.id} {message.day} {message.label}: {message.text}"
+        text = f"{message.id} {message.day} {say_speaker(message)}: {message.text}"
         console.print(Text(shorten(text, console.width)))
     rest = len(shown.messages) - _NAMED
     if rest > 0:

@@ -120,7 +120,7 @@ def _explain_not_due(due: DueState, policy: ReflectionPolicy) -> str:
     if not due.pending:
         return "nothing was said since the last reflection"
     last = due.last_at
-    said = say(f", the last at {datetime.fromtimestamp(last):%Y-%m-%d %H:%M}") if last else ""
+    said = say(f", the newest at {datetime.fromtimestamp(last):%Y-%m-%d %H:%M}") if last else ""
     return (
         f"not due: {due.pending} of {policy.turns} rounds since the last reflection{said}; "
         f"after {policy.idle_seconds / 60:g} minutes of silence any number will do. --force does "

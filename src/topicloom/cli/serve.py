@@ -115,7 +115,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener = socket.create_server((host, port), family=family)
     except OSError as error:
-        raise ConfigurationError(f"cannot listen at {host}, port {port}: {error}") from error
+        why = os.strerror(error.errno) if error.errno else error
+        raise ConfigurationError(f"cannot listen at {host}, port {port}: {why}") from error
     # asyncio sets it on sockets of its own alone; without it a body waits 40 ms behind its head.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

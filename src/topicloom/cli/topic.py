@@ -20,10 +20,12 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the session.")]
-Topic = Annotated[str, typer.Argument(help="A topic, such as t3.")]
-Into = Annotated[str, typer.Argument(help="The topic that it goes to.")]
+Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="A topic, such as t3.")]
+Into = Annotated[str, typer.Argument(metavar="INTO", help="The topic that it goes to.")]
 Called = Annotated[str, typer.Argument(metavar="TITLE", help="The topic's name from now on.")]
-Messages = Annotated[str, typer.Argument(help="Messages and ranges: m12, m12-m15.")]
+Messages = Annotated[
+    str, typer.Argument(metavar="MESSAGES", help="Messages and ranges: m12, m12-m15.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 
 
@@ -106,7 +108,10 @@ def undo(
     context: typer.Context,
     name: Name,
     change: Annotated[
-        str, typer.Argument(help="Id of the change; the newest of a person if not given.")
+        str,
+        typer.Argument(
+            metavar="CHANGE", help="Id of the change; the newest of a person if not given."
+        ),
     ] = "",
     json: AsJson = False,
 ) -> None:

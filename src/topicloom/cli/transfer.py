@@ -149,7 +149,7 @@ def _report(console: Console, done: Mapping[str, Any], where: int | str) -> None
         f"{count_of(done['recorded'], 'message')} recorded in {to}"
     ]
     lines += [f"{done['there_already']:,} were there already"] if done["there_already"] else []
-    lines += [f"left out: {n:,} {reason}" for reason, n in done["left_out"].items()]
+    lines += [f"left out: {say(reason)} ({n:,})" for reason, n in done["left_out"].items()]
     for line in lines:
         console.print(Text(say(to_one_line(line))), soft_wrap=True)
 

@@ -179,7 +179,7 @@ def _read_chatgpt(value: Mapping[str, Any]) -> ExportedConversation:
     shown = _find_branch(value.get("current_node") or newest, parents)
     for name in nodes.keys() - set(shown):
         if _judge_chatgpt(nodes[name].get("message"))[1] == "":
-            gathered.skipped["of other branches (edited or answered again)"] += 1
+            gathered.skipped["other branches, edited or answered again"] += 1
     for name in shown:
         message = nodes[name].get("message")
         text, reason = _judge_chatgpt(message)
@@ -238,7 +238,7 @@ def _read_claude(value: Mapping[str, Any]) -> ExportedConversation:
     parents = {name: m.get("parent_message_uuid") for name, m in messages.items()}
     leaf = value.get("current_leaf_message_uuid")
     shown = _find_branch(leaf, parents) if leaf in messages else list(messages)
-    gathered.skipped["of other branches (edited or answered again)"] += len(messages) - len(shown)
+    gathered.skipped["other branches, edited or answered again"] += len(messages) - len(shown)
     for name in shown:
         message = messages[name]
         role = "user" if message["sender"] == "human" else "assistant"
@@ -283,7 +283,7 @@ def _take_langchain(entry: Any, gathered: _Gathered) -> None:
             [{"type": data.get("type", entry.get("type")), "data": data}]
         )
     except (AttributeError, KeyError, TypeError, ValueError):
-        gathered.skipped["that LangChain does not know"] += 1
+        gathered.skipped["what LangChain does not know"] += 1
         return
     if isinstance(message, SystemMessage):
         gathered.skipped[_INSTRUCTIONS] += 1

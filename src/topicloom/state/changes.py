@@ -193,7 +193,7 @@ def _describe_by_hand(change: TopicChange, table: TopicTable, named: str) -> str
     done = {
         f"restored {named}": change.restore,
         f"moved {ids} into {named}": change.takes,
-        f"renamed {named} “{change.name}”": change.name,
+        f"renamed {named} to “{change.name}”": change.name,
         f"pinned {named}": change.marks.get("pinned"),
         f"unpinned {named}": change.marks.get("pinned") is False,
     }
