@@ -10,6 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.types import interrupt
 from sessions import chatter, check_kept, kept, last_receipt, open_graph, thread
 
 from topicloom.errors import ReplyError
@@ -25,6 +26,7 @@ from topicloom.testing import (
     SteadyReader,
     TaggedSplitter,
     fake_roles,
+    make_tool_call,
 )
 
 SECRET = "XSECRETX"
@@ -249,6 +251,23 @@ def test_a_message_that_is_said_anew(
     say(graph, HumanMessage("茶：不说了", id="u"), HumanMessage("好"))  # the same again: no edit
     assert not last_receipt(tmp_path, graph, thread()).events
     check(tmp_path, graph, listeners)
+
+
+def test_edits_while_a_turn_waits_for_a_person(tmp_path: Path, listeners: Listeners) -> None:
+    def book(hotel: str) -> str:
+        """Book a hotel."""
+        return str(interrupt(hotel))
+
+    graph = open_graph(tmp_path, listeners.roles, tools=[book])
+    say(graph, HumanMessage(f"茶：{SECRET}", id="u0"))
+    listeners.all[0].script.append(make_tool_call("book", {"hotel": "Oak"}))
+    say(graph, HumanMessage("订酒店。", id="u1"))
+    graph.update_state(thread(), {"messages": [RemoveMessage(id="u0")]})
+    assert graph.get_state(thread()).next == ("tools",)
+    shown = say(graph, HumanMessage("不订了。", id="u1"))
+    assert texts(shown) == ["All right, noted.", "不订了。", "All right, noted."]
+    assert [kind for kind, _ in listeners.prompt] == ["ai", "human"]
+    assert SECRET not in repr(listeners.prompt)
 
 
 def test_a_branch_from_before_the_edit_shows_the_original(

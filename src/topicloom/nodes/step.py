@@ -91,8 +91,8 @@ def open_turn(workspaces: Workspaces, state: Any) -> tuple[Session, Turn, Worksp
 
 
 def turn_options() -> TurnOptions:
-    """The options that the application passed with this turn."""
-    context = get_runtime().context
+    """The options that the application passed with this turn; none in an `update_state`."""
+    context = getattr(get_runtime(), "context", None)
     return context if isinstance(context, TurnOptions) else TurnOptions()
 
 

@@ -62,7 +62,12 @@ def _is_unanswered(
     known = messages[: len(messages) - len(fresh)]
     if not (known and recent and recent[-1].role == "user" and known[-1].id == recent[-1].source):
         return False
-    return all(isinstance(m, ToolMessage) or getattr(m, "tool_calls", None) for m in fresh)
+    return all(map(is_on_the_way, fresh))
+
+
+def is_on_the_way(message: AnyMessage) -> bool:
+    """True for a call of tools or what came of one: it stands between a message and its reply."""
+    return isinstance(message, ToolMessage) or bool(getattr(message, "tool_calls", None))
 
 
 def select_unstored(

@@ -13,7 +13,7 @@ from langchain_core.messages import AnyMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import BaseModel
 
-from topicloom.state.messages import has_content
+from topicloom.state.messages import has_content, is_on_the_way
 from topicloom.state.stored_message import (
     REMOVED,
     StoredMessage,
@@ -90,8 +90,12 @@ def find_edit(
         if source in by_id and m.text != REMOVED and _differs(by_id[source], m)
     ]
     again = max((m.seq for m, _ in other if m.role == "user"), default=0)
-    if not (answer and again) or any(has_content(m) and m.id not in last for m in messages):
-        again = 0
+    new = {m.id for m in messages if has_content(m) and m.id not in last}
+    # The tools that a turn called, which did not end, were called for what goes.
+    waits = bool(shown) and shown[-1].role == "user"
+    left = {m.id for m in messages if waits and m.id in new and is_on_the_way(m)}
+    if not (answer and again) or new - left:
+        again, left = 0, set()
     else:
         gone |= {m.seq for m in shown if m.seq >= again}
     edit = Edit(
@@ -103,7 +107,7 @@ def find_edit(
         ),
         again=again,
     )
-    hidden = {m.source for m in shown if m.seq in gone and m.seq != again}
+    hidden = left | {m.source for m in shown if m.seq in gone and m.seq != again}
     return edit, [m for m in messages if m.id not in hidden]
 
 
