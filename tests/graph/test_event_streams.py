@@ -10,16 +10,19 @@ from uuid import uuid4
 import pytest
 from ag_ui.core import RunAgentInput, UserMessage
 from ag_ui_langgraph import LangGraphAgent
+from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler
+from langchain_core.globals import set_llm_cache
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from openai_behaviours import Reply, Usage
 from openai_server import OpenAIServer
-from sessions import past, record, thread
+from sessions import open_graph, past, record, thread
 
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph
 from topicloom.settings import Settings
+from topicloom.testing import ScriptedResponder, fake_roles
 
 ANSWER = "Oak it is, then."
 
@@ -54,6 +57,28 @@ async def test_each_token_is_there_once(graph: Graph) -> None:
     assert begun["metadata"]["ls_model_name"] == "gpt-5-mini"
     assert begun["metadata"]["topicloom_session"] == "s"
     assert ended["data"]["output"].usage_metadata["input_tokens"] == 100
+
+
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+async def test_the_newest_form_of_event_streams_has_the_reply_once_too(graph: Graph) -> None:
+    said = {"messages": [("user", "茶呢？")]}
+    run = await graph.astream_events(said, thread(), version="v3")
+    assert [await message.text async for message in run.messages] == [ANSWER]
+    assert ((await run.output()) or {})["messages"][-1].text == ANSWER
+    state = await graph.ainvoke({"messages": [("user", "雨呢？")]}, thread())
+    assert [m.text for m in state["messages"][-4:]] == ["茶呢？", ANSWER, "雨呢？", ANSWER]
+
+
+def test_no_reply_comes_from_langchains_cache(tmp_path: Path) -> None:
+    responder = ScriptedResponder("一", "二")
+    graph = open_graph(tmp_path, fake_roles(responder))
+    set_llm_cache(InMemoryCache())
+    try:
+        for name, reply in (("one", "一"), ("two", "二")):
+            state = graph.invoke({"messages": [("user", "雨")]}, thread(name))
+            assert state["messages"][-1].content == reply
+    finally:
+        set_llm_cache(None)
 
 
 async def test_roles_are_there_for_whoever_asks(graph: Graph) -> None:

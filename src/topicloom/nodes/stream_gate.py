@@ -108,18 +108,19 @@ class Reply:
         """Say all of it in the user's stream; the message, and the name of who says it."""
         relay, config = self._make_relay()
         with tracing_context(enabled=False):
-            said = relay.invoke(list(self._request.messages), config, stream=True)
+            said = relay.invoke(list(self._request.messages), config)
         return said, relay.speaker
 
     async def arelease(self) -> tuple[AIMessage, str | None]:
         """The same on the event loop."""
         relay, config = self._make_relay()
         with tracing_context(enabled=False):
-            said = await relay.ainvoke(list(self._request.messages), config, stream=True)
+            said = await relay.ainvoke(list(self._request.messages), config)
         return said, relay.speaker
 
     def _make_relay(self) -> tuple[Relay, RunnableConfig]:
-        relay = Relay(reply=self, model=self._responder.model)
+        # A reply of LangChain's cache would be an earlier one, under that one's id.
+        relay = Relay(reply=self, model=self._responder.model, streaming=True, cache=False)
         return relay, make_relay_config(self._request.session)
 
     def next(self) -> AIMessageChunk | None:
@@ -206,6 +207,8 @@ class Relay(BaseChatModel):
     """What was held back of it comes first."""
     model: str
     """The main model's name."""
+    streaming: bool
+    """True for LangChain to stream it, whoever listens."""
     speaker: str | None = None
     """The name that the chunks carried: LangChain adds them up without it."""
 
