@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial, update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
@@ -44,32 +44,25 @@ def perform(effect: Effect[T]) -> Step[T]:
     return result
 
 
-def either(sync: Callable[[], T], asynchronous: Callable[[], Awaitable[T]]) -> Step[T]:
+def either(
+    sync: Callable[[], T],
+    asynchronous: Callable[[], Awaitable[T]],
+    held: AbstractContextManager[Any] | None = None,
+) -> Step[T]:
     """Within a step: make a call that has two forms, such as `invoke` and `ainvoke`.
 
     Args:
         sync: Makes it in the calling thread.
         asynchronous: Makes it on the event loop.
+        held: Entered by the driver for as long as the call takes. Locks and context variables go
+            by threads, and the parts of a step do not stay in one.
     """
-    return perform(_Either(sync, asynchronous))
+    return perform(_Either(sync, asynchronous, held or nullcontext()))
 
 
 def holding(held: AbstractContextManager[Any], step: Step[R]) -> Step[R]:
-    """Within a step: drive another one while something is held.
-
-    Locks go by threads, and the parts of a step do not stay in one: so they are taken and released
-    by the driver.
-    """
-
-    def sync() -> R:
-        with held:
-            return run_step(step)
-
-    async def asynchronous() -> R:
-        with held:
-            return await arun_step(step)
-
-    return either(sync, asynchronous)
+    """Within a step: drive another one while something is held, such as a lock."""
+    return either(partial(run_step, step), partial(arun_step, step), held)
 
 
 def run_step(step: Step[R]) -> R:
@@ -137,9 +130,12 @@ def _resume(resume: Callable[[], Effect[Any]]) -> Effect[Any] | _Done:
 class _Either(Generic[T]):
     sync: Callable[[], T]
     asynchronous: Callable[[], Awaitable[T]]
+    held: AbstractContextManager[Any]
 
     def perform(self) -> T:
-        return self.sync()
+        with self.held:
+            return self.sync()
 
     async def aperform(self) -> T:
-        return await self.asynchronous()
+        with self.held:
+            return await self.asynchronous()

@@ -184,16 +184,8 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         if not known and ":" in run.namespace:  # the name of a task, which is another every time
             warn_of_part(messages)
         given = {"readings": [], "calls": [], **known, "messages": messages}
-
-        def sync() -> Update:
-            with run.inside():
-                return work.invoke(given)
-
-        async def asynchronous() -> Update:
-            with run.inside():
-                return await work.ainvoke(given)
-
-        done = yield from either(sync, asynchronous)
+        invoke, ainvoke = partial(work.invoke, given), partial(work.ainvoke, given)
+        done = yield from either(invoke, ainvoke, run.inside())
         told: Update = {key: done[key] or [] for key in ("session", "turn", "readings", "calls")}
         told |= {"fork": fork, "seen": known.get("seen")}
         shown, whole = done["messages"], [*before, *messages]

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from threading import Lock
 from typing import Any
 
 from cachetools import LRUCache
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable
 
 from topicloom.context.window import MainWindow
-from topicloom.effects import Step, arun_step, either, run_step
-from topicloom.nodes.step import Update, turn_options
+from topicloom.effects import Step, either
+from topicloom.nodes.step import Update, node, turn_options
 from topicloom.state.channels import TurnOptions
 
 Nodes = Mapping[str, Runnable[Any, Update]]
@@ -50,36 +51,14 @@ class Variants:
 
     def choose(self, name: str) -> Runnable[Any, Update]:
         """The node of that name of whatever variant a run asks for."""
-        return _Chosen(self, name)
 
+        def step(state: Any) -> Step[Update]:
+            window, nodes = self.pick(turn_options())
+            chosen = nodes[name]
+            invoke, ainvoke = partial(chosen.invoke, state), partial(chosen.ainvoke, state)
+            return (yield from either(invoke, ainvoke, _using(window)))
 
-class _Chosen(Runnable[Any, Update]):
-    def __init__(self, variants: Variants, name: str) -> None:
-        self._variants, self.name = variants, name
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
-        """Work in the calling thread."""
-        return run_step(self._step(input))
-
-    async def ainvoke(
-        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
-    ) -> Update:
-        """Work beside the event loop."""
-        return await arun_step(self._step(input))
-
-    def _step(self, state: Any) -> Step[Update]:
-        window, nodes = self._variants.pick(turn_options())
-        node = nodes[self.name or ""]
-
-        def sync() -> Update:
-            with _using(window):
-                return node.invoke(state)
-
-        async def asynchronous() -> Update:
-            with _using(window):
-                return await node.ainvoke(state)
-
-        return (yield from either(sync, asynchronous))
+        return node(step, name)
 
 
 @contextmanager
