@@ -41,7 +41,7 @@ class StoredSessionSource:
     only: Collection[str] | None = None
     """The sessions that are looked after, if not all."""
     _unread: WeighedCache[tuple[str, str, ReflectionProgress], Unread] = field(
-        default_factory=lambda: WeighedCache(_CACHED, lambda _: 1), init=False
+        default_factory=lambda: WeighedCache(_CACHED), init=False
     )
 
     def iterate_states(self) -> Iterator[tuple[str, Callable[[], DueState]]]:

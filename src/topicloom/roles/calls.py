@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Generic, cast
+from typing import Any, Generic
 
 from topicloom.background import submit_daemon
 from topicloom.effects import Step, arun_step, perform, run_step
@@ -38,14 +38,8 @@ class Stepwise(Generic[Q, A]):
         return await arun_step(self.begin(request))
 
 
-@dataclass(frozen=True, slots=True)
-class RoleOutcome:
-    """The end of a call: an answer, or why there is none."""
-
-    value: Any | None
-    """The answer; None if the role failed."""
-    call: Call
-    """For the receipt; `call.failure` says why it failed."""
+RoleOutcome = tuple[Any | None, Call]
+"""The answer, None if the role failed; and the call for the receipt, whose `failure` says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +99,7 @@ def ask_role(
     name: RoleName, role: Role[Q, A], request: Q, topic: str | None = None
 ) -> Step[tuple[A | None, Call]]:
     """Within a step: make one call. The answer is None if the role failed."""
-    outcome = yield from perform(RoleRequest(name, role, request, topic))
-    return cast("A | None", outcome.value), outcome.call
+    return (yield from perform(RoleRequest(name, role, request, topic)))
 
 
 def ask_first(
@@ -134,8 +127,7 @@ def ask_all(
     """
     about = topics or [None] * len(requests)
     asks = [RoleRequest(name, role, q, t) for q, t in zip(requests, about, strict=True)]
-    outcomes = yield from perform(_SideBySide(asks))
-    return [(cast("A | None", o.value), o.call) for o in outcomes]
+    return (yield from perform(_SideBySide(asks)))
 
 
 def _make_failure(ask: RoleRequest, error: Exception, seconds: float) -> RoleOutcome:
@@ -145,7 +137,7 @@ def _make_failure(ask: RoleRequest, error: Exception, seconds: float) -> RoleOut
         else describe_error(error, repr(ask.request))
     )
     call = Call(role=ask.name, model=ask.role.model, topic=ask.topic, seconds=seconds)
-    return RoleOutcome(None, call.model_copy(update=_spent(error) | {"failure": reason}))
+    return None, call.model_copy(update=_spent(error) | {"failure": reason})
 
 
 def _check_answer(ask: RoleRequest, answer: Answer[Any]) -> Answer[Any]:
@@ -159,7 +151,7 @@ def _check_answer(ask: RoleRequest, answer: Answer[Any]) -> Answer[Any]:
 def _make_outcome(ask: RoleRequest, answer: Answer[Any], seconds: float) -> RoleOutcome:
     remarks = tuple(map(clip, answer.remarks))
     call = Call(role=ask.name, topic=ask.topic, seconds=seconds, remarks=remarks)
-    return RoleOutcome(answer.value, call.model_copy(update=_spent(answer)))
+    return answer.value, call.model_copy(update=_spent(answer))
 
 
 def _spent(of: object) -> dict[str, Any]:

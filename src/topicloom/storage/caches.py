@@ -25,8 +25,11 @@ _HEADS = 1024
 class WeighedCache(Generic[K, V]):
     """Values used last, bounded by what they weigh. Safe for several threads."""
 
-    def __init__(self, limit: int, weigh: Callable[[V], int]) -> None:
-        """An empty cache whose values may weigh `limit` together; a value's weight is constant."""
+    def __init__(self, limit: int, weigh: Callable[[V], int] | None = None) -> None:
+        """An empty cache whose values may weigh `limit` together; each is 1 if nothing weighs it.
+
+        A value's weight is constant.
+        """
         self._items: LRUCache[K, V] = LRUCache(limit, weigh)
         self._mutex = Lock()
 
@@ -40,6 +43,14 @@ class WeighedCache(Generic[K, V]):
         with self._mutex:
             if key not in self._items and self._items.getsizeof(value) <= self._items.maxsize:
                 self._items[key] = value
+
+    def fetch(self, key: K, make: Callable[[], V]) -> V:
+        """The value, made if it is not cached; two threads may make it at once."""
+        value = self.get(key)
+        if value is None:
+            value = make()
+            self.put(key, value)
+        return value
 
     def replace(self, key: K, value: V) -> None:
         """Put a value in the place of an outdated one, which no reader can put back."""

@@ -44,13 +44,10 @@ class SessionStore:
 
     def __init__(self, log: SessionLog, *, cached_bytes: int = 16_000_000) -> None:
         self.log = log
-        self._messages: WeighedCache[str, StoredMessage] = WeighedCache(cached_bytes, _weigh)
-        self._tables: WeighedCache[str | None, TopicTable] = WeighedCache(8, lambda _: 1)
-        self._tails: WeighedCache[tuple[str | None, str | None, int], list[StoredMessage]] = (
-            WeighedCache(2, lambda _: 1)
-        )
-        self._superseded: WeighedCache[str, Mapping[int, StoredMessage | None]]
-        self._superseded = WeighedCache(8, lambda _: 1)
+        self._messages = WeighedCache[str, StoredMessage](cached_bytes, _weigh)
+        self._tables = WeighedCache[str | None, TopicTable](8)
+        self._tails = WeighedCache[tuple[str | None, str | None, int], list[StoredMessage]](2)
+        self._superseded = WeighedCache[str, Mapping[int, StoredMessage | None]](8)
         self._reported = 0
 
     def append(self, session: Session, messages: Sequence[StoredMessage]) -> Session:
@@ -83,11 +80,7 @@ class SessionStore:
     def tail(self, session: Session, first: int) -> Sequence[StoredMessage]:
         """Messages from `first` on, fetched once for all readers of a turn."""
         key = session.transcript, session.superseded, first
-        tail = self._tails.get(key)
-        if tail is None:
-            tail = self.messages(session, first)
-            self._tails.put(key, tail)
-        return tail
+        return self._tails.fetch(key, lambda: self.messages(session, first))
 
     def transcript_refs(self, session: Session) -> Sequence[str]:
         """Refs of all messages, in order."""
@@ -114,11 +107,7 @@ class SessionStore:
         """What is shown in the place of superseded messages, by number; None for nothing."""
         if session.superseded is None:
             return {}
-        found = self._superseded.get(session.superseded)
-        if found is None:
-            found = fold_edits(self.edits(session))
-            self._superseded.put(session.superseded, found)
-        return found
+        return self._superseded.fetch(session.superseded, lambda: fold_edits(self.edits(session)))
 
     def edits(self, session: Session) -> list[Edit]:
         """The edits of the conversation, in order."""
@@ -136,11 +125,7 @@ class SessionStore:
 
     def topic_table(self, session: Session) -> TopicTable:
         """The topics of the checkpoint."""
-        table = self._tables.get(session.roster)
-        if table is None:
-            table = self._fold(session.roster)
-            self._tables.put(session.roster, table)
-        return table
+        return self._tables.fetch(session.roster, lambda: self._fold(session.roster))
 
     def _fold(self, head: str | None) -> TopicTable:
         refs = self.log.refs(ROSTER, head)
