@@ -22,10 +22,11 @@ from rich.console import Console
 from topicloom.cli import main
 from topicloom.cli.chat import TerminalChat, describe_event
 from topicloom.cli.console import ReplyWriter
-from topicloom.cli.context import make_context, make_thread_config
+from topicloom.cli.context import make_context
 from topicloom.cli.editor import LineEditor
 from topicloom.graph.session import build_session_graph
 from topicloom.index.encoders import default_embedder
+from topicloom.nodes.runs import name_thread
 from topicloom.roles.choice import embedded_roles
 from topicloom.roles.responder import RESPONDER, ReplyRequest, Responder
 from topicloom.settings import Settings
@@ -141,7 +142,7 @@ def open_chat(folder: Path, responder: Responder, console: Console) -> TerminalC
     roles = embedded_roles(default_embedder()).replace(RESPONDER, responder)
     builder = build_session_graph(settings=settings, roles=roles, storage=context.storage)
     graph = builder.compile(checkpointer=InMemorySaver())
-    return TerminalChat(context, graph, make_thread_config("x"), ReplyWriter(console))
+    return TerminalChat(context, graph, name_thread("x"), ReplyWriter(console))
 
 
 def test_a_reply_that_fails_does_not_end_the_chat(tmp_path: Path) -> None:

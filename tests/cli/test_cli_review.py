@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from command_line import Run, replay_recording
 
-from topicloom.cli.context import make_context, make_thread_config
+from topicloom.cli.context import make_context
 from topicloom.graph.session import build_session_graph
+from topicloom.nodes.runs import name_thread
 from topicloom.settings import Settings
 from topicloom.storage.files import FileStorage
 
@@ -79,7 +80,7 @@ class TestPurge:
         context = make_context(tmp_path / "sessions", Settings())
         with context.open_checkpoints() as saver:
             graph = build_session_graph(settings=context.settings, storage=context.storage)
-            values = graph.compile(checkpointer=saver).get_state(make_thread_config(talked)).values
+            values = graph.compile(checkpointer=saver).get_state(name_thread(talked)).values
         assert "shin hurts after running, 4" not in str(values)
         assert (
             b"shin hurts after running, 4"

@@ -10,8 +10,9 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from sessions import open_graph, past, record, tell, thread
 
 from topicloom.cli.console import CliOptions
-from topicloom.cli.context import make_thread_config, open_context
+from topicloom.cli.context import open_context
 from topicloom.graph.session import build_session_graph
+from topicloom.nodes.runs import name_thread
 from topicloom.state.channels import TurnOptions
 
 
@@ -69,9 +70,7 @@ def test_a_chat_that_goes_on_takes_it_over(talk: Run, tmp_path: Path) -> None:
         app = graph.compile(checkpointer=saver)
         assert talk("topic", "rename", "talk", "t1", "Lake house").code == 0
         said: list[AnyMessage] = [HumanMessage("Good morning.")]
-        app.invoke(
-            {"messages": said}, make_thread_config("talk"), context=TurnOptions(answer=False)
-        )
+        app.invoke({"messages": said}, name_thread("talk"), context=TurnOptions(answer=False))
     assert "Lake house" in talk("topics", "talk").out
     assert read_rows(talk, "transcript", "talk", "--last", "1")[0]["text"] == "Good morning."
 

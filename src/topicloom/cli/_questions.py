@@ -18,10 +18,10 @@ from rich.text import Text
 
 from topicloom.cli._excerpts import count_quotes, find_excerpt, shorten
 from topicloom.cli.console import count_of, to_one_line
-from topicloom.cli.context import make_thread_config
 from topicloom.cli.words import say
 from topicloom.errors import InputError
 from topicloom.graph.compiled import SessionGraph
+from topicloom.nodes.runs import name_thread
 from topicloom.recordings.conversations import Question
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
@@ -93,7 +93,7 @@ class QuestionAsker:
         return AskedQuestion(question, get_text(state["messages"][-1]), receipt, evidence)
 
     def _find_checkpoint(self, position: int | None) -> CheckpointTuple:
-        for found in self._saver.list(make_thread_config(self._session.id)):
+        for found in self._saver.list(name_thread(self._session.id)):
             session = found.checkpoint["channel_values"].get("session")
             heard = session.get("count", 0) if session else 0
             if heard and (position is None or heard <= position):
@@ -102,7 +102,7 @@ class QuestionAsker:
 
     def _fork(self, base: CheckpointTuple) -> RunnableConfig:
         """Copy a checkpoint to a thread of its own, and return that thread's configuration."""
-        config = make_thread_config(f"question-{next(self._numbers)}")
+        config = name_thread(f"question-{next(self._numbers)}")
         config["configurable"]["checkpoint_ns"] = ""
         versions = base.checkpoint["channel_versions"]
         self._forks.put(config, base.checkpoint, base.metadata, versions)

@@ -31,14 +31,7 @@ from topicloom.cli.console import (
     strip_control,
     to_one_line,
 )
-from topicloom.cli.context import (
-    CliContext,
-    describe_model,
-    make_context,
-    make_thread_config,
-    open_context,
-    open_roles,
-)
+from topicloom.cli.context import CliContext, describe_model, make_context, open_context, open_roles
 from topicloom.cli.editor import COMMANDS, LineEditor, read_piped
 from topicloom.cli.purge import forget
 from topicloom.cli.reflect import make_reflection_options, render_facts
@@ -46,8 +39,8 @@ from topicloom.cli.words import say
 from topicloom.errors import InputError, ReplyError
 from topicloom.graph.memory import Memory
 from topicloom.graph.review import ReviewOptions, review_session
-from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, find_deps, get_session
+from topicloom.nodes.runs import name_thread
 from topicloom.prompts.wording import strip_own_replies
 from topicloom.reflection.beside import reflect_beside
 from topicloom.reflection.scheduler import run_in_thread
@@ -110,14 +103,8 @@ def run_chat(
     if window is not None:
         settings = context.settings.model_copy(update={"window": window})
         context = make_context(context.folder, settings)
-    builder = build_session_graph(settings=context.settings, storage=context.storage)
-    with (
-        context.storage.lock(name),
-        context.open_checkpoints() as saver,
-        context.open_store() as store,
-    ):
-        graph = builder.compile(checkpointer=saver, store=store)
-        chat = TerminalChat(context, graph, make_thread_config(name), ReplyWriter(console), store)
+    with context.open_graph() as (graph, saver, store), context.storage.lock(name):
+        chat = TerminalChat(context, graph, name_thread(name), ReplyWriter(console), store)
         chat.greet()
         if editor:
             editor.add_history(chat.list_said())

@@ -17,8 +17,11 @@ from topicloom.cli.console import CliOptions
 from topicloom.cli.words import say
 from topicloom.errors import InputError
 from topicloom.graph.checkpoints import CHECKPOINTS, LocalCheckpointer, open_database, usable
+from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.memory import Memory
+from topicloom.graph.session import build_session_graph
+from topicloom.nodes.runs import name_thread
 from topicloom.roles.models import get_model_name
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
@@ -77,6 +80,15 @@ class CliContext:
                 store.setup()
             yield store
 
+    @contextmanager
+    def open_graph(
+        self, roles: Roles | None = None
+    ) -> Iterator[tuple[CompiledSessionGraph, LocalCheckpointer, SqliteStore]]:
+        """Open the graph over the folder's sessions, with their checkpoints and the store."""
+        builder = build_session_graph(settings=self.settings, roles=roles, storage=self.storage)
+        with self.open_checkpoints() as saver, self.open_store() as store:
+            yield builder.compile(checkpointer=saver, store=store), saver, store
+
     def read_session(self, name: str) -> tuple[Session, SessionStore]:
         """A session's newest checkpoint and its storage; raises `InputError` if there is none."""
         check_session_name(name)
@@ -109,7 +121,7 @@ class CliContext:
         if not (self.folder / CHECKPOINTS).exists():
             return None
         with self.open_checkpoints() as saver:
-            return load_session(saver, make_thread_config(name))
+            return load_session(saver, name_thread(name))
 
 
 def open_context(cli: CliOptions) -> CliContext:
@@ -127,11 +139,6 @@ def make_context(folder: Path | None, settings: Settings) -> CliContext:
     """The context of a folder; None for the user's data folder."""
     storage = FileStorage(folder, fsync=settings.fsync)
     return CliContext(settings, storage.root, storage)
-
-
-def make_thread_config(name: str) -> RunnableConfig:
-    """The configuration of a session's thread."""
-    return {"configurable": {"thread_id": name}}
 
 
 def load_session(saver: SqliteSaver, config: RunnableConfig) -> Session | None:

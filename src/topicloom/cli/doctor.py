@@ -19,6 +19,7 @@ from topicloom.cli.words import say
 from topicloom.errors import StorageUnavailableError, TopicLoomError
 from topicloom.graph.deps import choose_models, open_role_model
 from topicloom.index.encoders import open_embedder
+from topicloom.nodes.runs import name_thread
 from topicloom.state.safe_text import describe_error
 from topicloom.storage.disk import append_bytes, reachable
 
@@ -105,7 +106,7 @@ def _try_folder(context: CliContext) -> str:
 
 def _read_sessions(context: CliContext) -> str:
     with context.open_checkpoints() as saver:
-        saver.get_tuple({"configurable": {"thread_id": "topicloom:doctor"}})
+        saver.get_tuple(name_thread("topicloom:doctor"))
     stored = context.storage.sessions()
     return f"{count_of(len(stored), 'session')}; `topicloom check` reads every line of them"
 

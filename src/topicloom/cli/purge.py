@@ -13,13 +13,13 @@ from rich.text import Text
 from topicloom.cli._excerpts import shorten
 from topicloom.cli._views import say_speaker
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
-from topicloom.cli.context import CliContext, make_thread_config, open_context
+from topicloom.cli.context import CliContext, open_context
 from topicloom.cli.reflect import render_facts
 from topicloom.cli.words import say
 from topicloom.graph.memory import Memory
 from topicloom.graph.memory_values import Forgotten, MemoryTopic
 from topicloom.graph.purge import compact_file
-from topicloom.graph.session import build_session_graph
+from topicloom.nodes.runs import name_thread
 
 _NAMED = 12
 """Messages that are shown before they are removed."""
@@ -41,14 +41,8 @@ def run_purge(
     """
     context, console = open_context(cli), open_console()
     context.read_session(name)
-    builder = build_session_graph(settings=context.settings, storage=context.storage)
-    with (
-        context.storage.lock(name),
-        context.open_checkpoints() as saver,
-        context.open_store() as facts,
-    ):
-        graph = builder.compile(checkpointer=saver, store=facts)
-        memory = Memory.of(graph, make_thread_config(name))
+    with context.open_graph() as (graph, _, facts), context.storage.lock(name):
+        memory = Memory.of(graph, name_thread(name))
         what = [*topics, *messages]
         if as_json:
             shown = memory.forget(*what, dry_run=True)
@@ -129,12 +123,10 @@ def run_delete(cli: CliOptions, names: Sequence[str], *, sure: bool, as_json: bo
 
 
 def _delete(context: CliContext, names: Sequence[str]) -> None:
-    with context.open_checkpoints() as saver, context.open_store() as facts:
-        graph = build_session_graph(settings=context.settings, storage=context.storage)
-        app = graph.compile(checkpointer=saver, store=facts)
+    with context.open_graph() as (graph, _, facts):
         for name in names:
             with context.storage.lock(name):
-                Memory.of(app, make_thread_config(name)).delete()
+                Memory.of(graph, name_thread(name)).delete()
         compact_file(facts.conn)
 
 

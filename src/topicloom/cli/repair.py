@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
-from topicloom.cli.context import CliContext, make_thread_config, open_context
+from topicloom.cli.context import CliContext, open_context
 from topicloom.cli.words import say
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.repair import check_session, repair_session
 from topicloom.graph.session import build_session_graph
+from topicloom.nodes.runs import name_thread
 from topicloom.storage.repair import Fault
 
 
@@ -27,7 +28,7 @@ def run_check(cli: CliOptions, name: str | None, *, as_json: bool) -> None:
         faults = [
             (one, fault)
             for one in names
-            for fault in check_session(app, make_thread_config(one), context.storage)
+            for fault in check_session(app, name_thread(one), context.storage)
         ]
     _print(console, faults, as_json=as_json)
     if faults:
@@ -40,7 +41,7 @@ def run_repair(cli: CliOptions, name: str, *, as_json: bool) -> None:
     context, console = open_context(cli), open_console(quiet=as_json)
     context.read_session(name)
     with _open_graph(context) as app:
-        faults = repair_session(app, make_thread_config(name), context.storage)
+        faults = repair_session(app, name_thread(name), context.storage)
     _print(console, [(name, fault) for fault in faults], as_json=as_json)
     left = [fault for fault in faults if not fault.mend]
     print_dim(console, f"mended {len(faults) - len(left)}, left {len(left)}")

@@ -44,7 +44,6 @@ from topicloom.cli.context import (
     find_reply_model,
     load_session,
     make_context,
-    make_thread_config,
     open_context,
     open_roles,
 )
@@ -52,6 +51,7 @@ from topicloom.cli.words import say
 from topicloom.errors import InputError
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
+from topicloom.nodes.runs import name_thread
 from topicloom.recordings.conversations import Conversation
 from topicloom.recordings.replay import (
     cut_rounds,
@@ -95,7 +95,7 @@ def run_replay(
     name = "replay" if session_name is None else session_name
     check_session_name(name)
     conversation = load_first_conversation(file or find_sample(), limit)
-    with _open_context(cli, window, keep=session_name is not None) as context:
+    with open_small(open_context(cli), window, keep=session_name is not None) as context:
         roles = open_roles(context)
         recorded = RecordedResponder(otherwise=roles[RESPONDER])
         builder = build_session_graph(
@@ -103,7 +103,7 @@ def run_replay(
             roles=roles.replace(RESPONDER, recorded),
             storage=context.storage,
         )
-        config = make_thread_config(name)
+        config = name_thread(name)
         composed = find_reply_model(context.settings) is not None
         _introduce(console, conversation, context.settings)
         with context.storage.lock(name), context.open_checkpoints() as saver:
@@ -124,9 +124,11 @@ def run_replay(
 
 
 @contextmanager
-def _open_context(cli: CliOptions, window: int | None, *, keep: bool) -> Iterator[CliContext]:
-    """The context of the folder of sessions, or of a temporary one."""
-    context = open_context(cli)
+def open_small(
+    context: CliContext, window: int | None = None, *, keep: bool = False
+) -> Iterator[CliContext]:
+    """A context of the same folder, or of a temporary one, whose window is so small that it has
+    topics."""
     window = window or context.settings.window or WINDOW
     settings = context.settings.model_copy(update={"window": window, "recall_share": RECALL})
     if keep:

@@ -15,10 +15,11 @@ from topicloom.cli.console import (
     print_json,
     to_one_line,
 )
-from topicloom.cli.context import make_thread_config, open_context
+from topicloom.cli.context import open_context
 from topicloom.cli.words import say
 from topicloom.graph.review import review_session
 from topicloom.graph.session import build_session_graph
+from topicloom.nodes.runs import name_thread
 from topicloom.review.channels import ReviewReport
 
 
@@ -35,7 +36,7 @@ def run_review(cli: CliOptions, name: str, *, dry_run: bool, as_json: bool) -> N
         )
         report = review_session(
             graph,
-            make_thread_config(name),
+            name_thread(name),
             dry_run=dry_run,
             checkpointer=saver,
             settings=context.settings,

@@ -46,8 +46,7 @@ def run_serve(
     names = ["topicloom", *([model.partition(":")[2] or model] if model else [])]
 
     async def serve() -> None:
-        opened = _open_postgres(context, postgres) if postgres else _open_folder(context)
-        async with opened as graph:
+        async with _open_graph(context, postgres) as graph:
             app = make_endpoint(
                 graph,
                 keys=keys,
@@ -123,19 +122,15 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 @asynccontextmanager
-async def _open_folder(context: CliContext) -> AsyncIterator[Graph]:
-    """The graph over the folder's files and databases."""
-    builder = build_session_graph(settings=context.settings, storage=context.storage)
-    with context.open_checkpoints() as saver, context.open_store() as store:
-        yield builder.compile(checkpointer=saver, store=store)
-
-
-@asynccontextmanager
-async def _open_postgres(context: CliContext, url: str) -> AsyncIterator[Graph]:
-    """The graph over a database of PostgreSQL, which holds sessions and checkpoints."""
+async def _open_graph(context: CliContext, postgres: str | None) -> AsyncIterator[Graph]:
+    """The graph over the folder, or over a database of PostgreSQL with sessions and checkpoints."""
+    if not postgres:
+        with context.open_graph() as (graph, *_):
+            yield graph
+        return
     from topicloom.graph.postgres import open_postgres_saver, open_postgres_store
 
     builder = build_session_graph(settings=context.settings, storage="store")
-    store = open_postgres_store(url)
-    async with open_postgres_saver(url) as saver:
+    store = open_postgres_store(postgres)
+    async with open_postgres_saver(postgres) as saver:
         yield builder.compile(checkpointer=saver, store=store)

@@ -31,11 +31,11 @@ from topicloom.cli.console import (
     print_json,
     to_one_line,
 )
-from topicloom.cli.context import describe_model, make_thread_config, open_context
+from topicloom.cli.context import describe_model, open_context
 from topicloom.cli.words import say
 from topicloom.errors import InputError
-from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, open_session
+from topicloom.nodes.runs import name_thread
 from topicloom.recordings.exports import (
     ExportedConversation,
     ExportFormat,
@@ -67,15 +67,12 @@ def run_import(
         check_session_name(session)
     context, console = open_context(cli), open_console(quiet=as_json)
     conversations = sort_by_time(read_export(file, kind))
-    builder = build_session_graph(settings=context.settings, storage=context.storage)
     print_dim(console, describe_model(context.settings))
     recorded, names = 0, list[str]()
     with (
-        context.open_checkpoints() as saver,
-        context.open_store() as store,
+        context.open_graph() as (graph, *_),
         _show_progress(console, sum(len(c.messages) for c in conversations)) as progress,
     ):
-        graph = builder.compile(checkpointer=saver, store=store)
         for name, parts in _group(conversations, kind, session):
             names.append(name)
             with context.storage.lock(name):
@@ -106,7 +103,7 @@ def _record(
     conversations: Sequence[ExportedConversation],
     progress: Progress,
 ) -> Iterator[int]:
-    (task,), config = progress.task_ids, make_thread_config(name)
+    (task,), config = progress.task_ids, name_thread(name)
     session, store = open_session(graph, config, storage)
     known = {message.source for message in store.originals(session)}
     for conversation in conversations:

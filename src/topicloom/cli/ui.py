@@ -8,25 +8,16 @@ import secrets
 import webbrowser
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
 from topicloom.cli._pages import hide_texts, write_html
 from topicloom.cli.console import CliOptions, open_console, print_dim
-from topicloom.cli.context import (
-    CliContext,
-    describe_model,
-    make_context,
-    make_thread_config,
-    open_context,
-    open_roles,
-)
-from topicloom.cli.replay import RECALL, WINDOW, feed_recording
+from topicloom.cli.context import CliContext, describe_model, open_context, open_roles
+from topicloom.cli.replay import feed_recording, open_small
 from topicloom.cli.serve import check_host, listen, run_server
-from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph
+from topicloom.nodes.runs import name_thread
 from topicloom.recordings.replay import find_sample, load_first_conversation
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.serve.app import LOCAL
@@ -80,32 +71,19 @@ def _write_page(name: str, messages: Sequence[StoredMessage], hide: bool) -> str
 @contextmanager
 def _open_folder(context: CliContext) -> Iterator[tuple[CliContext, Graph]]:
     """The graph over the folder's sessions."""
-    builder = build_session_graph(settings=context.settings, storage=context.storage)
-    with context.open_checkpoints() as saver, context.open_store() as store:
-        yield context, builder.compile(checkpointer=saver, store=store)
+    with context.open_graph() as (graph, *_):
+        yield context, graph
 
 
 @contextmanager
 def _open_sample(context: CliContext, console: Console) -> Iterator[tuple[CliContext, Graph]]:
     """The graph over a copy of the packaged sample, with a window so small that it has topics."""
-    settings = context.settings.model_copy(
-        update={
-            "window": context.settings.window or WINDOW,
-            "recall_share": RECALL,
-            "fsync": False,
-        }
-    )
     conversation = load_first_conversation(find_sample(), None)
-    with TemporaryDirectory(prefix="topicloom-") as folder:
-        context = make_context(Path(folder), settings)
-        roles = open_roles(context)
+    with open_small(context) as small:
+        roles = open_roles(small)
         recorded = RecordedResponder(otherwise=roles[RESPONDER])
-        builder = build_session_graph(
-            settings=settings, roles=roles.replace(RESPONDER, recorded), storage=context.storage
-        )
-        with context.open_checkpoints() as saver, context.open_store() as store:
-            graph = builder.compile(checkpointer=saver, store=store)
+        with small.open_graph(roles.replace(RESPONDER, recorded)) as (graph, *_):
             print_dim(console, "reading the packaged sample, about half a minute")
-            thread = make_thread_config(find_sample().stem)
+            thread = name_thread(find_sample().stem)
             feed_recording(console, graph, recorded, conversation, thread)
-            yield context, graph
+            yield small, graph

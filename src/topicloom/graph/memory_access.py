@@ -21,8 +21,9 @@ from topicloom.graph.purge import purge_from
 from topicloom.graph.stored import Graph, find_deps
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.apply_changes import make_changes
+from topicloom.nodes.runs import name_thread
 from topicloom.reflection.store import ReflectionStore
-from topicloom.review.session_client import SessionClient, in_thread
+from topicloom.review.session_client import SessionClient
 from topicloom.state.changes import TopicChange
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt
@@ -182,7 +183,7 @@ class GraphAccess:
 
     def behind(self) -> GraphAccess:
         """The way to the session behind a change: not at the checkpoint before it any more."""
-        return GraphAccess(self.graph, in_thread(self.thread))
+        return GraphAccess(self.graph, name_thread(self.thread))
 
     def purge(self, plan: PurgePlan) -> Step[tuple[str, ...]]:
         """Within a step: remove messages for good; returns where they may still be found.
@@ -191,7 +192,7 @@ class GraphAccess:
             InputError: A turn is not finished.
         """
         _, store, _ = yield from self.open()
-        thread = in_thread(self.thread)
+        thread = name_thread(self.thread)
         done = yield from either(
             lambda: purge_from(store, self.graph, thread, plan),
             lambda: asyncio.to_thread(purge_from, store, self.graph, thread, plan),

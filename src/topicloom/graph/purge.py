@@ -14,8 +14,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from topicloom.errors import InputError
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.stored import Graph, get_session, make_review_thread, open_session
+from topicloom.nodes.runs import name_thread
 from topicloom.nodes.step import dump
-from topicloom.review.session_client import in_thread
 from topicloom.state.session import Turn
 from topicloom.state.stored_message import REMOVED
 from topicloom.storage.base import Storage
@@ -71,7 +71,7 @@ def purge_messages(
             " and says where it is left"
         )
     _, store = open_session(graph, config, storage)
-    return purge_from(store, graph, in_thread(str(config["configurable"]["thread_id"])), plan)
+    return purge_from(store, graph, name_thread(str(config["configurable"]["thread_id"])), plan)
 
 
 def purge_from(

@@ -19,6 +19,7 @@ from topicloom.errors import MissingThreadError
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.stored import make_review_thread
 from topicloom.index.embedder import Embedder
+from topicloom.nodes.runs import name_thread
 from topicloom.review.apply import apply, index_archived, judge, move_archived
 from topicloom.review.archive_index import ArchiveIndexer
 from topicloom.review.channels import (
@@ -196,7 +197,7 @@ def _reviewed(
     given: ReviewInput | None
     given = {"thread": thread, "dry_run": dry_run, "now": now.isoformat() if now else ""}
     name = make_review_thread(thread)
-    own: RunnableConfig = {"configurable": {"thread_id": name}}
+    own = name_thread(name)
     if checkpointer is not None:
         snapshot = yield from either(lambda: app.get_state(own), lambda: app.aget_state(own))
         if snapshot.next and snapshot.values.get("dry_run") == dry_run:

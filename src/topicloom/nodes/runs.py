@@ -17,11 +17,17 @@ from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import get_runtime
 
 from topicloom.errors import SessionBusyError, TopicLoomWarning
 from topicloom.state.session import Session
 from topicloom.state.superseding import removes_all
+
+
+def name_thread(thread: str) -> RunnableConfig:
+    """The configuration that names a thread."""
+    return {"configurable": {"thread_id": thread}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
 from topicloom.errors import StorageError
+from topicloom.nodes.runs import name_thread
 from topicloom.nodes.step import Update, dumped, node
 from topicloom.review.archive_index import ArchiveIndexer, build_topic_documents
 from topicloom.review.channels import ReviewState
@@ -21,7 +22,7 @@ from topicloom.review.decisions import (
     TopicStats,
     decide_changes,
 )
-from topicloom.review.session_client import ReviewDeps, in_thread
+from topicloom.review.session_client import ReviewDeps
 from topicloom.roles.calls import ask_role
 from topicloom.state.changes import TopicChange, describe_change
 from topicloom.state.receipt import Call
@@ -56,7 +57,7 @@ def apply(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
 
     def step(state: ReviewState) -> Step[Update]:
         changes = [TopicChange.model_validate(row) for row in state["changes"]]
-        turn = yield from deps.client.apply_changes(in_thread(state["thread"]), changes)
+        turn = yield from deps.client.apply_changes(name_thread(state["thread"]), changes)
         if turn is None:
             return {"refused": {c.topic: "a turn of the session is not finished" for c in changes}}
         return {"changed": list(turn.changed), "refused": dict(turn.refused)}
@@ -72,7 +73,7 @@ def move_archived(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that archives and restores messages; what is damaged stays and is reported."""
 
     def step(state: ReviewState) -> Step[Update]:
-        session, _ = yield from deps.client.read(in_thread(state["thread"]))
+        session, _ = yield from deps.client.read(name_thread(state["thread"]))
         store = deps.open_store(session.id)
         filed: list[str] = []
         troubles: list[str] = []
@@ -105,7 +106,7 @@ def index_archived(deps: ReviewDeps, indexer: ArchiveIndexer) -> Runnable[Review
     """The node that brings the vector store up to date; its failures are reported."""
 
     def step(state: ReviewState) -> Step[Update]:
-        session, _ = yield from deps.client.read(in_thread(state["thread"]))
+        session, _ = yield from deps.client.read(name_thread(state["thread"]))
         store = deps.open_store(session.id)
         calls: list[Call] = []
         troubles: list[str] = []

@@ -26,11 +26,6 @@ SessionApp = CompiledStateGraph[Any, TurnOptions, Any, Any]
 T = TypeVar("T")
 
 
-def in_thread(thread: str) -> RunnableConfig:
-    """The configuration that names a thread."""
-    return {"configurable": {"thread_id": thread}}
-
-
 def hold_nothing(thread: str) -> AbstractContextManager[None]:
     """A lock that locks nothing: for applications that give a session one turn at a time."""
     return nullcontext()

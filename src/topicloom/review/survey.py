@@ -9,11 +9,12 @@ from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
 from topicloom.errors import StorageError
+from topicloom.nodes.runs import name_thread
 from topicloom.nodes.step import Update, dumped, node
 from topicloom.review.channels import AssessTask, ReviewState
 from topicloom.review.decisions import Assessment, TopicStats, is_due
 from topicloom.review.reviewer import REVIEWER, ReviewRequest
-from topicloom.review.session_client import ReviewDeps, in_thread
+from topicloom.review.session_client import ReviewDeps
 from topicloom.roles.calls import ask_first
 from topicloom.roles.registry import Roles
 from topicloom.state.lifecycle import find_survivor
@@ -35,7 +36,7 @@ def survey(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
     """The node that a review begins with."""
 
     def step(state: ReviewState) -> Step[Update]:
-        session, _ = yield from deps.client.read(in_thread(state["thread"]))
+        session, _ = yield from deps.client.read(name_thread(state["thread"]))
         store = deps.open_store(session.id)
         session = catch_up(store, session)
         table = store.topic_table(session)

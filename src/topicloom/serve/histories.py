@@ -22,6 +22,7 @@ from langgraph.types import StateSnapshot
 
 from topicloom.errors import InputError, ReplyError
 from topicloom.graph.stored import Graph, find_deps
+from topicloom.nodes.runs import name_thread
 from topicloom.roles.responder import RESPONDER
 from topicloom.serve.wire import ChatRequest, describe_said, digest_histories
 from topicloom.state.channels import TurnOptions
@@ -80,7 +81,7 @@ class Conversations:
                     await self._record(
                         chat.messages[known:end], _mark(config, digests, known, end - 1)
                     )
-                    known, config = end, _name_thread(thread)
+                    known, config = end, name_thread(thread)
             turn = self._take_turn(chat, known, _mark(config, digests, known, -1))
             async with aclosing(turn) as parts:
                 async for part in parts:
@@ -132,7 +133,7 @@ class Conversations:
         self, chat: ChatRequest, digests: Sequence[str]
     ) -> tuple[int, RunnableConfig]:
         """How many of the messages are known, and the checkpoint to go on from with the others."""
-        thread, ends = _name_thread(chat.session), _find_ends(chat.messages)
+        thread, ends = name_thread(chat.session), _find_ends(chat.messages)
         newest = await self._graph.aget_state(thread)
         if newest.created_at is None:
             return 0, thread
@@ -186,13 +187,13 @@ class Conversations:
 
         if fits(newest):
             return newest
-        thread = _name_thread(newest.config["configurable"]["thread_id"])
+        thread = name_thread(newest.config["configurable"]["thread_id"])
         found = self._graph.aget_state_history(thread, filter={_MARK: digest})
         return await anext((state async for state in found if fits(state)), None)
 
     async def _find_end(self, chat: ChatRequest, end: int) -> StateSnapshot | None:
         """The newest checkpoint that ends as a history does whose beginning the client left out."""
-        history, thread = chat.messages[:end], _name_thread(chat.session)
+        history, thread = chat.messages[:end], name_thread(chat.session)
         stored = await self._open(chat.session)
         async for state in self._graph.aget_state_history(thread, limit=_LOOK_BACK):
             session = _read_session(state)
@@ -220,10 +221,6 @@ class Conversations:
         config: RunnableConfig = {"configurable": {**thread["configurable"], "checkpoint_ns": ""}}
         saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
         return await saver.aput(config, empty_checkpoint(), {"source": "fork", "step": -1}, {})
-
-
-def _name_thread(name: str) -> RunnableConfig:
-    return {"configurable": {"thread_id": name}}
 
 
 def _mark(config: RunnableConfig, digests: Sequence[str], first: int, last: int) -> RunnableConfig:

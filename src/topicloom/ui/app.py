@@ -22,6 +22,7 @@ from starlette.staticfiles import StaticFiles
 from topicloom.errors import TopicLoomError
 from topicloom.graph.memory import Memory
 from topicloom.graph.stored import Graph
+from topicloom.nodes.runs import name_thread
 from topicloom.recordings.exports import guess_format, read_export, sort_by_time
 from topicloom.recordings.replay import record_messages
 from topicloom.serve.app import describe_error, read_json, write_event
@@ -29,7 +30,7 @@ from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
 from topicloom.storage.names import make_session_name
 from topicloom.ui.guard import Guard
-from topicloom.ui.session_pages import SessionPages, WritePage, name_thread, send
+from topicloom.ui.session_pages import SessionPages, WritePage, send
 from topicloom.ui.turns import Event, describe_part
 from topicloom.ui.wire import (
     Change,

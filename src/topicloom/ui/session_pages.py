@@ -23,6 +23,7 @@ from topicloom.background import submit_daemon
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.memory import Memory
 from topicloom.graph.stored import Graph
+from topicloom.nodes.runs import name_thread
 from topicloom.nodes.workspace import Workspace
 from topicloom.recordings.conversations import make_case
 from topicloom.state.activation import ActivationPolicy
@@ -342,10 +343,6 @@ def _mark(receipt: Receipt, days: Mapping[int, str]) -> TurnMark:
         split=receipt.split,
         searched=bool(receipt.searches),
     )
-
-
-def name_thread(name: str) -> RunnableConfig:
-    return {"configurable": {"thread_id": name}}
 
 
 def _read_limit(request: Request) -> int:
