@@ -93,81 +93,63 @@ class Forget(BaseModel, frozen=True):
     what: tuple[str, ...] = Field(min_length=1, max_length=1_000)
 
 
-class _Topic(BaseModel, frozen=True):
-    topic: str
+class _Change(BaseModel, frozen=True):
+    """The name of a method of `Memory`, and what it is called with."""
+
+    do: str
+
+    def make(self, memory: Memory) -> None:
+        getattr(memory, self.do)(**self.model_dump(exclude={"do"}))
 
 
-class _Rename(_Topic):
+class _TopicChange(_Change):
+    topic_id: str = Field(alias="topic")
+
+
+class _Rename(_TopicChange):
     do: Literal["rename"]
     name: str
 
-    def make(self, memory: Memory) -> None:
-        memory.rename(self.topic, self.name)
 
-
-class _Move(_Topic):
+class _Move(_TopicChange):
     do: Literal["move"]
     messages: str
 
-    def make(self, memory: Memory) -> None:
-        memory.move(self.messages, self.topic)
 
-
-class _Split(_Topic):
+class _Split(_TopicChange):
     do: Literal["split"]
     messages: str
     name: str
 
-    def make(self, memory: Memory) -> None:
-        memory.split(self.topic, self.messages, self.name)
 
-
-class _Merge(_Topic):
+class _Merge(_TopicChange):
     do: Literal["merge"]
     into: str
 
-    def make(self, memory: Memory) -> None:
-        memory.merge(self.topic, self.into)
 
-
-class _Pin(_Topic):
+class _Pin(_TopicChange):
     do: Literal["pin"]
     pinned: bool
 
-    def make(self, memory: Memory) -> None:
-        memory.pin(self.topic, self.pinned)
 
-
-class _PutAway(_Topic):
+class _PutAway(_TopicChange):
     do: Literal["archive", "restore"]
 
-    def make(self, memory: Memory) -> None:
-        (memory.archive if self.do == "archive" else memory.restore)(self.topic)
 
-
-class _CorrectFact(BaseModel, frozen=True):
+class _CorrectFact(_Change):
     do: Literal["correct_fact"]
     key: str
     text: str = Field("", max_length=2_000)
 
-    def make(self, memory: Memory) -> None:
-        memory.correct_fact(self.key, self.text)
 
-
-class _ForgetFact(BaseModel, frozen=True):
+class _ForgetFact(_Change):
     do: Literal["forget_fact"]
     key: str
 
-    def make(self, memory: Memory) -> None:
-        memory.forget_fact(self.key)
 
-
-class _Undo(BaseModel, frozen=True):
+class _Undo(_Change):
     do: Literal["undo"]
-    change: str = ""
-
-    def make(self, memory: Memory) -> None:
-        memory.undo(self.change)
+    change_id: str = Field("", alias="change")
 
 
 class Change(
