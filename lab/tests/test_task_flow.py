@@ -12,8 +12,8 @@ from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.graph.deps import open_adsorber
 from topicloom.index.embedder import unit_rows
 from topicloom.index.encoders import default_embedder
+from topicloom.state.language import measure_cjk_share
 from topicloom.state.rounds import Round
-from topicloom.state.script import measure_cjk_share
 from topicloom.state.stored_message import StoredMessage
 from topicloom_lab.task_flow import (
     ALWAYS,

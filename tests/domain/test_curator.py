@@ -24,8 +24,8 @@ from topicloom.domain.curation import (
 from topicloom.domain.curator import Curator
 from topicloom.domain.selector import Selection, SelectRequest
 from topicloom.roles.base import Answer, LocalRole
-from topicloom.state.layers import CuratedEntry
 from topicloom.state.plan import DomainWeights, SearchIntent, TurnPlan
+from topicloom.state.recall import CuratedEntry
 from topicloom.state.receipt import Call
 from topicloom.testing import FailingRole, FixedRole
 

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from topicloom.context.notes import format_layer
 from topicloom.domain.curation import Curation, build_curated_layer
 from topicloom.domain.skeleton import build_skeleton_layer, split_elements
-from topicloom.state.layers import CuratedEntry, Layer
+from topicloom.state.recall import CuratedEntry, Layer
 
 A, B, C = ("<a>\n1\n</a>", "<b>\n2\n</b>", '<c kind="x">\n3\n</c>')
 

@@ -14,7 +14,7 @@ from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.loader import load_prompt
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
-from topicloom.state.layers import SourceKind
+from topicloom.state.recall import SourceKind
 
 BOTH = ("lore_12", "narrative_t4")
 

@@ -35,9 +35,8 @@ from topicloom.roles.rewriter import RewriteRequest, build_rewriter_prompt
 from topicloom.roles.router import RouteRequest, build_router_prompt
 from topicloom.roles.splitter import SplitRequest, build_splitter_prompt
 from topicloom.state.language import Language
-from topicloom.state.layers import CuratedEntry, Layer
 from topicloom.state.plan import TurnPlan
-from topicloom.state.recall import Note, TopicNote
+from topicloom.state.recall import CuratedEntry, Layer, Note, TopicNote
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import SearchScope
 from topicloom.state.stored_message import StoredMessage, to_stored_message

@@ -6,8 +6,8 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from topicloom.errors import InputError, NoNewMessageError
+from topicloom.state.language import detect_language
 from topicloom.state.messages import (
-    detect_language,
     find_edit_calls,
     find_new_messages,
     find_other_calls,

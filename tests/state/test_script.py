@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from topicloom.state.script import CJK_RANGES, measure_cjk_share
+from topicloom.state.language import CJK_RANGES, measure_cjk_share
 
 
 @pytest.mark.parametrize(

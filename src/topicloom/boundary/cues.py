@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from topicloom.boundary.similarity import Floats, lagged
 from topicloom.index.words import words_of
 from topicloom.prompts.loader import load_patterns
-from topicloom.state.script import measure_cjk_share
+from topicloom.state.language import measure_cjk_share
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,14 @@ from topicloom.context.fence import fence, fence_line
 from topicloom.context.transcript import describe_blocks, show_stretches
 from topicloom.prompts.wording import Wording, get_wording
 from topicloom.state.language import Language
-from topicloom.state.layers import CuratedEntry, Layer
-from topicloom.state.recall import Note, Stretches, TopicNote, parse_message_number
+from topicloom.state.recall import (
+    CuratedEntry,
+    Layer,
+    Note,
+    Stretches,
+    TopicNote,
+    parse_message_number,
+)
 from topicloom.state.stored_message import StoredMessage
 
 _KNOWLEDGE_KINDS = frozenset({"lore"})

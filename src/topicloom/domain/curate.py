@@ -24,8 +24,8 @@ from topicloom.index.words import words_of
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dumped, node, open_turn
 from topicloom.state.channels import DomainState
-from topicloom.state.layers import SourceKind
 from topicloom.state.plan import TurnPlan
+from topicloom.state.recall import SourceKind
 
 _TAIL = 6
 """Messages before the new one that a selector sees."""

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel, Field
 
-from topicloom.state.layers import CuratedEntry, Layer, SourceKind
 from topicloom.state.plan import SearchIntent
+from topicloom.state.recall import CuratedEntry, Layer, SourceKind
 from topicloom.state.receipt import Call
 
 

@@ -32,8 +32,8 @@ from topicloom.domain.sources import CandidateSource, truncate
 from topicloom.effects import Step, run_step
 from topicloom.roles.calls import ask_role
 from topicloom.state.language import Language
-from topicloom.state.layers import CuratedEntry, SourceKind
 from topicloom.state.plan import TurnPlan
+from topicloom.state.recall import CuratedEntry, SourceKind
 from topicloom.state.receipt import Call
 from topicloom.state.safe_text import describe_error
 from topicloom.state.stored_message import StoredMessage

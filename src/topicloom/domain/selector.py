@@ -31,8 +31,8 @@ from topicloom.roles.markup import (
 )
 from topicloom.roles.values import clip, note_repairs
 from topicloom.state.language import Language
-from topicloom.state.layers import SourceKind
 from topicloom.state.plan import TurnPlan
+from topicloom.state.recall import SourceKind
 from topicloom.state.stored_message import StoredMessage
 
 _RATIONALE = 300

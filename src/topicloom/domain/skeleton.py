@@ -28,8 +28,8 @@ from topicloom.errors import ConfigurationError
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_plan, dumped, node, open_turn
 from topicloom.state.channels import DomainState
-from topicloom.state.layers import Layer
 from topicloom.state.plan import TurnPlan
+from topicloom.state.recall import Layer
 from topicloom.state.receipt import Call
 from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn

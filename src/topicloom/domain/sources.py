@@ -14,10 +14,9 @@ from topicloom.domain.curation import PREVIEW_TOKENS, Candidate, collapse_whites
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.ranking import Floats
 from topicloom.index.session_index import Hits
-from topicloom.state.layers import SourceKind
+from topicloom.state.language import CJK_RUN
 from topicloom.state.plan import SearchIntent
-from topicloom.state.recall import parse_message_number
-from topicloom.state.script import CJK_RUN
+from topicloom.state.recall import SourceKind, parse_message_number
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
 

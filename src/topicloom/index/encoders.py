@@ -23,8 +23,8 @@ from topicloom.index.bundled import BGE_CHINESE, MINILM, BundledEmbedder
 from topicloom.index.embedder import CachedEmbedder, Embedder, Vectors, embed_telling, unit_rows
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.pretrained import SentenceTransformerEmbedder
+from topicloom.state.language import measure_cjk_share, measure_han_share
 from topicloom.state.safe_text import describe_error
-from topicloom.state.script import measure_cjk_share, measure_han_share
 
 VERSION = 2
 """Raise it with any change to the shares."""

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topicloom.index.embedder import Vectors, unit_rows
-from topicloom.state.script import CJK_RANGES
+from topicloom.state.language import CJK_RANGES
 
 VERSION = 1
 """Raise it with any change to features, weights or hash."""

@@ -13,7 +13,7 @@ from topicloom.index.embedder import Embedder
 from topicloom.index.words import FUNCTION_WORDS
 from topicloom.prompts.loader import load_rows, load_words
 from topicloom.prompts.wording import strip_own_replies
-from topicloom.state.script import CJK_RUN
+from topicloom.state.language import CJK_RUN
 
 _EMPTY_WORDS = FUNCTION_WORDS | load_words("empty_words")
 _WORD = re.compile(rf"(?:(?!{CJK_RUN.pattern})[^\W\d_])(?:(?!{CJK_RUN.pattern})[\w'’-])+")

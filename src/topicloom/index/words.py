@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from topicloom.prompts.loader import load_words
-from topicloom.state.script import CJK_RUN
+from topicloom.state.language import CJK_RUN
 
 FUNCTION_WORDS = load_words("function_words")
 """English words that carry grammar only."""

@@ -30,7 +30,8 @@ from topicloom.roles.brief import BRIEF, BriefRequest
 from topicloom.roles.calls import ask_first, ask_role
 from topicloom.roles.rewriter import REWRITER, RewriteRequest
 from topicloom.state.channels import SessionState
-from topicloom.state.messages import detect_language, find_new_messages, select_unstored
+from topicloom.state.language import detect_language
+from topicloom.state.messages import find_new_messages, select_unstored
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session, Turn

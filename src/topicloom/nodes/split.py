@@ -27,8 +27,8 @@ from topicloom.state.activation import (
 )
 from topicloom.state.channels import SessionState
 from topicloom.state.hierarchy import add_full_names
+from topicloom.state.language import detect_language
 from topicloom.state.lifecycle import mark_active
-from topicloom.state.messages import detect_language
 from topicloom.state.receipt import Call
 from topicloom.state.rounds import Round, Ruling, group_rounds
 from topicloom.state.session import Session, Turn

@@ -12,7 +12,7 @@ from topicloom.index.words import words_of
 from topicloom.reflection.facts import Claim, Fact
 from topicloom.reflection.statements import find_assertions, is_of_another, is_wish
 from topicloom.roles.reader import find_unsaid
-from topicloom.state.script import CJK_RUN
+from topicloom.state.language import CJK_RUN
 from topicloom.state.stored_message import StoredMessage, parse_iso_seconds
 
 _LEAST_LIKENESS = 0.47

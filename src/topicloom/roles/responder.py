@@ -35,8 +35,7 @@ from topicloom.roles.models import blocks_async, get_model_name
 from topicloom.roles.runnable_model import to_chunk
 from topicloom.roles.servers import cut_arguments, find_server
 from topicloom.roles.tracing import make_config
-from topicloom.state.language import Language
-from topicloom.state.messages import detect_language
+from topicloom.state.language import Language, detect_language
 from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage, get_text
 

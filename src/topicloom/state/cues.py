@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from topicloom.state.script import CJK_RUN
+from topicloom.state.language import CJK_RUN
 
 _GAP_LATIN = r"(?:\S+ ){0,3}"
 _GAP_CJK = r".{0,8}?"

@@ -16,9 +16,7 @@ from langchain_core.messages import (
 )
 
 from topicloom.errors import InputError, NoNewMessageError
-from topicloom.state.language import Language
 from topicloom.state.safe_text import clip
-from topicloom.state.script import measure_cjk_share
 from topicloom.state.session import SearchRequest
 from topicloom.state.stored_message import (
     REMOVED,
@@ -87,11 +85,6 @@ def select_unstored(
         for m in messages
         if has_content(m) and make_message_key(m) not in known and m.id not in gone
     ]
-
-
-def detect_language(texts: Sequence[str]) -> Language:
-    """Chinese if a third of the letters are CJK, otherwise English."""
-    return "zh" if measure_cjk_share(" ".join(texts)[:4_000]) > 1 / 3 else "en"
 
 
 def has_content(message: AnyMessage) -> bool:

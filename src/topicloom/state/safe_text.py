@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from topicloom.errors import TopicLoomError
-from topicloom.state.script import CJK_RUN
+from topicloom.state.language import CJK_RUN
 
 KEPT = 300
 """Characters that are kept of what somebody else says, where it is no part of the conversation."""

@@ -19,8 +19,7 @@ from topicloom.index.bm25 import sentences_of
 from topicloom.prompts.loader import load_prompt
 from topicloom.recordings.conversations import Question
 from topicloom.roles.values import parse_verdict
-from topicloom.state.language import Language
-from topicloom.state.script import CJK_RUN
+from topicloom.state.language import CJK_RUN, Language
 from topicloom.state.stored_message import get_text
 from topicloom_lab.strategies.base import Context
 

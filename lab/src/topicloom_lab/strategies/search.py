@@ -23,7 +23,7 @@ from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.embedder import Embedder, Vectors
 from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.recordings.conversations import RecordedMessage
-from topicloom.state.script import CJK_RUN
+from topicloom.state.language import CJK_RUN
 from topicloom_lab.strategies.base import Context, Strategy, StrategyOptions, line_of
 
 K1, B = 1.5, 0.75
