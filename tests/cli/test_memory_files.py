@@ -11,8 +11,14 @@ from hypothesis import given, strategies as st
 from reviewed import CONFIG, World
 from sessions import tell
 
-from topicloom.cli.memory import MemoryFiles, MemoryReport, make_file_name
-from topicloom.cli.memory_pages import build_pages, read_stamp, render_page
+from topicloom.cli.memory import (
+    MemoryFiles,
+    MemoryReport,
+    build_pages,
+    make_file_name,
+    read_stamp,
+    render_page,
+)
 from topicloom.errors import StorageUnavailableError
 from topicloom.state.lifecycle import mark_archived, mark_divided
 from topicloom.state.rounds import group_rounds
