@@ -49,11 +49,6 @@ from .graph.checkpoints import local_checkpointer as local_checkpointer
 from .graph.compiled import (
     SessionGraph as SessionGraph,
 )
-from .graph.deletion import (
-    adelete_session as adelete_session,
-    delete_session as delete_session,
-    delete_with_threads as delete_with_threads,
-)
 from .graph.memory import Memory as Memory
 from .graph.memory_values import (
     Forgotten as Forgotten,
@@ -66,6 +61,9 @@ from .graph.middleware import (
 )
 from .graph.purge import (
     PurgeResult as PurgeResult,
+    adelete_session as adelete_session,
+    delete_session as delete_session,
+    delete_with_threads as delete_with_threads,
     purge_messages as purge_messages,
 )
 from .graph.repair import (

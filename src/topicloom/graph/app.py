@@ -14,7 +14,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from topicloom.graph.checkpoints import CHECKPOINTS
-from topicloom.graph.deletion import delete_with_threads
+from topicloom.graph.purge import delete_with_threads
 from topicloom.graph.session import build_session_graph
 from topicloom.settings import Settings
 from topicloom.storage.disk import append_bytes

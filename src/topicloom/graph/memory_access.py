@@ -16,8 +16,7 @@ from topicloom.context.notes import format_facts
 from topicloom.effects import Step, either
 from topicloom.errors import ConflictError, InputError
 from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.graph.deletion import delete_step
-from topicloom.graph.purge import purge_from
+from topicloom.graph.purge import delete_step, purge_from
 from topicloom.graph.stored import Graph, find_deps
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.apply_changes import make_changes
