@@ -31,7 +31,7 @@ from topicloom.index.words import words_of
 from topicloom.prompts.loader import load_cues, load_word_groups
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole
+from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import (
     find_child_text,
     find_elements,

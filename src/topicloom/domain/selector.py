@@ -20,7 +20,7 @@ from topicloom.errors import UnusableAnswerError
 from topicloom.index.words import NameFinder
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole
+from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import (
     find_child_text,
     find_elements,

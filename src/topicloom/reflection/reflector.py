@@ -19,7 +19,7 @@ from topicloom.prompts.wording import get_wording
 from topicloom.reflection.facts import Claim, Fact
 from topicloom.reflection.statements import find_frame, find_statements
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole
+from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import (
     Element,
     find_elements,

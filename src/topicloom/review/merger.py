@@ -12,7 +12,7 @@ from topicloom.context.windows import PromptWindow
 from topicloom.effects import Step
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole
+from topicloom.roles.chat import ChatRole
 from topicloom.roles.values import clip, parse_verdict
 from topicloom.state.language import Language
 from topicloom.state.topics import Topic

@@ -18,7 +18,7 @@ from topicloom.roles.brief import (
     central_messages,
     make_brief,
 )
-from topicloom.roles.dialogue import ChatRole
+from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.roles.values import clip, parse_score
 from topicloom.state.language import Language

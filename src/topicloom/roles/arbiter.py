@@ -20,7 +20,7 @@ from topicloom.index.embedder import readable
 from topicloom.index.pretrained import open_pretrained
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole
+from topicloom.roles.chat import ChatRole
 from topicloom.roles.values import clip, parse_verdict
 from topicloom.state.stored_message import get_text
 

@@ -17,7 +17,7 @@ from topicloom.index.embedder import Embedder
 from topicloom.index.phrases import extract_keywords, make_title
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole
+from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.roles.values import clip
 from topicloom.state.language import Language

@@ -27,8 +27,7 @@ from topicloom.effects import Step
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
-from topicloom.roles.chat import Chat
-from topicloom.roles.dialogue import ChatRole
+from topicloom.roles.chat import Chat, ChatRole
 from topicloom.roles.markup import find_elements, first_of, lookups
 from topicloom.roles.values import clip, note_repairs, parse_message_ids, parse_score
 from topicloom.state.language import Language

@@ -13,7 +13,7 @@ from topicloom.context.windows import PromptWindow, recent_text
 from topicloom.effects import Step
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole
+from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import first_of, lookups
 from topicloom.state.language import Language
 from topicloom.state.safe_text import KEPT, clip

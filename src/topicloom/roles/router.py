@@ -15,7 +15,7 @@ from topicloom.effects import Step
 from topicloom.errors import UnusableAnswerError
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
-from topicloom.roles.dialogue import ChatRole
+from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import (
     Element,
     find_child_text,

@@ -22,7 +22,7 @@ from topicloom.index.vectors import embed_rounds
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
 from topicloom.roles.brief import BRIEF_LIMIT, NAME_LIMIT
-from topicloom.roles.dialogue import ChatRole
+from topicloom.roles.chat import ChatRole
 from topicloom.roles.markup import Element, find_elements, first_of, json_entries
 from topicloom.roles.values import (
     clip,
