@@ -14,7 +14,7 @@ from topicloom.index.embedder import Vectors
 from topicloom.index.hashing import HashingEmbedder
 from topicloom.index.session_index import SessionIndex
 from topicloom.index.vectors import StoredVectors
-from topicloom.review.likeness import TopicVectorSums, compute_centroids
+from topicloom.review.match import TopicVectorSums, compute_centroids
 from topicloom.state.lifecycle import mark_archived, mark_divided
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import Context
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,7 +16,6 @@ from langgraph.graph.state import CompiledStateGraph
 from topicloom.effects import Step, either, holding
 from topicloom.nodes.deps import Deps
 from topicloom.review.decisions import ReviewPolicy
-from topicloom.review.likeness import TopicVectorSums
 from topicloom.state.changes import TopicChange
 from topicloom.state.channels import TurnOptions
 from topicloom.state.session import Session, Turn
@@ -96,7 +95,6 @@ class ReviewDeps:
     client: SessionClient
     shared: Deps
     """Those that it has in common with the nodes of the session graph."""
-    sums: TopicVectorSums = field(default_factory=TopicVectorSums)
 
     @property
     def policy(self) -> ReviewPolicy:
