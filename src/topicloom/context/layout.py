@@ -115,7 +115,7 @@ class Layout:
         `loop` is what has been said since: tool calls and their results.
         """
         notes = self.select_shown(notes, max((m.seq for m in view if m.role == "user"), default=0))
-        texts = self._render_notes(notes, fetch, language)
+        texts = _render_notes(notes, fetch, language)
         media: dict[int, list[Block]] = {}
         for note in notes:
             media.setdefault(note.after, []).extend(self.show_media(note, fetch, language))
@@ -162,22 +162,6 @@ class Layout:
         text = excerpt(fence(message.content), self.cap, self.counter.text, name, language)
         return message if text == message.content else message.model_copy(update={"content": text})
 
-    def _render_notes(
-        self, notes: Sequence[Note], fetch: Callable[[int], StoredMessage], language: Language
-    ) -> Mapping[int, str]:
-        texts: dict[int, str] = {}
-        for note in notes:
-            text = self.render_note(note, fetch, language)
-            texts[note.after] = f"{texts[note.after]}\n{text}" if note.after in texts else text
-        return texts
-
-    def render_note(
-        self, note: Note, fetch: Callable[[int], StoredMessage], language: Language
-    ) -> str:
-        """A note as the prompt shows it."""
-
-        return render_note(note, fetch, language)
-
     def show_media(
         self, note: Note, fetch: Callable[[int], StoredMessage], language: Language
     ) -> list[Block]:
@@ -200,7 +184,7 @@ class Layout:
         self, note: Note, fetch: Callable[[int], StoredMessage], language: Language
     ) -> int:
         """Tokens of a note in the prompt."""
-        text = self.counter.text(self.render_note(note, fetch, language))
+        text = self.counter.text(render_note(note, fetch, language))
         return text + self._count_blocks(self.show_media(note, fetch, language))
 
     def _count_blocks(self, blocks: Sequence[Block]) -> int:
@@ -213,6 +197,16 @@ class Layout:
             section = "skeleton" if layer.kind == "deterministic" else "curated"
             sizes[section] = sizes.get(section, 0) + self.counter.text(format_layer(layer))
         return sizes
+
+
+def _render_notes(
+    notes: Sequence[Note], fetch: Callable[[int], StoredMessage], language: Language
+) -> Mapping[int, str]:
+    texts: dict[int, str] = {}
+    for note in notes:
+        text = render_note(note, fetch, language)
+        texts[note.after] = f"{texts[note.after]}\n{text}" if note.after in texts else text
+    return texts
 
 
 def _sanitize_name(message: AnyMessage) -> AnyMessage:

@@ -133,12 +133,9 @@ def build_session_graph(
             embedder=deps.embedder,
         )
         made = replace(made, workspaces=deps.workspaces, meter=deps.meter)
-        return made.window, _make_nodes(made, archive_index, prepare(made))
+        return made.window, _make_nodes(made, archive_index, _prepare(domain, made))
 
-    def prepare(made: Deps) -> DomainRuntime | None:
-        return _runtime(domain, made) if domain is not None else None
-
-    return wire_graph(deps, prepare(deps), archive_index, state_schema, vary)
+    return wire_graph(deps, _prepare(domain, deps), archive_index, state_schema, vary)
 
 
 def _check_types(**given: object) -> None:
@@ -190,7 +187,9 @@ def wire_graph(
     return graph
 
 
-def _runtime(domain: Domain, deps: Deps) -> DomainRuntime:
+def _prepare(domain: Domain | None, deps: Deps) -> DomainRuntime | None:
+    if domain is None:
+        return None
     # Templates and schemas load libraries: only those who have a domain wait for them.
     from topicloom.domain.wiring import DomainRuntime
 
@@ -221,10 +220,9 @@ _RETRY = RetryPolicy(
 def _make_nodes(
     deps: Deps, index: VectorStore | None, domain: DomainRuntime | None
 ) -> dict[str, Runnable[Any, Any]]:
-    replay = domain.replay if domain else None
     return {
         **_make_memory(deps, index, domain),
-        "finalize": finalize(deps, replay),
+        "finalize": finalize(deps, domain.replay if domain else None),
         "main_generate": main_generate(deps),
     }
 

@@ -103,9 +103,7 @@ def _compose(
     window: MainWindow,
 ) -> Note:
     """The note of this turn, without what the prompt shows already."""
-    notes = store.notes(session)
-    if window.layout.order == "spec":
-        notes = [n for n in notes if n.after == turn.user]
+    notes = window.layout.select_shown(store.notes(session), turn.user)
     search = turn.searches[-1] if turn.searches else None
     readings = [*read_named(notes, search), *readings]
     numbers = (parse_message_number(q.id) for r in readings for q in r.quotes)

@@ -14,6 +14,7 @@ from langgraph.types import Overwrite
 
 from topicloom.errors import ConflictError
 from topicloom.nodes.apply_changes import make_changes
+from topicloom.nodes.assemble import load_readings
 from topicloom.nodes.catch_up import Replay, catch_up, show_newest, take_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import current_run
@@ -176,7 +177,7 @@ class _TurnEnd:
 
     def _close(self, session: Session, turn: Turn) -> tuple[Session, Turn, Receipt]:
         """The session after the turn, the turn, and the receipt of it."""
-        readings = [Reading.model_validate(r) for r in self.state.get("readings") or ()]
+        readings = load_readings(self.state)
         scores = {r.topic: r.score for r in sorted(readings, key=lambda r: r.score) if not r.failed}
         pinned = self.store.topic_table(session).pinned()
         policy = self.deps.settings.activation
@@ -199,9 +200,7 @@ class _TurnEnd:
         self, session: Session, turn: Turn, readings: Sequence[Reading]
     ) -> dict[str, Any]:
         """The fields of the receipt on which notes stood, and what there was no room for."""
-        notes = self.store.notes(session)
-        if self.deps.window.layout.order == "spec":
-            notes = [n for n in notes if n.after == turn.user]
+        notes = self.deps.window.layout.select_shown(self.store.notes(session), turn.user)
         shown = {i for note in notes for topic in note.topics for i in topic.quotes}
         named = {q.id: -q.weight for r in readings if r.source == "model" for q in r.quotes}
         left = [i for i in named if i not in shown and parse_message_number(i) < session.view]
