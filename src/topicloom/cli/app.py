@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 from topicloom.cli.console import CliOptions
-from topicloom.cli.topic import app as topic_app
+from topicloom.cli.topic import AsJson, Name, app as topic_app
 from topicloom.state.language import LanguageChoice
 
 app = typer.Typer(
@@ -29,8 +29,8 @@ app = typer.Typer(
 
 app.add_typer(topic_app, name="topic")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the session.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
+Host = Annotated[str, typer.Option(help="Address to listen at.")]
+Port = Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 for any that is free.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; with --json, nothing goes without.")]
 
 
@@ -124,10 +124,8 @@ def replay(
 @app.command()
 def serve(
     context: typer.Context,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="0 for any that is free.")
-    ] = 8321,
+    host: Host = "127.0.0.1",
+    port: Port = 8321,
     postgres: Annotated[
         str | None, typer.Option(metavar="URL", help="Keep sessions there, not in the folder.")
     ] = None,
@@ -152,10 +150,8 @@ def ui(
         str | None,
         typer.Argument(metavar="NAME", help="Name of the session; the packaged sample if none."),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="0 for any that is free.")
-    ] = 8322,
+    host: Host = "127.0.0.1",
+    port: Port = 8322,
     edit: Annotated[bool, typer.Option("--edit", help="Take changes from the beginning.")] = False,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:

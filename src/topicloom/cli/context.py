@@ -150,7 +150,7 @@ def load_session(saver: SqliteSaver, config: RunnableConfig) -> Session | None:
 
 def find_reply_model(settings: Settings) -> str | None:
     """The model that writes replies; None for the embedded default."""
-    model = choose_models(settings, None, None, None).of("responder")
+    model = choose_models(settings).of("responder")
     return model if model is None or isinstance(model, str) else get_model_name(model)
 
 
@@ -167,5 +167,5 @@ def describe_model(settings: Settings) -> str:
 
 def open_roles(context: CliContext) -> Roles:
     """The roles of a graph with these settings; raises `ConfigurationError` without a model."""
-    models = choose_models(context.settings, None, None, None)
+    models = choose_models(context.settings)
     return make_deps(context.settings, models, storage=context.storage).roles

@@ -120,7 +120,7 @@ def _try_encoder(context: CliContext) -> str:
 
 
 def _ask_model(context: CliContext) -> str:
-    models = choose_models(context.settings, None, None, None)
+    models = choose_models(context.settings)
     name, model = find_reply_model(context.settings), models.of("responder")
     if name is None or model is None:
         return (

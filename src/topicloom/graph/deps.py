@@ -153,9 +153,9 @@ def open_adsorber(policy: AdsorberPolicy, embedder: Embedder) -> Adsorber:
 
 def choose_models(
     settings: Settings,
-    model: ModelSpec | None,
-    cheap_model: ModelSpec | None,
-    role_models: Mapping[RoleName, ModelSpec] | None,
+    model: ModelSpec | None = None,
+    cheap_model: ModelSpec | None = None,
+    role_models: Mapping[RoleName, ModelSpec] | None = None,
 ) -> RoleModels:
     """Models by role: what is given goes before the settings."""
     return RoleModels(

@@ -172,7 +172,7 @@ class _Trial:
 
     def look_back(self) -> None:
         """Review the session, and reflect upon it."""
-        roles = make_deps(self._settings, choose_models(self._settings, None, None, None)).roles
+        roles = make_deps(self._settings, choose_models(self._settings)).roles
         opened = self._opened
         review_session(
             self._graph,
