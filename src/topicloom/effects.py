@@ -9,14 +9,14 @@ drives it in the calling thread; `arun_step` on the event loop, with the step's 
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial, update_wrapper
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
-S = TypeVar("S")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
@@ -90,23 +90,25 @@ async def arun_step(step: Step[R]) -> R:
 
 
 def both(
-    step: Callable[Concatenate[S, P], Step[R]],
-) -> tuple[Callable[Concatenate[S, P], R], Callable[Concatenate[S, P], Coroutine[Any, Any, R]]]:
-    """The two forms of a method that is written as a step: in the calling thread, on the loop.
+    step: Callable[P, Step[R]],
+) -> tuple[Callable[P, R], Callable[P, Coroutine[Any, Any, R]]]:
+    """The two forms of what is written as a step: in the calling thread, and on the event loop.
 
     names, anames = both(_names)
     """
 
-    def sync(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return run_step(step(self, *args, **kwargs))
+    def sync(*args: P.args, **kwargs: P.kwargs) -> R:
+        return run_step(step(*args, **kwargs))
 
-    async def asynchronous(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await arun_step(step(self, *args, **kwargs))
+    async def asynchronous(*args: P.args, **kwargs: P.kwargs) -> R:
+        return await arun_step(step(*args, **kwargs))
 
-    name = step.__name__.lstrip("_")
+    name, signature = step.__name__.lstrip("_"), inspect.signature(step)
+    result = str(signature.return_annotation).removeprefix("Step[").removesuffix("]")
     for form, named in ((sync, name), (asynchronous, f"a{name}")):
         update_wrapper(form, step)
         form.__name__ = named
+        vars(form)["__signature__"] = signature.replace(return_annotation=result)
     asynchronous.__doc__ = f"`{name}` on the event loop."
     return sync, asynchronous
 

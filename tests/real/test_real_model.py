@@ -142,8 +142,8 @@ async def test_no_request_is_left_behind_after_a_deadline(server: LlamaServer) -
     chat = Chat.of(model.model_copy(update=endless), PrefixMeter(), window=WINDOW, deadline=0.5)
     messages = [StoredMessage(seq=1, role="user", text="The boat is long.", time="")]
     request = ReadRequest("real", Topic(id="t1", name="Boat"), messages, messages, "Long?", "en")
-    outcome = await RoleRequest("reader", ChatReader(chat), request).aperform()
-    assert outcome.call.failure == "no answer within 0.5 s"
+    _, call = await RoleRequest("reader", ChatReader(chat), request).aperform()
+    assert call.failure == "no answer within 0.5 s"
     # In a thread: the connection is closed by the event loop.
     await asyncio.to_thread(server.wait_until_idle)
     assert server.written() < before + CONTEXT // 2

@@ -14,7 +14,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import RetryPolicy, Send
 
-from topicloom.effects import Step, arun_step, either, run_step
+from topicloom.effects import Step, both, either
 from topicloom.errors import MissingThreadError
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.stored import make_review_thread
@@ -144,7 +144,7 @@ def _route_after_judge(state: ReviewState) -> str:
     return "apply" if state["changes"] else "file"
 
 
-def review_session(
+def _review_session(
     graph: SessionApp,
     config: RunnableConfig,
     *,
@@ -152,7 +152,7 @@ def review_session(
     now: datetime | None = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     **options: Unpack[ReviewOptions],
-) -> ReviewReport:
+) -> Step[ReviewReport]:
     """Review a session: sum its topics up, archive what is over, merge what is the same.
 
     Args:
@@ -168,30 +168,6 @@ def review_session(
         ConfigurationError: If a model cannot be opened or a setting cannot be used.
         SessionBusyError: If the session is held by another when it is to be changed.
     """
-    return run_step(_reviewed(graph, config, dry_run, now, checkpointer, options))
-
-
-async def areview_session(
-    graph: SessionApp,
-    config: RunnableConfig,
-    *,
-    dry_run: bool = False,
-    now: datetime | None = None,
-    checkpointer: BaseCheckpointSaver[Any] | None = None,
-    **options: Unpack[ReviewOptions],
-) -> ReviewReport:
-    """`review` on the event loop."""
-    return await arun_step(_reviewed(graph, config, dry_run, now, checkpointer, options))
-
-
-def _reviewed(
-    graph: SessionApp,
-    config: RunnableConfig,
-    dry_run: bool,
-    now: datetime | None,
-    checkpointer: BaseCheckpointSaver[Any] | None,
-    options: ReviewOptions,
-) -> Step[ReviewReport]:
     thread = _get_thread(config)
     app = build_review_graph(graph, **options).compile(checkpointer=checkpointer)
     given: ReviewInput | None
@@ -207,6 +183,9 @@ def _reviewed(
         delete, adelete = checkpointer.delete_thread, checkpointer.adelete_thread
         yield from either(lambda: delete(name), lambda: adelete(name))
     return build_report(state)
+
+
+review_session, areview_session = both(_review_session)
 
 
 def _get_thread(config: RunnableConfig) -> str:
