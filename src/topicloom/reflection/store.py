@@ -1,9 +1,9 @@
 """Facts, progress, briefs to apply and leases of reflection, in a LangGraph store.
 
-    (<prefix>, <session>, facts)   key of the fact -> {"fact", "messages", "at", "refs"}
-    (<prefix>, %reflected)         session -> how far it was reflected upon
-    (<prefix>, %briefs)            session -> briefs for the graph to take in
-    (<prefix>, %reflecting)        session/owner -> since when, and the process
+    (topicloom, <session>, facts)   key of the fact -> {"fact", "messages", "at", "refs"}
+    (topicloom, %reflected)         session -> how far it was reflected upon
+    (topicloom, %briefs)            session -> briefs for the graph to take in
+    (topicloom, %reflecting)        session/owner -> since when, and the process
 
 The first is for the application to read and search; the others are our own. Stores have no
 compare-and-set, so a lease is taken by raising a flag and looking for other flags: of two who
@@ -41,6 +41,8 @@ from topicloom.storage.store_items import (
     put_items,
 )
 
+_PREFIX = "topicloom"
+"""What everything is put under; `StoreStorage` does so too."""
 _LOOKS = 3
 """How often the one who goes first looks if the others have given way."""
 _PROC = Path("/proc")
@@ -52,22 +54,18 @@ _locks: WeakKeyDictionary[BaseStore, RLock] = WeakKeyDictionary()
 class ReflectionStore:
     """The store of reflection, for all sessions. Safe for several threads and processes."""
 
-    def __init__(
-        self, store: BaseStore, *, prefix: Namespace = ("topicloom",), pause: float = 0.02
-    ) -> None:
+    def __init__(self, store: BaseStore, *, pause: float = 0.02) -> None:
         """Reflection's items in a store that is set up.
 
-        Everything is put under the prefix, which `StoreStorage` may share; the pause is that
-        between two looks at who else wants a lease, in seconds.
+        The pause is that between two looks at who else wants a lease, in seconds.
         """
         self._store = store
-        self._prefix = prefix
         self._pause = pause
         self._lock = _locks.setdefault(store, RLock())
 
     def facts_namespace(self, session: str) -> Namespace:
         """The namespace of a session's facts: `("topicloom", <session>, "facts")`."""
-        return (*self._prefix, label(session), "facts")
+        return (_PREFIX, label(session), "facts")
 
     def facts(self, session: str) -> dict[str, Fact]:
         """Facts of a session by key, those that were said first in front.
@@ -93,7 +91,7 @@ class ReflectionStore:
         """The progress of some sessions; of a damaged item, as if there were none."""
         names = {label(session): session for session in sessions}
         with self._lock:
-            items = items_at(self._store, (*self._prefix, "%reflected"), list(names))
+            items = items_at(self._store, (_PREFIX, "%reflected"), list(names))
         return {names[item.key]: _progress(item.value) for item in items}
 
     def save_progress(self, session: str, progress: ReflectionProgress) -> None:
@@ -102,7 +100,7 @@ class ReflectionStore:
     def briefs(self, session: str) -> tuple[BriefUpdate, ...]:
         """Briefs left for the graph, the ones that it has taken in among them."""
         with self._lock:
-            items = items_at(self._store, (*self._prefix, "%briefs"), [label(session)])
+            items = items_at(self._store, (_PREFIX, "%briefs"), [label(session)])
         listed = [row for item in items for row in item.value.get("briefs", ())]
         return tuple(BriefUpdate.model_validate(row) for row in listed)
 
@@ -138,7 +136,7 @@ class ReflectionStore:
             keys = [item.key for item in items_in(self._store, facts)]
             delete_items(self._store, facts, keys)
             for own in ("%briefs", "%reflected"):
-                delete_items(self._store, (*self._prefix, own), [label(session)])
+                delete_items(self._store, (_PREFIX, own), [label(session)])
 
     def find_resting_on(self, session: str, messages: Collection[str]) -> dict[str, Fact]:
         """The facts that rest on any of some messages, by key."""
@@ -149,7 +147,7 @@ class ReflectionStore:
         """Leases that count: since when, by owner, by the session's label."""
         found: dict[str, dict[str, float]] = {}
         with self._lock:
-            items = list(items_in(self._store, (*self._prefix, "%reflecting")))
+            items = list(items_in(self._store, (_PREFIX, "%reflecting")))
         for item in items:
             session, _, owner = item.key.rpartition("/")
             since = item.value.get("since")
@@ -197,11 +195,11 @@ class ReflectionStore:
     def release_lease(self, session: str, owner: str) -> None:
         """Give a lease back, if it is held."""
         with self._lock:
-            delete_items(self._store, (*self._prefix, "%reflecting"), [f"{label(session)}/{owner}"])
+            delete_items(self._store, (_PREFIX, "%reflecting"), [f"{label(session)}/{owner}"])
 
     def _put_own(self, name: str, key: str, value: Mapping[str, Any]) -> None:
         with self._lock:
-            put_items(self._store, (*self._prefix, name), {key: _clean(value)})
+            put_items(self._store, (_PREFIX, name), {key: _clean(value)})
 
 
 def _mark(since: float) -> dict[str, Any]:
