@@ -6,8 +6,7 @@ from importlib.resources import files
 
 import pytest
 
-from topicloom.prompts.loader import load_cues
-from topicloom.state.cues import Cues, normalize
+from topicloom.prompts.loader import Cues, load_cues, normalize
 
 AMNESIA = load_cues("amnesia")
 FILLERS = load_cues("fillers")

@@ -13,7 +13,7 @@ from typing import Literal
 
 from topicloom.boundary.detector import BoundaryDetector, Rating
 from topicloom.boundary.policy import AdsorberPolicy, BoundaryQuestion
-from topicloom.state.cues import Cues
+from topicloom.prompts.loader import Cues
 from topicloom.state.language import CJK_RUN, detect_language
 from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage

@@ -14,11 +14,11 @@ from topicloom.context.window import MainWindow
 from topicloom.context.windows import PromptWindow
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.workspace import Workspaces
+from topicloom.prompts.loader import Cues
 from topicloom.roles.reader import READER
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.state.changes import BriefUpdate
-from topicloom.state.cues import Cues
 from topicloom.state.language import Language
 
 KnownFact = tuple[str, str, Sequence[str], Sequence[str]]

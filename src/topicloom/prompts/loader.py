@@ -7,7 +7,8 @@ exact prefixes only); what varies follows in messages of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -15,8 +16,7 @@ from pathlib import Path
 from typing import Self, get_args
 
 from topicloom.errors import ConfigurationError
-from topicloom.state.cues import Cues
-from topicloom.state.language import Language
+from topicloom.state.language import CJK_RUN, Language
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 
@@ -118,3 +118,55 @@ def load_rows(name: str) -> list[str]:
     """The lines of a text, such as `cues/fillers`, that are neither blank nor a comment."""
     text = (files("topicloom.prompts") / f"{name}.txt").read_text("utf-8")
     return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+_GAP_LATIN = r"(?:\S+ ){0,3}"
+_GAP_CJK = r".{0,8}?"
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """A list of phrases compiled for matching."""
+
+    pattern: re.Pattern[str]
+    """Finds any of them in a normalised text."""
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> Cues:
+        """Compile phrases, one a line; blank lines and lines that begin with `#` are passed over.
+
+        `...` stands for a gap: up to three words, or up to eight characters in a CJK phrase. Raises
+        `ValueError` if there is no phrase at all.
+        """
+        phrases = [line.strip() for line in lines]
+        parts = [_to_regex(p) for p in phrases if p and not p.startswith("#")]
+        if not parts:
+            raise ValueError("a cue list needs at least one phrase")
+        return cls(re.compile("|".join(parts)))
+
+    def found_in(self, text: str) -> bool:
+        """True if any phrase occurs in the text, whatever its case and punctuation."""
+        return self.pattern.search(normalize(text)) is not None
+
+    def count_in(self, text: str) -> int:
+        """The number of occurrences of the phrases in the text."""
+        return sum(1 for _ in self.pattern.finditer(normalize(text)))
+
+    def is_all_of(self, text: str) -> bool:
+        """True if the text is nothing but one of the phrases."""
+        return self.pattern.fullmatch(normalize(text).strip()) is not None
+
+
+def normalize(text: str) -> str:
+    """Lower case, apostrophes as `'`, other punctuation as spaces, runs of spaces as one."""
+    plain = text.lower().replace("’", "'").replace("`", "'")
+    return " ".join(re.sub(r"[^\w']+", " ", plain).split())
+
+
+def _to_regex(phrase: str) -> str:
+    cjk = CJK_RUN.search(phrase) is not None
+    pieces = [normalize(piece) for piece in phrase.split("...")]
+    if cjk:
+        return _GAP_CJK.join(re.escape(p).replace(r"\ ", " ?") for p in pieces)
+    joined = (" " + _GAP_LATIN).join(re.escape(p) for p in pieces)
+    return rf"(?<!\S){joined}(?!\S)"
