@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log
 from pathlib import Path
 from shlex import quote
 from shutil import which
@@ -13,8 +16,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli._excerpts import TermRarity, find_excerpt, shorten
-from topicloom.cli._views import format_day, render_topics
+from topicloom.cli._views import extract_terms, find_excerpt, format_day, render_topics, shorten
 from topicloom.cli.console import count_of, render_heading, to_one_line
 from topicloom.cli.words import say
 from topicloom.context.tokens import choose_counter
@@ -40,6 +42,21 @@ _EXCHANGES, _LINES = 3, 3
 """Exchanges that are shown, and lines of each message."""
 _LONGEST = 600
 """Characters of a message that an exchange is chosen by: of pasted pages everything is shared."""
+
+
+class TermRarity:
+    """Scores the terms that two messages of a conversation share; rare ones count more."""
+
+    def __init__(self, messages: Sequence[StoredMessage]) -> None:
+        """Count the messages of a conversation that each term is in."""
+        self._size = len(messages)
+        self._counts = Counter(term for m in messages for term in set(extract_terms(m.text)))
+
+    def score_shared(self, text: str, other: str, without: str = "") -> float:
+        """Sum of the rarities of the terms that both have, and a third text has not."""
+        both = set(extract_terms(text)).intersection(extract_terms(other))
+        both.difference_update(extract_terms(without))
+        return sum(log((1 + self._size) / (1 + self._counts[term])) for term in sorted(both))
 
 
 def select_exchanges(session: Session, store: SessionStore) -> list[Exchange]:

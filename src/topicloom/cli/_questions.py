@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli._excerpts import count_quotes, find_excerpt, shorten
+from topicloom.cli._views import count_quotes, find_excerpt, shorten
 from topicloom.cli.console import count_of, to_one_line
 from topicloom.cli.words import say
 from topicloom.errors import InputError

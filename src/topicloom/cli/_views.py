@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
 from itertools import groupby
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from topicloom.cli._excerpts import format_runs, shorten
 from topicloom.cli._timeline import TimelineAxis, choose_axis, draw_row, find_maximum
 from topicloom.cli.console import print_dim, strip_control, to_one_line
 from topicloom.cli.words import say
 from topicloom.graph.memory import Memory
 from topicloom.graph.memory_values import FoundMessage, MemoryTopic
+from topicloom.state.recall import TopicNote, parse_message_number
 from topicloom.state.receipt import Call, Prices, Receipt, price_call
 from topicloom.state.stored_message import StoredMessage
 
@@ -232,3 +234,56 @@ def _format_role(role: str, model: str, calls: Sequence[Call], prices: Prices) -
     slowest = max(c.seconds for c in calls)
     cost = _format_cost(calls, prices)
     return say(f"{len(calls)} x {role} ({model}), up to {slowest:.1f} s") + tokens + cost
+
+
+_TERM = re.compile(r"\d[\d.,]*|[^\W\d_]{4,}")
+_HAN = re.compile(r"[\u3400-\u9fff]+")
+
+
+def shorten(text: str, width: int) -> str:
+    """A text on one line of at most so many columns, its end left out where it is too long."""
+    line = to_one_line(text)
+    if cell_len(line) <= width:
+        return line
+    return f"{set_cell_size(line, width - 1).rstrip()}…"
+
+
+def find_excerpt(text: str, wanted: str, width: int) -> str:
+    """The part of a text that shares most with a wanted one, in at most `width` columns."""
+    line = to_one_line(text)
+    if cell_len(line) <= width:
+        return line
+    lower = line.lower()
+    hits = sorted(hit for hit in map(lower.find, extract_terms(wanted)) if hit >= 0)
+    start = max(hits, key=lambda h: sum(h <= other < h + width // 2 for other in hits), default=0)
+    if cell_len(line[:start]) < width // 2:
+        return shorten(line, width)
+    start = max(0, start - width // 4)
+    room = cell_len(line[start:]) - width
+    while room < 0 < start:
+        start -= 1
+        room += cell_len(line[start])
+    return f"…{shorten(line[start + 1 :], width - 1)}"
+
+
+def extract_terms(text: str) -> list[str]:
+    """Numbers, longer words and pairs of Han characters, lower case."""
+    pairs = [run[i : i + 2] for run in _HAN.findall(text) for i in range(len(run) - 1)]
+    return _TERM.findall(_HAN.sub(" ", text.lower())) + pairs
+
+
+def count_quotes(notes: Sequence[TopicNote], most: int | None = None) -> str:
+    """The number of quotes from each topic, largest first; at most `most` topics are named."""
+    quoting = sorted((n for n in notes if n.quotes), key=lambda n: -len(n.quotes))
+    named = [say(f"{len(n.quotes)} from {shorten(n.name, 24)}") for n in quoting[:most]]
+    rest = sum(len(n.quotes) for n in quoting[len(named) :])
+    others = say(f"{rest} from other topics")
+    return ", ".join([*named, others] if rest else named) or say("nothing")
+
+
+def format_runs(ids: Sequence[str]) -> str:
+    """Short ids in order, neighbours as ranges: `m3, m7-m9`."""
+    numbers = sorted(map(parse_message_number, ids))
+    begins = [n for n in numbers if n - 1 not in numbers]
+    ends = [n for n in numbers if n + 1 not in numbers]
+    return ", ".join(f"m{a}" if a == b else f"m{a}-m{b}" for a, b in zip(begins, ends, strict=True))

@@ -15,13 +15,14 @@ from langgraph.store.sqlite import SqliteStore
 from rich.console import Console
 from rich.text import Text
 
-from topicloom.cli._excerpts import count_quotes, shorten
 from topicloom.cli._views import (
+    count_quotes,
     format_day,
     print_found,
     print_messages,
     render_receipt,
     render_topics,
+    shorten,
 )
 from topicloom.cli.console import (
     CliOptions,

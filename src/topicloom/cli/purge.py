@@ -10,8 +10,7 @@ from langgraph.store.sqlite import SqliteStore
 from rich.console import Console
 from rich.text import Text
 
-from topicloom.cli._excerpts import shorten
-from topicloom.cli._views import say_speaker
+from topicloom.cli._views import say_speaker, shorten
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
 from topicloom.cli.context import CliContext, open_context
 from topicloom.cli.reflect import render_facts
