@@ -151,7 +151,7 @@ def load_session(saver: SqliteSaver, config: RunnableConfig) -> Session | None:
 def find_reply_model(settings: Settings) -> str | None:
     """The model that writes replies; None for the embedded default."""
     model = choose_models(settings).of("responder")
-    return model if model is None or isinstance(model, str) else get_model_name(model)
+    return None if model is None else get_model_name(model)
 
 
 def describe_model(settings: Settings) -> str:

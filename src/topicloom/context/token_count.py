@@ -21,7 +21,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
 
 from topicloom.errors import ConfigurationError
-from topicloom.state.stored_message import MEDIA
+from topicloom.state.stored_message import CALLS, MEDIA
 
 CountText = Callable[[str], int]
 """Tokens of a text."""
@@ -47,9 +47,6 @@ IMAGE_TOKENS = 765
 LOW_DETAIL_IMAGE_TOKENS = 85
 """An image sent with `detail: low`, of any size."""
 
-_CALLS = frozenset(
-    {"tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta"}
-)
 _TEXT_KEYS = ("text", "reasoning", "thinking")
 
 
@@ -87,7 +84,7 @@ def _count_content(message: BaseMessage, count: CountText) -> int:
 def _count_block(block: Mapping[str, Any], count: CountText) -> int:
     """Count one content block; images and other media are a flat cost, calls are not here."""
     kind = str(block.get("type"))
-    if kind in _CALLS:
+    if kind in CALLS:
         return 0  # providers repeat them in `tool_calls`, where they are counted
     if kind in MEDIA:
         low = MEDIA[kind] == "image" and _get_detail(block) == "low"

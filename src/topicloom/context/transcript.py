@@ -18,7 +18,7 @@ from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
 from topicloom.state.recall import Stretches
 from topicloom.state.rounds import Round
-from topicloom.state.stored_message import MEDIA, StoredMessage
+from topicloom.state.stored_message import CALLS, MEDIA, StoredMessage
 
 
 def excerpt(
@@ -128,9 +128,7 @@ def show_message(
     return message if same else message.model_copy(update={"content": content})
 
 
-_IMPLIED_BLOCK_TYPES = frozenset(
-    {"text", "text-plain", "tool_use", "tool_call", "function_call", "reasoning", "thinking"}
-)
+_IMPLIED_BLOCK_TYPES = CALLS | {"text", "text-plain", "reasoning", "thinking"}
 _KINDS_SHOWN = 8
 """Kinds of content that a message is said to have, at most."""
 _LONGEST_KIND = 40

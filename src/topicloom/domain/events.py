@@ -10,13 +10,13 @@ import numpy as np
 from topicloom.domain.curation import Candidate
 from topicloom.domain.document import Document, get_anchor, get_label
 from topicloom.domain.sources import (
-    SURE_COVER,
     Passage,
     add_keywords,
     build_word_index,
     list_best,
     scale_scores,
 )
+from topicloom.index.session_index import SURE_COVER
 from topicloom.prompts.loader import load_words
 from topicloom.state.plan import SearchIntent
 

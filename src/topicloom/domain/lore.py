@@ -19,7 +19,6 @@ from langchain_core.vectorstores import VectorStore
 from topicloom.background import defer_exit
 from topicloom.domain.curation import Candidate
 from topicloom.domain.sources import (
-    SURE_COVER,
     Passage,
     add_keywords,
     build_word_index,
@@ -31,6 +30,7 @@ from topicloom.index.bm25 import passages_of
 from topicloom.index.embedder import Embedder, FixedEmbedder, Vectors
 from topicloom.index.encoders import LangChainEmbeddings
 from topicloom.index.ranking import Floats, standardize
+from topicloom.index.session_index import SURE_COSINE, SURE_COVER
 from topicloom.index.words import NameFinder
 from topicloom.state.plan import SearchIntent
 from topicloom.storage.vectors import VectorLog
@@ -38,8 +38,6 @@ from topicloom.storage.vectors import VectorLog
 if TYPE_CHECKING:
     from langchain_community.vectorstores import FAISS
 
-_SURE_COSINE = 0.45
-"""Similarity from which something was found for sure."""
 _UNSURE = 0.05
 """Sureness where there is nothing but chance: enough to keep the order."""
 _CHANCE, _CHANCE_GROWS = 0.1, 0.02
@@ -83,7 +81,7 @@ class LoreMatches:
         if self.cosine is None:
             return max(_UNSURE, self.cover / SURE_COVER)
         chance = _CHANCE + _CHANCE_GROWS * math.log(len(self.passages))
-        return max(_UNSURE, (self.cosine - chance) / (_SURE_COSINE - chance))
+        return max(_UNSURE, (self.cosine - chance) / (SURE_COSINE - chance))
 
 
 class LoreIndex(Protocol):

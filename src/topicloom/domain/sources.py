@@ -13,15 +13,12 @@ from topicloom.background import defer_exit
 from topicloom.domain.curation import PREVIEW_TOKENS, Candidate, collapse_whitespace
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.ranking import Floats
-from topicloom.index.session_index import Hits
+from topicloom.index.session_index import SURE_COVER, Hits
 from topicloom.state.language import CJK_RUN
 from topicloom.state.plan import SearchIntent
 from topicloom.state.recall import SourceKind, parse_message_number
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
-
-SURE_COVER = 0.6
-"""Share of the query's words from which something was found for sure."""
 
 
 class CandidateSource(Protocol):

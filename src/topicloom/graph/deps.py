@@ -69,7 +69,7 @@ def make_deps(
     check_names(models.by_role)
     embedder = open_embedder(settings.embedder if embedder is None else embedder)
     main = models.of("responder")
-    counter = CachedTokenCounter(counter or choose_counter(_get_name(main)))
+    counter = CachedTokenCounter(counter or choose_counter(get_model_name(main or "")))
     meter = PrefixMeter()
     open_for = partial(open_role_model, settings, models)
     opened = open_for("responder", main) if main is not None and roles is None else None
@@ -163,12 +163,6 @@ def choose_models(
         cheap=cheap_model or settings.cheap_model,
         by_role={**settings.role_models, **(role_models or {})},
     )
-
-
-def _get_name(model: ModelSpec | None) -> str:
-    if model is None or isinstance(model, str):
-        return model or ""
-    return get_model_name(model)
 
 
 def _open_storage(storage: Storage | Literal["store"] | None, settings: Settings) -> Storage | None:

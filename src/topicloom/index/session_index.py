@@ -39,7 +39,7 @@ _PART = 8_192
 """Messages that are read and entered at a time: of a long session not all are held at once."""
 _LATEST = 8
 """Searches whose results are remembered: those of a turn."""
-_SURE_COSINE, _SURE_COVER = 0.45, 0.6
+SURE_COSINE, SURE_COVER = 0.45, 0.6
 """Similarity, and share of the query's words, from which something was found for sure."""
 
 
@@ -243,7 +243,7 @@ class SessionIndex:
         view = self._table.view
         likeness = (self._table.matrix @ vector).astype(float)[view.order]
         lexical, cover = self._table.words.scores(query)
-        sure = max(float(likeness.max()) / _SURE_COSINE, cover / _SURE_COVER)
+        sure = max(float(likeness.max()) / SURE_COSINE, cover / SURE_COVER)
         cosine = level_languages(likeness, view.chinese)
         return cosine, lexical[view.order], sure, trust_words(query, cover)
 

@@ -58,7 +58,9 @@ _PROVIDERS = (
 
 
 def get_model_name(model: object) -> str:
-    """The name that a chat model goes by, for receipts and token counters."""
+    """The name that a chat model goes by, for receipts and token counters; a name is its own."""
+    if isinstance(model, str):
+        return model
     names = (getattr(model, field, None) for field in ("model_name", "model", "model_id"))
     return next((n for n in names if isinstance(n, str) and n), type(model).__name__)
 

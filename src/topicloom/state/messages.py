@@ -19,6 +19,7 @@ from topicloom.errors import InputError, NoNewMessageError
 from topicloom.state.safe_text import clip
 from topicloom.state.session import SearchRequest
 from topicloom.state.stored_message import (
+    CALLS,
     REMOVED,
     StoredMessage,
     get_message_type,
@@ -161,11 +162,7 @@ def strip_tool_calls(message: AIMessage) -> AIMessage:
     """The message without its tool calls, wherever a provider repeats them."""
     content = message.content
     if isinstance(content, list):
-        content = [b for b in content if not (isinstance(b, dict) and b.get("type") in _CALLS)]
+        content = [b for b in content if not (isinstance(b, dict) and b.get("type") in CALLS)]
     extra = {k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"}
     bare = {"tool_calls": [], "invalid_tool_calls": [], "additional_kwargs": extra}
     return message.model_copy(update={"content": content, **bare})
-
-
-_CALLS = frozenset({"tool_use", "tool_call", "function_call", "input_json_delta"})
-"""Content blocks that stand for a tool call."""

@@ -48,6 +48,8 @@ MEDIA: Mapping[str, str] = {
     **dict.fromkeys(("file", "input_file", "document"), "file"),
 }
 """The kinds of content blocks that hold media, by their types."""
+CALLS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta"})
+"""Types of content blocks that stand for a tool call."""
 
 REMOVED = "(removed on request)"
 """The text of a purged message."""
