@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 
-from topicloom.effects import Step, arun_step, run_step
+from topicloom.effects import Step, both
 from topicloom.errors import UnusableAnswerError
 from topicloom.reflection.chat_records import ChatRecords, choose_chat_records, select_native
 from topicloom.reflection.due import (
@@ -66,24 +66,15 @@ class ReflectionRunner:
     """Gives the `chat_records` of a session, None for the native ones; see
     `choose_chat_records`."""
 
-    async def __call__(self, session: str) -> Reflection:
-        """Reflect upon what was said since the last time, without blocking the event loop.
-
-        Raises:
-            UnusableAnswerError: If the reflector and its stand-in both failed.
-            StorageError: If what is stored cannot be read.
-        """
-        return await arun_step(self.reflect(session))
-
-    def run(self, session: str) -> Reflection:
-        """The same in the calling thread."""
-        return run_step(self.reflect(session))
-
-    def reflect(self, thread: str) -> Step[Reflection]:
+    def _run(self, thread: str) -> Step[Reflection]:
         """Read what is new, write facts and briefs, and mark how far that was.
 
         The mark is written last: after a crash before it everything is done again, and facts
         and briefs that are there already come out the same.
+
+        Raises:
+            UnusableAnswerError: If the reflector and its stand-in both failed.
+            StorageError: If what is stored cannot be read.
         """
         kept = self.sessions.store
         session, store = self.sessions.open(thread)
@@ -120,6 +111,8 @@ class ReflectionRunner:
             calls=tuple(calls),
             reports=said.reports,
         )
+
+    run, __call__ = both(_run)
 
     def _find_facts(
         self,
