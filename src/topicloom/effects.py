@@ -57,7 +57,8 @@ def either(
         held: Entered by the driver for as long as the call takes. Locks and context variables go
             by threads, and the parts of a step do not stay in one.
     """
-    return perform(_Either(sync, asynchronous, held or nullcontext()))
+    held = nullcontext() if held is None else held
+    return perform(_Either(sync, asynchronous, held))
 
 
 def holding(held: AbstractContextManager[Any], step: Step[R]) -> Step[R]:
