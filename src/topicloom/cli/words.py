@@ -10,7 +10,7 @@ from importlib.resources import files
 from locale import getlocale
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Group
 from rich.table import Table
 from typer import Context
 from typer.core import TyperArgument, TyperOption
@@ -39,7 +39,7 @@ def speak_chinese(packages: Iterable[str]) -> Iterator[None]:
     _chinese.update(sorted(rows.items(), key=lambda row: -len(row[0])))
     kept, highlight = dict(vars(rich_utils)), rich_utils.highlighter
     words = {name: rows[v] for name, v in kept.items() if isinstance(v, str) and v in rows}
-    vars(rich_utils).update(words, Table=_FoldingTable, Columns=_stack)
+    vars(rich_utils).update(words, Table=_FoldingTable, Columns=lambda parts: Group(*parts))
     vars(rich_utils)["highlighter"] = lambda text: highlight(say(text))
     try:
         yield
@@ -55,10 +55,6 @@ class _FoldingTable(Table):
         super().add_row(*cells, **options)
         for column in self.columns:
             column.overflow = "fold"
-
-
-def _stack(parts: Iterable[RenderableType]) -> Group:
-    return Group(*parts)
 
 
 def say(text: str) -> str:

@@ -18,6 +18,7 @@ from topicloom.domain.edit_text import (
     parse_edits,
 )
 from topicloom.domain.edits import DocumentCheck, EditResult, apply_edits
+from topicloom.nodes.activate_topic import never_called
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, current_plan, dump, node, open_turn
 from topicloom.prompts.wording import get_wording
@@ -51,12 +52,12 @@ class EditState(BaseModel):
 
 def make_edit_tool() -> BaseTool:
     """The tool as the main model sees it. The graph itself does what it asks for."""
-
-    def never_called(edits: list[list[Any]]) -> str:
-        raise NotImplementedError("the session graph answers edit_state itself")
-
     return StructuredTool.from_function(
-        never_called, name=EDIT_STATE, description=EditState.__doc__, args_schema=EditState
+        never_called,
+        name=EDIT_STATE,
+        description=EditState.__doc__,
+        args_schema=EditState,
+        infer_schema=False,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -31,7 +31,7 @@ from topicloom.review.channels import (
 )
 from topicloom.review.decisions import TopicStats
 from topicloom.review.match import match_topics
-from topicloom.review.session_client import ReviewDeps, SessionApp, SessionClient, hold_nothing
+from topicloom.review.session_client import ReviewDeps, SessionApp, SessionClient
 from topicloom.review.survey import assess, survey
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import ModelSpec
@@ -97,7 +97,7 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
         clock=options.get("clock"),
         embedder=options.get("embedder"),
     )
-    deps = ReviewDeps(SessionClient(graph, options.get("hold", hold_nothing)), made)
+    deps = ReviewDeps(SessionClient(graph, options.get("hold", nullcontext)), made)
     index = options.get("archive_index")
     return _wire(deps, ArchiveIndexer(index, settings.role_seconds) if index is not None else None)
 

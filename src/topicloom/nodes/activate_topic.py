@@ -44,7 +44,7 @@ class ActivateTopic(BaseModel):
 
 def never_called(**arguments: object) -> str:
     """Stand for a tool that the session graph answers itself."""
-    raise NotImplementedError("the session graph answers activate_topic itself")
+    raise NotImplementedError("the session graph answers this call itself")
 
 
 def make_activate_tool(answer: Callable[..., str] = never_called) -> BaseTool:

@@ -25,11 +25,6 @@ SessionApp = CompiledStateGraph[Any, TurnOptions, Any, Any]
 T = TypeVar("T")
 
 
-def hold_nothing(thread: str) -> AbstractContextManager[None]:
-    """A lock that locks nothing: for applications that give a session one turn at a time."""
-    return nullcontext()
-
-
 @dataclass(frozen=True, slots=True)
 class SessionClient:
     """A compiled session graph.
@@ -39,8 +34,9 @@ class SessionClient:
     """
 
     graph: SessionApp
-    hold: Callable[[str], AbstractContextManager[Any]] = hold_nothing
-    """Locks a session while it is changed, such as `Storage.lock`."""
+    hold: Callable[[str], AbstractContextManager[Any]] = nullcontext
+    """Locks a session while it is changed, such as `Storage.lock`; nothing, for applications that
+    give a session one turn at a time."""
 
     def read(self, config: RunnableConfig) -> Step[tuple[Session, bool]]:
         """Within a step: a thread's session, and if a message of it still waits for its answer.
