@@ -73,3 +73,10 @@ def test_results_that_name_no_readers_are_of_the_embedded_ones(
     said = run("eval", "memory", str(recording), "--out", str(out), *WINDOWS).out
     assert "already" in said
     assert "Readers: embedded, 3 calls" in said
+
+
+def test_the_sample_that_ships_is_known_by_its_name(run: Run) -> None:
+    windows = ("--window", "2000", "--topic-window", "2000")
+    shown = run("eval", "caching", "sample", "--turns", "1", "--layout", "ledger", *windows)
+    assert (shown.code, shown.err) == (0, "")
+    assert "lake_house" in shown.out

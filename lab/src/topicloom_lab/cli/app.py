@@ -27,7 +27,7 @@ Recordings = Annotated[
     list[str], typer.Argument(help="Files of conversations, or `sample`, which ships.")
 ]
 Conversations = Annotated[
-    Path, typer.Argument(help="Conversations with questions, one JSON a line; .xz is fine.")
+    str, typer.Argument(help="A file of conversations with questions, or `sample`, which ships.")
 ]
 First = Annotated[int, typer.Option(metavar="N", min=1, help="Of each file, the first ones.")]
 Model = Annotated[

@@ -16,12 +16,13 @@ from rich.table import Table
 from topicloom.cli.console import open_console, print_dim
 from topicloom.context.layout import LayoutName
 from topicloom.errors import InputError
-from topicloom.recordings.conversations import Conversation, load_conversations
+from topicloom.recordings.conversations import Conversation
 from topicloom.settings import Settings
 from topicloom_lab.caching.measure import Prices, SentPrompt, Served, measure
 from topicloom_lab.caching.replay import MAIN, record_prompts
 from topicloom_lab.caching.rules import RULES
 from topicloom_lab.cli.output import counting, make_table
+from topicloom_lab.comparison.config import load_source
 from topicloom_lab.opened import ModelOptions, OpenedModel, Row, Rows
 
 _WINDOWS: Mapping[str, str] = {"main": "main window", "topics": "topic windows"}
@@ -31,7 +32,8 @@ _WINDOWS: Mapping[str, str] = {"main": "main window", "topics": "topic windows"}
 class CachingOptions:
     """The options of the command."""
 
-    file: Path
+    file: str
+    """What `load_source` reads."""
     turns: int
     window: int
     topic_window: int
@@ -73,7 +75,7 @@ def run_caching(options: CachingOptions, console: Console | None = None) -> None
 
 def _chosen(options: CachingOptions) -> Conversation:
     place = options.conversation - 1
-    found = next(islice(load_conversations(options.file), place, None), None)
+    found = next(islice(load_source(options.file), place, None), None)
     if found is None:
         raise InputError(f"{options.file} has no conversation {options.conversation}")
     return found

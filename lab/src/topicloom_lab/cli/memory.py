@@ -15,8 +15,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from topicloom.errors import ConfigurationError
-from topicloom.recordings.conversations import Conversation, load_conversations
+from topicloom.recordings.conversations import Conversation
 from topicloom_lab.cli.output import write_lines
+from topicloom_lab.comparison.config import load_source, name_of
 from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow
 from topicloom_lab.readers import ReaderChoice
 
@@ -25,7 +26,8 @@ from topicloom_lab.readers import ReaderChoice
 class MemoryOptions:
     """The options of the command."""
 
-    file: Path
+    file: str
+    """What `load_source` reads."""
     out: Path | None
     evaluation: MemoryEvaluation
 
@@ -50,7 +52,7 @@ def run_memory(options: MemoryOptions, console: Console | None = None) -> list[M
         StorageUnavailableError: If the results cannot be written.
     """
     console = console or Console()
-    conversations = list(load_conversations(options.file))
+    conversations = list(load_source(options.file))
     rows = _done(options)
     finished = {row.conversation for row in rows}
     for conversation in conversations:
@@ -107,7 +109,7 @@ def summary(rows: Sequence[MemoryRow], options: MemoryOptions) -> Table:
     in excerpts too, "answer" of questions whose expected answer stands in the context.
     """
     table = Table(
-        title=f"Evidence recall at {options.evaluation.budget:,} tokens: {options.file.name}"
+        title=f"Evidence recall at {options.evaluation.budget:,} tokens: {name_of(options.file)}"
     )
     for column in (
         "category",
