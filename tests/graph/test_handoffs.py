@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from agents import ScriptedModel, call, remember
 from langchain.agents import create_agent
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph_supervisor import create_supervisor
@@ -82,3 +82,17 @@ def test_a_part_that_nothing_is_kept_of_is_warned_of(tmp_path: Path, how: str) -
             graph.invoke(said, thread())
     with pytest.warns(TopicLoomWarning, match="checkpointer=True"):
         graph.invoke(said, thread())
+
+
+def test_a_graph_around_that_removes_messages_sends_no_old_ones_as_new(tmp_path: Path) -> None:
+    part = build(tmp_path, model := ScriptedModel()).compile(checkpointer=True)
+    around = StateGraph(MessagesState)
+    around.add_node("memory", part)
+    around.add_edge(START, "memory")
+    graph: Any = around.compile(checkpointer=InMemorySaver())
+    for n in range(15):
+        shown = graph.invoke({"messages": [HumanMessage(f"茶{n}")]}, thread())["messages"]
+    graph.update_state(thread(), {"messages": [RemoveMessage(m.id) for m in shown[10:14]]})
+    graph.invoke({"messages": [HumanMessage("雨")]}, thread())
+    said = [get_text(m).split("\n")[-1] for m in model.prompts[-1]]
+    assert [text for text in said if text[0] in "茶雨"] == [*(f"茶{n}" for n in range(15)), "雨"]

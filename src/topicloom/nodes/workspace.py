@@ -94,11 +94,20 @@ class Workspace:
     ) -> list[StoredMessage]:
         """The newest messages: those the channel missed, as many as it holds, and some more.
 
-        From the `first` on, if that is one before them.
+        From the `first` on, if that is one before them; and further back, as long as the channel
+        holds any there: a graph around sends all that it did not remove.
         """
         held = missed + max(LOOK_BACK, len(messages))
         begin = self.store.find_first(session, session.count, held)
-        return self.store.messages(session, min(begin, first or begin))
+        found = self.store.messages(session, min(begin, first or begin))
+        sent = {m.id for m in messages} if len(messages) > LOOK_BACK else set()
+        while found and found[0].seq > 1 and sent - {m.source for m in found}:
+            begin = self.store.find_first(session, found[0].seq - 1, LOOK_BACK)
+            more = self.store.messages(session, begin, found[0].seq - 1)
+            if sent.isdisjoint(m.source for m in more):
+                break
+            found = [*more, *found]
+        return found
 
     def indexed(self, table: TopicTable) -> SessionIndex:
         """The index, with what the topics of a table hold."""
