@@ -9,7 +9,9 @@ from typing import Any, TypedDict
 
 import openai
 import pytest
-from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.caches import InMemoryCache
+from langchain_core.globals import set_llm_cache
+from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, StateGraph
 from openai_behaviours import Behaviour, CutStream, Empty, Garbage, Hang, Reply, Status, Usage
@@ -442,3 +444,15 @@ def test_the_roles_keep_their_contracts(openai_server: OpenAIServer) -> None:
     writer: BriefWriter = ChatBriefWriter(one)
     rewriter: Rewriter = ChatRewriter(one)
     assert {r.deadline for r in (reader, splitter, router, writer, rewriter)} == {3}
+
+
+def test_what_langchains_cache_answers_is_counted() -> None:
+    """It reports a cost of 0, and no tokens, where the model reported nothing."""
+    model = FakeListChatModel(responses=["<query>the oak table</query>", "not asked"])
+    set_llm_cache(InMemoryCache())
+    try:
+        answers = [ChatRewriter(Chat.of(model, PrefixMeter())).call(REWRITE) for _ in range(2)]
+    finally:
+        set_llm_cache(None)
+    assert {answer.value for answer in answers} == {"the oak table"}
+    assert len({answer.usage.input_tokens for answer in answers if answer.usage}) == 1

@@ -30,6 +30,7 @@ from topicloom.nodes.stream_gate import Gate, Reply, Said, stream_reply
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.brief import BRIEF, make_segment_request
 from topicloom.roles.calls import ask_all
+from topicloom.roles.models import get_usage
 from topicloom.roles.responder import RESPONDER, ReplyRequest
 from topicloom.roles.servers import Server
 from topicloom.state.channels import SessionState
@@ -90,8 +91,8 @@ def offers_search(deps: Deps, session: Session, turn: Turn) -> bool:
 
 def calibrate(session: Session, message: AIMessage, estimated: int) -> Session:
     """The session, with its estimates of tokens calibrated by the provider's report of a reply."""
-    reported = message.usage_metadata["input_tokens"] if message.usage_metadata else 0
-    correction = session.correction.observe(estimated, reported)
+    usage = get_usage(message)
+    correction = session.correction.observe(estimated, usage["input_tokens"] if usage else 0)
     return session.model_copy(update={"correction": correction})
 
 
@@ -104,7 +105,7 @@ def account_reply(
     size: int,
 ) -> Call:
     """The cost of a reply, as reported, else as counted: `size` tokens were sent."""
-    usage, counter = message.usage_metadata, deps.window.counter
+    usage, counter = get_usage(message), deps.window.counter
     details = usage.get("input_token_details", {}) if usage else {}
     return Call(
         role="responder",

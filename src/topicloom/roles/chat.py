@@ -28,7 +28,13 @@ from topicloom.roles.base import A, Answer, Q, RoleName, Usage
 from topicloom.roles.caches import with_cache_hints
 from topicloom.roles.calls import Stepwise
 from topicloom.roles.markup import extract_answers
-from topicloom.roles.models import blocks_async, get_model_name, get_window_size, take_retries
+from topicloom.roles.models import (
+    blocks_async,
+    get_model_name,
+    get_usage,
+    get_window_size,
+    take_retries,
+)
 from topicloom.roles.servers import Server, find_server
 from topicloom.roles.tracing import make_config
 from topicloom.state.language import Language
@@ -92,7 +98,7 @@ class Chat:
     ) -> Usage:
         """The cost of a call in a window of a session: as reported, else as counted."""
         repeated = self.meter.measure(session, window, prompt, self.counter.message)
-        reported = answer.usage_metadata
+        reported = get_usage(answer)
         if reported is None:
             counted = sum(map(self.counter.message, prompt))
             said = self.counter.text(get_text(answer))

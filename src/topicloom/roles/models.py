@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.runnables import Runnable
 
 from topicloom.errors import ConfigurationError, UnknownModelError, suggest
@@ -63,6 +65,15 @@ def get_model_name(model: object) -> str:
         return model
     names = (getattr(model, field, None) for field in ("model_name", "model", "model_id"))
     return next((n for n in names if isinstance(n, str) and n), type(model).__name__)
+
+
+def get_usage(message: AIMessage) -> UsageMetadata | None:
+    """What a provider reported of a call; None if it did not.
+
+    Of a reply without a report, LangChain's cache reports a cost of 0 and no tokens.
+    """
+    usage = message.usage_metadata
+    return usage if usage and "input_tokens" in usage else None
 
 
 def get_window_size(model: BaseChatModel, default: int) -> int:
