@@ -1,17 +1,9 @@
-"""The session graph as it is run: one run of a thread at a time, forks that know it, own tools."""
+"""The session graph as it is run: one run of a thread at a time, and forks that know it."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Collection,
-    Generator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import aclosing, closing
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
@@ -19,11 +11,8 @@ from uuid import uuid4
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.runnables.config import merge_configs
-from langchain_core.tools import BaseTool
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.prebuilt import ToolNode
-from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, StateUpdate
 
 from topicloom.errors import InputError, MissingThreadError, TopicLoomWarning, suggest
@@ -186,28 +175,3 @@ def _mark(
         marks["line"] = f"{config['configurable']['thread_id']}/{uuid4().hex}"
     marked = {"session": {**values["session"], **marks}} | first.values
     return [[first._replace(values=marked), *supersteps[0][1:]], *supersteps[1:]]
-
-
-def make_tool_node(tools: Sequence[BaseTool], channels: Collection[str]) -> ToolNode:
-    """The node that runs tools; it warns of what a `Command` of one would set in no channel."""
-
-    def check(name: str, result: Any) -> Any:
-        update = result.update if isinstance(result, Command) and not result.graph else None
-        if lost := sorted(set(update) - set(channels)) if isinstance(update, Mapping) else []:
-            warnings.warn(
-                f"tool {name!r} sets {lost[0]!r}, which the session has no channel for: name it in"
-                " build_session_graph(state_schema=...)",
-                TopicLoomWarning,
-                stacklevel=2,
-            )
-        return result
-
-    def run(request: ToolCallRequest, call: Callable[[ToolCallRequest], Any]) -> Any:
-        return check(request.tool_call["name"], call(request))
-
-    async def arun(
-        request: ToolCallRequest, call: Callable[[ToolCallRequest], Awaitable[Any]]
-    ) -> Any:
-        return check(request.tool_call["name"], await call(request))
-
-    return ToolNode(list(tools), wrap_tool_call=run, awrap_tool_call=arun)

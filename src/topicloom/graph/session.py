@@ -23,9 +23,10 @@ from topicloom.errors import (
     ReplyError,
     StorageUnavailableError,
 )
-from topicloom.graph.compiled import SessionGraph, make_tool_node
+from topicloom.graph.compiled import SessionGraph
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.routes import MESSAGE, SEARCH, UNUSABLE, Routes
+from topicloom.graph.tools import make_tool_node
 from topicloom.graph.variants import Variant, Variants
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.activate_topic import activate_topic, amnesia

@@ -26,9 +26,10 @@ from topicloom.graph.stored import Graph
 from topicloom.nodes.runs import name_thread
 from topicloom.nodes.workspace import Workspace
 from topicloom.recordings.conversations import make_case
-from topicloom.state.activation import ActivationPolicy, replay_activation
+from topicloom.state.activation import ActivationPolicy
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt, price_call
+from topicloom.state.replaying import replay_activation
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.ui.turns import list_moments
