@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from topicloom.index.time_expressions import parse_when, time_in
 
@@ -240,6 +240,7 @@ def test_any_text_has_days_in_order_or_none(text: str, now: datetime) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(texts, days_of_any_year)
+@example("the summer of 2024年初", datetime(2000, 1, 1))
 def test_what_is_found_means_past_days_by_itself(text: str, now: datetime) -> None:
     said = time_in(text, now)
     days = parse_when(said, now) if said else None

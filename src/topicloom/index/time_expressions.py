@@ -63,8 +63,9 @@ def time_in(text: str, now: datetime) -> str | None:
     Two that make a range are one ("March to May"). Today is none: it is in view as a rule.
     """
     today = now.date()
-    times = ((t, days) for t, days in _read(text, today) if days != Days(today, today))
-    return next((t for t, days in times if days.first <= today), None)
+    times = (t for t, days in _read(text, today) if days != Days(today, today))
+    alone = ((t, parse_when(t, now)) for t in times)
+    return next((t for t, days in alone if days and days.first <= today), None)
 
 
 def _read(text: str, today: date) -> Iterator[tuple[str, Days]]:
