@@ -263,7 +263,7 @@ class _NoteDraft:
             limit: Tokens that they may take together; None for all that are left.
             in_part: True to quote those that do not fit in part.
         """
-        floor = 0 if limit is None else self._left - limit
+        floor = 0 if limit is None else max(0, self._left - limit)
         for place, (topic, quote) in enumerate(quotes):
             if self._left - floor < _MIN_QUOTE_TOKENS:
                 return
