@@ -59,7 +59,6 @@ _ALL = (
         "topicloom",
         "the session graph with its embedded roles",
         SessionGraphStrategy,
-        by_budget=True,
     ),
     StrategyEntry(
         "everything", "place", "the whole conversation", lambda _: KeepEverything(), limited=False

@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import get_session
+from topicloom.graph.stored import Graph, get_session
 from topicloom.recordings.conversations import Conversation, RecordedMessage
 from topicloom.recordings.replay import cut_rounds, feed_round
 from topicloom.roles.choice import embedded_roles
@@ -28,31 +28,40 @@ _SESSION = "conversation"
 
 
 class SessionGraphStrategy(Strategy):
-    """A session of its own; questions are asked of a checkpoint and forgotten again."""
+    """A session of its own; questions are asked of a checkpoint and forgotten again.
+
+    The session recalls what the settings say while the conversation is fed, and as much as a
+    question's budget when it is asked: so all budgets are asked of the same topics.
+    """
 
     def __init__(
         self, options: StrategyOptions, settings: Settings | None = None, *, recent: int = 0
     ) -> None:
         """Args:
-        options: The budget is what a turn's recall may add.
-        settings: Everything else that can be set.
+        options: What it is made with.
+        settings: Everything that can be set, but for the window.
         recent: Newest messages that stay in view when a question is asked.
         """
         super().__init__()
-        oracle = Oracle()
-        self._recorded = RecordedResponder(oracle)
+        self._oracle = Oracle()
+        self._recorded = RecordedResponder(self._oracle)
         self._storage = FileStorage(options.folder, fsync=False)
         self._clock = RecordedClock(datetime.now().astimezone())
-        chosen = {"window": WINDOW, "recall_tokens": options.budget}
-        self._graph = build_session_graph(
-            settings=(settings or Settings()).model_copy(update=chosen),
-            roles=embedded_roles(options.embedder).replace(RESPONDER, self._recorded),
+        self._embedder, self._recent = options.embedder, recent
+        self._settings = (settings or Settings()).model_copy(update={"window": WINDOW})
+        self._saver = InMemorySaver()
+        self._graph = self._compile(self._settings)
+        self._config: RunnableConfig = {"configurable": {"thread_id": _SESSION}}
+        self._questioners = dict[int, Questioner]()
+
+    def _compile(self, settings: Settings) -> Graph:
+        return build_session_graph(
+            settings=settings,
+            roles=embedded_roles(self._embedder).replace(RESPONDER, self._recorded),
             storage=self._storage,
             counter=COUNTER,
             clock=self._clock,
-        ).compile(checkpointer=InMemorySaver())
-        self._config: RunnableConfig = {"configurable": {"thread_id": _SESSION}}
-        self._questioner = Questioner(self._graph, self._config, self._storage, oracle, recent)
+        ).compile(checkpointer=self._saver)
 
     def feed(self, messages: Sequence[RecordedMessage]) -> Mapping[str, int]:
         """See `Strategy.feed`; messages without a reply are only recorded."""
@@ -71,7 +80,11 @@ class SessionGraphStrategy(Strategy):
         return Counter(call.role for receipt in receipts for call in receipt.calls)
 
     def context(self, question: str, budget: int) -> Context:
-        """See `Strategy.context`; the budget is the one that it was made with."""
-        shown = self._questioner.ask(question)
+        """See `Strategy.context`; the budget is what the turn's recall may add."""
+        if budget not in self._questioners:
+            asked = self._compile(self._settings.model_copy(update={"recall_tokens": budget}))
+            given = self._config, self._storage, self._oracle, self._recent
+            self._questioners[budget] = Questioner(asked, *given)
+        shown = self._questioners[budget].ask(question)
         sources = tuple(r.source for r in shown.originals if r.source)
         return Context(shown.prompt, sources, shown.calls)
