@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from reviewed import AWAKE, CONFIG, Merger, Reviewer, World
@@ -69,6 +69,14 @@ class TestArchive:
         assert again.archived == (world.id_of("茶"),)
         assert again.reviewed == (), "what was said of it holds still"
         assert world.topic_table[world.id_of("茶")].summary
+
+    def test_what_it_was_active_for_may_be_out_of_view(self, world: World) -> None:
+        world.begin()
+        shown = world.graph.get_state(CONFIG).values["messages"]
+        removed = [RemoveMessage(id=str(m.id)) for m in shown if isinstance(m, HumanMessage)]
+        world.graph.invoke({"messages": [*removed, HumanMessage("海：再说")]}, CONFIG)
+        assert world.store.superseded(world.session)
+        assert world.review().archived == (world.id_of("茶"),)
 
     def test_the_clock_may_go_backwards(self, world: World) -> None:
         world.begin()

@@ -85,15 +85,16 @@ def _find_last_active(
 ) -> dict[str, str]:
     """By topic, the time of the newest message that it was active for.
 
-    Times are those of messages, not those of turns: recordings have times of their own.
+    Times are those of messages, not those of turns: recordings have times of their own. A message
+    that was removed since still has its time.
     """
     newest: dict[str, int] = {}
     for receipt in receipts:
         for topic in receipt.active:
             owner = kept.get(topic, topic)
             newest[owner] = max(newest.get(owner, 0), parse_message_number(receipt.user))
-    said = store.pick(session, set(newest.values()))
-    return {topic: said[number].time for topic, number in newest.items()}
+    times = {number: store.message(session, number).time for number in set(newest.values())}
+    return {topic: times[number] for topic, number in newest.items()}
 
 
 def assess(deps: ReviewDeps) -> Runnable[AssessTask, Update]:
