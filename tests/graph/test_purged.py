@@ -68,3 +68,19 @@ def test_who_had_it_in_memory_quotes_it_no_more(tmp_path: Path) -> None:
         assert Memory.of(each, thread()).history()[0].text == REMOVED
         tell(each, thread(), "茶：绿茶多少钱呢")
         assert "四十七元" not in prompt_of(responder.requests[-1])
+
+
+def test_who_had_it_in_memory_writes_it_no_more(tmp_path: Path) -> None:
+    """The graph of another process splits what was removed by the storage alone."""
+    graph = open_graph(tmp_path, fake_roles(responder := ScriptedResponder()))
+    tell(graph, thread(), "茶：绿茶四十七元", "山：去爬山")
+    Memory(FileStorage(tmp_path), "s").forget("m1")
+    tell(graph, thread(), "海：看大海", keep=0)
+    assert "四十七元" not in prompt_of(responder.requests[-1])
+    tell(graph, thread(), "茶：绿茶多少钱", keep=0)
+    assert "四十七元" not in prompt_of(responder.requests[-1])
+    session = get_session(graph, thread())
+    assert session.tail > 4
+    check_kept(kept(tmp_path, session), session)
+    assert [p for p in tmp_path.rglob("*.jsonl") if "四十七元" in p.read_text("utf-8")] == []
+    assert "四十七元" not in str(graph.get_state(thread()).values)

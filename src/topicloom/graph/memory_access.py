@@ -110,10 +110,11 @@ class StorageAccess:
 
     def purge(self, plan: PurgePlan) -> Step[tuple[str, ...]]:
         """Within a step: remove messages for good; returns where they may still be found."""
-        yield from ()
-        self.store.purge(plan)
-        left = f"the checkpoints of thread {self.thread!r} and what its graph has in memory"
-        return (f"{left}, which only the graph reaches",)
+        session, store, _ = yield from self.open()
+        store.purge(plan)
+        publish(store, session.model_copy(update={"purges": session.purges + 1}))
+        left = f"the checkpoints of thread {self.thread!r}, and until its next turn the memory"
+        return (f"{left} of its graph, which only the graph reaches",)
 
     def delete(self) -> Step[None]:
         """Within a step: delete the session, but for its checkpoints."""

@@ -25,7 +25,7 @@ from topicloom.reflection.store import ReflectionStore
 from topicloom.state.session import Turn
 from topicloom.state.stored_message import REMOVED
 from topicloom.storage.base import Storage
-from topicloom.storage.lines import catch_up
+from topicloom.storage.lines import catch_up, publish
 from topicloom.storage.purging import PurgePlan
 from topicloom.storage.sessions import SessionStore
 
@@ -115,10 +115,9 @@ def _clear_newest(store: SessionStore, graph: Graph, thread: RunnableConfig) -> 
     said = store.messages(catch_up(store, session))
     removed = {m.source: m.message for m in said if m.text == REMOVED}
     turn = Turn.model_validate(values["turn"])
-    update = dump(
-        session.model_copy(update={"purges": session.purges + 1}),
-        Turn(first=turn.first, user=turn.user, query="", answer=False),
-    )
+    session = session.model_copy(update={"purges": session.purges + 1})
+    publish(store, session)
+    update = dump(session, Turn(first=turn.first, user=turn.user, query="", answer=False))
     # A message that stood there with its old text would count as a new one.
     update["messages"] = [removed[m.id] for m in values["messages"] if m.id in removed]
     update |= {name: None for name in ("readings", "calls", "layers", "plan") if name in values}

@@ -146,6 +146,7 @@ def _take_over(deps: Deps, state: SessionState, replay: Replay | None) -> _Past:
         deps, workspace, known, given, answer=turn_options().answer, cleared=cleared
     )
     session, events, update = _begin(workspace.store, edited, state, replay)
+    workspace = open_workspace(deps.workspaces, session)  # anew, if another writer purged
     # The channel is as old as the session that the checkpoint holds.
     recent = workspace.recent(session, messages, session.count - known.count)
     every = [*(workspace.recent(edited, messages) if events else ()), *recent]
