@@ -45,7 +45,12 @@ from topicloom.graph.stored import Graph, get_session
 from topicloom.settings import Settings
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.files import FileStorage
-from topicloom.testing import ScriptedResponder, fake_roles
+from topicloom.testing import (
+    ScriptedResponder,
+    fake_roles,
+    make_tool_call,
+    make_topic_search,
+)
 
 DAY = "-- 2026-03-02 (Monday) --"
 CONFIG = thread()
@@ -57,6 +62,11 @@ OTHER_IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
     return open_graph(tmp_path)
+
+
+def f(x: str) -> str:
+    """Give it back."""
+    return x
 
 
 def send(graph: Graph, *messages: Any) -> None:
@@ -153,6 +163,25 @@ class TestContentBlocks:
         send(graph, HumanMessage([block]))
         tell(graph, CONFIG, "And?", keep=0)
         assert checked(tmp_path, graph)[0].message.content == [block]
+
+    def test_lone_surrogates_anywhere(self, tmp_path: Path) -> None:
+        """A model may cut a character in two in its JSON, and so may a client in a name."""
+        responder = ScriptedResponder(
+            "Hi", make_topic_search("half \ud83d"), make_tool_call("f", {"x": "\ud83d"}), "Done"
+        )
+        graph = open_graph(tmp_path, fake_roles(responder), tools=[f])
+        record(graph, CONFIG, *past("茶", "雨"))
+        tell(graph, CONFIG, "Hello", keep=0)
+        send(graph, HumanMessage("Call it", name="half \ud83d"))
+        tell(graph, CONFIG, "And?")
+        session = get_session(graph, CONFIG)
+        store = kept(tmp_path, session)
+        (turn,) = (r for r in store.receipts(session) if r.searches)
+        assert turn.searches[0].query == "half \ufffd"
+        for stored in [*checked(tmp_path, graph), *store.receipts(session)]:
+            assert stored.model_dump_json()
+        for message in responder.requests[-1].messages:
+            assert message.model_dump_json()
 
     def test_a_lone_surrogate(self, tmp_path: Path, graph: Graph) -> None:
         send(graph, HumanMessage("half \ud83d of it"))

@@ -36,7 +36,7 @@ from topicloom.domain.targets import (
 )
 from topicloom.errors import InputError
 from topicloom.state.receipt import JournalEntry
-from topicloom.state.safe_text import clip, replace_surrogates
+from topicloom.state.safe_text import clip
 
 Edit = tuple[Any, ...]
 Operation = Literal["SET", "INC", "PUSH", "REMOVE"]
@@ -90,7 +90,7 @@ def apply_edits(
     errors = errors or work.find_faults(check)
     if errors:
         # An error quotes what it was given, which may be no text that can be stored.
-        storable = (clip(replace_surrogates(e)) for e in errors[:_MOST_ERRORS])
+        storable = (clip(e) for e in errors[:_MOST_ERRORS])
         return EditResult(document, errors=tuple(storable))
     return EditResult(work.document, tuple(changes))
 

@@ -26,8 +26,17 @@ def add_storable(old: Messages, new: Messages) -> Messages:
 
     A message with half a character would come back as another one, and no provider takes it.
     """
-    messages = [(m, _make_storable(m.content)) for m in cast("list[Any]", add_messages(old, new))]
-    return [m if m.content == c else m.model_copy(update={"content": c}) for m, c in messages]
+    given = [
+        (m, {k: v for k, v in m if k in _SAID}) for m in cast("list[Any]", add_messages(old, new))
+    ]
+    return [
+        m if (storable := _make_storable(said)) == said else m.model_copy(update=storable)
+        for m, said in given
+    ]
+
+
+_SAID = {"content", "name", "tool_calls", "invalid_tool_calls", "additional_kwargs"}
+"""The fields of a message that others fill."""
 
 
 def _make_storable(value: Any) -> Any:

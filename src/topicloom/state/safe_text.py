@@ -23,8 +23,8 @@ _WORD = re.compile(rf"{_CJK}|(?:(?!{_CJK})\w)+")
 
 
 def clip(text: str, characters: int = KEPT) -> str:
-    """A text of at most some characters, an ellipsis at its end if it was longer."""
-    text = text.strip()
+    """A text of at most some whole characters, an ellipsis at its end if it was longer."""
+    text = replace_surrogates(text.strip())
     return text if len(text) <= characters else text[: characters - 1].rstrip() + "…"
 
 
