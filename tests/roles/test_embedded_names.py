@@ -47,6 +47,14 @@ def test_a_name_that_nobody_said_was_given_on_purpose(given: str) -> None:
     assert name_after(VISA, given, "zh") == given
 
 
+@pytest.mark.parametrize(
+    "pasted", ["a" * 400, "https://x.y/" + "q9" * 400, "x" * 30 + "-" + "y" * 31]
+)
+def test_no_name_is_made_of_what_was_pasted(pasted: str) -> None:
+    assert name_after([f"The token {pasted}", f"{pasted} is what?"], "") == "Token"
+    assert len(name_after([pasted], "")) < 80
+
+
 def test_no_phrase_of_han_begins_or_ends_with_a_count_or_a_particle() -> None:
     found = extract_phrases(["密封圈昨天到了三个，密封圈的型号对了", "可以装密封圈"])
     assert found["密封圈"] == 2

@@ -20,6 +20,8 @@ _WORD = re.compile(rf"(?:(?!{CJK_RUN.pattern})[^\W\d_])(?:(?!{CJK_RUN.pattern})[
 _HAN_RUN = re.compile(r"[\u3400-\u9fff]{2,}")
 _ASIDES = re.compile("|".join(load_rows("cues/asides")), re.I)
 _CANDIDATES = 12
+_LONGEST = 60
+"""Characters past which a Latin phrase is data that was pasted, such as a key."""
 _NEARLY = 0.8
 """Share of a phrase's occurrences from which it counts as part of a longer one."""
 _HAN_BREAK, _HAN_EDGE = (
@@ -94,7 +96,7 @@ def _extract_latin(text: str) -> list[str]:
                 for j in range(i + 1, min(i + 4, len(run) + 1))
             ]
             run = []
-    return [p for p in found if len(p) > 3]
+    return [p for p in found if 3 < len(p) <= _LONGEST]
 
 
 def _extract_han(text: str) -> list[str]:
