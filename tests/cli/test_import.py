@@ -10,11 +10,15 @@ import subprocess
 import sys
 import time
 import zipfile
+from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from command_line import Run, assert_one_line, write
+from hypothesis import example, given, settings, strategies as st
 from langchain_core.load import dumpd
 from langchain_core.messages import (
     AIMessage,
@@ -26,7 +30,8 @@ from langchain_core.messages import (
 from vendor_exports import CLAUDE, MIXED, chatgpt, node
 
 from topicloom.errors import NotAConversationError
-from topicloom.recordings.exports import read_export
+from topicloom.recordings.conversations import load_conversations
+from topicloom.recordings.exports import ExportFormat, read_export, sort_by_time
 
 MESSAGES = [
     SystemMessage("Be brief."),
@@ -133,6 +138,14 @@ def test_lines_end_where_json_ends_them(tmp_path: Path) -> None:
     assert [m.content for m in read.messages] == ["a\u2028b", "c"]
 
 
+@pytest.mark.parametrize("begin", ["", "5\n"])
+def test_what_is_nested_too_deep_is_said(tmp_path: Path, begin: str) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text(begin + "[" * 100_000, "utf-8")
+    with pytest.raises(NotAConversationError):
+        list(load_conversations(path))
+
+
 @pytest.mark.parametrize("data", [b"[" * 100_000, b'["\xe4"]', b"damaged"])
 @pytest.mark.parametrize("packed", [True, False])
 def test_what_cannot_be_read_is_said(tmp_path: Path, data: bytes, packed: bool) -> None:
@@ -144,6 +157,75 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, data: bytes, packed: bool) 
         path.write_bytes(path.read_bytes().replace(b"damaged", b"changed", 1))
     with pytest.raises(NotAConversationError):
         list(read_export(path, "chatgpt"))
+
+
+OURS = [
+    {"id": "m1", "seq": 1, "role": "user", "text": "Hello", "time": "2026-03-02T09:14:40+01:00"},
+    {
+        "id": "m2",
+        "seq": 2,
+        "role": "assistant",
+        "text": "",
+        "time": "",
+        "whole": MESSAGES[2].model_dump(),
+    },
+]
+EXPORTS: list[tuple[ExportFormat, Any]] = [
+    ("chatgpt", [MIXED]),
+    ("claude", [CLAUDE]),
+    ("langchain", messages_to_dict(MESSAGES)),
+    ("langchain", [dumpd(m) for m in MESSAGES]),
+    ("jsonl", OURS),
+    ("jsonl", [{"id": "c", "messages": [{"id": 1, "role": "user", "text": "a", "time": "1 May"}]}]),
+    ("jsonl", [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]),
+]
+LEAVES = [None, True, -1, 1e400, 2**70, "", "x", "\ud800", "\u2028", "remove", "tool", "chat"]
+TIMES = ["2026-13-45", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "去年"]
+leaves = st.sampled_from([*LEAVES, *TIMES, [], [None], ["x"], {}, {"type": "text"}]).map(deepcopy)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> tuple[ExportFormat, Any]:
+    """An export in which some things are others."""
+    kind, value = draw(st.sampled_from(EXPORTS))
+    value = json.loads(json.dumps(value))
+    for _ in range(draw(st.integers(1, 4))):
+        inner = value
+        while True:
+            keys = list(inner) if isinstance(inner, dict) else list(range(len(inner)))
+            if not keys:
+                break
+            key = draw(st.sampled_from(keys))
+            if not isinstance(inner[key], dict | list) or not draw(st.integers(0, 4)):
+                inner[key] = draw(leaves)
+                break
+            inner = inner[key]
+    return kind, value
+
+
+@settings(deadline=None)
+@given(damaged())
+@example(("langchain", [{"type": "human", "content": "a", "additional_kwargs": {"time": {}}}]))
+@example(("langchain", [{"type": "remove", "id": "a"}]))
+@example(("jsonl", [{**OURS[1], "whole": {"content": "", "tool_calls": ["f"]}}]))
+@example(("jsonl", [{**OURS[1], "whole": {"content": "", "tool_calls": [{"name": "f"}]}}]))
+def test_whatever_an_export_holds_is_read_or_left_out(drawn: tuple[ExportFormat, Any]) -> None:
+    kind, value = drawn
+    with TemporaryDirectory() as folder:
+        path = write(Path(folder) / "c.jsonl", value)
+        with suppress(NotAConversationError):
+            for conversation in sort_by_time(list(read_export(path, kind))):
+                ids = [message.id for message in conversation.messages]
+                assert len(set(ids)) == len(ids)
+                assert {m.type for m in conversation.messages} <= {"human", "ai", "tool", "chat"}
+        with suppress(NotAConversationError):
+            list(load_conversations(path))
+
+
+def test_a_time_may_be_a_number(tmp_path: Path) -> None:
+    said = {"type": "human", "content": "a", "additional_kwargs": {"time": 1_700_000_000}}
+    (read,) = read_export(Path(save(tmp_path / "c.json", [said])), "langchain")
+    assert read.began == "2023-11-14T22:13:20+00:00"
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def _values(path: Path, text: str) -> Iterator[tuple[int, Any]]:
     if stripped.startswith("["):
         try:
             whole = json.loads(stripped)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise NotAConversationError(f"{path} is not JSON: {error}") from error
         yield 1, whole
         return
@@ -153,9 +153,9 @@ def _values(path: Path, text: str) -> Iterator[tuple[int, Any]]:
         if line.strip():
             try:
                 yield number, json.loads(line)
-            except json.JSONDecodeError as error:
+            except (ValueError, RecursionError) as error:
                 raise NotAConversationError(
-                    f"{path}, line {number} is not JSON ({error.msg}): {line[:60]!r}"
+                    f"{path}, line {number} is not JSON ({error}): {line[:60]!r}"
                 ) from error
 
 

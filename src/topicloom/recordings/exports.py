@@ -22,6 +22,7 @@ from langchain_core.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
+    RemoveMessage,
     SystemMessage,
     messages_from_dict,
 )
@@ -118,6 +119,8 @@ def read_export(path: Path, kind: ExportFormat) -> Iterator[ExportedConversation
 
 
 _CHATS = "chat_messages"
+_UNREADABLE = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
+"""What is raised where a file is not as expected."""
 _MEMBER = re.compile(r"(?:.*/)?conversations[\w-]*\.json")
 
 
@@ -165,7 +168,7 @@ def _read_or_skip(
     """A conversation; one that is not as expected counts as left out, and the others go on."""
     try:
         return read(value)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except _UNREADABLE as error:
         name = str(value.get("id") or value.get("uuid") or number)
         reason = f"conversations that cannot be read ({type(error).__name__}: {error})"
         return ExportedConversation(name, skipped=Counter({reason: 1}))
@@ -282,13 +285,15 @@ def _take_langchain(entry: Any, gathered: _Gathered) -> None:
         (message,) = messages_from_dict(
             [{"type": data.get("type", entry.get("type")), "data": data}]
         )
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except _UNREADABLE:
         gathered.skipped["what LangChain does not know"] += 1
         return
-    if isinstance(message, SystemMessage):
+    if isinstance(message, SystemMessage | RemoveMessage):
         gathered.skipped[_INSTRUCTIONS] += 1
     else:
-        gathered.add(message)
+        time = _read_time(message.additional_kwargs.get("time"))
+        extra = {**message.additional_kwargs, "time": time}
+        gathered.add(message.model_copy(update={"additional_kwargs": extra}))
 
 
 def _read_lines(path: Path) -> Iterator[ExportedConversation]:
@@ -304,7 +309,7 @@ def _read_lines(path: Path) -> Iterator[ExportedConversation]:
             try:
                 stored = from_row(json.loads(line))
                 message = stored.message
-            except ValueError as error:
+            except _UNREADABLE as error:
                 raise NotAConversationError(f"{path}, line {number}: {error}") from error
             if stored.text == REMOVED:
                 gathered.skipped["removed on request"] += 1
