@@ -107,4 +107,4 @@ def test_mistakes_are_said_in_one_line(run: Run, config: Path, tmp_path: Path) -
     run("eval", "run", str(config))
     assert_one_line(run("eval", "misses", out), "holds no results of 'topicloom'")
     talk_file(tmp_path / "talks.jsonl", talk(13))
-    assert_one_line(run("eval", "run", str(config)), "another files", "choose another folder")
+    assert_one_line(run("eval", "run", str(config)), "another talks.jsonl", "choose another folder")

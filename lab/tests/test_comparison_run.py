@@ -145,6 +145,15 @@ class TestFailures:
             Results(tmp_path).begin({"seed": 2}, ("seed",))
         assert json.loads((tmp_path / "run.json").read_text())["code"] == "b"
 
+    def test_a_further_file_joins_the_results_and_one_that_changed_does_not(
+        self, tmp_path: Path
+    ) -> None:
+        Results(tmp_path).begin({"files": {"a": "1"}}, ())
+        Results(tmp_path).begin({"files": {"b": "2"}}, ())
+        assert Results(tmp_path).run()["files"] == {"a": "1", "b": "2"}
+        with pytest.raises(ConfigurationError, match="another a"):
+            Results(tmp_path).begin({"files": {"a": "3"}}, ())
+
 
 class TestConfiguration:
     def test_the_packaged_example_can_be_used(self) -> None:

@@ -31,7 +31,7 @@ from topicloom_lab.comparison.summary import Summary, recall_lines, summaries
 from topicloom_lab.comparison.trial import Bench
 from topicloom_lab.strategies.catalogue import STRATEGIES, find_strategies
 
-_FIXED = ("files", "seed", "questions", "embedder", "model")
+_FIXED = ("seed", "questions", "embedder", "model")
 """Keys that have to be the same for results to belong together."""
 
 

@@ -90,21 +90,24 @@ class Results:
         """Write down what a run is made with, unless results of another one are here.
 
         Args:
-            run: JSON data.
-            fixed: Keys that have to be the same for results to belong together.
+            run: JSON data; `files` are fingerprints by name, and join those of before.
+            fixed: Keys that have to be the same for results to belong together, as has each file.
 
         Raises:
             ConfigurationError: If they are not.
             StorageUnavailableError: If it cannot be written.
         """
         before = self.run()
-        for key in fixed:
-            both = before.get(key), run[key]
-            if before and both[0] != both[1]:
+        known, given = before.get("files", {}), run.get("files", {})
+        pairs = {key: (before.get(key), run[key]) for key in fixed} if before else {}
+        pairs |= {name: (known.get(name, digest), digest) for name, digest in given.items()}
+        for name, (was, now) in pairs.items():
+            if was != now:
                 raise ConfigurationError(
-                    f"{self.folder} holds results with another {key} ({both[0]!r}, now "
-                    f"{both[1]!r}): choose another folder with --out, or delete that one"
+                    f"{self.folder} holds results with another {name} ({was!r}, now {now!r}): "
+                    "choose another folder with --out, or delete that one"
                 )
+        run = {**run, "files": {**known, **given}}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             text = json.dumps(run, ensure_ascii=False, indent=2)
