@@ -20,7 +20,7 @@ from threading import enumerate as list_threads
 from langgraph.checkpoint.memory import InMemorySaver
 from topicloom import Settings, TurnOptions, build_session_graph
 settings = Settings(window=1_500, folder=folder, embedder="hashing", fsync=False, base_url=url,
-                    api_key="k", role_seconds=0.5, reply_seconds=3_600, max_retries=2)
+                    api_key="k", role_seconds=2, reply_seconds=3_600, max_retries=2)
 built = build_session_graph(role_models={"reader": "openai:slow"}, settings=settings)
 graph = built.compile(checkpointer=InMemorySaver())
 config = {"configurable": {"thread_id": "s"}}

@@ -45,7 +45,7 @@ from topicloom.boundary.cues import (
     same_side,
 )
 from topicloom.boundary.similarity import Band, Floats, against_past, lagged, mean_known
-from topicloom.index.embedder import unit_rows
+from topicloom.index.embedder import dot_products, unit_rows
 
 VERSION = 2
 """Raise it with any change to a feature: weights made for another version are refused."""
@@ -119,7 +119,7 @@ def in_cjk(said: Sequence[Utterance], first: int = 0) -> NDArray[np.bool_]:
 
 def band_of(vectors: NDArray[np.float32], learned: NDArray[np.float32]) -> Band:
     """Similarities in `CHANNELS` of vectors [n, d], with the map [d, k] of the second channel."""
-    return Band.of([unit_rows(vectors), unit_rows(vectors @ learned)], REACH)
+    return Band.of([unit_rows(vectors), unit_rows(dot_products(vectors, learned.T))], REACH)
 
 
 def similarity_features(said: Sequence[Utterance], band: Band, first: int = 0) -> Floats:

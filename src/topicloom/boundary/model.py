@@ -28,7 +28,7 @@ from topicloom.boundary.lookahead import RETROSPECTIVE_NAMES, retrospective_feat
 from topicloom.boundary.policy import Thresholds
 from topicloom.boundary.similarity import Floats
 from topicloom.errors import ConfigurationError
-from topicloom.index.embedder import Vectors
+from topicloom.index.embedder import Vectors, dot_products
 
 
 def unpack(weights: NDArray[np.int8], scale: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -62,8 +62,8 @@ class Network:
     def probabilities(self, features: Features) -> Floats:
         """Probability [n] of each message."""
         inputs = standardise(features, self.mean, self.spread)
-        hidden = np.maximum(inputs @ self.inner[:-1] + self.inner[-1], 0)
-        odds = (hidden @ self.outer[:-1] + self.outer[-1]).astype(np.float64)
+        hidden = np.maximum(dot_products(inputs, self.inner[:-1].T) + self.inner[-1], 0)
+        odds = (dot_products(hidden, self.outer[:-1]) + self.outer[-1]).astype(np.float64)
         return np.asarray(1 / (1 + np.exp(-odds)), dtype=np.float64)
 
 

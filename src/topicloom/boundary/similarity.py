@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from topicloom.index.embedder import dot_products
+
 Floats = NDArray[np.float64]
 
 _BLOCK = 128
@@ -72,7 +74,7 @@ class Band:
         products = np.empty((len(channels), count, reach + 1))
         for start in range(0, count, _BLOCK):
             first, stop = max(0, start - reach), min(start + _BLOCK, count)
-            tables = np.array([rows[start:stop] @ rows[first:stop].T for rows in channels])
+            tables = np.array([dot_products(r[start:stop], r[first:stop]) for r in channels])
             place = np.arange(stop - start)[:, None]
             column = place + (start - first) - np.arange(reach + 1)
             # Columns before the first row are read from anywhere and then struck out.

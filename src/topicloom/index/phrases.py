@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from topicloom.index.embedder import Embedder
+from topicloom.index.embedder import Embedder, dot_products
 from topicloom.index.words import FUNCTION_WORDS
 from topicloom.prompts.loader import load_rows, load_words
 from topicloom.prompts.wording import strip_own_replies
@@ -45,7 +45,7 @@ def make_title(
         return former
     if not found:
         return " ".join(texts[0].split())[:12] or "…"
-    scores = embedder.embed([phrase for phrase, _ in found]) @ direction
+    scores = dot_products(embedder.embed([phrase for phrase, _ in found]), direction)
     best = found[int(np.argmax(scores))][0]
     return best if CJK_RUN.search(best) else best[0].upper() + best[1:]
 

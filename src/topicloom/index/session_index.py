@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from topicloom.index.centroids import TopicCentroids
-from topicloom.index.embedder import Embedder, FixedEmbedder
+from topicloom.index.embedder import Embedder, FixedEmbedder, dot_products
 from topicloom.index.message_table import MessageTable
 from topicloom.index.ranking import (
     asked_first,
@@ -161,9 +161,9 @@ class SessionIndex:
                 return {}
             vectors = embed_rounds(rounds, self._embedder)
             drawn = self._centroids.near(vectors)
-            matrix, usual = self._table.matrix, vectors @ self._table.mean
+            matrix, usual = self._table.matrix, dot_products(vectors, self._table.mean)
             return {
-                topic: mean_of_best(vectors @ matrix[rows].T) - usual
+                topic: mean_of_best(dot_products(vectors, matrix[rows])) - usual
                 for topic, rows in self._table.view.places().items()
                 if topic in drawn
             }
@@ -241,7 +241,7 @@ class SessionIndex:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
         """Cosines and BM25 of all messages [n], how sure these are, and how far to trust BM25."""
         view = self._table.view
-        likeness = (self._table.matrix @ vector).astype(float)[view.order]
+        likeness = dot_products(self._table.matrix, vector).astype(float)[view.order]
         lexical, cover = self._table.words.scores(query)
         sure = max(float(likeness.max()) / SURE_COSINE, cover / SURE_COVER)
         cosine = level_languages(likeness, view.chinese)

@@ -14,7 +14,13 @@ from langchain_core.runnables import Runnable
 
 from topicloom.effects import Step
 from topicloom.errors import StorageError
-from topicloom.index.embedder import Embedder, FixedEmbedder, Vectors, unit_rows
+from topicloom.index.embedder import (
+    Embedder,
+    FixedEmbedder,
+    Vectors,
+    dot_products,
+    unit_rows,
+)
 from topicloom.index.vectors import StoredVectors
 from topicloom.nodes.step import Update, dumped, node
 from topicloom.review.channels import ReviewState
@@ -182,7 +188,7 @@ class ReviewCentroids:
         """Likeness of a topic to the nearest of the active ones and the newest messages."""
         beside = [self.row_numbers[i] for i in active if i in self.row_numbers and i != topic]
         discussed = np.concatenate([self.rows[beside], self.now])
-        return float((discussed @ self.rows[self.row_numbers[topic]]).max())
+        return float(dot_products(discussed, self.rows[self.row_numbers[topic]]).max())
 
 
 class TopicVectorSums:

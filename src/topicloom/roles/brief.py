@@ -13,7 +13,7 @@ from topicloom.context.fence import fence, fence_line
 from topicloom.context.segments import Summarize
 from topicloom.context.windows import RESERVE, PromptWindow, topic_messages
 from topicloom.effects import Step
-from topicloom.index.embedder import Embedder
+from topicloom.index.embedder import Embedder, dot_products
 from topicloom.index.phrases import extract_keywords, make_title
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import Answer, LocalRole, Role, RoleSpec
@@ -141,10 +141,10 @@ def central_messages(
 ) -> list[StoredMessage]:
     """Some of the messages, the most central first, each unlike the ones before it."""
     vectors = embedder.embed([m.text[:600] for m in messages])
-    worth = vectors @ vectors.mean(axis=0)
+    worth = dot_products(vectors, vectors.mean(axis=0))
     chosen: list[int] = []
     for _ in range(min(most, len(messages))):
-        near = vectors @ vectors[chosen].T if chosen else np.zeros((len(messages), 1))
+        near = dot_products(vectors, vectors[chosen]) if chosen else np.zeros((len(messages), 1))
         best = int(np.argmax(worth - 0.5 * near.max(axis=1)))
         if best in chosen:
             break
