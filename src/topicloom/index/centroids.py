@@ -71,8 +71,9 @@ class TopicCentroids:
 
     def near(self, vectors: Vectors) -> set[str]:
         """The topics whose centroid or brief is near any of some vectors [n, d]."""
-        rows = {int(row) for row in self._nearest.places(vectors, _NEAREST).flat if row >= 0}
-        return {self._ids[row] for row in rows}
+        # One by one: FAISS shares several among threads that spin for longer than they work.
+        found = (self._nearest.search(vector, _NEAREST) for vector in vectors)
+        return {self._ids[row] for rows in found for row, _ in rows}
 
 
 class NearestRows:
@@ -113,18 +114,9 @@ class NearestRows:
 
     def search(self, query: Vectors, most: int) -> list[tuple[int, float]]:
         """Places and inner products of the rows nearest to a query [d], nearest first."""
-        products, places = self._found(query[None, :], most)
-        pairs = zip(places[0].tolist(), products[0].tolist(), strict=True)
-        return [(place, product) for place, product in pairs if place >= 0]
-
-    def places(self, queries: Vectors, most: int) -> NDArray[np.int64]:
-        """Places of the rows nearest to each query [n, d], as [n, k]; -1 where there are fewer."""
-        return self._found(queries, most)[1]
-
-    def _found(self, queries: Vectors, most: int) -> tuple[Vectors, NDArray[np.int64]]:
         count = min(most, self._index.ntotal) if self._index is not None else 0
         if not count:
-            none = np.zeros((len(queries), 0))
-            return none.astype(np.float32), none.astype(np.int64)
-        products, places = self._index.search(queries, count)
-        return products, places
+            return []
+        products, places = self._index.search(query[None, :], count)
+        pairs = zip(places[0].tolist(), products[0].tolist(), strict=True)
+        return [(place, product) for place, product in pairs if place >= 0]
