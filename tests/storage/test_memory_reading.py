@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
+from functools import partial
+from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage, RemoveMessage
@@ -74,6 +76,18 @@ def test_a_search_finds_topics_and_the_tail_and_keeps_to_days(talk: Talk) -> Non
         assert memory.search("雨", since="2031-01-01") == []
         with pytest.raises(InputError, match="'soon' is no day"):
             memory.search("雨", since="soon")
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.5, "all"])
+def test_a_number_of_messages_or_turns_that_cannot_be_is_named(talk: Talk, count: Any) -> None:
+    for memory in talk.both():
+        for ask in (partial(memory.search, "雨"), memory.history):
+            with pytest.raises(InputError, match=f"limit={count!r} .* 1 or more"):
+                ask(limit=count)
+        with pytest.raises(InputError, match=f"newest={count!r} .* 1 or more"):
+            memory.receipts(count)
+    with pytest.raises(InputError, match=r"skipped=-1 .* 0 or more"):
+        memory.receipts(1, -1)
 
 
 def test_what_is_said_later_is_found_by_the_same_memory(talk: Talk) -> None:

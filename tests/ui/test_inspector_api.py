@@ -181,6 +181,12 @@ async def test_mistakes_are_named(graph: Graph) -> None:
         assert (await page.get("/api/session/other/topics")).status_code == 404
         assert (await page.get(f"{SESSION}/messages/m99")).status_code == 400
         assert (await page.get(f"{SESSION}/messages?before=x")).status_code == 400
+        assert (await page.get(f"{SESSION}/topics/t1?after=x")).status_code == 400
+        for limit, named in (("0", "limit=0"), ("-1", "limit='-1'"), ("many", "limit='many'")):
+            for path in ("/messages", "/topics/t1"):
+                answer = await page.get(SESSION + path, params={"limit": limit})
+                said = f"{named} cannot be used"
+                assert (answer.status_code, said in answer.text) == (400, True), answer.text
         large = await page.post(f"{SESSION}/turns", json={"text": "x" * 1_100_000})
         assert large.status_code == 413
 

@@ -77,8 +77,6 @@ def _render_message(message: StoredMessage) -> tuple[Text, Text]:
     return head, Text.assemble(said, strip_control(message.text))
 
 
-ALL = 10**9
-"""Messages that no session has."""
 _BESIDE = 58
 """Columns of the terminal that everything but the timeline takes."""
 _WIDEST = 48
@@ -86,7 +84,7 @@ _WIDEST = 48
 
 def render_topics(memory: Memory, width: int, most: int | None = None) -> RenderableType:
     """The topics of a session over time, in order; with `most`, only the largest of them."""
-    messages, tail = memory.history(limit=ALL), memory.session().tail
+    messages, tail = memory.history(limit=None), memory.session().tail
     if not messages:
         return Text(say("nothing has been said yet"), style="dim")
     axis = choose_axis(messages, max(12, min(_WIDEST, width - _BESIDE)))

@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from topicloom.cli._views import (
-    ALL,
     format_day,
     print_found,
     print_messages,
@@ -79,7 +78,7 @@ def show_transcript(
 ) -> None:
     """Print messages of a session, or raise InputError if it has no such topic."""
     memory = open_context(cli).open_memory(name)
-    said = memory.topic(topic).messages() if topic else memory.history(limit=last or ALL)
+    said = memory.topic(topic).messages() if topic else memory.history(limit=last)
     _print(said[-last if last else 0 :], as_json=as_json)
 
 

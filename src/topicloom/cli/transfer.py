@@ -22,7 +22,6 @@ from rich.progress import (
 from rich.text import Text
 
 from topicloom.cli._pages import PAGES, ExportKind, hide_texts
-from topicloom.cli._views import ALL
 from topicloom.cli.console import (
     CliOptions,
     count_of,
@@ -155,7 +154,7 @@ def run_export(
     cli: CliOptions, name: str, kind: ExportKind, out: Path | None, *, hide: bool = False
 ) -> None:
     """Write what was said in a session into a file, or print it; to `hide` it, in other letters."""
-    messages = open_context(cli).open_memory(name).history(limit=ALL)
+    messages = open_context(cli).open_memory(name).history(limit=None)
     messages = hide_texts(messages) if hide else messages
     text = PAGES[kind](name, messages)
     if out is None:

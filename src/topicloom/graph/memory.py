@@ -24,6 +24,7 @@ from topicloom.graph.memory_values import (
     MemoryChange,
     MemoryTopic,
     check_author,
+    check_count,
     check_name,
     enter_all,
     find_numbers,
@@ -145,7 +146,7 @@ class Memory:
         text: str,
         since: str | date | None = None,
         until: str | date | None = None,
-        limit: int = 20,
+        limit: int | None = 20,
     ) -> Step[list[FoundMessage]]:
         """The messages that fit a text best, archived ones and those in no topic too, best first.
 
@@ -153,11 +154,12 @@ class Memory:
             text: What to look for, in any words.
             since: The first day, `2026-03-02`; from the beginning if not given.
             until: The last day, likewise.
-            limit: How many at most.
+            limit: How many at most, 1 or more; None for all.
 
         Raises:
-            InputError: A day cannot be read.
+            InputError: A day cannot be read, or the limit is none.
         """
+        limit = check_count(limit)
         session, store, whole = yield from self._access.open()
         days = Days(read_day(since, date.min), read_day(until, date.max))
         asked = None if since is until is None else days
@@ -181,22 +183,30 @@ class Memory:
         session, store, _ = yield from self._access.open()
         return store.message(session, read_number(message_id, session))
 
-    def _history(self, before: str | None = None, limit: int = 50) -> Step[list[StoredMessage]]:
+    def _history(
+        self, before: str | None = None, limit: int | None = 50
+    ) -> Step[list[StoredMessage]]:
         """A page of the conversation, in order: the newest messages, or those before one.
 
         Args:
             before: Short id of the message to stop at; the page's first one asks for the next page.
-            limit: How many at most.
+            limit: How many at most, 1 or more; None for all.
 
         Raises:
-            InputError: There is no such message.
+            InputError: There is no such message, or the limit is none.
         """
+        limit = check_count(limit)
         session, store, _ = yield from self._access.open()
         last = read_number(before, session) - 1 if before else session.count
         return store.messages(session, store.find_first(session, last, limit), last)
 
     def _receipts(self, newest: int | None = None, skipped: int = 0) -> Step[list[Receipt]]:
-        """The receipts of the newest turns, or of all, in order; the `skipped` last ones not."""
+        """The receipts of the newest turns, or of all, in order; the `skipped` last ones not.
+
+        Raises:
+            InputError: `newest` is less than 1, or `skipped` less than 0.
+        """
+        newest, skipped = check_count(newest, "newest"), check_count(skipped, "skipped", 0) or 0
         session, store, _ = yield from self._access.open()
         return store.receipts(session, newest, skipped)
 

@@ -205,6 +205,13 @@ def check_author(author: str) -> str:
     return author
 
 
+def check_count(count: object, name: str = "limit", least: int = 1) -> int | None:
+    """How many, None for all, as it was given, or InputError if it is neither or too few."""
+    if count is None or (isinstance(count, int) and count >= least):
+        return count
+    raise InputError(f"{name}={count!r} cannot be used: give a whole number, {least} or more")
+
+
 def get_topic(table: TopicTable, topic_id: str, session: Session) -> Topic:
     """The topic of that id, or InputError."""
     topic = table.get(topic_id)

@@ -65,7 +65,7 @@ class SessionStore:
         """
         return self._show(session, self.originals(session, first, last))
 
-    def find_first(self, session: Session, last: int, limit: int) -> int:
+    def find_first(self, session: Session, last: int, limit: int | None) -> int:
         """Number of the first of at most `limit` messages in view that end with the `last`."""
         shown = self.superseded(session)
         numbers = (n for n in range(last, 0, -1) if n not in shown or shown[n] is not None)

@@ -140,7 +140,7 @@ class _Inspector(SessionPages):
     async def _import(self, name: str, messages: Sequence[BaseMessage]) -> AsyncIterator[Event]:
         thread = name_thread(name)
         memory = Memory.of(self._graph, thread)
-        said = await memory.ahistory(limit=(await memory.asession()).count)
+        said = await memory.ahistory(limit=None)
         known = {message.source for message in said}
         fresh = [message for message in messages if message.id not in known]
         last = TurnOptions(answer=False, keep_messages=0)  # so that topics are seen at once

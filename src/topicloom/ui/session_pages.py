@@ -22,6 +22,7 @@ from starlette.responses import Response
 from topicloom.background import submit_daemon
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.memory import Memory
+from topicloom.graph.memory_values import check_count
 from topicloom.graph.stored import Graph
 from topicloom.nodes.runs import name_thread
 from topicloom.nodes.workspace import Workspace
@@ -126,7 +127,7 @@ class SessionPages:
         """A page of a topic's messages, in order."""
         memory, _ = self._open(request)
         topic, after = memory.topic(request.path_params["topic"]), request.query_params.get("after")
-        last = parse_message_number(after) if after else 0
+        last = memory.quote(after).seq if after else 0
         said = [m for m in topic.messages() if m.seq > last][: _read_limit(request)]
         return send([show_message(m, topic.id) for m in said])
 
@@ -211,7 +212,7 @@ class SessionPages:
         if not receipts:
             raise HTTPException(404, "there is no such turn")
         question = memory.quote(receipts[-1].user)
-        before = memory.history(before=question.id, limit=question.seq)
+        before = memory.history(before=question.id, limit=None)
         case = make_case(name, before, question.text, memory.quote(asked["message"]).id)
         return _attach(f"{case.model_dump_json()}\n", "case.jsonl")
 
@@ -254,7 +255,7 @@ class SessionPages:
     def write_session(self, request: Request) -> Response:
         """A page by itself of what was said, to take along."""
         memory, name = self._open(request)
-        said = memory.history(limit=memory.session().count)
+        said = memory.history(limit=None)
         hide = request.query_params.get("hide") == "1"
         return _attach(self._write_page(name, said, hide), "session.html")
 
@@ -347,7 +348,7 @@ def _mark(receipt: Receipt, days: Mapping[int, str]) -> TurnMark:
 
 def _read_limit(request: Request) -> int:
     given = request.query_params.get("limit", "50")
-    return max(1, min(_PAGE, int(given))) if given.isdecimal() else 50
+    return min(_PAGE, check_count(int(given) if given.isdecimal() else given) or _PAGE)
 
 
 def send(value: object) -> Response:
