@@ -6,13 +6,20 @@ import json
 import multiprocessing
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from sessions import past, record, tell, thread
 
+from topicloom import Memory, Settings, build_session_graph
 from topicloom.errors import MissingRecordError, StorageError, StorageUnavailableError
 from topicloom.storage import FileStorage
+from topicloom.testing import Clock, fake_roles
 
 
 def said(*texts: str) -> list[dict[str, Any]]:
@@ -22,6 +29,45 @@ def said(*texts: str) -> list[dict[str, Any]]:
 def texts_at(root: Path, head: str | None, chain: str = "c") -> list[str]:
     log = FileStorage(root).open("s")
     return [body["text"] for body in log.read(chain, log.refs(chain, head))]
+
+
+@contextmanager
+def unwritable(folder: Path) -> Iterator[None]:
+    """Nobody in this process may write into a folder, not even as root."""
+    root = os.geteuid() == 0
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    if root:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o755)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights are otherwise")
+def test_what_would_be_forgotten_is_told_where_nothing_can_be_written() -> None:
+    with TemporaryDirectory() as made:
+        folder = Path(made)
+        graph = build_session_graph(
+            settings=Settings.model_validate({"window": 2_000, "fsync": False}),
+            roles=fake_roles(),
+            storage=FileStorage(folder),
+            clock=Clock(),
+        ).compile(checkpointer=InMemorySaver())
+        record(graph, thread(), *past("茶", "雨", rounds=3))
+        tell(graph, thread(), "雨：还有吗？", keep=0)
+        alone = Memory(FileStorage(folder), "s", embedder="hashing")
+        for memory in (Memory.of(graph, thread()), alone):
+            expected = memory.forget("t1", "m8", dry_run=True)
+            with unwritable(folder):
+                assert memory.forget("t1", "m8", dry_run=True) == expected
+                with pytest.raises(StorageUnavailableError, match="write to"):
+                    memory.forget("t1")
+            assert memory.forget("t1", "m8", dry_run=True) == expected
 
 
 def test_the_layout(tmp_path: Path) -> None:

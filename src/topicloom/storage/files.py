@@ -14,6 +14,7 @@ Names are made safe by `names.safe_name`. Nothing is created before the first ap
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -133,7 +134,7 @@ class FileBackend(Backend):
                 f"session {self.session!r} could not be written to: another process has held"
                 f" {self._lock.lock_file} for {_APPEND_SECONDS:.0f} seconds"
             )
-            with _hold(self._lock, self._folder, busy):
+            with _hold(self._lock, self._folder, busy, needed=create):
                 if create:
                     with reachable(self._folder):
                         self._write_card()
@@ -199,12 +200,15 @@ class FileBackend(Backend):
 
 
 @contextmanager
-def _hold(lock: FileLock, folder: Path, busy: str) -> Iterator[None]:
+def _hold(lock: FileLock, folder: Path, busy: str, *, needed: bool = True) -> Iterator[None]:
     with reachable(folder):
         try:
             lock.acquire()
         except Timeout as error:
             raise SessionBusyError(busy) from error
+        except OSError as error:  # who may not write here can still read
+            if needed or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
     try:
         yield
     finally:
