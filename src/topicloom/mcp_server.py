@@ -34,7 +34,7 @@ Limit = Annotated[int, Field(ge=1, le=50, description="How many at most. 最多�
 def make_mcp_server(memory: Memory) -> MCPServer[None]:
     """An MCP server over a session: `list_topics`, `search`, `quote` and `read_topic`.
 
-    Run it by `server.run("stdio")` or `server.run("streamable-http", port=8322)`.
+    Run it by `server.run("stdio")` or `server.run("streamable-http", port=8323)`.
 
     Args:
         memory: The session. Clients reach no other one, and change nothing.

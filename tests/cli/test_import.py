@@ -33,6 +33,24 @@ from topicloom.errors import NotAConversationError
 from topicloom.recordings.conversations import load_conversations
 from topicloom.recordings.exports import ExportFormat, read_export, sort_by_time
 
+
+def claude(name: str, uuid: str, text: str) -> str:
+    """A conversation of Claude's, as JSON."""
+    said = {"uuid": uuid, "sender": "human", "text": text}
+    return json.dumps({"uuid": f"{name}-{uuid}", "name": name, "chat_messages": [said]})
+
+
+CLAUDE_ONE, CLAUDE_TWO = claude("one", "b", "tea"), claude("two", "c", "rain")
+LINE_A, LINE_B = (json.dumps({"type": "human", "content": t}) for t in ("tea", "rain"))
+ROLE_A, ROLE_B = (json.dumps({"role": "user", "content": t}) for t in ("tea", "rain"))
+OWN_A, OWN_B = (
+    json.dumps({"id": f"m{n}", "seq": n, "role": "user", "text": t, "time": ""})
+    for n, t in ((1, "tea"), (2, "rain"))
+)
+TALK_A, TALK_B = (
+    json.dumps({"id": t, "messages": [{"id": 1, "role": "user", "text": t}]})
+    for t in ("tea", "rain")
+)
 MESSAGES = [
     SystemMessage("Be brief."),
     HumanMessage("Weather?", id="h"),
@@ -340,8 +358,73 @@ def test_one_that_cannot_be_read_stops_no_other(run: Run, tmp_path: Path) -> Non
     )
     file = save(tmp_path / "c.json", [broken, circle, chatgpt(id="none", current="root")])
     outcome = run("import", "chatgpt", file, "--session", "s")
-    assert "left out: conversations that cannot be read (" in outcome.out
+    damage = "conversation 1 “About broken”, message x"
+    assert f"left out: damaged, put it right and import it again: {damage}" in outcome.out
     assert [r["text"] for r in stored(run, "s")] == ["茶：一", "茶：二"]
+
+
+DAMAGED = '{"sender": "human", "text": '
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "place"),
+    [
+        pytest.param("claude", f"[{CLAUDE_ONE},\n{CLAUDE_TWO},\n{DAMAGED}", "line 3", id="torn"),
+        pytest.param(
+            "claude", f"[{CLAUDE_ONE}, {CLAUDE_TWO}, 7]", "conversation 3, it is of", id="none"
+        ),
+        pytest.param(
+            "claude",
+            f"[{CLAUDE_ONE}, {CLAUDE_TWO.replace('sender', 'x', 1)}]",
+            "conversation 2 “two”, message c, it has no 'sender'",
+            id="message",
+        ),
+        pytest.param("langchain", f"{LINE_A}\n{DAMAGED}\n{LINE_B}", "message 2, line 2", id="line"),
+        pytest.param(
+            "langchain", f'[{LINE_A}, {{"type": "x"}}, {LINE_B}]', "message 2, it", id="type"
+        ),
+        pytest.param("jsonl", f"{OWN_A}\n{DAMAGED}\n{OWN_B}", "line 2, no JSON", id="own"),
+        pytest.param("jsonl", f"{OWN_A}\n7\n{OWN_B}", "line 2, it is of", id="own row"),
+        pytest.param("jsonl", f"{ROLE_A}\n{DAMAGED}\n{ROLE_B}", "line 2 is not JSON", id="roles"),
+        pytest.param(
+            "jsonl", f'{ROLE_A}\n{{"role": "x"}}\n{ROLE_B}', "message 2 is no message", id="role"
+        ),
+        pytest.param(
+            "jsonl", f"{TALK_A}\n{DAMAGED}\n{TALK_B}", "line 2 is not JSON", id="recordings"
+        ),
+    ],
+)
+def test_what_is_damaged_is_named_and_the_rest_is_taken_in(
+    run: Run, tmp_path: Path, kind: str, text: str, place: str
+) -> None:
+    file = tmp_path / "c.json"
+    file.write_text(text, "utf-8")
+    outcome = run("import", kind, str(file), "--session", "s", "--json")
+    (report,) = map(json.loads, outcome.out.splitlines())
+    (damage,) = report["left_out"]
+    assert "put it right and import it again" in damage
+    assert place in damage
+    assert "Error" not in damage
+    assert [row["text"] for row in stored(run, "s")] == ["tea", "rain"][: report["recorded"]]
+    assert report["recorded"] == (1 if "message c" in damage else 2)
+    again = run("import", kind, str(file), "--session", "s", "--json")
+    assert json.loads(again.out)["recorded"] == 0
+
+
+def test_what_is_put_right_is_all_that_is_taken_in_then(run: Run, tmp_path: Path) -> None:
+    said = [{"type": "human", "content": text} for text in ("tea", "rain", "wood")]
+    file = save(tmp_path / "c.json", [said[0], {"type": "x"}, said[2]])
+    run("import", "langchain", file, "--session", "s")
+    save(tmp_path / "c.json", said)
+    assert "1 message recorded" in run("import", "langchain", file, "--session", "s").out
+    assert [row["text"] for row in stored(run, "s")] == ["tea", "wood", "rain"]
+
+
+def test_a_branch_that_ends_nowhere_loses_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    save(file, [chatgpt(node("x", "root", "user", "tea", time=5), id="a", current="gone")])
+    (read,) = read_export(file, "chatgpt")
+    assert [m.content for m in read.messages] == ["tea"]
 
 
 def test_lines_of_json(run: Run, tmp_path: Path) -> None:

@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Run, assert_one_line, run
 from mcp import Client, StdioServerParameters
 from sessions import open_graph, past, record, tell, thread
+from typer.main import get_group
 
 from topicloom import ConfigurationError, FileStorage, Memory, make_mcp_server
+from topicloom.cli.app import app
 from topicloom.graph.checkpoints import CHECKPOINTS, LocalCheckpointer
 
+__all__ = ["run"]
 TOPICLOOM = Path(sys.executable).with_name("topicloom")
 
 
@@ -110,6 +114,19 @@ async def test_what_is_asked_wrongly_is_said(memory: Memory) -> None:
         assert "no message 'm99'" in await call(client, "quote", message="m99")
         assert "is no day" in await call(client, "search", text="雨", since="soon")
         assert "limit" in await call(client, "search", text="雨", limit=10_000)
+
+
+def test_a_port_that_is_taken_is_named(run: Run, folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        outcome = run("mcp", "yue", "--http", "--port", port, folder=folder)
+    assert_one_line(outcome, f"port {port}", "--port takes another")
+
+
+def test_servers_begin_at_ports_of_their_own() -> None:
+    commands = get_group(app).commands.values()
+    ports = [option.default for c in commands for option in c.params if option.name == "port"]
+    assert (len(ports), len(set(ports))) == (3, 3)
 
 
 async def test_long_messages_are_cut_in_lists_and_whole_in_quotes(memory: Memory) -> None:

@@ -290,6 +290,18 @@ async def test_an_export_becomes_a_session_and_a_session_a_page(graph: Graph) ->
         assert "&lt;x&gt;字 xxx xxx 00" in hidden.text
 
 
+async def test_what_is_damaged_in_an_export_is_said(graph: Graph) -> None:
+    said = json.dumps([{"type": "human", "content": "tea"}, {"type": "x"}]).encode()
+    octets = {"content-type": "application/octet-stream"}
+    async with open_client(graph, editing=True) as page:
+        await page.get("/?key=secret")
+        taken = await page.post("/api/session/Old/imports", content=said, headers=octets)
+        *_, error, end = [json.loads(e[6:]) for e in taken.text.split("\n\n") if e]
+        assert (error["type"], end["type"]) == ("error", "end")
+        assert "message 2" in error["error"]
+        assert await get(page, "/messages")
+
+
 async def test_a_small_export_is_in_topics_too(graph: Graph) -> None:
     said = [
         {"type": kind, "data": {"id": f"{kind}{n}", "content": f"{tag}: remark {n} on {tag}."}}

@@ -209,7 +209,7 @@ def mcp(
     http: Annotated[
         bool, typer.Option("--http", help="Streamable HTTP on this machine; stdio if not given.")
     ] = False,
-    port: Annotated[int, typer.Option(metavar="N", min=1, max=65535, help="Of HTTP.")] = 8322,
+    port: Port = 8323,
 ) -> None:
     """Give MCP clients the memory of one session, to read."""
     from topicloom.cli.reading import serve_mcp

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -124,8 +125,11 @@ def serve_mcp(cli: CliOptions, name: str, port: int | None) -> None:
     if port is None:
         server.run("stdio")
     else:
-        typer.echo(f"http://127.0.0.1:{port}/mcp", err=True)
-        server.run("streamable-http", port=port)
+        from topicloom.cli.serve import listen, run_server
+
+        listener = listen("127.0.0.1", port)
+        typer.echo(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", err=True)
+        asyncio.run(run_server(server.streamable_http_app(), listener, lifespan="on"))
 
 
 def _print(messages: Sequence[StoredMessage], *, as_json: bool) -> None:

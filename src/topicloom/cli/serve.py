@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
+from typing import Literal
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -64,14 +65,16 @@ def run_serve(
     asyncio.run(serve())
 
 
-async def run_server(app: ASGIApp, listener: socket.socket) -> None:
+async def run_server(
+    app: ASGIApp, listener: socket.socket, lifespan: Literal["on", "off"] = "off"
+) -> None:
     """Serve until a signal ends it; what goes on is finished first."""
     # uvicorn sends itself the signal once more when it has ended: the databases are closed first.
     signal.signal(signal.SIGTERM, lambda *_: None)
     config = uvicorn.Config(
         app,
         log_level="warning",
-        lifespan="off",
+        lifespan=lifespan,
         ws="none",
         timeout_graceful_shutdown=_SECONDS,
     )
@@ -115,7 +118,9 @@ def listen(host: str, port: int) -> socket.socket:
         listener = socket.create_server((host, port), family=family)
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else error
-        raise ConfigurationError(f"cannot listen at {host}, port {port}: {why}") from error
+        raise ConfigurationError(
+            f"cannot listen at {host}, port {port}: {why}; --port takes another, 0 any that is free"
+        ) from error
     # asyncio sets it on sockets of its own alone; without it a body waits 40 ms behind its head.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

@@ -95,12 +95,15 @@ def make_case(
     return Conversation(id=name, messages=tuple(said), questions=(question,))
 
 
-def load_conversations(path: Path) -> Iterator[Conversation]:
+def load_conversations(
+    path: Path, damaged: list[NotAConversationError] | None = None
+) -> Iterator[Conversation]:
     """Read a file of conversations, one at a time.
 
     Args:
         path: `.jsonl` with a conversation a line, `.json` or `.jsonl` with role/content messages,
             either of them as `.xz`.
+        damaged: Takes what is damaged, and the rest is read; if not given, it is raised.
 
     Raises:
         NotAConversationError: If the file cannot be read or holds something else; the message
@@ -109,14 +112,25 @@ def load_conversations(path: Path) -> Iterator[Conversation]:
     values = list(_values(path, read_recording(path)))
     if not values:
         raise NotAConversationError(f"{path} is empty: it holds no conversation")
-    if all(_is_message(value) for _, value in values):
-        yield _plain(path, [value for _, value in values])
+    if damaged is None:
+        for _, value in values:
+            check_whole(value)
+    whole = [value for _, value in values if not isinstance(value, NotAConversationError)]
+    if all(map(_is_message, whole)):
+        yield _plain(path, [value for _, value in values], damaged)
         return
+    count = 0
     for line, value in values:
-        if isinstance(value, list):
-            yield _plain(path, value)
-        else:
-            yield _conversation(path, line, value)
+        try:
+            listed = isinstance(value, list)
+            yield _plain(path, value, damaged) if listed else _conversation(path, line, value)
+            count += 1
+        except NotAConversationError as error:
+            if damaged is None:
+                raise
+            damaged.append(error)
+    if not count and damaged:
+        raise damaged[0]
 
 
 def read_recording(path: Path) -> str:
@@ -154,9 +168,15 @@ def _values(path: Path, text: str) -> Iterator[tuple[int, Any]]:
             try:
                 yield number, json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise NotAConversationError(
-                    f"{path}, line {number} is not JSON ({error}): {line[:60]!r}"
-                ) from error
+                said = f"{path}, line {number} is not JSON ({error}): {line[:60]!r}"
+                yield number, NotAConversationError(said)
+
+
+def check_whole(value: Any) -> Any:
+    """What was read, or the error that stands where it could not be."""
+    if isinstance(value, NotAConversationError):
+        raise value
+    return value
 
 
 def _is_message(value: Any) -> bool:
@@ -164,6 +184,7 @@ def _is_message(value: Any) -> bool:
 
 
 def _conversation(path: Path, line: int, value: Any) -> Conversation:
+    check_whole(value)
     return parse_record(
         lambda: Conversation.model_validate(value),
         f"{path}, line {line}",
@@ -172,15 +193,31 @@ def _conversation(path: Path, line: int, value: Any) -> Conversation:
     )
 
 
-def _plain(path: Path, values: list[Any]) -> Conversation:
+def _plain(
+    path: Path, values: list[Any], damaged: list[NotAConversationError] | None
+) -> Conversation:
     messages = []
     for number, value in enumerate(values, start=1):
-        if not _is_message(value):
-            raise NotAConversationError(
-                f"{path}, message {number} has no role: {json.dumps(value)[:60]}"
-            )
-        content = value.get("content", value.get("text"))
-        messages.append(
-            {**value, "id": value.get("id", number), "text": content if content is not None else ""}
-        )
+        try:
+            messages.append(_plain_message(path, number, value))
+        except NotAConversationError as error:
+            if damaged is None:
+                raise
+            damaged.append(error)
+    if damaged and not messages:
+        raise damaged[0]
     return _conversation(path, 1, {"id": path.name, "messages": messages})
+
+
+def _plain_message(path: Path, number: int, value: Any) -> RecordedMessage:
+    if not _is_message(check_whole(value)):
+        said = f"{path}, message {number} has no role: {json.dumps(value)[:60]}"
+        raise NotAConversationError(said)
+    text = next((value[key] for key in ("content", "text") if value.get(key) is not None), "")
+    named = {**value, "id": value.get("id", number), "text": text}
+    return parse_record(
+        lambda: RecordedMessage.model_validate(named),
+        f"{path}, message {number}",
+        "message",
+        '"role" (user, assistant, system or tool) and "content", a text',
+    )

@@ -2,7 +2,8 @@
 
 Neither vendor publishes a format. What is read here is what their exports have had so far: a list
 of conversations, ChatGPT's a tree of messages (`mapping`) with the one that is shown last
-(`current_node`), Claude's a list (`chat_messages`). What cannot be read is left out and counted.
+(`current_node`), Claude's a list (`chat_messages`). What is damaged is left out, by its place, and
+all that is whole is taken.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,10 +28,12 @@ from langchain_core.messages import (
     SystemMessage,
     messages_from_dict,
 )
+from pydantic import ValidationError
 
 from topicloom.errors import NotAConversationError
 from topicloom.recordings.conversations import (
     Conversation,
+    check_whole,
     format_seconds,
     load_conversations,
     read_recording,
@@ -54,7 +58,7 @@ class ExportedConversation:
     messages: Sequence[BaseMessage] = ()
     """In order, each with an id and, where the export has it, `additional_kwargs["time"]`."""
     skipped: Counter[str] = field(default_factory=Counter)
-    """How many of its messages are left out, by what they are."""
+    """How many of its messages are left out, by what they are or, if damaged, where they are."""
 
     @property
     def began(self) -> str:
@@ -62,15 +66,33 @@ class ExportedConversation:
         times = (m.additional_kwargs.get("time", "") for m in self.messages)
         return next(filter(None, times), "")
 
+    @property
+    def damaged(self) -> list[str]:
+        """What of it is damaged, and where."""
+        return [reason for reason in self.skipped if reason.startswith(_DAMAGED)]
+
+
+_DAMAGED = "damaged, put it right and import it again: "
+
 
 class _Gathered:
     """The messages of a conversation, and what was left out, as they are read."""
 
-    def __init__(self, conversation: str) -> None:
-        self._conversation = conversation
+    def __init__(self, conversation: str, place: str = "") -> None:
+        self._conversation, self._place, self._count = conversation, place, 0
         self._ids: set[str] = set()
         self.messages: list[BaseMessage] = []
         self.skipped: Counter[str] = Counter()
+
+    @contextmanager
+    def reading(self, part: str) -> Iterator[None]:
+        """Read a part of it: if that is damaged it is left out, and the others go on."""
+        try:
+            yield
+        except _UNREADABLE as error:
+            self._count += 1  # so that the next ones have the names that they have when it is whole
+            place = ", ".join(filter(None, [self._place, part, _explain_damage(error)]))
+            self.skipped[_DAMAGED + place] += 1
 
     def say(self, role: str, id_: object, time: object, text: str) -> None:
         """Add what the user or the assistant said."""
@@ -84,9 +106,10 @@ class _Gathered:
         if isinstance(message, HumanMessage) and not has_content(message):
             self.skipped["without a text"] += 1
             return
-        name = message.id or f"{self._conversation}-{len(self.messages) + 1}"
+        self._count += 1
+        name = message.id or f"{self._conversation}-{self._count}"
         if name in self._ids:
-            name = f"{name}-{len(self.messages) + 1}"
+            name = f"{name}-{self._count}"
         self._ids.add(name)
         self.messages.append(message.model_copy(update={"id": name}))
 
@@ -108,14 +131,34 @@ def read_export(path: Path, kind: ExportFormat) -> Iterator[ExportedConversation
     """
     if kind == "jsonl":
         yield from _read_lines(path)
-    elif kind == "langchain":
-        yield from _read_langchain(path, _load(path))
-    else:
-        read, key = (_read_chatgpt, "mapping") if kind == "chatgpt" else (_read_claude, _CHATS)
-        for number, value in enumerate(_load(path), 1):
-            if not (isinstance(value, dict) and key in value):
-                raise NotAConversationError(f"{path}: entry {number} has no {key!r}: not {kind}'s")
-            yield _read_or_skip(read, value, number)
+        return
+    entries = _load(path)
+    if kind == "langchain":
+        yield from _read_langchain(path, entries)
+        return
+    read, key = (_read_chatgpt, "mapping") if kind == "chatgpt" else (_read_claude, _CHATS)
+    if entries and not any(isinstance(entry, dict) and key in entry for entry in entries):
+        raise NotAConversationError(f"{path}: entry 1 has no {key!r}: not {kind}'s")
+    for number, value in enumerate(entries, 1):
+        known = value if isinstance(value, dict) else {}
+        named = (known.get(k) for k in ("conversation_id", "id", "uuid"))
+        title = known.get("title") or known.get("name")
+        place = f"conversation {number}" + (f" “{title}”" if title else "")
+        gathered = _Gathered(str(next(filter(None, named), number)), place)
+        with gathered.reading(""):
+            read(check_whole(value), gathered)
+        yield gathered.finish(title)
+
+
+def _explain_damage(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        problem = error.errors()[0]
+        return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+    if isinstance(error, json.JSONDecodeError):
+        return f"no JSON: {error.msg}"
+    if isinstance(error, NotAConversationError):
+        return str(error)
+    return f"it has no {error}" if isinstance(error, KeyError) else "it is of another form"
 
 
 _CHATS = "chat_messages"
@@ -143,7 +186,9 @@ def _load(path: Path) -> list[Any]:
                 names = sorted(name for name in archive.namelist() if _MEMBER.fullmatch(name))
                 texts = [archive.read(name).decode("utf-8-sig") for name in names]
         except (OSError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-            raise NotAConversationError(f"{path} cannot be read: {error}") from error
+            raise NotAConversationError(
+                f"{path} cannot be read: {error}. Export it again"
+            ) from error
         if not texts:
             raise NotAConversationError(f"{path} holds no conversations.json")
     else:
@@ -152,50 +197,77 @@ def _load(path: Path) -> list[Any]:
 
 
 def _parse(path: Path, text: str) -> list[Any]:
+    """The entries of a text; where one is damaged stands an error that says so."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        try:
-            return [json.loads(line) for line in text.split("\n") if line.strip()]
-        except (ValueError, RecursionError):
+        found = max(_parse_lines(text), _parse_list(text), key=_count_whole)
+        if not _count_whole(found):
             raise NotAConversationError(f"{path} is not JSON: {error}") from error
+        return found
     return value if isinstance(value, list) else [value]
 
 
-def _read_or_skip(
-    read: Callable[[Any], ExportedConversation], value: Any, number: int
-) -> ExportedConversation:
-    """A conversation; one that is not as expected counts as left out, and the others go on."""
+def _parse_lines(text: str) -> list[Any]:
+    """What stands on each line; that may be a list with an entry on each."""
+    found = list[Any]()
+    for number, line in enumerate(text.split("\n"), 1):
+        entry = line.strip().rstrip(",")
+        if entry not in ("", "[", "]"):
+            try:
+                found.append(json.loads(entry))
+            except (ValueError, RecursionError) as error:
+                found.append(NotAConversationError(f"line {number} is no JSON: {error}"))
+    return found
+
+
+def _parse_list(text: str) -> list[Any]:
+    """The entries of a list that is damaged, up to there."""
+    found, at = list[Any](), text.find("[") + 1
+    if text[:at].strip() != "[":
+        return []
     try:
-        return read(value)
-    except _UNREADABLE as error:
-        name = str(value.get("id") or value.get("uuid") or number)
-        reason = f"conversations that cannot be read ({type(error).__name__}: {error})"
-        return ExportedConversation(name, skipped=Counter({reason: 1}))
+        while True:
+            at += len(text) - at - len(text[at:].lstrip(" \t\r\n,"))
+            if text[at : at + 1] == "]":
+                return []  # it ends: what stands behind it is no part of it
+            value, at = json.JSONDecoder().raw_decode(text, at)
+            found.append(value)
+    except (ValueError, RecursionError):
+        line = text.count("\n", 0, at) + 1
+        where = f"line {line}, character {at - text.rfind(chr(10), 0, at)}"
+        return [*found, NotAConversationError(f"{where}, is no JSON, and what follows is not read")]
 
 
-def _read_chatgpt(value: Mapping[str, Any]) -> ExportedConversation:
-    gathered = _Gathered(str(value.get("conversation_id") or value.get("id")))
+def _count_whole(entries: Sequence[Any]) -> int:
+    return sum(isinstance(entry, list | dict) for entry in entries)
+
+
+def _read_chatgpt(value: Mapping[str, Any], gathered: _Gathered) -> None:
     nodes: Mapping[str, Any] = value["mapping"]
     parents = {name: node.get("parent") for name, node in nodes.items()}
-    newest = max(nodes, key=lambda name: _written(nodes[name]), default=None)
-    shown = _find_branch(value.get("current_node") or newest, parents)
+    leaf = value.get("current_node")
+    if leaf not in nodes:
+        leaf = max(nodes, key=lambda name: _written(nodes[name]), default=None)
+    shown = _find_branch(leaf, parents)
     for name in nodes.keys() - set(shown):
-        if _judge_chatgpt(nodes[name].get("message"))[1] == "":
-            gathered.skipped["other branches, edited or answered again"] += 1
+        with gathered.reading(f"message {name}"):
+            if _judge_chatgpt(nodes[name].get("message"))[1] == "":
+                gathered.skipped["other branches, edited or answered again"] += 1
     for name in shown:
         message = nodes[name].get("message")
-        text, reason = _judge_chatgpt(message)
-        if reason:
-            gathered.skipped[reason] += message is not None
-            continue
-        author = message["author"]["role"]
-        gathered.say(author, message.get("id") or name, message.get("create_time"), text)
-    return gathered.finish(value.get("title"))
+        with gathered.reading(f"message {name}"):
+            text, reason = _judge_chatgpt(message)
+            if reason:
+                gathered.skipped[reason] += message is not None
+                continue
+            author = message["author"]["role"]
+            gathered.say(author, message.get("id") or name, message.get("create_time"), text)
 
 
 def _written(node: Mapping[str, Any]) -> float:
-    return (node.get("message") or {}).get("create_time") or 0.0
+    time = (node.get("message") or {}).get("create_time")
+    return time if isinstance(time, int | float) else 0.0
 
 
 def _find_branch(leaf: str | None, parents: Mapping[str, str | None]) -> list[str]:
@@ -235,8 +307,7 @@ def _judge_chatgpt(message: Mapping[str, Any] | None) -> tuple[str, str]:
     return text, "" if text.strip() else "without a text"
 
 
-def _read_claude(value: Mapping[str, Any]) -> ExportedConversation:
-    gathered = _Gathered(str(value["uuid"]))
+def _read_claude(value: Mapping[str, Any], gathered: _Gathered) -> None:
     messages = {str(m.get("uuid") or n): m for n, m in enumerate(value[_CHATS])}
     parents = {name: m.get("parent_message_uuid") for name, m in messages.items()}
     leaf = value.get("current_leaf_message_uuid")
@@ -244,13 +315,13 @@ def _read_claude(value: Mapping[str, Any]) -> ExportedConversation:
     gathered.skipped["other branches, edited or answered again"] += len(messages) - len(shown)
     for name in shown:
         message = messages[name]
-        role = "user" if message["sender"] == "human" else "assistant"
-        text = _read_claude_text(message, gathered.skipped)
-        if text.strip():
-            gathered.say(role, message.get("uuid"), message.get("created_at"), text)
-        else:
-            gathered.skipped["without a text"] += 1
-    return gathered.finish(value.get("name"))
+        with gathered.reading(f"message {name}"):
+            role = "user" if message["sender"] == "human" else "assistant"
+            text = _read_claude_text(message, gathered.skipped)
+            if text.strip():
+                gathered.say(role, message.get("uuid"), message.get("created_at"), text)
+            else:
+                gathered.skipped["without a text"] += 1
 
 
 def _read_claude_text(message: Mapping[str, Any], skipped: Counter[str]) -> str:
@@ -273,50 +344,52 @@ def _read_langchain(path: Path, entries: Sequence[Any]) -> Iterator[ExportedConv
     if not any(isinstance(entry, list) for entry in lists):
         lists = [lists]
     for number, messages in enumerate(lists, 1):
-        gathered = _Gathered(path.stem if len(lists) == 1 else f"{path.stem}-{number}")
-        for entry in messages if isinstance(messages, list) else [messages]:
-            _take_langchain(entry, gathered)
+        name, place = (path.stem, "") if len(lists) == 1 else (f"{path.stem}-{number}",) * 2
+        gathered = _Gathered(name, place)
+        for n, entry in enumerate(messages if isinstance(messages, list) else [messages], 1):
+            with gathered.reading(f"message {n}"):
+                message = _read_langchain_message(check_whole(entry))
+                if isinstance(message, SystemMessage | RemoveMessage):
+                    gathered.skipped[_INSTRUCTIONS] += 1
+                else:
+                    time = _read_time(message.additional_kwargs.get("time"))
+                    extra = {**message.additional_kwargs, "time": time}
+                    gathered.add(message.model_copy(update={"additional_kwargs": extra}))
         yield gathered.finish()
 
 
-def _take_langchain(entry: Any, gathered: _Gathered) -> None:
-    try:
-        data = entry.get("data") or entry.get("kwargs") or entry
-        (message,) = messages_from_dict(
-            [{"type": data.get("type", entry.get("type")), "data": data}]
-        )
-    except _UNREADABLE:
-        gathered.skipped["what LangChain does not know"] += 1
-        return
-    if isinstance(message, SystemMessage | RemoveMessage):
-        gathered.skipped[_INSTRUCTIONS] += 1
-    else:
-        time = _read_time(message.additional_kwargs.get("time"))
-        extra = {**message.additional_kwargs, "time": time}
-        gathered.add(message.model_copy(update={"additional_kwargs": extra}))
+def _read_langchain_message(entry: Any) -> BaseMessage:
+    data = entry.get("data") or entry.get("kwargs") or entry
+    (message,) = messages_from_dict([{"type": data.get("type", entry.get("type")), "data": data}])
+    return message
 
 
 def _read_lines(path: Path) -> Iterator[ExportedConversation]:
     """Our own export, a message a line; or recorded conversations, as `replay` reads them."""
-    text = read_recording(path)
+    text, gathered = read_recording(path), _Gathered(path.stem)
     first = next((line for line in text.splitlines() if line.strip()), "")
     if '"seq"' not in first or '"messages"' in first:
-        yield from map(_take_recording, load_conversations(path))
+        damaged = list[NotAConversationError]()
+        yield from map(_take_recording, load_conversations(path, damaged))
+        for error in damaged:
+            with gathered.reading(""):
+                raise error
+        yield from [gathered.finish()] if damaged else ()
         return
-    gathered = _Gathered(path.stem)
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            try:
+            with gathered.reading(f"line {number}"):
                 stored = from_row(json.loads(line))
                 message = stored.message
-            except _UNREADABLE as error:
-                raise NotAConversationError(f"{path}, line {number}: {error}") from error
-            if stored.text == REMOVED:
-                gathered.skipped["removed on request"] += 1
-                continue
-            extra = {**message.additional_kwargs, "time": stored.time}
-            gathered.add(message.model_copy(update={"additional_kwargs": extra}))
-    yield gathered.finish()
+                if stored.text == REMOVED:
+                    gathered.skipped["removed on request"] += 1
+                    continue
+                extra = {**message.additional_kwargs, "time": stored.time}
+                gathered.add(message.model_copy(update={"additional_kwargs": extra}))
+    read = gathered.finish()
+    if read.damaged and not read.messages:
+        raise NotAConversationError(f"{path}: {read.damaged[0].removeprefix(_DAMAGED)}")
+    yield read
 
 
 def _take_recording(conversation: Conversation) -> ExportedConversation:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from pydantic import ValidationError
 from starlette.applications import Starlette
@@ -23,7 +23,12 @@ from topicloom.errors import TopicLoomError
 from topicloom.graph.memory import Memory
 from topicloom.graph.stored import Graph
 from topicloom.nodes.runs import name_thread
-from topicloom.recordings.exports import guess_format, read_export, sort_by_time
+from topicloom.recordings.exports import (
+    ExportedConversation,
+    guess_format,
+    read_export,
+    sort_by_time,
+)
 from topicloom.recordings.replay import record_messages
 from topicloom.serve.app import describe_error, read_json, write_event
 from topicloom.state.channels import TurnOptions
@@ -134,10 +139,13 @@ class _Inspector(SessionPages):
             raise HTTPException(403, "nothing is changed here until editing is on")
         name = make_session_name(request.path_params["session"])
         body = await read_json(request, _EXPORT_BYTES, "application/octet-stream")
-        messages = await asyncio.to_thread(_read_messages, body)
-        return self._stream_work(name, self._import(name, messages))
+        found = await asyncio.to_thread(_read_conversations, body)
+        return self._stream_work(name, self._import(name, found))
 
-    async def _import(self, name: str, messages: Sequence[BaseMessage]) -> AsyncIterator[Event]:
+    async def _import(
+        self, name: str, found: Sequence[ExportedConversation]
+    ) -> AsyncIterator[Event]:
+        messages = [message for conversation in found for message in conversation.messages]
         thread = name_thread(name)
         memory = Memory.of(self._graph, thread)
         said = await memory.ahistory(limit=None)
@@ -148,6 +156,8 @@ class _Inspector(SessionPages):
         while count := await asyncio.to_thread(next, counts, 0):
             done += count
             yield {"type": "imported", "session": name, "done": done, "all": len(fresh)}
+        if damaged := [reason for conversation in found for reason in conversation.damaged]:
+            yield {"type": "error", "error": "\n".join(damaged)}
 
     async def set_editing(self, request: Request) -> Response:
         """Take changes from now on, or no longer."""
@@ -243,13 +253,12 @@ class _Inspector(SessionPages):
         return await read_json(request, _BYTES)
 
 
-def _read_messages(body: bytes) -> list[BaseMessage]:
-    """The messages of an export, those of the conversation first that came first."""
+def _read_conversations(body: bytes) -> list[ExportedConversation]:
+    """The conversations of an export, those first that came first."""
     with TemporaryDirectory(prefix="topicloom-") as folder:
         file = Path(folder) / "export"
         file.write_bytes(body)
-        found = sort_by_time(read_export(file, guess_format(file)))
-    return [message for conversation in found for message in conversation.messages]
+        return sort_by_time(read_export(file, guess_format(file)))
 
 
 async def _stream(events: asyncio.Queue[Event]) -> AsyncIterator[str]:
