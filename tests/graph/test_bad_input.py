@@ -172,7 +172,7 @@ class TestContentBlocks:
         graph = open_graph(tmp_path, fake_roles(responder), tools=[f])
         record(graph, CONFIG, *past("茶", "雨"))
         tell(graph, CONFIG, "Hello", keep=0)
-        send(graph, HumanMessage("Call it", name="half \ud83d"))
+        send(graph, HumanMessage("Call it", name="half \ud83d", id="\ud83d"))
         tell(graph, CONFIG, "And?")
         session = get_session(graph, CONFIG)
         store = kept(tmp_path, session)

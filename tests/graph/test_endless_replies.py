@@ -122,6 +122,10 @@ def test_json_may_go_on(text: str) -> None:
     assert is_json_so_far(text)
 
 
-@pytest.mark.parametrize("text", ["tea " * 9, '{"a": 1} and more text', '{"a": } ' + "x" * 20])
+@pytest.mark.parametrize(
+    "text",
+    ["tea " * 9, '{"a": 1} and more text', '{"a": } ' + "x" * 20, '{"n": ' + "9" * 5_000],
+    ids=["words", "more", "no value", "an integer that Python does not read"],
+)
 def test_this_is_none(text: str) -> None:
     assert not is_json_so_far(text)

@@ -15,7 +15,7 @@ import httpx
 import openai
 import pytest
 from endpoints import ask, listening, open_client, remembered
-from langchain_core.messages import AIMessageChunk, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 from openai_behaviours import Reply
@@ -28,6 +28,7 @@ from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph
 from topicloom.roles.responder import ReplyRequest
 from topicloom.serve.app import make_endpoint
+from topicloom.serve.wire import read_chat
 from topicloom.settings import Settings
 from topicloom.testing import ScriptedReply, ScriptedResponder, fake_roles, make_tool_call
 
@@ -235,6 +236,15 @@ def test_mistakes_in_a_request(url: str, change: dict[str, Any], status: int, ab
     assert (answer.status_code, error["type"]) == (status, "invalid_request_error")
     assert about in error["message"]
     assert error.keys() == {"message", "type", "param", "code"}
+
+
+def test_arguments_that_nest_too_deep_are_none() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "[" * 100_000}}
+    said = [*ASKED, {"role": "assistant", "tool_calls": [call]}, *ASKED]
+    body = {"model": "topicloom", "messages": said, "user": "a"}
+    _, reply, _ = read_chat(json.dumps(body).encode(), {}).messages
+    assert isinstance(reply, AIMessage)
+    assert [c["name"] for c in reply.invalid_tool_calls] == ["f"]
 
 
 def test_what_is_no_request(behind: Behind) -> None:

@@ -71,7 +71,7 @@ def _read_call(call: _Call) -> Any:
     name, text = call.function.name, call.function.arguments
     try:
         arguments = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         arguments = None
     if isinstance(arguments, dict):
         return tool_call(name=name, args=arguments, id=call.id)

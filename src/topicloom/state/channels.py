@@ -35,7 +35,7 @@ def add_storable(old: Messages, new: Messages) -> Messages:
     ]
 
 
-_SAID = {"content", "name", "tool_calls", "invalid_tool_calls", "additional_kwargs"}
+_SAID = {"id", "content", "name", "tool_calls", "invalid_tool_calls", "additional_kwargs"}
 """The fields of a message that others fill."""
 
 

@@ -149,7 +149,7 @@ def is_json_so_far(text: str) -> bool:
         json.loads(text, strict=False)
     except json.JSONDecodeError as error:
         return error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip()) - _UNFINISHED
-    except RecursionError:
+    except (RecursionError, ValueError):  # an integer of too many digits
         return False
     return True
 
