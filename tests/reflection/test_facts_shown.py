@@ -145,3 +145,8 @@ def test_a_store_that_fails_costs_the_facts_alone(
     assert "</user_facts>" not in session.turn()
     assert "</user_facts>" not in session.turn(keep=0)
     assert "the graph's store cannot be read for session 's'" in caplog.text
+    told = last_receipt(tmp_path, session.graph, CONFIG).events
+    assert "the graph's store cannot be read: ConnectionError: no route to the store" in told
+    session.graph.store = InMemoryStore()
+    session.turn()
+    assert not last_receipt(tmp_path, session.graph, CONFIG).events

@@ -80,7 +80,8 @@ class Layout:
         text = fence(stored.text)
         if len(text) * _MAX_TOKENS_PER_CHARACTER <= self.cap:
             return text  # not worth counting: it fits in any case
-        return excerpt(text, self.cap, self.counter.text, stored.id, language)
+        # Once more: a line may begin where something is left out.
+        return fence(excerpt(text, self.cap, self.counter.text, stored.id, language))
 
     def count_tokens(self, stored: StoredMessage) -> int:
         """Tokens of a message in the prompt, without the line of its day."""
@@ -159,7 +160,8 @@ class Layout:
         if not isinstance(message, ToolMessage) or not isinstance(message.content, str):
             return message
         name = message.name or "tool"
-        text = excerpt(fence(message.content), self.cap, self.counter.text, name, language)
+        said = fence(message.content)
+        text = fence(excerpt(said, self.cap, self.counter.text, name, language))
         return message if text == message.content else message.model_copy(update={"content": text})
 
     def show_media(

@@ -171,8 +171,11 @@ class TranscriptFormatter:
         return "\n".join(self._format_message(r, self.cap) for r in round_.messages)
 
     def _format_message(self, message: StoredMessage, cap: float) -> str:
-        whole = describe_content(message, self.language)
-        text = excerpt(whole, cap, self.counter.text, message.id, self.language)
+        text = describe_content(
+            message,
+            self.language,
+            lambda said: excerpt(said, cap, self.counter.text, message.id, self.language),
+        )
         return f"[{message.id}] {fence_line(message.label)}: {text}"
 
     def _add_day(self, text: str, message: StoredMessage, day_before: str) -> str:
@@ -180,12 +183,17 @@ class TranscriptFormatter:
         return f"{line}\n{text}" if line else text
 
 
-def describe_content(stored: StoredMessage, language: Language) -> str:
-    """The text of a message, fenced, with tool calls and other content named in brackets."""
+def describe_content(
+    stored: StoredMessage, language: Language, cut: Callable[[str], str] = str
+) -> str:
+    """The text of a message, fenced, with tool calls and other content named in brackets.
+
+    Where it is `cut`, it is fenced once more: a line may begin where something is left out.
+    """
     calls = getattr(stored.message, "tool_calls", ())
     told = (json.dumps(c["args"], ensure_ascii=False, default=str) for c in calls)
     named = (f"[calls {c['name']} {args}]" for c, args in zip(calls, told, strict=True))
-    said = fence("\n".join(filter(None, [stored.text, *named])))
+    said = fence(cut(fence("\n".join(filter(None, [stored.text, *named])))))
     return "\n".join(filter(None, [said, describe_blocks(stored, language)]))
 
 

@@ -64,8 +64,9 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
                 for n, m in enumerate(replies, session.count + 1)
             ],
         )
-        end = _TurnEnd(deps, store, state, now, replay)
+        end = _TurnEnd(deps, workspace, state, now, replay)
         closed, turn, receipt = end.write(session, turn)
+        workspace.unread.clear()
         emit("receipt", receipt=receipt.model_dump(mode="json"))
         keep = deps.settings.visible_messages
         shown = messages[find_visible(messages, keep) :]
@@ -113,7 +114,7 @@ class _TurnEnd:
     """The end of a turn, which others may have come before."""
 
     deps: Deps
-    store: SessionStore
+    workspace: Workspace
     state: SessionState
     now: datetime
     replay: Replay | None
@@ -127,7 +128,7 @@ class _TurnEnd:
 
         What this same turn wrote before it was killed stands, or gives way to another reply.
         """
-        store, written = self.store, list[str]()
+        store, written = self.workspace.store, list[str]()
         ends = [m.source for m in store.messages(session, turn.user)]
         heads = read_heads(store)
         rivals = find_rivals(store, session, heads)
@@ -167,40 +168,45 @@ class _TurnEnd:
             return session, turn.model_copy(update={"events": (*turn.events, event)})
         turns, count = session.turn, session.count
         state = {**self.state, **self.changed}
-        session, events, changed = catch_up(self.store, session, rivals, state, self.replay)
+        session, events, changed = catch_up(
+            self.workspace.store, session, rivals, state, self.replay
+        )
         self.merged, self.changed = True, self.changed | changed
         own = turn.user >= turn.first and rivals[-1].session.turn >= turns
         moved = session.count - count if own else 0
         events = (*turn.events, *events)
         turn = turn.model_copy(update={"user": turn.user + moved, "events": events})
-        return make_changes(self.store, session, turn, turn_options().changes)
+        return make_changes(self.workspace.store, session, turn, turn_options().changes)
 
     def _close(self, session: Session, turn: Turn) -> tuple[Session, Turn, Receipt]:
         """The session after the turn, the turn, and the receipt of it."""
         readings = load_readings(self.state)
         scores = {r.topic: r.score for r in sorted(readings, key=lambda r: r.score) if not r.failed}
-        pinned = self.store.topic_table(session).pinned()
+        pinned = self.workspace.store.topic_table(session).pinned()
         policy = self.deps.settings.activation
         result = update_activation(session.active, scores, policy, pinned)
         session = session.model_copy(update={"active": result.active, "turn": session.turn + 1})
-        session = _apply_new_briefs(self.deps, self.store, session)
+        session = _apply_new_briefs(self.deps, self.workspace, session)
         turn = turn.model_copy(update={"slept": (*turn.slept, *result.deactivated)})
         calls = tuple(Call.model_validate(c) for c in self.state.get("calls") or ())
         plan = current_plan(self.state) if turn.answer else None
-        receipt = _make_receipt(self.store, session, turn, scores, self.now).model_copy(
+        receipt = _make_receipt(self.workspace.store, session, turn, scores, self.now).model_copy(
             update={"calls": calls, "plan": plan, "window": self.deps.window.size}
             | self._list_recalled(session, turn, readings)
         )
+        failed = [f"the graph's store cannot be read: {why}" for why in self.workspace.unread]
         if failure := getattr(self.deps.embedder, "failure", ""):
-            event = f"the encoder failed, and what was said is found by its words alone: {failure}"
-            receipt = receipt.model_copy(update={"events": (*receipt.events, event)})
-        return self.store.add_receipt(session, receipt), turn, receipt
+            failed += [
+                f"the encoder failed, and what was said is found by its words alone: {failure}"
+            ]
+        receipt = receipt.model_copy(update={"events": (*receipt.events, *failed)})
+        return self.workspace.store.add_receipt(session, receipt), turn, receipt
 
     def _list_recalled(
         self, session: Session, turn: Turn, readings: Sequence[Reading]
     ) -> dict[str, Any]:
         """The fields of the receipt on which notes stood, and what there was no room for."""
-        notes = self.deps.window.layout.select_shown(self.store.notes(session), turn.user)
+        notes = self.deps.window.layout.select_shown(self.workspace.store.notes(session), turn.user)
         shown = {i for note in notes for topic in note.topics for i in topic.quotes}
         named = {q.id: -q.weight for r in readings if r.source == "model" for q in r.quotes}
         left = [i for i in named if i not in shown and parse_message_number(i) < session.view]
@@ -214,9 +220,10 @@ _CROWDED_OUT = 32
 """Messages named by readers without being quoted, of which a receipt says so."""
 
 
-def _apply_new_briefs(deps: Deps, store: SessionStore, session: Session) -> Session:
+def _apply_new_briefs(deps: Deps, workspace: Workspace, session: Session) -> Session:
     """The session with the briefs that reflection left in the graph's store, if it has one."""
-    briefs = (read_beside(deps.new_briefs, session) if session.topics else None) or ()
+    read, store = deps.new_briefs, workspace.store
+    briefs = (read_beside(workspace, read, session) if session.topics else None) or ()
     topics = apply_brief_updates(store.topic_table(session), briefs)
     return store.save_topics(session, topics) if topics else session
 

@@ -19,6 +19,7 @@ from topicloom.nodes.runs import current_run
 from topicloom.nodes.workspace import Workspace, Workspaces
 from topicloom.state.channels import TurnOptions
 from topicloom.state.plan import TurnPlan
+from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn
 
 _log = logging.getLogger("topicloom.nodes")
@@ -127,18 +128,26 @@ def show_facts(deps: Deps, session: Session) -> str:
 
 def _read_facts(deps: Deps, session: Session) -> dict[str, KnownFact]:
     """The facts that rest on nothing that was superseded, by key."""
-    known = (read_beside(deps.known_facts, session) if deps.settings.facts else None) or {}
-    superseded = open_workspace(deps.workspaces, session).store.superseded(session)
+    workspace = open_workspace(deps.workspaces, session)
+    read = deps.known_facts if deps.settings.facts else None
+    known = (read_beside(workspace, read, session) if read else None) or {}
+    superseded = workspace.store.superseded(session)
     gone = {f"m{number}" for number in superseded}
     return {key: fact for key, fact in known.items() if gone.isdisjoint(fact[3])}
 
 
-def read_beside(read: Callable[[BaseStore, str], T], session: Session) -> T | None:
-    """What was left for a session in the graph's store; None without one, or if it fails."""
+def read_beside(
+    workspace: Workspace, read: Callable[[BaseStore, str], T], session: Session
+) -> T | None:
+    """What was left for a session in the graph's store; None without one, or if it fails.
+
+    The workspace has then, for the receipt, why.
+    """
     store = get_runtime().store
     try:
         return None if store is None else read(store, session.id)
-    except Exception:  # noqa: BLE001 - whatever a store raises, a turn goes on without it
+    except Exception as error:  # noqa: BLE001 - whatever a store raises, a turn goes on without it
+        workspace.unread[describe_error(error)] = None
         _log.exception("the graph's store cannot be read for session %r", session.id)
         return None
 

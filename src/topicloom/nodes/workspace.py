@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 
 from cachetools import LRUCache
@@ -88,6 +88,8 @@ class Workspace:
     """The index of all messages, those in no topic too; empty until it is searched."""
     purges: int
     """Purges of the thread that it comes after, as far as is known."""
+    unread: dict[str, None] = field(default_factory=dict)
+    """Why the graph's store could not be read in this turn."""
 
     def recent(
         self, session: Session, messages: Sequence[AnyMessage], missed: int = 0, first: int = 0
