@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from openai_behaviours import Behaviour, Reply
+from openai_behaviours import Behaviour, Call, Reply
 from openai_server import OpenAIServer
 from sessions import last_receipt, tell, thread, transcript_of
 
@@ -19,9 +19,9 @@ CONFIG = thread()
 TEXT = "It was the heron, and then"
 
 
-def open_graph(server: OpenAIServer, folder: Path) -> Graph:
+def open_graph(server: OpenAIServer, folder: Path, *tools: Any) -> Graph:
     settings = Settings(folder=folder, fsync=False, base_url=server.base_url, api_key="k")
-    built = build_session_graph(model="openai:main", settings=settings)
+    built = build_session_graph(model="openai:main", settings=settings, tools=tools)
     return built.compile(checkpointer=InMemorySaver())
 
 
@@ -47,3 +47,29 @@ def test_it_says_so(
     assert "cut" not in whole.additional_kwargs
     assert {"role": "assistant", "content": TEXT} in openai_server.requests[-1]["messages"]
     assert last_receipt(tmp_path, graph, CONFIG).events == ()
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter", ""])
+def test_no_tool_runs_by_half_of_what_it_was_to_be_told(
+    openai_server: OpenAIServer, tmp_path: Path, reason: Any
+) -> None:
+    """LangChain closes what is open: `{"path": "/home/a` is a path as well."""
+    removed = list[str]()
+
+    def remove(path: str) -> str:
+        """Remove a folder."""
+        removed.append(path)
+        return "done"
+
+    half = [Call("remove", '{"path": "/home/a')]
+    said = Reply("So be it.", tool_calls=half, finish_reason=reason)
+    silent = Reply("", tool_calls=half, finish_reason=reason)
+    openai_server.then(said, silent, Reply("Better not."))
+    graph = open_graph(openai_server, tmp_path, remove)
+    reply = tell(graph, CONFIG, "Remove /home/a/b.")[-1]
+    assert (reply.content, reply.additional_kwargs["cut"]) == (
+        "So be it.",
+        reason or "incomplete: no end",
+    )
+    assert tell(graph, CONFIG, "Remove it!")[-1].content == "Better not."
+    assert removed == []

@@ -23,6 +23,7 @@ from openai_behaviours import (
     system_text,
 )
 from openai_server import OpenAIServer
+from sessions import tell
 
 from topicloom.errors import ReplyError
 from topicloom.graph.deps import make_deps
@@ -198,6 +199,29 @@ def test_a_reply_is_tried_again(openai_server: OpenAIServer, tmp_path: Path) -> 
     openai_server.then(Status(429, retry_after=0.01), CutStream(1), Reply("At last."))
     app = session_graph(openai_server, tmp_path)
     assert say(app, "Hello")["messages"][-1].content == "At last."
+
+
+@pytest.mark.parametrize("id_", ["", "c", None])
+def test_each_tool_call_has_an_id_of_its_own(
+    openai_server: OpenAIServer, tmp_path: Path, id_: Any
+) -> None:
+    """Servers give none, or all the same one: each result belongs to its call all the same."""
+
+    def tide(place: str) -> str:
+        """When it is high water."""
+        return f"{place}: soon"
+
+    calls = [Call("tide", {"place": place}, id_) for place in ("Rome", "Oslo")]
+    openai_server.then(Reply("", tool_calls=calls), Reply("Soon."), Reply("Yes."))
+    settings = Settings(folder=tmp_path, fsync=False, base_url=openai_server.base_url, api_key="k")
+    built = build_session_graph(model="openai:main", settings=settings, tools=[tide])
+    graph = built.compile(checkpointer=InMemorySaver())
+    assert tell(graph, CONFIG, "When is high water?")[-1].content == "Soon."
+    assert tell(graph, CONFIG, "Sure?")[-1].content == "Yes."
+    sent = openai_server.requests[-1]["messages"]
+    (called,) = (m["tool_calls"] for m in sent if m.get("tool_calls"))
+    results = {m["tool_call_id"]: m["content"] for m in sent if m["role"] == "tool"}
+    assert [results[c["id"]] for c in called] == ["Rome: soon", "Oslo: soon"]
 
 
 async def test_the_same_on_the_event_loop(openai_server: OpenAIServer, tmp_path: Path) -> None:

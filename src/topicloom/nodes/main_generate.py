@@ -37,6 +37,7 @@ from topicloom.state.channels import SessionState
 from topicloom.state.messages import (
     find_edit_calls,
     find_search_request,
+    says_something,
     select_unstored,
     strip_tool_calls,
 )
@@ -197,6 +198,9 @@ class _MainWindow:
 
     def _conclude(self, prepared: _Prepared, said: Said) -> Update:
         turn, message = prepared.turn, said.message
+        cut = said.cut or (self._server.find_cut(message) if said.seen and self._server else "")
+        if cut:  # no tool is run by half of what it was to be told
+            message = strip_tool_calls(message)
         window, gate, callers = self.deps.window, prepared.gate, prepared.request.callers_tools
         request = find_search_request(message, gate.search) if gate.characters >= 0 else None
         edits = window.edit is not None and bool(find_edit_calls(message, window.edit.name))
@@ -206,8 +210,8 @@ class _MainWindow:
             # What the user saw stands, even if it goes on to ask for more topics, and so do the
             # words of a reply that calls a tool which was not offered.
             message = strip_tool_calls(message)
-        if not (message.content or message.tool_calls or edits):
-            why = f" ({said.cut})" if said.cut else ""
+        if not (says_something(message) or message.tool_calls or edits):
+            why = f" ({cut})" if cut else ""
             raise ReplyError(
                 f"{self._model} gave an empty answer{why}; your message is kept, send the next"
             )
@@ -218,8 +222,7 @@ class _MainWindow:
                 "sections": prepared.prompt.sections,
             }
         )
-        cut = said.cut or (self._server.find_cut(message) if self._server else "")
-        if said.seen and cut:
+        if cut:
             # What was said stands, but is not taken for whole: wherever it is kept, it says so.
             kwargs = {**message.additional_kwargs, "cut": cut}
             message = message.model_copy(update={"additional_kwargs": kwargs})

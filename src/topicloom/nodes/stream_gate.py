@@ -27,7 +27,7 @@ from topicloom.background import DaemonWorker
 from topicloom.effects import Step, either, perform
 from topicloom.roles.responder import ReplyRequest, Responder
 from topicloom.roles.tracing import make_relay_config
-from topicloom.state.messages import is_json_so_far, strip_tool_calls
+from topicloom.state.messages import identify_calls, is_json_so_far
 from topicloom.state.stored_message import get_text
 
 _CHECKED = 2_000
@@ -181,9 +181,8 @@ def stream_reply(reply: Reply) -> Step[Said]:
     if call is not None:
         return Said(call, seen=False)
     message, speaker = yield from either(reply.release, reply.arelease)
-    if reply.cut:  # no tool is run by half of what it was to be told
-        message = strip_tool_calls(message)
-    return Said(message.model_copy(update={"name": speaker}), seen=True, cut=reply.cut)
+    message = identify_calls(message).model_copy(update={"name": speaker})
+    return Said(message, seen=True, cut=reply.cut)
 
 
 def merged(chunks: list[AIMessageChunk]) -> AIMessage:

@@ -88,10 +88,13 @@ def select_unstored(
     ]
 
 
-def has_content(message: AnyMessage) -> bool:
-    """False for a user's message that says nothing."""
-    if not isinstance(message, HumanMessage):
-        return True  # a tool's result may well be empty, and so is a reply that calls tools
+def has_content(message: BaseMessage) -> bool:
+    """False for a user's message that says nothing; a result, or a reply that calls, may."""
+    return not isinstance(message, HumanMessage) or says_something(message)
+
+
+def says_something(message: BaseMessage) -> bool:
+    """True for a message with words, or with content blocks of another kind."""
     blocks = message.content if isinstance(message.content, list) else []
     other = any(isinstance(b, dict) and b.get("type") != "text" for b in blocks)
     return other or bool(get_text(message).strip())
@@ -156,6 +159,16 @@ def is_json_so_far(text: str) -> bool:
 
 _UNFINISHED = 12
 """Characters of the longest word of JSON, or escape, that may be unfinished at its end."""
+
+
+def identify_calls(message: AIMessage) -> AIMessage:
+    """The message, with an id for each tool call that has none, or that of another one."""
+    ids = [call["id"] for call in message.tool_calls]
+    calls = [
+        call if id_ and id_ not in ids[:n] else {**call, "id": f"{message.id}-{n}"}
+        for n, (call, id_) in enumerate(zip(message.tool_calls, ids, strict=True))
+    ]
+    return message.model_copy(update={"tool_calls": calls})
 
 
 def strip_tool_calls(message: AIMessage) -> AIMessage:
