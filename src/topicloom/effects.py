@@ -72,7 +72,7 @@ def run_step(step: Step[R]) -> R:
     while not isinstance(moved := _resume(resume), _Done):
         try:
             resume = partial(step.send, moved.perform())
-        except Exception as error:  # noqa: BLE001 - raised in the step that wanted it
+        except BaseException as error:  # noqa: BLE001 - raised in the step that wanted it
             resume = partial(step.throw, error)
     result: R = moved.result
     return result
@@ -84,7 +84,7 @@ async def arun_step(step: Step[R]) -> R:
     while not isinstance(moved := await asyncio.to_thread(_resume, resume), _Done):
         try:
             resume = partial(step.send, await moved.aperform())
-        except Exception as error:  # noqa: BLE001 - raised in the step that wanted it
+        except BaseException as error:  # noqa: BLE001 - one that it is cancelled too
             resume = partial(step.throw, error)
     result: R = moved.result
     return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
 from functools import partial
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessageChunk, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
@@ -63,6 +63,19 @@ class Meanwhile(ScriptedResponder):
             with ThreadPoolExecutor(1) as other:
                 other.submit(Context().run, self.done.pop(0)).result()
         return REPLY
+
+
+class Waiting(ScriptedResponder):
+    """Begins a reply, and never goes on."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text, self.begun = text, asyncio.Event()
+
+    async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
+        yield AIMessageChunk(content=self.text)
+        self.begun.set()
+        await asyncio.Event().wait()
 
 
 def pair(folder: Path, **options: Any) -> tuple[Graph, Graph, Meanwhile]:
@@ -126,6 +139,27 @@ class TestInOneProcess:
         await stream.aclose()  # type: ignore[attr-defined]
         await waiting[1]
         assert "three" in users(tmp_path, graph)
+
+    async def test_one_that_is_cancelled_beside_that_of_another_process(
+        self, tmp_path: Path
+    ) -> None:
+        """A client goes, and comes back at another worker before the first one has noticed."""
+        saver, loop = InMemorySaver(), asyncio.get_running_loop()
+        waits = Waiting("Well, ")
+        one = open_graph(tmp_path, fake_roles(waits), checkpointer=saver)
+        said: Any = {"messages": [HumanMessage("one")]}
+        turn = asyncio.create_task(one.ainvoke(said, CONFIG, durability="exit"))
+        await waits.begun.wait()
+
+        async def stop() -> None:
+            turn.cancel()
+            await asyncio.wait([turn])
+
+        meanwhile = Meanwhile(lambda: asyncio.run_coroutine_threadsafe(stop(), loop).result())
+        two = open_graph(tmp_path, fake_roles(meanwhile), checkpointer=saver)
+        await asyncio.to_thread(say, two, "two")
+        tell(two, CONFIG, "three")
+        assert sorted(users(tmp_path, two)) == ["one", "three", "two"]
 
     async def test_a_tool_that_takes_a_turn_of_its_own_session_is_told(
         self, tmp_path: Path

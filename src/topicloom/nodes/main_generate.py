@@ -151,6 +151,9 @@ class _MainWindow:
             publish(prepared.store, prepared.session)
             # What caused it repeats the prompt, maybe: it stands in no traceback.
             raise self._make_error(error, prepared.request.messages) from None
+        except BaseException:  # it is cancelled: kept likewise
+            publish(prepared.store, prepared.session)
+            raise
         update = self._conclude(prepared, said)
         return update | {"calls": [*dumped(written), *update["calls"]]}
 
