@@ -123,6 +123,19 @@ def test_no_topic_is_named_after_talk_about_the_talk() -> None:
     assert extract_keywords([*own, *asides, "The blue jar"], 12) == ["blue jar"]
 
 
+def test_what_was_said_on_a_day_need_not_be_like_the_question() -> None:
+    """All of it answers the question for that day, and nothing of other days does."""
+    texts = {"2026-03-03": "The boiler reads 2 bar.", "2026-03-04": "We said nothing on 3 March."}
+    said = [
+        StoredMessage(seq=n, role="user", text=text, time=f"{day}T09:00:00+00:00")
+        for n, (day, text) in enumerate(texts.items(), 1)
+    ]
+    question, days = "What did we talk about on 3 March?", ("2026-03-03", "2026-03-03")
+    request = ReplyRequest("s", [], [], question, said, "en", days=days)
+    reply = "".join(str(c.content) for c in EmbeddedResponder(default_embedder()).stream(request))
+    assert reply == "Here is what was said:\n– 2026-03-03, you: “The boiler reads 2 bar.”"
+
+
 def test_a_sentence_is_quoted_once() -> None:
     *_, reply = talk("The jar is on the sill. " * 4, "The jar is on the sill.", "Where is the jar?")
     assert reply.count("The jar is on the sill.") == 1

@@ -192,6 +192,7 @@ class _MainWindow:
             search=window.search.name if may_search else "",
             callers_tools=turn_options().tools,
             form=turn_options().reply_form,
+            days=turn.searches[-1].days if turn.searches else None,
         )
         gate = Gate(settings.hold_characters if may_search else -1, window.search.name)
         info = get_runtime().execution_info

@@ -75,6 +75,8 @@ class ReplyRequest:
     """Further tools, which the caller runs, as OpenAI writes them."""
     form: Mapping[str, Any] = field(default_factory=dict)
     """The form of the reply: `TurnOptions.reply_form`."""
+    days: tuple[str, str] | None = None
+    """The first and the last day that the newest search was for, if it was for any."""
 
     @property
     def all_tools(self) -> list[ToolLike]:
@@ -201,7 +203,7 @@ class EmbeddedResponder:
         words = get_wording(language)
         otherwise = "question" if load_cues("amnesia").found_in(request.query) else "statement"
         kind = next((k for k, form in _KINDS if form.search(request.query.strip())), otherwise)
-        if kind == "question" and (found := self._find_best(request.query, request.sources)):
+        if kind == "question" and (found := self._find_best(request)):
             lines = (f"– {m.day}, {_name_speaker(m, words.you)}: “{s}”" for m, s in found)
             return "\n".join([words.quotes_follow, *lines])
         said = {
@@ -214,12 +216,13 @@ class EmbeddedResponder:
             return said
         return said + (" " if language == "en" else "") + words.quoting_only
 
-    def _find_best(
-        self, query: str, sources: Sequence[StoredMessage]
-    ) -> list[tuple[StoredMessage, str]]:
+    def _find_best(self, request: ReplyRequest) -> list[tuple[StoredMessage, str]]:
+        query, (first, last) = request.query, request.days or ("", "")
+        # What was said on days that are asked for need not be like the question.
+        of_days = [m for m in request.sources if first <= m.day <= last]
         said = {  # each sentence once, by whom it was said first of these
             s: m
-            for m in reversed(sources[:_READ])
+            for m in reversed((of_days or request.sources)[:_READ])
             for s in _split_sentences(strip_own_replies(m.text))
             if not s.endswith(("?", "？"))
         }
@@ -234,7 +237,7 @@ class EmbeddedResponder:
         vectors = self._embedder.embed([query, *(pairs[i][1] for i in compared)])
         likeness = (vectors[1:] @ vectors[0]).astype(float)
         scores = search_flat(likeness, lexical[compared], trust_words(query, cover))
-        least = max(_RELEVANT, _NEAR * float(likeness.max()))
+        least = -1.0 if of_days else max(_RELEVANT, _NEAR * float(likeness.max()))
         ranked = [int(i) for i in np.argsort(-scores, kind="stable") if likeness[i] >= least]
         return [pairs[compared[i]] for i in ranked[:_QUOTED]]
 
