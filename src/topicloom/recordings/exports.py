@@ -9,9 +9,6 @@ all that is whole is taken.
 from __future__ import annotations
 
 import json
-import re
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,6 +35,7 @@ from topicloom.recordings.conversations import (
     load_conversations,
     read_recording,
 )
+from topicloom.recordings.entries import load_entries
 from topicloom.recordings.replay import as_message, parse_moment
 from topicloom.state.messages import has_content
 from topicloom.state.stored_message import REMOVED
@@ -132,7 +130,7 @@ def read_export(path: Path, kind: ExportFormat) -> Iterator[ExportedConversation
     if kind == "jsonl":
         yield from _read_lines(path)
         return
-    entries = _load(path)
+    entries = load_entries(path)
     if kind == "langchain":
         yield from _read_langchain(path, entries)
         return
@@ -164,83 +162,17 @@ def _explain_damage(error: Exception) -> str:
 _CHATS = "chat_messages"
 _UNREADABLE = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
 """What is raised where a file is not as expected."""
-_MEMBER = re.compile(r"(?:.*/)?conversations[\w-]*\.json")
 
 
 def guess_format(path: Path) -> ExportFormat:
     """What wrote a file, by its first entry; raises `NotAConversationError` if it is no JSON."""
-    first = next(iter(_load(path)), None)
+    first = next(iter(load_entries(path)), None)
     if isinstance(first, dict):
         if "mapping" in first or _CHATS in first:
             return "chatgpt" if "mapping" in first else "claude"
         if first.keys() & {"seq", "role"} or {"id", "messages"} <= first.keys():
             return "jsonl"
     return "langchain"
-
-
-def _load(path: Path) -> list[Any]:
-    """The entries of a JSON file, a file of JSON lines, or such files in an archive."""
-    if zipfile.is_zipfile(path):
-        try:
-            with zipfile.ZipFile(path) as archive:
-                names = sorted(name for name in archive.namelist() if _MEMBER.fullmatch(name))
-                texts = [archive.read(name).decode("utf-8-sig") for name in names]
-        except (OSError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-            raise NotAConversationError(
-                f"{path} cannot be read: {error}. Export it again"
-            ) from error
-        if not texts:
-            raise NotAConversationError(f"{path} holds no conversations.json")
-    else:
-        texts = [read_recording(path)]
-    return [entry for text in texts for entry in _parse(path, text)]
-
-
-def _parse(path: Path, text: str) -> list[Any]:
-    """The entries of a text; where one is damaged stands an error that says so."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        found = max(_parse_lines(text), _parse_list(text), key=_count_whole)
-        if not _count_whole(found):
-            raise NotAConversationError(f"{path} is not JSON: {error}") from error
-        return found
-    return value if isinstance(value, list) else [value]
-
-
-def _parse_lines(text: str) -> list[Any]:
-    """What stands on each line; that may be a list with an entry on each."""
-    found = list[Any]()
-    for number, line in enumerate(text.split("\n"), 1):
-        entry = line.strip().rstrip(",")
-        if entry not in ("", "[", "]"):
-            try:
-                found.append(json.loads(entry))
-            except (ValueError, RecursionError) as error:
-                found.append(NotAConversationError(f"line {number} is no JSON: {error}"))
-    return found
-
-
-def _parse_list(text: str) -> list[Any]:
-    """The entries of a list that is damaged, up to there."""
-    found, at = list[Any](), text.find("[") + 1
-    if text[:at].strip() != "[":
-        return []
-    try:
-        while True:
-            at += len(text) - at - len(text[at:].lstrip(" \t\r\n,"))
-            if text[at : at + 1] == "]":
-                return []  # it ends: what stands behind it is no part of it
-            value, at = json.JSONDecoder().raw_decode(text, at)
-            found.append(value)
-    except (ValueError, RecursionError):
-        line = text.count("\n", 0, at) + 1
-        where = f"line {line}, character {at - text.rfind(chr(10), 0, at)}"
-        return [*found, NotAConversationError(f"{where}, is no JSON, and what follows is not read")]
-
-
-def _count_whole(entries: Sequence[Any]) -> int:
-    return sum(isinstance(entry, list | dict) for entry in entries)
 
 
 def _read_chatgpt(value: Mapping[str, Any], gathered: _Gathered) -> None:
