@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -161,17 +160,25 @@ def parse_timestamp(time: object) -> float | None:
     if isinstance(time, str):
         digits = time.strip()
         if len(digits) < 9 or not digits.replace(".", "", 1).isdecimal():
-            return parse_iso_seconds(digits)
+            return _within_utc(parse_iso_seconds(digits))
         return parse_timestamp(float(digits))
     if isinstance(time, bool) or not isinstance(time, int | float):
         return None
     try:
         seconds = float(time)
-        seconds = seconds / 1_000 if abs(seconds) >= _MILLISECONDS else seconds
-        datetime.fromtimestamp(seconds, UTC)
+    except OverflowError:
+        return None
+    return _within_utc(seconds / 1_000 if abs(seconds) >= _MILLISECONDS else seconds)
+
+
+def _within_utc(seconds: float | None) -> float | None:
+    """The same; None for none, and for a time that UTC does not have."""
+    try:
+        if seconds is not None:
+            datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
         return None
-    return seconds if math.isfinite(seconds) else None
+    return seconds
 
 
 def _to_stored_message(seq: int, one: _ExternalRecord) -> StoredMessage:

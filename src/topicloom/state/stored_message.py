@@ -25,9 +25,10 @@ def parse_iso_seconds(time: str) -> float | None:
     """Seconds since the epoch of an ISO 8601 time, of one without a zone as UTC; else None."""
     try:
         moment = datetime.fromisoformat(time)
-        return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC).timestamp()
-    except (ValueError, OverflowError):  # no time, or none that UTC has
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
         return None
+    return seconds if math.isfinite(seconds) else None
 
 
 MessageRole = Literal["user", "assistant", "tool", "system"]
