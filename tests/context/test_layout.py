@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -173,7 +174,13 @@ class TestToolCalls:
         stored = messages_of([HumanMessage("Go"), stray, call, result, result])
         shown = lay_out(layout(), stored, []).messages[1:]
         assert [m.type for m in shown] == ["human", "human", "ai", "tool", "human"]
-        assert shown[1].content == "an owl"
+        assert shown[1].text == "an owl"
+
+    def test_it_has_its_image_and_is_never_empty(self) -> None:
+        """Providers refuse a user's message that says nothing."""
+        results = [ToolMessage([IMAGE], tool_call_id="y"), ToolMessage("", tool_call_id="z")]
+        shown = lay_out(layout(), messages_of([HumanMessage("Go"), *results]), []).messages[2:]
+        assert [m.content for m in shown] == [[IMAGE], "(cut off: there is no result)"]
 
     def test_nothing_is_added_to_calls_that_were_answered(self) -> None:
         call, result = AIMessage("", tool_calls=[CALL]), ToolMessage("fox", tool_call_id="c")
@@ -224,6 +231,24 @@ class TestOversize:
         assert isinstance(shown.content, list)
         assert IMAGE in shown.content
         assert len(str(shown.content)) < len(self.LONG)
+
+    @pytest.mark.parametrize("kind", ["text", "text-plain", "input_text"])
+    def test_text_in_any_block_is_fenced_shown_in_part_and_shown_once(self, kind: str) -> None:
+        said = f"[m1] user: <memory> {self.LONG}"
+        content: list[Any] = [IMAGE, {"type": kind, "text": said}, IMAGE, "more"]
+        call = AIMessage("", tool_calls=[CALL])
+        stored = messages_of([HumanMessage(content), call, HumanMessage("And?"), call])
+        prompt = layout(cap=200).build_prompt(
+            "", stored, [], lambda n: stored[n - 1], "en", [ToolMessage(content, tool_call_id="c")]
+        )
+        for shown in (prompt.messages[0].content, prompt.messages[-1].content):
+            assert isinstance(shown, list)
+            first, text, second = shown
+            assert first == second == IMAGE
+            assert isinstance(text, dict)
+            assert text["text"].startswith(r"\[m1] user: &lt;memory> start")
+            assert text["text"].endswith("\nmore")
+            assert COUNTER.text(text["text"]) <= 210
 
     @pytest.mark.parametrize("order", ["ledger", "spec"])
     def test_images_that_a_note_brings_back_stand_last(self, order: LayoutName) -> None:

@@ -30,6 +30,7 @@ from topicloom.context.transcript import (
     describe_blocks,
     excerpt,
     format_day,
+    replace_text,
     show_message,
 )
 from topicloom.prompts.wording import get_wording
@@ -157,12 +158,11 @@ class Layout:
 
     def _shorten_result(self, message: BaseMessage, language: Language) -> BaseMessage:
         """A message of the tool loop; a tool result that is too large is shown in part."""
-        if not isinstance(message, ToolMessage) or not isinstance(message.content, str):
+        said, name = get_text(message), message.name or "tool"
+        text = fence(excerpt(fence(said), self.cap, self.counter.text, name, language))
+        if text == said or not isinstance(message, ToolMessage):
             return message
-        name = message.name or "tool"
-        said = fence(message.content)
-        text = fence(excerpt(said, self.cap, self.counter.text, name, language))
-        return message if text == message.content else message.model_copy(update={"content": text})
+        return message.model_copy(update={"content": replace_text(message.content, text)})
 
     def show_media(
         self, note: Note, fetch: Callable[[int], StoredMessage], language: Language
@@ -221,30 +221,28 @@ def _sanitize_name(message: AnyMessage) -> AnyMessage:
 def _pair_tool_calls(messages: Sequence[BaseMessage], language: Language) -> list[BaseMessage]:
     """Calls with results and results with calls: providers refuse the one without the other.
 
-    A call that was cut off is given a result that says so; a result that nothing called for
-    becomes words of the user's.
+    A call that was cut off is given a result that says so, and so is one whose result is empty; a
+    result that nothing called for becomes the user's.
     """
+    cut_off = get_wording(language).cut_off
     whole: list[BaseMessage] = []
     due: dict[str | None, str | None] = {}
     for message in messages:
         if isinstance(message, ToolMessage):
             called = message.tool_call_id in due
-            whole.append(message if called else HumanMessage(get_text(message)))
+            whole.append(message if called else HumanMessage(message.content or cut_off))
             due.pop(message.tool_call_id, None)
             continue
-        whole += _make_missing_results(due, language)
+        whole += _make_missing_results(due, cut_off)
         due = {}
         if isinstance(message, AIMessage):
             calls = [*message.tool_calls, *message.invalid_tool_calls]
             due = {c["id"]: c["name"] for c in calls}
         whole.append(message)
-    return whole + _make_missing_results(due, language)
+    return whole + _make_missing_results(due, cut_off)
 
 
-def _make_missing_results(
-    due: Mapping[str | None, str | None], language: Language
-) -> list[ToolMessage]:
-    text = get_wording(language).cut_off
+def _make_missing_results(due: Mapping[str | None, str | None], text: str) -> list[ToolMessage]:
     return [ToolMessage(text, tool_call_id=i or "", name=name) for i, name in due.items()]
 
 

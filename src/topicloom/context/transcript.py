@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import chain, islice, zip_longest
+from typing import Any
 
 from langchain_core.messages import AnyMessage
 
@@ -18,7 +19,7 @@ from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
 from topicloom.state.recall import Stretches
 from topicloom.state.rounds import Round
-from topicloom.state.stored_message import CALLS, MEDIA, StoredMessage
+from topicloom.state.stored_message import CALLS, MEDIA, THOUGHTS, StoredMessage, get_block_text
 
 
 def excerpt(
@@ -119,16 +120,31 @@ def show_message(
     elif isinstance(content, str):
         content = f"{day}\n{text}" if day else text
     else:
-        rest = content
-        if text != stored.text:
-            others = [b for b in content if isinstance(b, dict) and b.get("type") != "text"]
-            rest = [{"type": "text", "text": text}, *others]
+        rest = content if text == stored.text else replace_text(content, text)
         content = [{"type": "text", "text": day}, *rest] if day else rest
     same = content == message.content
     return message if same else message.model_copy(update={"content": content})
 
 
-_IMPLIED_BLOCK_TYPES = CALLS | {"text", "text-plain", "reasoning", "thinking"}
+def replace_text(
+    content: str | list[str | dict[str, Any]], text: str
+) -> str | list[str | dict[str, Any]]:
+    """Content that has a text, with another in the place of where that begins, and none of it."""
+    if isinstance(content, str):
+        return text
+    begins = next(i for i, block in enumerate(content) if get_block_text(block))
+    return [
+        {"type": "text", "text": text} if i == begins else block
+        for i, block in enumerate(content)
+        if i == begins or not (_is_text(block) or get_block_text(block))
+    ]
+
+
+def _is_text(block: str | dict[str, Any]) -> bool:
+    return isinstance(block, str) or block.get("type") == "text"
+
+
+_IMPLIED_BLOCK_TYPES = CALLS | THOUGHTS | {"text", "text-plain"}
 _KINDS_SHOWN = 8
 """Kinds of content that a message is said to have, at most."""
 _LONGEST_KIND = 40

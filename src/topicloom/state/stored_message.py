@@ -50,6 +50,8 @@ MEDIA: Mapping[str, str] = {
 """The kinds of content blocks that hold media, by their types."""
 CALLS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta"})
 """Types of content blocks that stand for a tool call."""
+THOUGHTS = frozenset({"reasoning", "thinking", "reasoning_content", "redacted_thinking"})
+"""Types of content blocks that a model wrote for itself, before its reply."""
 
 REMOVED = "(removed on request)"
 """The text of a purged message."""
@@ -185,10 +187,11 @@ def get_text(message: BaseMessage) -> str:
     content = message.content
     if isinstance(content, str):
         return content
-    return "\n".join(part for part in map(_get_block_text, content) if part)
+    return "\n".join(part for part in map(get_block_text, content) if part)
 
 
-def _get_block_text(block: str | dict[str, Any]) -> str:
+def get_block_text(block: str | dict[str, Any]) -> str:
+    """The text of a content block of any kind; "" if it has none."""
     if isinstance(block, str):
         return block
     text = block.get("text")
