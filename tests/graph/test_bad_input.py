@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.language_models import FakeMessagesListChatModel
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -15,6 +16,7 @@ from langchain_core.messages import (
     FunctionMessage,
     HumanMessage,
     SystemMessage,
+    ToolCall,
     ToolMessage,
 )
 from langgraph.checkpoint.memory import InMemorySaver
@@ -42,6 +44,7 @@ from topicloom.errors import (
 )
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
+from topicloom.roles.responder import RESPONDER, ChatResponder
 from topicloom.settings import Settings
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.files import FileStorage
@@ -67,6 +70,13 @@ def graph(tmp_path: Path) -> Graph:
 def f(x: str) -> str:
     """Give it back."""
     return x
+
+
+class ToolModel(FakeMessagesListChatModel):
+    """Says what it is given, whatever tools there are."""
+
+    def bind_tools(self, tools: Any, **options: Any) -> Any:
+        return self
 
 
 def send(graph: Graph, *messages: Any) -> None:
@@ -235,6 +245,20 @@ class TestIds:
     def test_one_id_twice_in_one_input(self, tmp_path: Path, graph: Graph) -> None:
         send(graph, HumanMessage("One", id="a"), HumanMessage("Two", id="a"))
         assert said(tmp_path, graph) == ["Two", REPLY], "as in any LangGraph channel"
+
+    def test_replies_of_one_id_are_messages_of_their_own(self, tmp_path: Path) -> None:
+        """LangChain's own fake models give one message again and again."""
+        call = AIMessage("", tool_calls=[ToolCall(name="f", args={"x": "1"}, id="c")], id="r")
+        said_by_it = [call, AIMessage("One", id="r"), AIMessage("One", id="r")]
+        model = ToolModel(responses=[*said_by_it, AIMessage("Two", id="r")])
+        roles = fake_roles().replace(RESPONDER, ChatResponder(model))
+        graph = open_graph(tmp_path, roles, tools=[f])
+        for text in ("a", "b", "c"):
+            (*_, reply) = tell(graph, {**CONFIG, "recursion_limit": 40}, text)
+            assert isinstance(reply, AIMessage)
+        assert said(tmp_path, graph) == ["a", "", "1", "One", "b", "One", "c", "Two"]
+        ids = [m.source for m in checked(tmp_path, graph)]
+        assert len(set(ids)) == len(ids)
 
 
 class TestThread:

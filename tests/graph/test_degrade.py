@@ -384,7 +384,13 @@ class TestReply:
         check(tmp_path, graph)
         assert len(transcript_of(tmp_path, graph, CONFIG)) == 2
 
-    @pytest.mark.parametrize("empty", ["", " \n ", [AIMessageChunk(content="")], []])
+    @pytest.mark.parametrize(
+        "empty",
+        [
+            *("", " \n ", [AIMessageChunk(content="")], []),
+            [AIMessageChunk(content=[{"type": "thinking", "thinking": "Hm."}])],
+        ],
+    )
     def test_an_empty_reply_is_no_reply(self, tmp_path: Path, empty: ScriptedReply) -> None:
         graph = open_graph(tmp_path, fake_roles(ScriptedResponder(empty, empty)))
         with pytest.raises(ReplyError, match="kept"):

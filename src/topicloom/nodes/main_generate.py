@@ -59,6 +59,8 @@ class _Prepared:
     request: ReplyRequest
     prompt: MainPrompt
     gate: Gate
+    taken: frozenset[str | None]
+    """Ids of messages that there are."""
     began: float
     window: int
     """Tokens of the window that the prompt was made for."""
@@ -138,7 +140,8 @@ class _MainWindow:
         written = yield from self._summarize_beginning(state)
         prepared = self._prepare(state)
         seconds = self.deps.settings.reply_deadline
-        reply = Reply(self.deps.roles[RESPONDER], prepared.request, prepared.gate, seconds)
+        responder, request = self.deps.roles[RESPONDER], prepared.request
+        reply = Reply(responder, request, prepared.gate, seconds, prepared.taken)
         try:
             said = yield from stream_reply(reply)
         except GraphBubbleUp:
@@ -179,7 +182,9 @@ class _MainWindow:
         session, messages, edits = take_edits(self.deps, workspace, session, state["messages"])
         turn = turn.model_copy(update={"events": (*turn.events, *edits)})
         view = store.messages(session, session.view)
-        loop = select_unstored(messages, workspace.recent(session, messages))
+        recent = workspace.recent(session, messages)
+        taken = frozenset([m.source for m in recent] + [m.id for m in state["messages"]])
+        loop = select_unstored(messages, recent)
         prompt = lay_out_prompt(self.deps, workspace, session, view, loop)
         may_search = offers_search(self.deps, session, turn)
         request = ReplyRequest(
@@ -198,7 +203,8 @@ class _MainWindow:
         info = get_runtime().execution_info
         if info is not None and info.node_attempt > 1:
             emit("reply_restarted")
-        return _Prepared(store, session, turn, request, prompt, gate, time.monotonic(), window.size)
+        began = time.monotonic()
+        return _Prepared(store, session, turn, request, prompt, gate, taken, began, window.size)
 
     def _conclude(self, prepared: _Prepared, said: Said) -> Update:
         turn, message = prepared.turn, said.message

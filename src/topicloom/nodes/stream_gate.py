@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -78,10 +78,18 @@ class Reply:
     """A reply on its way. As an effect: hold it back until the gate opens."""
 
     def __init__(
-        self, responder: Responder, request: ReplyRequest, gate: Gate, seconds: float
+        self,
+        responder: Responder,
+        request: ReplyRequest,
+        gate: Gate,
+        seconds: float,
+        taken: Collection[str | None] = (),
     ) -> None:
-        """Nothing is asked yet. It is cut where it goes on for more than some seconds."""
-        self.gate = gate
+        """Nothing is asked yet. It is cut where it goes on for more than some seconds.
+
+        Ids that are `taken` it does not keep: LangGraph would have it replace another message.
+        """
+        self.gate, self.taken = gate, taken
         self.cut = ""
         """The reason why it was ended too early; "" if it was not."""
         self._seconds, self._end = seconds, time.monotonic() + seconds
@@ -249,4 +257,6 @@ class Relay(BaseChatModel):
 
     def _passed_on(self, chunk: AIMessageChunk) -> ChatGenerationChunk:
         self.speaker = chunk.name or self.speaker
+        if chunk.id in self.reply.taken:
+            chunk = chunk.model_copy(update={"id": None})
         return ChatGenerationChunk(message=chunk)

@@ -21,6 +21,7 @@ from topicloom.state.session import SearchRequest
 from topicloom.state.stored_message import (
     CALLS,
     REMOVED,
+    THOUGHTS,
     StoredMessage,
     get_message_type,
     get_text,
@@ -94,9 +95,10 @@ def has_content(message: BaseMessage) -> bool:
 
 
 def says_something(message: BaseMessage) -> bool:
-    """True for a message with words, or with content blocks of another kind."""
+    """True for a message with words, or with content blocks of another kind than thoughts."""
     blocks = message.content if isinstance(message.content, list) else []
-    other = any(isinstance(b, dict) and b.get("type") != "text" for b in blocks)
+    silent = THOUGHTS | {"text"}
+    other = any(isinstance(b, dict) and b.get("type") not in silent for b in blocks)
     return other or bool(get_text(message).strip())
 
 
