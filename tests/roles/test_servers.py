@@ -220,3 +220,21 @@ def test_a_template_without_a_system_role_is_told_by_the_user(openai_server: Ope
     roles = [[m["role"] for m in r["messages"]] for r in openai_server.requests]
     assert [set(r) for r in roles] == [{"system", "user"}, {"user"}, {"user"}]
     assert len(roles[1]) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "System message must be at the beginning.",
+        "Received multiple non-consecutive system messages.",
+    ],
+)
+def test_where_only_the_first_may_be_the_system_s_the_user_says_later_ones(
+    words: str,
+) -> None:
+    server = Server()
+    prompt = [*PROMPT, SystemMessage("Be brief."), HumanMessage("five")]
+    assert server.shape(prompt) == prompt
+    assert server.learn(ValueError(words), 8_000)
+    assert server.shape(prompt) == [*PROMPT, HumanMessage("Be brief."), HumanMessage("five")]
+    assert not server.learn(ValueError(words), 8_000)

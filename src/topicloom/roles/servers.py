@@ -28,9 +28,11 @@ from topicloom.roles.models import take_retries
 from topicloom.state.safe_text import clip, describe_error
 from topicloom.state.stored_message import get_text
 
-Need = Literal["tools", "json_schema", "roles in a row", "system", "max_tokens", "images"]
+Need = Literal[
+    "tools", "json_schema", "roles in a row", "system", "later system", "max_tokens", "images"
+]
 """What a request may need: tools, an answer by a schema, several messages of one role in a row, a
-system message, a limited answer, images or other media in what the user says."""
+system message, one behind the first message, a limited answer, images in what the user says."""
 
 _REFUSALS: Mapping[Need, str] = {
     "tools": r"\btools?\b.{0,80}(support|require|enable)|support.{0,40}\b(tool|function)"
@@ -38,6 +40,7 @@ _REFUSALS: Mapping[Need, str] = {
     "json_schema": r"response_format|json_schema|structured output|grammar",
     "roles in a row": r"\balternat(e|ing)\b",
     "system": r"\bsystem\b.{0,20}\brole|\brole.{0,20}\bsystem",
+    "later system": r"\bsystem ?messages?\b.{0,30}\b(begin|first|start)|non-consecutive system",
     "max_tokens": r"max_(completion_)?tokens",
     "images": r"\b(images?|image_url|vision|multi-?modal)( content| inputs?)?s? (is|are) "
     r"(not|only) support|\bnot support (images?|vision|multi-?modal)\b(?! (type|format))"
@@ -168,13 +171,16 @@ class Server:
         """Messages as a chat template wants them that insists on user and assistant in turns.
 
         Its server's cache goes by tokens, so that messages made one are the same prefix. Without a
-        system role, the user says it.
+        system role, or one behind the first message, the user says it.
         """
-        if "system" in self.refused:
-            messages = [HumanMessage(m.content) if m.type == "system" else m for m in messages]
-        elif "roles in a row" not in self.refused:
-            return list(messages)
-        return merge_message_runs(messages, chunk_separator="\n\n")
+        shaped, refused = list(messages), self.refused.keys()
+        if refused & {"system", "later system"}:
+            begun = "system" not in refused
+            behind = [HumanMessage(m.content) if m.type == "system" else m for m in shaped[begun:]]
+            shaped[begun:] = behind
+        if refused.isdisjoint({"system", "roles in a row"}):
+            return shaped
+        return merge_message_runs(shaped, chunk_separator="\n\n")
 
     def limit(
         self,
