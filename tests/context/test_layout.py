@@ -285,8 +285,9 @@ class TestOversize:
         assert "short" in shown
 
     def test_it_counts_as_what_is_shown(self) -> None:
-        (stored,) = messages_of([HumanMessage(self.LONG)])
+        stored, shown = messages_of([HumanMessage(self.LONG), HumanMessage([self.LONG, IMAGE])])
         assert layout(cap=200).count_tokens(stored) == 200
+        assert layout(cap=200).count_tokens(shown) > 200 + 765, "media are sent whole"
 
 
 class TestDays:

@@ -77,6 +77,17 @@ def test_a_quoted_image_is_a_line_and_can_be_asked_for(tmp_path: Path, language:
     assert max(rows) < 48_000, "the image itself is in storage alone"
 
 
+@pytest.mark.parametrize(("window", "shown"), [(4_000, 1), (8_000, 2), (16_000, 5)])
+def test_of_many_images_those_that_fit_come_back(tmp_path: Path, window: int, shown: int) -> None:
+    responder = ScriptedResponder()
+    graph = open_graph(tmp_path, fake_roles(responder), window=window, recall_tokens=None)
+    record(graph, CONFIG, HumanMessage([IMAGE] * 6, id="pots"), *past("茶", "雨"))
+    tell(graph, CONFIG, "茶：好", keep=0)
+    responder.script = [make_topic_search("[图片 ×6：m1]"), "So."]
+    tell(graph, CONFIG, "看看它们")
+    assert blocks_of(responder.requests[-1]).count(IMAGE) == shown
+
+
 def test_what_is_in_view_or_unknown_is_looked_for_as_ever(tmp_path: Path) -> None:
     responder = ScriptedResponder()
     graph = open_graph(tmp_path, fake_roles(responder), window=8_000, recall_tokens=900)

@@ -87,7 +87,8 @@ class Layout:
     def count_tokens(self, stored: StoredMessage) -> int:
         """Tokens of a message in the prompt, without the line of its day."""
         message = show_message(stored, fence(stored.text), "", None if self.media else "en")
-        return min(self.counter.message(message), self.cap)
+        media = self._count_blocks(stored.media) if self.media else 0
+        return min(self.counter.message(message) - media, self.cap) + media
 
     def count_day(self, day: str, language: Language) -> int:
         """Tokens of the line above the first message of a day."""
@@ -169,18 +170,18 @@ class Layout:
     ) -> list[Block]:
         """The media that a note brings back, each message's behind the line that stands for them.
 
-        Those of what was purged since are gone.
+        Of a message as many, but one at least, as a long text may have tokens. Those of what was
+        purged since are gone.
         """
-        originals = [fetch(parse_message_number(i)) for i in note.media]
-        return [
-            block
-            for original in originals
-            if original.media
-            for block in (
-                {"type": "text", "text": describe_blocks(original, language)},
-                *(original.media if self.media else ()),
-            )
-        ]
+        blocks = list[Block]()
+        for original in (fetch(parse_message_number(i)) for i in note.media):
+            shown, line = list[Block](), describe_blocks(original, language)
+            for block in original.media if self.media else ():
+                if shown and self._count_blocks([*shown, block]) > self.cap:
+                    break
+                shown.append(block)
+            blocks += [{"type": "text", "text": line}, *shown] if original.media else ()
+        return blocks
 
     def count_note(
         self, note: Note, fetch: Callable[[int], StoredMessage], language: Language

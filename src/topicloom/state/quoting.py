@@ -157,9 +157,10 @@ def compose_note(
     budget -= sum(map(costs.text, listed.values()))
     again: list[str] = []
     for message_id, price in media.items():
-        if price <= budget and not any(message_id in note.media for note in notes):
+        # The first of them comes in any case: a window may be so small that one is past the budget.
+        if (price <= budget or not again) and all(message_id not in note.media for note in notes):
             again.append(message_id)
-            budget -= price
+            budget = max(0, budget - price)
     shown = [topic for note in notes for topic in note.topics]
     quoted = {i for t in shown for i in t.quotes if i not in t.partial}
     for message_id, stretches in (pair for t in shown for pair in t.excerpts.items()):
