@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import ValidationError
 
 from topicloom.boundary.adsorber import Adsorber
 from topicloom.boundary.detector import Rating
 from topicloom.boundary.policy import AdsorberPolicy
+from topicloom.graph.session import build_session_graph
+from topicloom.index.embedder import CachedEmbedder, Vectors
+from topicloom.index.encoders import default_embedder
 from topicloom.prompts.loader import load_cues
+from topicloom.settings import Settings
 from topicloom.state.rounds import Round, Ruling, group_rounds
 from topicloom.state.stored_message import StoredMessage
+from topicloom.testing import ScriptedResponder, fake_roles
 
 TEA = ["green tea and black tea", "how hot should the tea be", "a pot for the tea"]
 
@@ -33,6 +43,9 @@ class Known:
 
     def look_back(self, rounds: Sequence[Round], fillers: Collection[int] = ()) -> list[Rating]:
         return [Rating(self.rating.score, 0.0 if b.opens else 1.0) for b in rounds]
+
+    def expect(self, messages: Sequence[StoredMessage]) -> None:
+        """Nothing needs to be prepared."""
 
 
 def adsorber(detector: Known, **policy: object) -> Adsorber:
@@ -199,3 +212,41 @@ def test_every_block_has_a_segment_and_they_count_up(texts: list[str], opening: 
     assert len(labels) == len(texts)
     assert labels[:1] in ([], [0])
     assert all(b - a in (0, 1) for a, b in pairwise(labels))
+
+
+class Noting:
+    """The encoder that ships, which notes the threads that want something of it, and what."""
+
+    def __init__(self) -> None:
+        self.inner = default_embedder()
+        self.fingerprint, self.dimension = self.inner.fingerprint, self.inner.dimension
+        self.asked: list[tuple[str, list[str]]] = []
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.asked.append((threading.current_thread().name, list(texts)))
+        return self.inner.embed(texts)
+
+
+def test_a_reply_is_embedded_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noting, background = Noting(), "topicloom-background"
+    cached = CachedEmbedder(noting)
+    monkeypatch.setattr("topicloom.graph.deps.default_embedder", lambda: cached)
+    graph = build_session_graph(
+        settings=Settings(folder=tmp_path, fsync=False),
+        embedder=cached,
+        roles=fake_roles(ScriptedResponder("A cabbage needs water.")),
+    ).compile(checkpointer=InMemorySaver())
+    config: RunnableConfig = {"configurable": {"thread_id": "s"}}
+    graph.invoke({"messages": [HumanMessage("What does a cabbage need?")]}, config)
+    for thread in threading.enumerate():
+        if thread.name == background:
+            thread.join(10)
+    said = ["What does a cabbage need?", "A cabbage needs water."]
+    ahead = [said, [f"user: {said[0]}"], [f"assistant: {said[1]}"]]
+    assert noting.asked == [(background, texts) for texts in ahead]
+    asked = "How much water does a fir need?"
+    graph.invoke({"messages": [HumanMessage(asked)]}, config)
+    waited_for = [text for name, texts in noting.asked if name != background for text in texts]
+    assert waited_for == [asked]

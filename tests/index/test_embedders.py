@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -294,6 +295,22 @@ class CountingEmbedder(HashingEmbedder):
         return super().embed(texts)
 
 
+class HeldEmbedder(CountingEmbedder):
+    """Waits for a sign before it answers."""
+
+    def __init__(self, fails: bool = False) -> None:
+        super().__init__()
+        self.fails = fails
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.begun.set()
+        assert self.go_on.wait(10)
+        if self.fails:
+            raise OSError("no encoder")
+        return super().embed(texts)
+
+
 class TestCached:
     def test_asks_once(self) -> None:
         inner = CountingEmbedder()
@@ -309,6 +326,31 @@ class TestCached:
         for text in ("a", "b", "a", "c", "a", "b"):
             cached.embed([text])
         assert inner.asked == [["a"], ["b"], ["c"], ["b"]]
+
+    def test_waits_for_what_another_thread_has_begun(self) -> None:
+        inner = HeldEmbedder()
+        cached = CachedEmbedder(inner)
+        with ThreadPoolExecutor() as threads:
+            first = threads.submit(cached.embed, ["a", "b"])
+            assert inner.begun.wait(10)
+            second = threads.submit(cached.embed, ["b", "c"])
+            inner.go_on.set()
+            assert np.array_equal(first.result()[1], second.result()[0])
+        assert sorted(inner.asked) == [["a", "b"], ["c"]]
+
+    def test_a_failure_reaches_all_who_wait_and_is_not_remembered(self) -> None:
+        inner = HeldEmbedder(fails=True)
+        cached = CachedEmbedder(inner)
+        with ThreadPoolExecutor() as threads:
+            first = threads.submit(cached.embed, ["a"])
+            assert inner.begun.wait(10)
+            second = threads.submit(cached.embed, ["a"])
+            inner.go_on.set()
+            for asked in (first, second):
+                with pytest.raises(OSError, match="no encoder"):
+                    asked.result()
+        inner.fails = False
+        assert cached.embed(["a"]).any()
 
     def test_size_is_checked(self) -> None:
         with pytest.raises(ValueError, match="size=0"):

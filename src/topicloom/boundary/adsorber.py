@@ -57,6 +57,10 @@ class Adsorber:
         rating = self._detector.rate(telling, round_)
         return Verdict(self._zone(rating), rating.continues)
 
+    def expect(self, messages: Sequence[StoredMessage]) -> None:
+        """Make ready to judge what comes after these messages, which takes time now, not then."""
+        self._detector.expect(messages)
+
     def doubts(
         self, before: Sequence[Round], rounds: Sequence[Round]
     ) -> dict[int, BoundaryQuestion]:

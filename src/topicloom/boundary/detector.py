@@ -43,6 +43,9 @@ class BoundaryDetector(Protocol):
         Those of the first round and of fillers, given by their first messages, say nothing.
         """
 
+    def expect(self, messages: Sequence[StoredMessage]) -> None:
+        """Make what the next ratings need of these messages, which the encoder remembers."""
+
 
 class TrainedDetector:
     """By the boundary model: the score is its probability, even at the granularity's threshold."""
@@ -72,6 +75,9 @@ class TrainedDetector:
             _rating(_odds(at.get(round_.first, 0.0), threshold) * pause)
             for round_, pause in zip(rounds, pauses, strict=True)
         ]
+
+    def expect(self, messages: Sequence[StoredMessage]) -> None:
+        vectors_of([m for m in messages if _is_spoken(m)], self._embedder)
 
     def _pause(self, before: Round, round_: Round) -> float:
         hours = measure_gap(before.messages[-1], round_.messages[0])
@@ -109,6 +115,9 @@ class CosineDetector:
             last = place if scores[round_.first] < self._policy.low else last
         return [Rating(scores.get(b.first, 1.0), 0.0 if b.opens else 1.0) for b in rounds]
 
+    def expect(self, messages: Sequence[StoredMessage]) -> None:
+        self._trained.expect(messages)
+
     def _anchors(self, rounds: Sequence[Round]) -> Vectors:
         context = self._policy.anchor == "context"
         return self._embedder.embed(
@@ -122,9 +131,11 @@ def _centroid(vectors: Vectors) -> Vectors:
 
 def _spoken(rounds: Sequence[Round]) -> list[StoredMessage]:
     """The messages of people and models: tool results are no talk, and neither are empty calls."""
-    return [
-        r for b in rounds for r in b.messages if r.role in ("user", "assistant") and r.text.strip()
-    ]
+    return [m for round_ in rounds for m in round_.messages if _is_spoken(m)]
+
+
+def _is_spoken(message: StoredMessage) -> bool:
+    return message.role in ("user", "assistant") and bool(message.text.strip())
 
 
 def _utterances(messages: Sequence[StoredMessage]) -> list[Utterance]:

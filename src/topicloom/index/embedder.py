@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Protocol
 
 import numpy as np
@@ -106,6 +107,7 @@ class CachedEmbedder:
         self._embedder = embedder
         self._lock = threading.Lock()
         self._known: LRUCache[str, Vectors] = LRUCache(size)
+        self._begun: dict[str, Future[dict[str, Vectors]]] = {}
 
     @property
     def fingerprint(self) -> str:
@@ -121,15 +123,34 @@ class CachedEmbedder:
         return getattr(self._embedder, "failure", "")
 
     def embed(self, texts: Sequence[str]) -> Vectors:
+        wanted = dict.fromkeys(texts)
+        made: Future[dict[str, Vectors]] = Future()
         with self._lock:
-            found = {t: self._known[t] for t in dict.fromkeys(texts) if t in self._known}
-        missing = [text for text in dict.fromkeys(texts) if text not in found]
+            found = {t: self._known[t] for t in wanted if t in self._known}
+            begun = {t: self._begun[t] for t in wanted.keys() - found.keys() & self._begun.keys()}
+            missing = [t for t in wanted if t not in found and t not in begun]
+            self._begun |= dict.fromkeys(missing, made)
         if missing:
-            # Outside the lock: two threads may embed one text twice, but none waits for the model.
-            found |= zip(missing, self._embedder.embed(missing), strict=True)
-            with self._lock:
-                for text in (t for t in missing if found[t].any()):
-                    self._known[text] = found[text].copy()  # a view would keep its whole batch
+            try:
+                made.set_result(self._make(missing))
+            except BaseException as error:
+                made.set_exception(error)
+                raise
+            finally:
+                with self._lock:
+                    for text in missing:
+                        del self._begun[text]
+            found |= made.result()
+        # What another thread has begun is not made twice, and is waited for when the rest is done.
+        found |= {text: other.result()[text] for text, other in begun.items()}
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         return np.stack([found[text] for text in texts])
+
+    def _make(self, texts: Sequence[str]) -> dict[str, Vectors]:
+        """Vectors [d] of texts by the model, remembered unless they are zero."""
+        # Copies: a view would keep its whole batch.
+        made = {t: v.copy() for t, v in zip(texts, self._embedder.embed(texts), strict=True)}
+        with self._lock:
+            self._known.update((t, v) for t, v in made.items() if v.any())
+        return made

@@ -166,11 +166,10 @@ def open_embedder(given: str | Embeddings | Embedder | None = None) -> Embedder:
     if given is None or given in ("", "default"):
         return default_embedder()
     if isinstance(given, str):
-        named = HashingEmbedder() if given == "hashing" else SentenceTransformerEmbedder(given)
-        return CachedEmbedder(named, _REMEMBERED)
+        given = HashingEmbedder() if given == "hashing" else SentenceTransformerEmbedder(given)
     if isinstance(given, Embeddings):
-        return CachedEmbedder(ForeignEmbedder(given), _REMEMBERED)
-    return given
+        given = ForeignEmbedder(given)
+    return given if isinstance(given, CachedEmbedder) else CachedEmbedder(given, _REMEMBERED)
 
 
 class LangChainEmbeddings(Embeddings):

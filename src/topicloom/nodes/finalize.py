@@ -12,6 +12,7 @@ from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
+from topicloom.background import defer_exit, submit_daemon
 from topicloom.errors import ConflictError
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.assemble import load_readings
@@ -36,7 +37,7 @@ from topicloom.state.messages import find_visible, list_removals, select_unstore
 from topicloom.state.recall import Reading, parse_message_number
 from topicloom.state.receipt import Call, Receipt
 from topicloom.state.session import Session, Turn
-from topicloom.state.stored_message import to_stored_message
+from topicloom.state.stored_message import StoredMessage, to_stored_message
 from topicloom.state.superseding import find_shown
 from topicloom.storage.lines import Head, find_rivals, publish, read_heads
 from topicloom.storage.sessions import SessionStore
@@ -57,13 +58,11 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         time = now.isoformat(timespec="seconds")
         recent = workspace.recent(session, messages)
         replies = select_unstored(messages, recent)
-        session = store.append(
-            session,
-            [
-                to_stored_message(m, seq=n, time=time)
-                for n, m in enumerate(replies, session.count + 1)
-            ],
-        )
+        stored = [
+            to_stored_message(m, seq=n, time=time) for n, m in enumerate(replies, session.count + 1)
+        ]
+        _embed_ahead(deps, [*(m for m in recent if m.seq >= turn.user), *stored])
+        session = store.append(session, stored)
         end = _TurnEnd(deps, workspace, state, now, replay)
         closed, turn, receipt = end.write(session, turn)
         workspace.unread.clear()
@@ -85,6 +84,22 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         return {**dump(closed, turn), **end.changed, **rest}
 
     return node(step, "finalize")
+
+
+def _embed_ahead(deps: Deps, messages: Sequence[StoredMessage]) -> None:
+    """Begin to embed, while the user reads, what later turns would wait for.
+
+    The next message is judged by these ones; their lines are needed when they leave the view.
+    """
+
+    def work() -> None:
+        with defer_exit():
+            deps.adsorber.expect(messages)
+        for message in messages:
+            with defer_exit():
+                deps.embedder.embed([message.line])
+
+    submit_daemon(work)
 
 
 def _tell_waiting(workspace: Workspace) -> Iterator[str]:
