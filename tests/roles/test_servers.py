@@ -20,7 +20,7 @@ from topicloom.effects import arun_step, run_step
 from topicloom.roles.calls import ask_role
 from topicloom.roles.chat import Chat
 from topicloom.roles.models import open_model
-from topicloom.roles.reader import READER, ChatReader, ReadRequest
+from topicloom.roles.reader import READER, ChatReader, ReadRequest, make_reading_schema
 from topicloom.roles.servers import Server, find_server
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import Topic
@@ -141,6 +141,13 @@ def test_a_reader_can_name_no_strangers(openai_server: OpenAIServer, takes: bool
     assert form["referenced_messages"]["items"]["enum"] == ["m1", "m2", "m3"]
     later = ["response_format" in r for r in openai_server.requests[1:]]
     assert later == ([True] if takes else [False, False])
+
+
+def test_a_schema_leaves_no_large_topic_with_fewer_ids_than_tags_do() -> None:
+    ids = [f"m{n}" for n in range(1, 201)]
+    named = {m: make_reading_schema(set(ids[:m]))["properties"] for m in (3, 40, 200)}
+    most = {m: form["referenced_messages"]["maxItems"] for m, form in named.items()}
+    assert most == {3: 24, 40: 30, 200: 150}, "as many as are a choice"
 
 
 @ways

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -45,7 +46,7 @@ _SUMMARY_LIMIT = 2_000
 _DECAY = 0.02
 """By how much each further quote weighs less; the last ones half as much as the first."""
 _MOST_QUOTES = 24
-"""Ids that a schema admits."""
+"""Ids that a schema admits of a topic where that is no choice: of a larger one, as many as are."""
 _MOST_NAMED = 10_000
 """Ids of an answer that are looked at, those of ranges among them."""
 _TAGS = ("relevance_score", "referenced_messages", "summary", "topic_result")
@@ -189,9 +190,10 @@ def _label(label: str, text: str, counter: TokenCounter, room: int) -> str:
 def make_reading_schema(known: Set[str]) -> dict[str, Any]:
     """A JSON schema of a reading, which can name no ids but those that are known."""
     named = {"type": "string", "enum": sorted(known)}
+    most = max(_MOST_QUOTES, math.ceil(_EVERYTHING * len(known)))
     fields = {
         "relevance_score": {"type": "number"},
-        "referenced_messages": {"type": "array", "items": named, "maxItems": _MOST_QUOTES},
+        "referenced_messages": {"type": "array", "items": named, "maxItems": most},
         "summary": {"type": "string", "maxLength": _SUMMARY_LIMIT},
     }
     closed = {"required": list(fields), "additionalProperties": False}
