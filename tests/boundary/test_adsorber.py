@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -214,8 +215,12 @@ def test_every_block_has_a_segment_and_they_count_up(texts: list[str], opening: 
     assert all(b - a in (0, 1) for a, b in pairwise(labels))
 
 
+BACKGROUND = "topicloom-background"
+"""The name of its threads."""
+
+
 class Noting:
-    """The encoder that ships, which notes the threads that want something of it, and what."""
+    """The encoder that ships, which notes who wants something of it, and what."""
 
     def __init__(self) -> None:
         self.inner = default_embedder()
@@ -223,30 +228,54 @@ class Noting:
         self.asked: list[tuple[str, list[str]]] = []
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        self.asked.append((threading.current_thread().name, list(texts)))
+        background = threading.current_thread().name == BACKGROUND
+        self.asked.append((BACKGROUND if background else "waited for", list(texts)))
         return self.inner.embed(texts)
 
 
-def test_a_reply_is_embedded_while_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    noting, background = Noting(), "topicloom-background"
+@pytest.fixture
+def noting(monkeypatch: pytest.MonkeyPatch) -> Noting:
+    """Stands behind all that the graph embeds."""
+    noting = Noting()
     cached = CachedEmbedder(noting)
     monkeypatch.setattr("topicloom.graph.deps.default_embedder", lambda: cached)
-    graph = build_session_graph(
-        settings=Settings(folder=tmp_path, fsync=False),
-        embedder=cached,
-        roles=fake_roles(ScriptedResponder("A cabbage needs water.")),
-    ).compile(checkpointer=InMemorySaver())
+    monkeypatch.setattr("topicloom.graph.deps.open_embedder", lambda _: cached)
+    return noting
+
+
+def begin(folder: Path, **settings: Any) -> Callable[[str], None]:
+    """What says something in a session, and waits until the background is silent."""
+    roles = fake_roles(ScriptedResponder(otherwise=lambda r: f"About {r.query}"))
+    given = Settings(folder=folder, fsync=False, **settings)
+    graph = build_session_graph(settings=given, roles=roles).compile(checkpointer=InMemorySaver())
     config: RunnableConfig = {"configurable": {"thread_id": "s"}}
-    graph.invoke({"messages": [HumanMessage("What does a cabbage need?")]}, config)
-    for thread in threading.enumerate():
-        if thread.name == background:
-            thread.join(10)
-    said = ["What does a cabbage need?", "A cabbage needs water."]
-    ahead = [said, [f"user: {said[0]}"], [f"assistant: {said[1]}"]]
-    assert noting.asked == [(background, texts) for texts in ahead]
-    asked = "How much water does a fir need?"
-    graph.invoke({"messages": [HumanMessage(asked)]}, config)
-    waited_for = [text for name, texts in noting.asked if name != background for text in texts]
-    assert waited_for == [asked]
+
+    def say(text: str) -> None:
+        graph.invoke({"messages": [HumanMessage(text)]}, config)
+        for thread in threading.enumerate():
+            if thread.name == BACKGROUND:
+                thread.join(10)
+
+    return say
+
+
+def test_a_reply_is_embedded_while_it_is_read(tmp_path: Path, noting: Noting) -> None:
+    say, texts = begin(tmp_path), ["What does a cabbage need?", "How much water does a fir need?"]
+    say(texts[0])
+    assert noting.asked == [(BACKGROUND, [texts[0], f"About {texts[0]}"])]
+    say(texts[1])
+    assert noting.asked[1:] == [("waited for", [texts[1]]), (BACKGROUND, [f"About {texts[1]}"])]
+
+
+def test_so_is_what_will_leave_the_view_once_a_session_is_split(
+    tmp_path: Path, noting: Noting
+) -> None:
+    say = begin(tmp_path, window=1_500)
+    for number in range(20):
+        say(f"Note {number:02} on the cabbage beds: " + "water them every day. " * 8)
+    lines = [(who, t) for who, texts in noting.asked for t in texts if t.startswith("user: ")]
+    early = [t for who, t in lines if who == "waited for"]
+    later = [t for who, t in lines if who == BACKGROUND]
+    assert early, "no split at all"
+    assert [*early, *later] == sorted(t for _, t in lines), "a split waits for what came before it"
+    assert len(later) > len(early)

@@ -61,8 +61,10 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         stored = [
             to_stored_message(m, seq=n, time=time) for n, m in enumerate(replies, session.count + 1)
         ]
-        _embed_ahead(deps, [*(m for m in recent if m.seq >= turn.user), *stored])
         session = store.append(session, stored)
+        said = [*(m for m in recent if m.seq >= turn.user), *stored]
+        # A session that was never split may end before it is: it would embed lines in vain.
+        _embed_ahead(deps, said, said if session.topics else ())
         end = _TurnEnd(deps, workspace, state, now, replay)
         closed, turn, receipt = end.write(session, turn)
         workspace.unread.clear()
@@ -86,16 +88,21 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
     return node(step, "finalize")
 
 
-def _embed_ahead(deps: Deps, messages: Sequence[StoredMessage]) -> None:
+def _embed_ahead(
+    deps: Deps, heard: Sequence[StoredMessage], leaving: Sequence[StoredMessage]
+) -> None:
     """Begin to embed, while the user reads, what later turns would wait for.
 
-    The next message is judged by these ones; their lines are needed when they leave the view.
+    Args:
+        deps: Has the encoders.
+        heard: Messages that the next one is judged by.
+        leaving: Messages whose lines are needed when they leave the view.
     """
 
     def work() -> None:
         with defer_exit():
-            deps.adsorber.expect(messages)
-        for message in messages:
+            deps.adsorber.expect(heard)
+        for message in leaving:
             with defer_exit():
                 deps.embedder.embed([message.line])
 
