@@ -305,6 +305,24 @@ def test_what_is_there_is_not_taken_in_again(run: Run, tmp_path: Path) -> None:
     assert "0 messages recorded" in run("import", "chatgpt", file, "--session", "all").out
 
 
+def test_files_whose_messages_have_the_same_ids_lose_nothing_to_each_other(
+    run: Run, tmp_path: Path
+) -> None:
+    counted = {"one": ["Hello", "The boat is red", "It leaks"], "two": ["Hello", "The cat is grey"]}
+    for month, texts in counted.items():
+        messages = [HumanMessage(text) for text in texts]
+        (tmp_path / month).mkdir()
+        file = save(tmp_path / month / "history.json", messages_to_dict(messages))
+        run("import", "langchain", file, "--session", "all")
+    rows = stored(run, "all")
+    assert [r["text"] for r in rows] == [*counted["one"], "The cat is grey"]
+    assert len({r["source"] for r in rows}) == 4
+    for month in counted:
+        file = str(tmp_path / month / "history.json")
+        assert "0 messages recorded" in run("import", "langchain", file, "--session", "all").out
+    assert stored(run, "all") == rows
+
+
 @pytest.mark.slow
 def test_killed_on_the_way_it_goes_on(run: Run, tmp_path: Path) -> None:
     file, folder = save(tmp_path / "c.json", [talk("a", 400, 1e9)]), tmp_path / "sessions"

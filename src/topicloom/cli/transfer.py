@@ -41,7 +41,7 @@ from topicloom.recordings.exports import (
     read_export,
     sort_by_time,
 )
-from topicloom.recordings.replay import record_messages
+from topicloom.recordings.replay import record_messages, select_new
 from topicloom.storage.base import Storage
 from topicloom.storage.names import check_session_name, make_session_name
 
@@ -104,11 +104,9 @@ def _record(
 ) -> Iterator[int]:
     (task,), config = progress.task_ids, name_thread(name)
     session, store = open_session(graph, config, storage)
-    known = {message.source for message in store.originals(session)}
-    for conversation in conversations:
-        fresh = [m for m in conversation.messages if m.id not in known]
-        known.update(m.id for m in fresh)
-        progress.advance(task, len(conversation.messages) - len(fresh))
+    said = [c.messages for c in conversations]
+    for messages, fresh in zip(said, select_new(said, store.originals(session)), strict=True):
+        progress.advance(task, len(messages) - len(fresh))
         for count in record_messages(graph, fresh, config):
             progress.advance(task, count)
             yield count

@@ -166,10 +166,11 @@ def open_embedder(given: str | Embeddings | Embedder | None = None) -> Embedder:
     if given is None or given in ("", "default"):
         return default_embedder()
     if isinstance(given, str):
-        given = HashingEmbedder() if given == "hashing" else SentenceTransformerEmbedder(given)
+        named = HashingEmbedder() if given == "hashing" else SentenceTransformerEmbedder(given)
+        return CachedEmbedder(named, _REMEMBERED)
     if isinstance(given, Embeddings):
-        given = ForeignEmbedder(given)
-    return given if isinstance(given, CachedEmbedder) else CachedEmbedder(given, _REMEMBERED)
+        return CachedEmbedder(ForeignEmbedder(given), _REMEMBERED)
+    return given
 
 
 class LangChainEmbeddings(Embeddings):

@@ -14,6 +14,7 @@ from langgraph.types import Overwrite
 
 from topicloom.background import defer_exit, submit_daemon
 from topicloom.errors import ConflictError
+from topicloom.index.embedder import CachedEmbedder
 from topicloom.nodes.apply_changes import make_changes
 from topicloom.nodes.assemble import load_readings
 from topicloom.nodes.catch_up import Replay, catch_up, show_newest, take_edits
@@ -63,7 +64,6 @@ def finalize(deps: Deps, replay: Replay | None = None) -> Runnable[SessionState,
         ]
         session = store.append(session, stored)
         said = [*(m for m in recent if m.seq >= turn.user), *stored]
-        # A session that was never split may end before it is: it would embed lines in vain.
         _embed_ahead(deps, said, said if session.topics else ())
         end = _TurnEnd(deps, workspace, state, now, replay)
         closed, turn, receipt = end.write(session, turn)
@@ -96,13 +96,15 @@ def _embed_ahead(
     Args:
         deps: Has the encoders.
         heard: Messages that the next one is judged by.
-        leaving: Messages whose lines are needed when they leave the view.
+        leaving: Messages whose lines are needed when they leave the view; none of a session that
+            was never split, as it may end before.
     """
+    remembers = isinstance(deps.embedder, CachedEmbedder)
 
     def work() -> None:
         with defer_exit():
             deps.adsorber.expect(heard)
-        for message in leaving:
+        for message in leaving if remembers else ():
             with defer_exit():
                 deps.embedder.embed([message.line])
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -22,7 +23,8 @@ from topicloom.recordings.conversations import (
     load_conversations,
 )
 from topicloom.roles.responder import RecordedResponder
-from topicloom.state.channels import TurnOptions
+from topicloom.state.channels import TurnOptions, make_storable
+from topicloom.state.stored_message import StoredMessage, make_message_key
 
 _AT_ONCE = 24
 """Messages of a turn from which on the next one begins: where an import is ended, so many at most
@@ -112,6 +114,30 @@ def feed_round(
 
 
 _RECORD = TurnOptions(answer=False)
+
+
+def select_new(
+    conversations: Iterable[Sequence[BaseMessage]], stored: Sequence[StoredMessage]
+) -> list[list[BaseMessage]]:
+    """Of each conversation, the messages that a session does not have: with their id and text.
+
+    One whose id another message has, as counted ids are alike in every file, gets a longer one.
+    """
+    ids, keys = {m.source for m in stored}, {make_message_key(m.message) for m in stored}
+
+    def select(messages: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
+        for given in messages:
+            message = make_storable(given)
+            key = make_message_key(message)
+            if message.id in ids and key not in keys:
+                told = hashlib.sha256(key.encode()).hexdigest()[:8]
+                message = message.model_copy(update={"id": f"{message.id}-{told}"})
+            if message.id not in ids:
+                yield message
+            ids.add(message.id)
+            keys.add(key)
+
+    return [list(select(messages)) for messages in conversations]
 
 
 def record_messages(

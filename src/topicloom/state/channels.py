@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from langchain_core.messages import AnyMessage, MessageLikeRepresentation
+from langchain_core.messages import AnyMessage, BaseMessage, MessageLikeRepresentation
 from langgraph.graph.message import Messages, add_messages
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
@@ -26,13 +26,15 @@ def add_storable(old: Messages, new: Messages) -> Messages:
 
     A message with half a character would come back as another one, and no provider takes it.
     """
-    given = [
-        (m, {k: v for k, v in m if k in _SAID}) for m in cast("list[Any]", add_messages(old, new))
-    ]
-    return [
-        m if (storable := _make_storable(said)) == said else m.model_copy(update=storable)
-        for m, said in given
-    ]
+    messages = cast("list[Any]", add_messages(old, new))
+    return cast("Messages", [make_storable(message) for message in messages])
+
+
+def make_storable(message: BaseMessage) -> BaseMessage:
+    """The message with texts that UTF-8 can hold, itself if it has no others."""
+    said = {field: value for field, value in message if field in _SAID}
+    storable = _make_storable(said)
+    return message if storable == said else message.model_copy(update=storable)
 
 
 _SAID = {"id", "content", "name", "tool_calls", "invalid_tool_calls", "additional_kwargs"}

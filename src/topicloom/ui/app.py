@@ -29,7 +29,7 @@ from topicloom.recordings.exports import (
     read_export,
     sort_by_time,
 )
-from topicloom.recordings.replay import record_messages
+from topicloom.recordings.replay import record_messages, select_new
 from topicloom.serve.app import describe_error, read_json, write_event
 from topicloom.state.channels import TurnOptions
 from topicloom.state.receipt import Receipt
@@ -145,12 +145,10 @@ class _Inspector(SessionPages):
     async def _import(
         self, name: str, found: Sequence[ExportedConversation]
     ) -> AsyncIterator[Event]:
-        messages = [message for conversation in found for message in conversation.messages]
         thread = name_thread(name)
         memory = Memory.of(self._graph, thread)
         said = await memory.ahistory(limit=None)
-        known = {message.source for message in said}
-        fresh = [message for message in messages if message.id not in known]
+        fresh = [m for new in select_new([c.messages for c in found], said) for m in new]
         last = TurnOptions(answer=False, keep_messages=0)  # so that topics are seen at once
         done, counts = 0, record_messages(self._graph, fresh, thread, last)
         while count := await asyncio.to_thread(next, counts, 0):
