@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from command_line import Run, assert_one_line
+from failing_storage import unwritable
 
 
 @pytest.mark.parametrize("name", ["../../x", "", "a" * 101, "..", "a/b", "a\nb", ".hidden"])
@@ -48,6 +50,33 @@ def test_checkpoints_that_are_none(run: Run, tmp_path: Path) -> None:
 def test_checkpoints_that_are_a_folder(run: Run, tmp_path: Path) -> None:
     (tmp_path / "sessions" / "checkpoints.sqlite").mkdir(parents=True)
     assert_one_line(run("topics", "x"), "checkpoints.sqlite")
+
+
+READING = (("sessions",), ("check",), ("facts", "talk"), ("review", "talk", "--dry-run"))
+
+
+def test_what_only_reads_makes_nothing(run: Run, tmp_path: Path) -> None:
+    assert [run(*command).code for command in READING] == [0, 0, 2, 2]
+    assert_one_line(run("check", "talk"), "no session 'talk'")
+    assert run("doctor").code in (0, 1)
+    (tmp_path / "sessions").chmod(0o700)
+    assert not list((tmp_path / "sessions").iterdir())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights are otherwise")
+def test_what_only_reads_works_where_nothing_can_be_written(run: Run) -> None:
+    with TemporaryDirectory() as made:
+        folder = Path(made)
+        assert run("chat", "talk", stdin="My dog is Rex.\n", folder=folder).code == 0
+        assert run("reflect", "talk", "--force", folder=folder).code == 0
+        before = [run(*command, folder=folder) for command in READING]
+        files = sorted(folder.rglob("*"))
+        with unwritable(folder):
+            assert [run(*command, folder=folder) for command in READING] == before
+            assert_one_line(run("review", "talk", folder=folder), "checkpoints.sqlite")
+            assert_one_line(run("chat", "talk", folder=folder), "checkpoints.sqlite")
+        assert [done.code for done in before] == [0, 0, 0, 0]
+        assert sorted(folder.rglob("*")) == files
 
 
 @pytest.mark.parametrize(

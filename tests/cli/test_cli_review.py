@@ -110,6 +110,11 @@ class TestPurge:
             (["--topic", "t99"], "has no topic 't99'"),
             (["--message", "m99"], "has no message 'm99' (there: m1 to m32)"),
             (["--message", "tea"], "has no message 'tea'"),
+            (["--message", "m5-m2"], "'m5-m2' ends before it begins: write m2-m5"),
+            (["--message", "m1-m99"], "has no message 'm99'"),
+            (["--message", "m1, not m2"], "has no message 'not'"),
+            (["--message", "m3-m\u00b2"], "has no message 'm\u00b2'"),
+            (["--message", "m" + "1" * 5_000], "has no message 'm1111"),
             ([], "nothing to remove"),
         ],
     )

@@ -304,6 +304,7 @@ class TestSafety:
         graph = build_review_graph(world.graph, **world.options())
         own = thread("topicloom:review:s")
         graph.compile(checkpointer=saver, interrupt_before=["apply"]).invoke({"thread": "s"}, own)
+        assert world.review(checkpointer=saver, dry_run=True).changes
         asked = len(world.reviewer.requests)
         report = world.review(checkpointer=saver)
         assert report.archived == (world.id_of("茶"),)

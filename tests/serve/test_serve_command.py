@@ -121,6 +121,8 @@ def test_what_it_does_not_begin_with(
 ) -> None:
     assert_one_line(run("serve", "--host", "0.0.0.0"), "others could reach 0.0.0.0")
     assert_one_line(run("serve", "--host", "example.org"), "others could reach example.org")
+    nowhere = ("--port", "0", "--postgres", "nowhere")
+    assert_one_line(run("serve", *nowhere), "PostgreSQL cannot be used", "nowhere")
     monkeypatch.setenv("TOPICLOOM_SERVE_KEYS", "a=1,b")
     assert_one_line(run("serve"), "TOPICLOOM_SERVE_KEYS cannot be used")
     monkeypatch.setitem(sys.modules, "starlette", None)

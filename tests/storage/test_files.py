@@ -6,13 +6,12 @@ import json
 import multiprocessing
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from failing_storage import unwritable
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import past, record, tell, thread
 
@@ -29,23 +28,6 @@ def said(*texts: str) -> list[dict[str, Any]]:
 def texts_at(root: Path, head: str | None, chain: str = "c") -> list[str]:
     log = FileStorage(root).open("s")
     return [body["text"] for body in log.read(chain, log.refs(chain, head))]
-
-
-@contextmanager
-def unwritable(folder: Path) -> Iterator[None]:
-    """Nobody in this process may write into a folder, not even as root."""
-    root = os.geteuid() == 0
-    for path in (folder, *folder.rglob("*")):
-        path.chmod(0o555 if path.is_dir() else 0o444)
-    if root:
-        os.seteuid(65_534)
-    try:
-        yield
-    finally:
-        if root:
-            os.seteuid(0)
-        for path in (folder, *folder.rglob("*")):
-            path.chmod(0o755)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights are otherwise")

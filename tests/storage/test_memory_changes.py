@@ -114,7 +114,10 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(talk: Talk) -> None:
         (lambda: memory.merge("t1", "t1"), "merged into itself"),
         (lambda: memory.restore("t1"), "t1 is active, not archived"),
         (lambda: memory.move("m1", "t1") and memory.move("m1", "t1"), "nothing would change"),
-        (lambda: memory.undo("nothing"), "nothing to undo"),
+        (lambda: memory.undo("nothing"), "nothing to undo by the id 'nothing'"),
+        (lambda: memory.move("m1 m99", "t1"), "no message 'm99'"),
+        (lambda: memory.move("m3 – m1", "t1"), "write m1-m3"),
+        (lambda: memory.quote("m" + "1" * 5_000), "no message"),
         (lambda: memory.forget("t9"), "no topic 't9'"),
     ]
     for change, why in changes:

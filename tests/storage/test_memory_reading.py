@@ -101,6 +101,7 @@ def test_what_is_said_later_is_found_by_the_same_memory(talk: Talk) -> None:
 
 def test_history_comes_in_pages(talk: Talk) -> None:
     for memory in talk.both():
+        assert memory.history(limit=10**29) == memory.history(limit=None)
         page = memory.history(limit=5)
         assert [m.id for m in page] == ["m10", "m11", "m12", "m13", "m14"]
         assert memory.history(before=page[0].id, limit=100)[0].id == "m1"

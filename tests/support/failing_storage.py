@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +60,20 @@ class FailingStorage:
 
     def open(self, session: str) -> Any:
         return FailingLog(self, self._storage.open(session))
+
+
+@contextmanager
+def unwritable(folder: Path) -> Iterator[None]:
+    """Nobody in this process may write into a folder, not even as root."""
+    root = os.geteuid() == 0
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    if root:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o755)

@@ -187,6 +187,15 @@ async def test_mistakes_are_named(graph: Graph) -> None:
                 answer = await page.get(SESSION + path, params={"limit": limit})
                 said = f"{named} cannot be used"
                 assert (answer.status_code, said in answer.text) == (400, True), answer.text
+        for path in ("receipts/x", "receipts/m-1", "receipts/%00", "absences/-1/m1", "cases/x/m1"):
+            answer = await page.get(f"{SESSION}/{path}")
+            assert (answer.status_code, "error" in answer.json()) == (400, True), path
+        for path in ("receipts/m{}", "absences/{}/m1", "topics/t{}", "messages?before=m{}"):
+            answer = await page.get(f"{SESSION}/{path.format('1' * 5_000)}")
+            assert answer.status_code == 400, path
+        assert len((await page.get(f"{SESSION}/messages?limit={'1' * 5_000}")).json()) == 28
+        empty = await page.post(f"{SESSION}/preview", headers={"content-type": "application/json"})
+        assert empty.json()["error"].startswith("Invalid JSON")
         large = await page.post(f"{SESSION}/turns", json={"text": "x" * 1_100_000})
         assert large.status_code == 413
 
@@ -222,6 +231,10 @@ async def test_a_moment_is_shown_a_branch_begins_there_and_a_prompt_is_whole(gra
         assert prompt[0]["role"] == "system"
         assert (await page.post(f"{SESSION}/forks?at={before['id']}", json={})).json() is None
         assert (await get(page, ""))["count"] == 26
+        for begin in ("/forks?at=x", "/turns?at=%00"):  # LangGraph would begin an empty branch
+            answer = await page.post(SESSION + begin, json={"text": "Lost"})
+            assert (answer.status_code, "no moment" in answer.text) == (404, True)
+        assert (await page.get(f"{SESSION}/topics?at=x")).status_code == 404
         branch = (await get(page, "/moments"))[0]
         assert branch["parent"] == before["id"]
         await page.post(f"{SESSION}/turns", json={"text": "Another way", "answer": False})

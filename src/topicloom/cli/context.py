@@ -60,19 +60,23 @@ class CliContext:
     storage: FileStorage
 
     @contextmanager
-    def open_checkpoints(self) -> Iterator[LocalCheckpointer]:
-        """Open the checkpoints of all sessions, or raise `StorageUnavailableError`."""
-        saver = LocalCheckpointer(self.folder / CHECKPOINTS)
+    def open_checkpoints(self, *, reading: bool = False) -> Iterator[LocalCheckpointer]:
+        """Open the checkpoints of all sessions, or raise `StorageUnavailableError`.
+
+        For `reading` nothing is made that is missing, here and below.
+        """
+        saver = LocalCheckpointer(self.folder / CHECKPOINTS, reading=reading)
         try:
             yield saver
         finally:
             saver.close()
 
     @contextmanager
-    def open_store(self) -> Iterator[SqliteStore]:
+    def open_store(self, *, reading: bool = False) -> Iterator[SqliteStore]:
         """Open the store with what reflection found, or raise `StorageUnavailableError`."""
         path = self.folder / _STORE
-        with usable(path), closing(open_database(path, _StoreConnection)) as database:
+        opened = open_database(path, _StoreConnection, reading=reading)
+        with usable(path), closing(opened) as database:
             database.isolation_level = None  # the store begins and ends transactions itself
             store = SqliteStore(database)
             with database:
@@ -118,9 +122,7 @@ class CliContext:
 
     def find_session(self, name: str) -> Session | None:
         """The session of the newest checkpoint; None if there is none."""
-        if not (self.folder / CHECKPOINTS).exists():
-            return None
-        with self.open_checkpoints() as saver:
+        with self.open_checkpoints(reading=True) as saver:
             return load_session(saver, name_thread(name))
 
 

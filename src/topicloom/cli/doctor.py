@@ -105,7 +105,7 @@ def _try_folder(context: CliContext) -> str:
 
 
 def _read_sessions(context: CliContext) -> str:
-    with context.open_checkpoints() as saver:
+    with context.open_checkpoints(reading=True) as saver:
         saver.get_tuple(name_thread("topicloom:doctor"))
     stored = context.storage.sessions()
     return f"{count_of(len(stored), 'session')}; `topicloom check` reads every line of them"

@@ -66,7 +66,7 @@ def _to_row(done: Reflection) -> dict[str, Any]:
 def show_facts(cli: CliOptions, name: str, *, as_json: bool) -> None:
     """Print the facts about the user, for people or as JSON lines."""
     context, console = open_context(cli), open_console()
-    with context.open_store() as store:
+    with context.open_store(reading=True) as store:
         facts = context.open_memory(name, store).facts()
     if as_json:
         print_json({"key": key, **fact.value} for key, fact in facts.items())

@@ -23,8 +23,11 @@ from topicloom.storage.repair import Fault
 def run_check(cli: CliOptions, name: str | None, *, as_json: bool) -> None:
     """Print what is wrong with a session, or with all; exits with 1 if anything is."""
     context, console = open_context(cli), open_console(quiet=as_json)
-    names = context.storage.sessions() if name is None else [name]
-    with _open_graph(context) as app:
+    stored = context.storage.sessions()
+    if name is not None and name not in stored:
+        context.read_session(name)  # its files are gone, or there is none
+    names = stored if name is None else [name]
+    with _open_graph(context, reading=True) as app:
         faults = [
             (one, fault)
             for one in names
@@ -50,8 +53,8 @@ def run_repair(cli: CliOptions, name: str, *, as_json: bool) -> None:
 
 
 @contextmanager
-def _open_graph(context: CliContext) -> Iterator[CompiledSessionGraph]:
-    with context.open_checkpoints() as saver:
+def _open_graph(context: CliContext, *, reading: bool = False) -> Iterator[CompiledSessionGraph]:
+    with context.open_checkpoints(reading=reading) as saver:
         graph = build_session_graph(settings=context.settings, storage=context.storage)
         yield graph.compile(checkpointer=saver)
 

@@ -30,7 +30,7 @@ def run_review(cli: CliOptions, name: str, *, dry_run: bool, as_json: bool) -> N
     """
     context, console = open_context(cli), open_console()
     context.read_session(name)
-    with context.open_checkpoints() as saver:
+    with context.open_checkpoints(reading=dry_run) as saver:
         graph = build_session_graph(settings=context.settings, storage=context.storage).compile(
             checkpointer=saver
         )

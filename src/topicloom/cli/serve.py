@@ -45,9 +45,14 @@ def run_serve(
     listener = listen(host, port)
     model = find_reply_model(context.settings)
     names = ["topicloom", *([model.partition(":")[2] or model] if model else [])]
+    console, port = open_console(), listener.getsockname()[1]
+    shown = f"[{host}]" if ":" in host else host
+    where = f"http://{shown}:{port}/v1, models {', '.join(names)}"
 
     async def serve() -> None:
         async with _open_graph(context, postgres) as graph:
+            console.print(where, markup=False, soft_wrap=True)
+            print_dim(console, describe_model(context.settings))
             app = make_endpoint(
                 graph,
                 keys=keys,
@@ -57,11 +62,6 @@ def run_serve(
             )
             await run_server(app, listener)
 
-    console, port = open_console(), listener.getsockname()[1]
-    shown = f"[{host}]" if ":" in host else host
-    where = f"http://{shown}:{port}/v1, models {', '.join(names)}"
-    console.print(where, markup=False, soft_wrap=True)
-    print_dim(console, describe_model(context.settings))
     asyncio.run(serve())
 
 

@@ -22,6 +22,7 @@ CHECKPOINTS = "checkpoints.sqlite"
 """The file in the folder of sessions."""
 _PATIENCE = 30.0
 """Seconds to wait for another process that writes."""
+_UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 
 
 class LocalCheckpointer(SqliteSaver):
@@ -30,9 +31,9 @@ class LocalCheckpointer(SqliteSaver):
     Every method raises `StorageUnavailableError` where the file cannot be used.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Open a file, or make it, for its owner alone; it is closed with the last use of this."""
-        super().__init__(open_database(path))
+    def __init__(self, path: Path, *, reading: bool = False) -> None:
+        """Open a file as `open_database` does; it is closed with the last use of this."""
+        super().__init__(open_database(path, reading=reading))
         self._path = path
         self.close = finalize(self, self.conn.close)
 
@@ -76,21 +77,41 @@ def local_checkpointer(folder: Path | str | None = None) -> LocalCheckpointer:
 
 
 def open_database(
-    path: Path, factory: type[sqlite3.Connection] = sqlite3.Connection
+    path: Path, factory: type[sqlite3.Connection] = sqlite3.Connection, *, reading: bool = False
 ) -> sqlite3.Connection:
-    """Open a file of SQLite, or raise `StorageUnavailableError`."""
+    """Open a file of SQLite, or raise `StorageUnavailableError`.
+
+    A missing one is made, for its owner alone. For `reading` it is not: an empty one in memory
+    stands for it, and one that cannot be written is read as it is.
+    """
+    address = path.absolute().as_uri()
     with reachable(path.parent):
         if not path.exists():
-            # SQLite would let others read it; beside it, it does as with the file itself.
-            append_bytes(path, b"", fsync=False)
+            if reading:
+                address = "file::memory:"
+            else:
+                # SQLite would let others read it; beside it, it does as with the file itself.
+                append_bytes(path, b"", fsync=False)
     with usable(path):
-        database = sqlite3.connect(path, _PATIENCE, check_same_thread=False, factory=factory)
         try:
-            database.execute("PRAGMA schema_version")  # finds out a file that is no database
-        except sqlite3.Error:
-            database.close()
-            raise
-        return database
+            return _connect(address, factory)
+        except sqlite3.OperationalError as error:
+            # Without the files beside it, which nobody can make here, only so.
+            if not reading or error.sqlite_errorcode & 0xFF not in _UNWRITABLE:
+                raise
+            return _connect(f"{address}?immutable=1", factory)
+
+
+def _connect(address: str, factory: type[sqlite3.Connection]) -> sqlite3.Connection:
+    database = sqlite3.connect(
+        address, _PATIENCE, check_same_thread=False, factory=factory, uri=True
+    )
+    try:
+        database.execute("PRAGMA schema_version")  # finds out a file that is no database
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
 
 
 @contextmanager

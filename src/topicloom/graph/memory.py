@@ -400,7 +400,8 @@ class Memory:
         journal = store.changes(session)
         change_id = change_id or find_undoable(journal)
         if change_id not in journal or change_id in {e.undoes for e in journal.values()}:
-            raise InputError("there is nothing to undo")
+            named = f" by the id {change_id!r}; `changes` lists them" if change_id else ""
+            raise InputError(f"there is nothing to undo{named}")
         entry = journal[change_id]
         inverse = invert_change(store, session, entry, self.author, change_id)
         table = store.topic_table(session)

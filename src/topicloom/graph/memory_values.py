@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -12,7 +13,6 @@ from topicloom.effects import Step, both
 from topicloom.errors import InputError
 from topicloom.index.session_index import SessionIndex
 from topicloom.reflection.facts import Fact
-from topicloom.roles.values import parse_message_ids
 from topicloom.state.changes import (
     REVIEW,
     ChangeEntry,
@@ -21,6 +21,7 @@ from topicloom.state.changes import (
 )
 from topicloom.state.hierarchy import build_full_name
 from topicloom.state.lifecycle import TopicState, get_state
+from topicloom.state.recall import parse_message_number
 from topicloom.state.safe_text import clip
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
@@ -30,8 +31,8 @@ from topicloom.storage.sessions import SessionStore
 
 _NAME = 80
 """Characters of a topic's name."""
-_MOST_NAMED = 1_000_000
-"""Messages that one argument may name."""
+_TO = re.compile(r"\s*[-–—~]\s*")
+_BETWEEN = re.compile(r"[\s,;、，；]+")
 
 
 class MemoryTopic(BaseModel, frozen=True):
@@ -180,14 +181,20 @@ def find_numbers(session: Session, store: SessionStore, what: Sequence[str]) -> 
 
 
 def read_numbers(session: Session, messages: str | Iterable[str]) -> tuple[int, ...]:
-    """Numbers of the messages that a text or a list names, by ids and ranges, or InputError."""
-    listed = [messages] if isinstance(messages, str) else list(messages)
-    found = [int(i[1:]) for text in listed for i in parse_message_ids(text, _MOST_NAMED)]
-    if not found or max(found) > session.count:
-        known = f"m1 to m{session.count}" if session.count else "none yet"
-        named = ", ".join(listed)
-        raise InputError(f"session {session.id!r} has no message {named!r} (there: {known})")
-    return tuple(sorted(set(found)))
+    """Numbers of the messages that a text or a list names, by ids and ranges, or InputError.
+
+    All of it has to be that, as what is named may be removed: `m12-m15, m20`, `m12-15`.
+    """
+    found = set[int]()
+    for text in [messages] if isinstance(messages, str) else messages:
+        for named in _BETWEEN.split(_TO.sub("-", text).strip(" ,")):
+            begin, _, end = named.partition("-")
+            first = read_number(begin, session)
+            last = read_number(f"m{end.removeprefix('m')}", session) if end else first
+            if last < first:
+                raise InputError(f"{named!r} ends before it begins: write m{last}-m{first}")
+            found.update(range(first, last + 1))
+    return tuple(sorted(found))
 
 
 def check_name(name: str) -> str:
@@ -223,7 +230,10 @@ def get_topic(table: TopicTable, topic_id: str, session: Session) -> Topic:
 
 def read_number(message_id: str, session: Session) -> int:
     """The number in a message's short id, or InputError if there is no such message."""
-    number = int(message_id[1:]) if message_id[:1] == "m" and message_id[1:].isdecimal() else 0
+    try:
+        number = parse_message_number(message_id)
+    except ValueError:
+        number = 0
     if not 1 <= number <= session.count:
         known = f"m1 to m{session.count}" if session.count else "none yet"
         raise InputError(f"session {session.id!r} has no message {message_id!r} (there: {known})")

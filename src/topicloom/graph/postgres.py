@@ -14,7 +14,7 @@ try:
     from langgraph.checkpoint.postgres import PostgresSaver
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
     from langgraph.store.postgres import PostgresStore
-    from psycopg import AsyncConnection, Connection, OperationalError
+    from psycopg import AsyncConnection, Connection, Error
     from psycopg.rows import DictRow, dict_row
     from psycopg_pool import AsyncConnectionPool, ConnectionPool
 except ImportError as error:
@@ -64,7 +64,7 @@ def _make_tables(url: str) -> None:
                 time.sleep(0.1)
             PostgresSaver(connection).setup()
             PostgresStore(connection).setup()
-    except OperationalError as error:
+    except Error as error:
         raise ConfigurationError(f"PostgreSQL cannot be used: {error}") from error
 
 

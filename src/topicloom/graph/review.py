@@ -160,8 +160,8 @@ def _review_session(
         config: Names the session's thread.
         dry_run: True to change nothing.
         now: The time to go by, with its zone; that of the clock if not given.
-        checkpointer: Keeps a review that is killed, for the next call to finish; the session's
-            own will do.
+        checkpointer: Keeps a review that is killed, for the next call to finish, but for dry runs;
+            the session's own will do.
         options: See `ReviewOptions`.
 
     Raises:
@@ -169,6 +169,7 @@ def _review_session(
         SessionBusyError: If the session is held by another when it is to be changed.
     """
     thread = _get_thread(config)
+    checkpointer = None if dry_run else checkpointer
     app = build_review_graph(graph, **options).compile(checkpointer=checkpointer)
     given: ReviewInput | None
     given = {"thread": thread, "dry_run": dry_run, "now": now.isoformat() if now else ""}
@@ -176,7 +177,7 @@ def _review_session(
     own = name_thread(name)
     if checkpointer is not None:
         snapshot = yield from either(lambda: app.get_state(own), lambda: app.aget_state(own))
-        if snapshot.next and snapshot.values.get("dry_run") == dry_run:
+        if snapshot.next and not snapshot.values.get("dry_run"):
             given = None
     state = yield from either(lambda: app.invoke(given, own), lambda: app.ainvoke(given, own))
     if checkpointer is not None:

@@ -69,7 +69,7 @@ class SessionStore:
         """Number of the first of at most `limit` messages in view that end with the `last`."""
         shown = self.superseded(session)
         numbers = (n for n in range(last, 0, -1) if n not in shown or shown[n] is not None)
-        return min(islice(numbers, limit), default=last + 1)
+        return min(islice(numbers, limit and min(limit, last)), default=last + 1)
 
     def originals(
         self, session: Session, first: int = 1, last: int | None = None

@@ -96,8 +96,8 @@ def make_inspector(
                     ("GET", "/search", page.search),
                     ("GET", "/index", page.make_index),
                     ("GET", "/receipts/{message}", page.show_receipt),
-                    ("GET", "/absences/{turn:int}/{message}", page.explain_absence),
-                    ("GET", "/cases/{turn:int}/{message}", page.make_case),
+                    ("GET", "/absences/{turn}/{message}", page.explain_absence),
+                    ("GET", "/cases/{turn}/{message}", page.make_case),
                     ("GET", "/prompt", page.show_prompt),
                     ("GET", "/moments", page.list_moments),
                     ("GET", "/marks", page.list_marks),
@@ -280,4 +280,5 @@ async def _refuse(request: Request, error: Exception) -> Response:
 
 async def _explain(request: Request, error: Exception) -> Response:
     problem = cast("ValidationError", error).errors()[0]
-    return JSONResponse({"error": f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"}, 400)
+    told = filter(None, [".".join(map(str, problem["loc"])), problem["msg"]])
+    return JSONResponse({"error": ": ".join(told)}, 400)

@@ -22,7 +22,7 @@ from starlette.responses import Response
 from topicloom.background import submit_daemon
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.memory import Memory
-from topicloom.graph.memory_values import check_count
+from topicloom.graph.memory_values import check_count, read_number
 from topicloom.graph.stored import Graph
 from topicloom.nodes.runs import name_thread
 from topicloom.nodes.workspace import Workspace
@@ -174,8 +174,8 @@ class SessionPages:
     def show_receipt(self, request: Request) -> Response:
         """The receipt of the turn that answered a message, or null."""
         memory, _ = self._open(request)
-        wanted = request.path_params["message"]
-        number = parse_message_number(wanted)
+        wanted, session = request.path_params["message"], memory.session()
+        number = read_number(wanted, session)
 
         def read(skipped: int) -> Receipt | None:
             return next(iter(memory.receipts(1, skipped)), None)
@@ -184,7 +184,7 @@ class SessionPages:
             receipt = read(skipped)
             return -parse_message_number(receipt.user) if receipt else 0
 
-        for skipped in count(bisect_left(range(memory.session().turn), -number, key=order)):
+        for skipped in count(bisect_left(range(session.turn), -number, key=order)):
             receipt = read(skipped)
             if receipt is None or receipt.user != wanted:
                 return send(None)
@@ -201,14 +201,15 @@ class SessionPages:
         """Why a turn did not quote a message."""
         memory, _ = self._open(request)
         asked = request.path_params
-        return send(memory.why_not(asked["turn"], asked["message"]))
+        return send(memory.why_not(_read_count(asked["turn"], "turn"), asked["message"]))
 
     def make_case(self, request: Request) -> Response:
         """A file that `topicloom eval memory` asks the question of a turn from."""
         memory, name = self._open(request)
         asked = request.path_params
-        number = memory.session().turn - asked["turn"] + 1
-        receipts = [r for r in memory.receipts(max(1, number)) if r.turn == asked["turn"]]
+        turn = _read_count(asked["turn"], "turn")
+        number = memory.session().turn - turn + 1
+        receipts = [r for r in memory.receipts(max(1, number)) if r.turn == turn]
         if not receipts:
             raise HTTPException(404, "there is no such turn")
         question = memory.quote(receipts[-1].user)
@@ -285,6 +286,8 @@ class SessionPages:
         thread = name_thread(name)
         if at:
             thread["configurable"] |= {"checkpoint_id": at, "checkpoint_ns": ""}
+            if self._graph.get_state(thread).created_at is None:  # LangGraph would begin anew
+                raise HTTPException(404, f"there is no moment {at!r} of session {name!r}")
         return thread
 
     def _find_topics(
@@ -347,8 +350,11 @@ def _mark(receipt: Receipt, days: Mapping[int, str]) -> TurnMark:
 
 
 def _read_limit(request: Request) -> int:
-    given = request.query_params.get("limit", "50")
-    return min(_PAGE, check_count(int(given) if given.isdecimal() else given) or _PAGE)
+    return min(_PAGE, _read_count(request.query_params.get("limit", "50"), "limit"))
+
+
+def _read_count(given: str, name: str) -> int:
+    return check_count(int(given[:9]) if given.isdecimal() else given, name) or 0
 
 
 def send(value: object) -> Response:
