@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from openai_behaviours import Behaviour, Reply, Request, Status
@@ -22,6 +23,7 @@ from sessions import (
     thread,
 )
 
+from topicloom.context.transcript import show_message
 from topicloom.graph.stored import get_session
 from topicloom.roles.responder import RESPONDER, ChatResponder, ReplyRequest
 from topicloom.testing import ScriptedResponder, fake_roles, make_topic_search
@@ -122,3 +124,27 @@ def test_a_model_that_takes_no_images_gets_the_line(
     assert call.remarks[0].startswith("no images: ")
     tell(graph, CONFIG, "And now?")
     assert len(openai_server.requests) == 3, "it is not tried again"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"type": "image", "source_type": "base64"},
+        {"type": "audio", "source_type": "url"},
+        {"type": "file", "source_type": "id"},
+    ],
+)
+def test_one_that_no_model_can_read_is_a_line_and_ends_nothing(
+    tmp_path: Path, broken: dict[str, Any]
+) -> None:
+    model = FakeListChatModel(responses=["A pot.", "A cup."])
+    graph = open_graph(tmp_path, fake_roles().replace(RESPONDER, ChatResponder(model)))
+    content: list[Any] = [{"type": "text", "text": "What is this?"}, broken]
+    graph.invoke({"messages": [HumanMessage(content)]}, CONFIG)
+    graph.invoke({"messages": [HumanMessage("And this?")]}, CONFIG)
+    session = get_session(graph, CONFIG)
+    stored = kept(tmp_path, session).originals(session)
+    assert [m.text for m in stored] == ["What is this?", "A pot.", "And this?", "A cup."]
+    assert stored[0].message.content == content
+    shown = show_message(stored[0], "What is this?", "")
+    assert shown.content == f"What is this?\n[{broken['type']}: m1]"

@@ -19,7 +19,14 @@ from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
 from topicloom.state.recall import Stretches
 from topicloom.state.rounds import Round
-from topicloom.state.stored_message import CALLS, MEDIA, THOUGHTS, StoredMessage, get_block_text
+from topicloom.state.stored_message import (
+    CALLS,
+    MEDIA,
+    THOUGHTS,
+    StoredMessage,
+    get_block_text,
+    is_broken,
+)
 
 
 def excerpt(
@@ -112,11 +119,12 @@ def show_message(
     """The message as the main model is sent it: with this text, and the line of a day above it.
 
     It is the stored one itself where there is nothing to change. With a `language`, lines stand for
-    media, for a model that takes none.
+    media, for a model that takes none; and always for those that LangChain cannot read.
     """
     message, content = stored.message, stored.message.content
-    if language and stored.media:
-        content = "\n".join(filter(None, [day, text, describe_blocks(stored, language)]))
+    if (language and stored.media) or any(map(is_broken, stored.blocks)):
+        lines = describe_blocks(stored, language or "en")
+        content = "\n".join(filter(None, [day, text, lines]))
     elif isinstance(content, str):
         content = f"{day}\n{text}" if day else text
     else:

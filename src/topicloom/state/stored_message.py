@@ -111,8 +111,8 @@ class StoredMessage(BaseModel, frozen=True):
 
     @property
     def media(self) -> list[dict[str, Any]]:
-        """The content blocks that hold images, sounds, videos or files."""
-        return [b for b in self.blocks if str(b.get("type")) in MEDIA]
+        """The content blocks that hold images, sounds, videos or files, and can be read."""
+        return [b for b in self.blocks if str(b.get("type")) in MEDIA and not is_broken(b)]
 
     @cached_property
     def message(self) -> AnyMessage:
@@ -188,6 +188,19 @@ def get_text(message: BaseMessage) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part for part in map(get_block_text, content) if part)
+
+
+def is_broken(block: dict[str, Any]) -> bool:
+    """True for a block of LangChain's older form that its chat models cannot read.
+
+    It lacks its data, or another part of it, and any prompt that holds it raises an error.
+    """
+    if "source_type" not in block:
+        return False
+    try:
+        return not HumanMessage([block]).content_blocks
+    except (KeyError, TypeError, ValueError):
+        return True
 
 
 def get_block_text(block: str | dict[str, Any]) -> str:
