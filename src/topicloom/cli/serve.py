@@ -62,7 +62,8 @@ def run_serve(
             )
             await run_server(app, listener)
 
-    asyncio.run(serve())
+    with listener:
+        asyncio.run(serve())
 
 
 async def run_server(

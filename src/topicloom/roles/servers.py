@@ -163,7 +163,7 @@ class Server:
                 if not self.learn(error, self._context or sys.maxsize):
                     return f"no answer: {describe_error(error)}"
         size = f"{self.context:,} tokens" if self.context else "of a size that it does not say"
-        unknown = {*self.refused, "images"}  # none was sent
+        unknown = {*self.refused, "later system", "images"}  # none was sent
         takes = ", ".join(need for need in _REFUSALS if need not in unknown)
         return "; ".join([f"context {size}", f"takes {takes}", *self.remarks])
 
