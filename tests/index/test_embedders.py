@@ -338,7 +338,7 @@ class TestCached:
             assert np.array_equal(first.result()[1], second.result()[0])
         assert sorted(inner.asked) == [["a", "b"], ["c"]]
 
-    def test_a_failure_reaches_all_who_wait_and_is_not_remembered(self) -> None:
+    def test_a_failure_is_not_remembered_and_who_waits_tries_again(self) -> None:
         inner = HeldEmbedder(fails=True)
         cached = CachedEmbedder(inner)
         with ThreadPoolExecutor() as threads:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from typing import Protocol
 
 import numpy as np
@@ -107,7 +106,7 @@ class CachedEmbedder:
         self._embedder = embedder
         self._lock = threading.Lock()
         self._known: LRUCache[str, Vectors] = LRUCache(size)
-        self._begun: dict[str, Future[dict[str, Vectors]]] = {}
+        self._begun: dict[str, threading.Event] = {}
 
     @property
     def fingerprint(self) -> str:
@@ -123,32 +122,31 @@ class CachedEmbedder:
         return getattr(self._embedder, "failure", "")
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        wanted = dict.fromkeys(texts)
-        made: Future[dict[str, Vectors]] = Future()
-        with self._lock:
-            found = {t: self._known[t] for t in wanted if t in self._known}
-            begun = {t: self._begun[t] for t in wanted.keys() - found.keys() & self._begun.keys()}
-            missing = [t for t in wanted if t not in found and t not in begun]
-            self._begun |= dict.fromkeys(missing, made)
-        if missing:
-            try:
-                made.set_result(self._make(missing))
-            except BaseException as error:
-                made.set_exception(error)
-                raise
-            finally:
-                with self._lock:
-                    for text in missing:
-                        del self._begun[text]
-            found |= made.result()
-        # What another thread has begun is not made twice, and is waited for when the rest is done.
-        found |= {text: other.result()[text] for text, other in begun.items()}
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
+        wanted, done = dict.fromkeys(texts), threading.Event()
+        with self._lock:
+            found = {t: self._known[t] for t in wanted if t in self._known}
+            begun = {t: self._begun[t] for t in wanted if t not in found and t in self._begun}
+            missing = [t for t in wanted if t not in found and t not in begun]
+            self._begun |= dict.fromkeys(missing, done)
+        try:
+            found |= self._make(missing)
+        finally:
+            with self._lock:
+                for text in missing:
+                    del self._begun[text]
+            done.set()
+        if begun:  # by another thread: it is not made twice, unless that one fails
+            for other in begun.values():
+                other.wait()
+            found |= zip(begun, self.embed(list(begun)), strict=True)
         return np.stack([found[text] for text in texts])
 
     def _make(self, texts: Sequence[str]) -> dict[str, Vectors]:
         """Vectors [d] of texts by the model, remembered unless they are zero."""
+        if not texts:
+            return {}
         # Copies: a view would keep its whole batch.
         made = {t: v.copy() for t, v in zip(texts, self._embedder.embed(texts), strict=True)}
         with self._lock:
