@@ -13,6 +13,7 @@ import openai
 import pytest
 from endpoints import Message, ask, listening, open_client, remembered
 from examples import more
+from langchain_core.messages import AIMessageChunk
 from openai import OpenAI
 from sessions import open_graph, prompt_of
 
@@ -21,7 +22,7 @@ from topicloom.graph.purge import purge_messages
 from topicloom.graph.stored import Graph, open_session
 from topicloom.serve.app import make_endpoint
 from topicloom.storage.files import FileStorage
-from topicloom.testing import ScriptedResponder, fake_roles
+from topicloom.testing import ScriptedResponder, fake_roles, make_tool_call
 
 CHAT = {"extra_headers": {"X-OpenWebUI-Chat-Id": "c1"}}
 
@@ -52,7 +53,14 @@ class Talk:
 def talk(tmp_path: Path) -> Iterator[Talk]:
     numbers = count(1)
     responder = ScriptedResponder(otherwise=lambda _: f"回答{next(numbers)}。")
-    graph = open_graph(tmp_path, fake_roles(responder), window=4_000, reply_attempts=1)
+
+    def weather(city: str) -> str:
+        """The weather."""
+        return "rain"
+
+    graph = open_graph(
+        tmp_path, fake_roles(responder), tools=[weather], window=4_000, reply_attempts=1
+    )
     with listening(make_endpoint(graph, per_minute=100_000)) as url, open_client(url) as client:
         yield Talk(tmp_path, graph, responder, client)
 
@@ -132,6 +140,18 @@ def test_a_client_that_leaves_out_the_beginning(talk: Talk) -> None:
     # And has its last message answered once more.
     again = talk.ask(said[-6:-2], "茶：只有结尾", **CHAT)
     assert talk.remembered() == said[:-1] + again[-1:]
+
+
+def test_a_client_that_leaves_out_the_beginning_of_talk_with_tools(talk: Talk) -> None:
+    said: list[Message] = []
+    for turn in range(6):
+        call = make_tool_call("weather", {"city": "奥斯陆"})
+        talk.responder.script += [call, [AIMessageChunk(content="再看看。"), *call]]
+        said = talk.ask(said, f"茶：第{turn}句", **CHAT)
+    before = talk.remembered()
+    assert [m["role"] for m in before[:6]] == ["user", *["assistant", "tool"] * 2, "assistant"]
+    asked = talk.ask(said[-4:], "茶：只有结尾", **CHAT)
+    assert talk.remembered() == before + asked[-2:]
 
 
 def test_a_user_without_a_chat_goes_on(talk: Talk) -> None:

@@ -8,10 +8,10 @@ is deleted is forgotten with them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import groupby
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
@@ -182,8 +182,8 @@ class Conversations:
         def fits(state: StateSnapshot) -> bool:
             marked = (state.metadata or {}).get(_MARK) == digest
             shown: list[AnyMessage] = state.values.get("messages", [])
-            told = shown[-1:] and [shown[-1], _join_reply(shown)]
-            return marked and not state.next and any(_is_same(reply, said) for reply in told)
+            told = [*_tell(shown)][-1:]
+            return marked and not state.next and _ends_alike(told, [said])
 
         if fits(newest):
             return newest
@@ -193,15 +193,17 @@ class Conversations:
 
     async def _find_end(self, chat: ChatRequest, end: int) -> StateSnapshot | None:
         """The newest checkpoint that ends as a history does whose beginning the client left out."""
-        history, thread = chat.messages[:end], name_thread(chat.session)
+        history, thread = (
+            [said for said, _ in _tell(chat.messages[:end])],
+            name_thread(chat.session),
+        )
         stored = await self._open(chat.session)
         async for state in self._graph.aget_state_history(thread, limit=_LOOK_BACK):
-            session = _read_session(state)
-            if state.next or session.count < end:
+            if state.next:
                 continue
-            said = await asyncio.to_thread(stored.messages, session, session.count - end + 1)
-            fits = len(said) == end and all(map(_is_same, (m.message for m in said), history))
-            if fits and any(m.text != REMOVED for m in said):  # or anything would fit
+            told = await asyncio.to_thread(_read_told, stored, _read_session(state), len(history))
+            known = any(get_text(reply) != REMOVED for reply, _ in told)  # or anything would fit
+            if known and _ends_alike(told, history):
                 return state
         return None
 
@@ -233,11 +235,39 @@ def _read_session(state: StateSnapshot) -> Session:
     return Session.model_validate(known)
 
 
-def _join_reply(shown: Sequence[AnyMessage]) -> AnyMessage:
-    """The newest reply as a stream tells it: with what was said before calls of tools."""
-    loop = list(takewhile(lambda m: not isinstance(m, HumanMessage), reversed(shown)))
-    said = (get_text(m) for m in reversed(loop) if isinstance(m, AIMessage))
-    return shown[-1].model_copy(update={"content": "".join(said)})
+def _tell(shown: Iterable[AnyMessage]) -> Iterator[tuple[AnyMessage, AnyMessage]]:
+    """Each message as a client may have it, once or twice the same.
+
+    Of a loop of tools that is the reply: its end, and with what a stream told before calls.
+    """
+    for by_user, group in groupby(shown, lambda m: isinstance(m, HumanMessage)):
+        said = list(group)
+        if by_user:
+            yield from zip(said, said, strict=True)
+        else:
+            text = "".join(get_text(m) for m in said if isinstance(m, AIMessage))
+            yield said[-1], said[-1].model_copy(update={"content": text})
+
+
+def _read_told(
+    stored: SessionStore, session: Session, count: int
+) -> list[tuple[AnyMessage, AnyMessage]]:
+    """So many of the newest messages as a client may have them, or all if there are fewer."""
+    read = count
+    while True:
+        said = stored.messages(session, max(1, session.count - read))
+        told = list(_tell(m.message for m in said))
+        if len(told) > count or read >= session.count:  # the first may be cut
+            return told[-count:]
+        read *= 2
+
+
+def _ends_alike(told: Sequence[tuple[AnyMessage, AnyMessage]], said: Sequence[AnyMessage]) -> bool:
+    """True if a client that was told so much sends it again."""
+    return len(told) == len(said) and all(
+        any(_is_same(reply, again) for reply in replies)
+        for replies, again in zip(told, said, strict=True)
+    )
 
 
 def _find_ends(messages: Sequence[AnyMessage]) -> list[int]:
