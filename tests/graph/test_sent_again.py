@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import AIMessageChunk, HumanMessage
+from langchain_core.messages import AIMessageChunk, AnyMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from sessions import check_kept, kept, open_graph, tell, thread, transcript_of
 
@@ -51,6 +51,28 @@ def test_a_write_that_fails_once_is_tried_again(tmp_path: Path) -> None:
     assert [m.text for m in transcript_of(tmp_path, graph, CONFIG)][::2] == ["One", "Two"]
 
 
+def _fail_at_the_end(graph: Graph, said: list[AnyMessage], receipts: Path) -> None:
+    away = receipts.with_suffix(".away")
+    receipts.rename(away)
+    receipts.mkdir()
+    with pytest.raises(StorageUnavailableError):
+        graph.invoke({"messages": said}, CONFIG)
+    receipts.rmdir()
+    away.rename(receipts)
+
+
+def test_a_message_that_is_edited_after_its_turn_failed_is_answered_anew(tmp_path: Path) -> None:
+    responder = ScriptedResponder("One?", "Two?", "Too!", "Three.")
+    graph = open_graph(tmp_path, fake_roles(responder))
+    tell(graph, CONFIG, "One")
+    _fail_at_the_end(graph, [HumanMessage("Two", id="2")], tmp_path / "s" / "turns.jsonl")
+    edited = graph.invoke({"messages": [HumanMessage("Too", id="2")]}, CONFIG)
+    assert [m.text for m in edited["messages"]] == ["One", "One?", "Too", "Too!"]
+    tell(graph, CONFIG, "Three")
+    said = [m.text for m in transcript_of(tmp_path, graph, CONFIG)]
+    assert said == ["One", "One?", "Too", "Too!", "Three", "Three."]
+
+
 @pytest.mark.parametrize(("failures", "again"), [(1, True), (3, True), (3, False)])
 def test_a_turn_that_fails_at_its_end_is_closed_when_it_is_sent_again(
     tmp_path: Path, failures: int, again: bool
@@ -58,14 +80,8 @@ def test_a_turn_that_fails_at_its_end_is_closed_when_it_is_sent_again(
     graph = open_graph(tmp_path)
     tell(graph, CONFIG, "One")
     said = {"messages": [HumanMessage("Two", id="two")]}
-    receipts, away = tmp_path / "s" / "turns.jsonl", tmp_path / "turns.away"
-    receipts.rename(away)
-    receipts.mkdir()
     for _ in range(failures):
-        with pytest.raises(StorageUnavailableError):
-            graph.invoke(said, CONFIG)
-    receipts.rmdir()
-    away.rename(receipts)
+        _fail_at_the_end(graph, said["messages"], tmp_path / "s" / "turns.jsonl")
     closed = graph.invoke(said if again else None, CONFIG)
     assert closed["messages"][-1].content == "All right, noted."
     with pytest.raises(NoNewMessageError):

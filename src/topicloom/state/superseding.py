@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import BaseModel
 
-from topicloom.state.messages import has_content, is_on_the_way
+from topicloom.state.messages import has_content
 from topicloom.state.stored_message import (
     REMOVED,
     StoredMessage,
@@ -91,9 +91,9 @@ def find_edit(
     ]
     again = max((m.seq for m, _ in other if m.role == "user"), default=0)
     new = {m.id for m in messages if has_content(m) and m.id not in last}
-    # The tools that a turn called, which did not end, were called for what goes.
+    # What a turn called and replied, which did not end, it did for what goes.
     waits = bool(shown) and shown[-1].role == "user"
-    left = {m.id for m in messages if waits and m.id in new and is_on_the_way(m)}
+    left = {m.id for m in messages if waits and m.id in new and not isinstance(m, HumanMessage)}
     if not (answer and again) or new - left:
         again, left = 0, set()
     else:
