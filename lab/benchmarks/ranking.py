@@ -22,7 +22,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from statistics import mean
 
@@ -59,6 +59,7 @@ from topicloom_lab.strategies.base import StrategyOptions, line_of
 from topicloom_lab.strategies.catalogue import STRATEGIES
 from topicloom_lab.strategies.search import Dense, Lexical, Mixed, Pairs, SearchStrategy
 
+BUDGETS = (2_000, 4_000, 8_000)
 FRAME, MARK = 3, 24
 FLAT = (
     *("dense", "hybrid", "hybrid+1"),
@@ -125,20 +126,14 @@ class Case:
     """These messages."""
     answer: str
     """The expected answer, or ""."""
-    budgets: Sequence[int]
-    """Tokens of context, the fewest first."""
 
     def recalls(
         self, weights: RankWeights, *, floor: bool = True, again: bool = True
     ) -> list[float]:
         """Recall of the ranking, by budget."""
-        placed = cache(partial(self.best, again=again))
-
-        def order(budget: int) -> Places:
-            best = placed(weights.within(budget))
-            return self.kept(best, budget) if floor else best
-
-        return [self.recall(order(budget), budget) for budget in self.budgets]
+        best = self.best(weights, again=again)
+        orders = (self.kept(best, b) if floor else best for b in BUDGETS)
+        return [self.recall(*pair) for pair in zip(orders, BUDGETS, strict=True)]
 
     def best(self, weights: RankWeights, *, again: bool = True) -> Places:
         """Messages by place, the best first."""
@@ -197,7 +192,7 @@ class Case:
     def flat(self) -> list[float]:
         """Recall of the search that the floor is of, by budget; it pays for frames too."""
         order = np.argsort(-search_flat(self.cosine, self.lexical, self.trust), kind="stable")
-        return [self.recall(order, budget) for budget in self.budgets]
+        return [self.recall(order, budget) for budget in BUDGETS]
 
     def recall(self, order: Places, budget: float) -> float:
         """Recall of messages by place; one that does not fit is passed over."""
@@ -211,11 +206,11 @@ class Case:
         return found / self.gold
 
 
-def cases(kind: str, trial: Trial, kept: KeptEmbedder, budgets: Sequence[int]) -> Iterator[Case]:
+def cases(kind: str, trial: Trial, kept: KeptEmbedder) -> Iterator[Case]:
     """The questions of a conversation."""
     spoken: list[RecordedMessage] = []
     lexical = LexicalIndex()
-    options = StrategyOptions(kept, Path(), max(budgets), trial.language)
+    options = StrategyOptions(kept, Path(), max(BUDGETS), trial.language)
     flat = {name: STRATEGIES[name].make(options) for name in FLAT}
     flat[HALF] = SearchStrategy(
         Mixed(
@@ -239,7 +234,7 @@ def cases(kind: str, trial: Trial, kept: KeptEmbedder, budgets: Sequence[int]) -
             gold = set(question.evidence)
             others = {}
             for name, strategy in flat.items():
-                shown = [set(strategy.context(question.question, b).sources) for b in budgets]
+                shown = [set(strategy.context(question.question, b).sources) for b in BUDGETS]
                 others[name] = [len(gold & s) / len(gold) for s in shown]
             found, cover = lexical.scores(question.question)
             yield Case(
@@ -255,7 +250,6 @@ def cases(kind: str, trial: Trial, kept: KeptEmbedder, budgets: Sequence[int]) -
                 others,
                 spoken[:],
                 question.answer,
-                budgets,
             )
 
 
@@ -279,9 +273,7 @@ def messages_of(spoken: Sequence[RecordedMessage]) -> Messages:
     )
 
 
-def read(
-    kind: str, source: str, questions: int, kept: KeptEmbedder, budgets: Sequence[int]
-) -> Iterator[Case]:
+def read(kind: str, source: str, questions: int, kept: KeptEmbedder) -> Iterator[Case]:
     """The questions of a source, at most so many of each conversation."""
     comparison = Comparison(files=(source,), questions=questions, out=Path())
     for conversation in load_source(source):
@@ -289,7 +281,7 @@ def read(
         kept.known.clear()
         kept.prepare(texts_of(conversation))
         kept.prepare([question.question for question in asked])
-        yield from cases(kind, Trial(source, conversation, asked, Bench(kept, "")), kept, budgets)
+        yield from cases(kind, Trial(source, conversation, asked, Bench(kept, "")), kept)
 
 
 def texts_of(conversation: Conversation) -> list[str]:
@@ -321,19 +313,17 @@ def main() -> None:
     parser.add_argument("sources", nargs="+", metavar="KIND=FILE", help="a kind may come twice")
     parser.add_argument("--questions", type=int, default=10**6, help="of a conversation at most")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir(), "ranking"))
-    parser.add_argument("--budgets", default="2000,4000,8000", metavar="TOKENS,...")
     given = parser.parse_args()
-    budgets = sorted(map(int, given.budgets.split(",")))
     given.cache.mkdir(parents=True, exist_ok=True)
     kept = KeptEmbedder(default_embedder(), given.cache)
     found: dict[str, list[Case]] = {}
     for kind, _, source in (pair.partition("=") for pair in given.sources):
-        found.setdefault(kind, []).extend(read(kind, source, given.questions, kept, budgets))
+        found.setdefault(kind, []).extend(read(kind, source, given.questions, kept))
         print(f"{kind}: {len(found[kind])} questions", flush=True)
-    print(report(found, budgets))
+    print(report(found))
 
 
-def report(found: dict[str, list[Case]], budgets: Sequence[int]) -> str:
+def report(found: dict[str, list[Case]]) -> str:
     """The table of all kinds, and the weights that were chosen without each."""
     tried = [{k: [c.recalls(w) for c in cs] for k, cs in found.items()} for w in CANDIDATES]
 
@@ -362,9 +352,9 @@ def report(found: dict[str, list[Case]], budgets: Sequence[int]) -> str:
     lines = [[name, *(figures(by[k]) for k in found)] for name, by in rows.items()]
     lines += [
         [f"left out over the best other at {budget:,}", *(lead(rows, k, place) for k in found)]
-        for place, budget in enumerate(budgets)
+        for place, budget in enumerate(BUDGETS)
     ]
-    lines += [shown_line(found, *setup) for setup in itertools.product(budgets, (False, True))]
+    lines += [shown_line(found, *setup) for setup in itertools.product(BUDGETS, (False, True))]
     made = [f"{kind} left out: {CANDIDATES[i]}" for kind, i in chosen.items()]
     return "\n".join([table(["", *found], lines), "", *made])
 
@@ -375,7 +365,7 @@ def shown_line(found: dict[str, list[Case]], budget: int, in_part: bool) -> list
     cells = [f"{name} at {budget:,}: recall / tokens / answers"]
     for cases in found.values():
         orders = [
-            (c, c.kept(c.best(weights_for(c.messages).within(budget)), budget)) for c in cases
+            (case, case.kept(case.best(weights_for(case.messages)), budget)) for case in cases
         ]
         cells.append(figures([c.shown(order, budget, in_part=in_part) for c, order in orders]))
     return cells

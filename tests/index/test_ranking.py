@@ -105,16 +105,6 @@ class TestDialogue:
         priority = rank("What did she say on 7 May?", scores, scores, talk(40, days=days))
         assert priority[30] > priority[10]
 
-    def test_in_little_room_its_own_words_decide(self) -> None:
-        """What stands between two that are found, and one that is found a little by itself."""
-        scores, messages = peaks(40, 10, 12) + 0.3 * peaks(40, 30), talk(40, names=("Ann", "Ben"))
-        between_first = []
-        for budget in (500, 2_000, 8_000):
-            weights = weights_for(messages).within(budget)
-            priority = ranking.rank("q", scores, scores, messages, weights)
-            between_first.append(bool(priority[11] > priority[30]))
-        assert between_first == [False, True, True]
-
 
 class TestSecondLook:
     def test_what_was_found_first_names_what_else_to_look_for(self) -> None:

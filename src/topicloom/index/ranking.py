@@ -10,7 +10,7 @@ import calendar
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -36,8 +36,6 @@ _FIRST, _ECHO = 10, 0.2
 _LEVEL, _FEW = 0.5, 10
 """Share of what its language gives a cosine that is taken off, and messages that say little of it.
 At 1, English finds more Chinese, and either finds less in its own language."""
-_ROOMY = 2_000
-"""Tokens of a recall budget in which surroundings have their full say."""
 _FLOOR, _SAFE = 0.2, 0.5
 """Share of the budget that is flat search's own, and the share behind which that comes."""
 
@@ -61,10 +59,6 @@ class RankWeights:
     the count of messages found is highest; below, long ones that matter are found more often."""
     named: float
     """Bonus for the words of someone whom the query names, before it spreads around them."""
-
-    def within(self, budget: float) -> RankWeights:
-        """The weights under a budget: the less room, the more a message's own words decide."""
-        return replace(self, own=self.own * max(1.0, 2 - budget / _ROOMY))
 
 
 _DIALOGUE = RankWeights(own=1.0, near=2.0, nearer=1.0, alone=0.2, reach=80.0, price=0.9, named=2.0)

@@ -207,7 +207,7 @@ class SessionIndex:
         costs = np.minimum(view.messages.costs, self._budget)
         cosine, lexical, sure, trust = self._compare(query, vector)
         messages = replace(view.messages, costs=costs)
-        manner = weights_for(messages).within(self._budget)
+        manner = weights_for(messages)
         manner = manner if priced else replace(manner, price=0.0)
 
         def echoes(places: Sequence[int]) -> NDArray[np.float64]:
