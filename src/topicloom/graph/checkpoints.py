@@ -104,7 +104,7 @@ def open_database(
 
 def _connect(address: str, factory: type[sqlite3.Connection]) -> sqlite3.Connection:
     database = sqlite3.connect(
-        address, _PATIENCE, check_same_thread=False, factory=factory, uri=True
+        address, timeout=_PATIENCE, check_same_thread=False, factory=factory, uri=True
     )
     try:
         database.execute("PRAGMA schema_version")  # finds out a file that is no database
