@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import Field
 
-from topicloom.errors import ConfigurationError, InputError
+from topicloom.errors import ConfigurationError, TopicLoomError
 from topicloom.graph.memory import Memory
 from topicloom.state.safe_text import clip
 from topicloom.state.stored_message import StoredMessage
@@ -79,7 +79,7 @@ class _Tools:
                 "last": topic.last_at[:10],
                 "brief": clip(topic.summary or topic.brief, _BRIEF),
             }
-            for topic in await self.memory.atopics()
+            for topic in await _told(self.memory.atopics())
         ]
 
     async def search(
@@ -113,7 +113,7 @@ class _Tools:
         """
         found = await _told(self.memory.atopic(topic))
         behind = (await _told(self.memory.aquote(after))).seq if after else 0
-        left = [m for m in await found.amessages() if m.seq > behind]
+        left = [m for m in await _told(found.amessages()) if m.seq > behind]
         page = left[:limit]
         return {
             "topic": found.full_name,
@@ -123,12 +123,12 @@ class _Tools:
 
 
 async def _told(answer: Awaitable[T]) -> T:
-    """An answer; a mistake of the client is told to it in a sentence."""
+    """An answer; the client is told in a sentence why there is none."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     try:
         return await answer
-    except InputError as error:
+    except TopicLoomError as error:
         raise ToolError(str(error)) from error
 
 

@@ -116,6 +116,19 @@ async def test_what_is_asked_wrongly_is_said(memory: Memory) -> None:
         assert "limit" in await call(client, "search", text="雨", limit=10_000)
 
 
+async def test_what_cannot_be_read_is_said_with_the_file(folder: Path, memory: Memory) -> None:
+    for file in ("roster.jsonl", "transcript.jsonl"):
+        (folder / "yue" / file).write_bytes(b"\xff" * 400)
+    async with Client(make_mcp_server(memory)) as client:
+        for tool, arguments in (
+            ("list_topics", {}),
+            ("search", {"text": "雨"}),
+            ("quote", {"message": "m1"}),
+            ("read_topic", {"topic": "t1"}),
+        ):
+            assert ".jsonl" in await call(client, tool, **arguments)
+
+
 def test_a_port_that_is_taken_is_named(run: Run, folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
