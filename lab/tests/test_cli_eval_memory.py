@@ -57,19 +57,49 @@ def test_results_are_of_one_kind_of_readers(run: Run, recording: Path, tmp_path:
     assert out.read_bytes() == before
 
 
+def test_a_run_that_was_killed_while_it_wrote_goes_on(
+    run: Run, recording: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "rows.jsonl"
+    given = ("eval", "memory", str(recording), "--out", str(out), *WINDOWS)
+    first = run(*given)
+    whole = out.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    for left in (lines[0], lines[0] + lines[1][:-20]):
+        out.write_bytes(left)
+        again = run(*given)
+        assert "already" not in again.out
+        assert first.out[first.out.index("Evidence recall") :] in again.out
+        assert out.read_bytes() == lines[0] + whole
+        assert "already" in run(*given).out
+
+
+@pytest.mark.parametrize("held", [b"no row\n", b"\xff\n", b"no end", None])
+def test_what_is_no_file_of_results_is_named(
+    run: Run, recording: Path, tmp_path: Path, held: bytes | None
+) -> None:
+    out = tmp_path / "rows.jsonl"
+    if held is None:
+        out.mkdir()
+    else:
+        out.write_bytes(held)
+    shown = run("eval", "memory", str(recording), "--out", str(out), *WINDOWS)
+    assert_one_line(shown, str(out), "choose another file")
+
+
 def test_results_that_name_no_readers_are_of_the_embedded_ones(
     run: Run, recording: Path, tmp_path: Path
 ) -> None:
     row: dict[str, object] = {
         "conversation": "talk",
-        "question": "q1",
         "category": "",
         "evidence": ["a0"],
     }
-    row |= {"message_ids": ["a0"], "tokens": 90, "calls": {"reader": 3}, "reviews": "none"}
+    row |= {"message_ids": ["a0"], "tokens": 90, "calls": {"reader": 1}, "reviews": "none"}
     row |= {"budget": 200, "recent": 0, "window": 1000, "topic_window": 2000}
     out = tmp_path / "rows.jsonl"
-    out.write_text(json.dumps(row) + "\n", "utf-8")
+    rows = [json.dumps(row | {"question": name}) for name in ("q1", "q2", "q3")]
+    out.write_text("".join(f"{line}\n" for line in rows), "utf-8")
     said = run("eval", "memory", str(recording), "--out", str(out), *WINDOWS).out
     assert "already" in said
     assert "Readers: embedded, 3 calls" in said

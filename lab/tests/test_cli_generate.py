@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command_line import Run, assert_one_line
 
 from topicloom.recordings.conversations import load_conversations
+from topicloom_lab.cli.output import write_lines
 from topicloom_lab.generators import generate
 
 
@@ -30,6 +32,18 @@ def test_a_wrong_specification_leaves_the_file_alone(
     out = tmp_path / "kept.jsonl"
     out.write_text("kept", encoding="utf-8")
     assert_one_line(run("eval", "generate", spec, "--out", str(out)), said)
+    assert out.read_text("utf-8") == "kept"
+
+
+def test_what_stops_half_way_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    def stop() -> Iterator[str]:
+        yield "half"
+        raise KeyboardInterrupt
+
+    out = tmp_path / "kept.jsonl"
+    out.write_text("kept", encoding="utf-8")
+    with pytest.raises(KeyboardInterrupt):
+        write_lines(out, stop())
     assert out.read_text("utf-8") == "kept"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,16 @@ import pytest
 from command_line import Run, assert_one_line
 from openai_behaviours import Reply, Request, Status, Usage
 from openai_server import OpenAIServer
+from rich.console import Console
 
 from topicloom.roles.registry import ROLES
+from topicloom_lab.opened import Rows
 
 pytestmark = pytest.mark.slow
 
 
 def rows_of(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in out.read_bytes().splitlines()]
 
 
 def given(server: OpenAIServer, out: Path, *command: str) -> Sequence[str]:
@@ -86,6 +89,20 @@ def test_what_a_role_cannot_read_is_not_parsed(
     assert {row["role"] for row in rows} == ROLES.keys() - {"responder", "arbiter"}
     assert not any(row["parsed"] for row in rows)
     assert all("UnusableAnswerError" in row["failure"] for row in rows)
+    # With another number of questions, a request of the same number is another one.
+    run(*given(openai_server, out, *command[:-1], "2", *windows))
+    others = rows_of(out)[len(rows) :]
+    assert {row["questions"] for row in others} == {2}
+    assert {row["role"] for row in others} == {row["role"] for row in rows}
+
+
+def test_rows_that_do_not_say_it_are_of_the_run_that_they_were_made_in(tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl"
+    out.write_text('{"case": "a", "model": "x"}\n')
+    for questions, found in ((20, 0), (5, 1)):
+        rows = Rows(out, {"model": "x", "questions": questions}, {"questions": 20})
+        (row,) = rows.complete(["a"], [lambda: {"made": 1}], Console(quiet=True), "")
+        assert row.get("made", 0) == found
 
 
 def test_an_arbiter_that_says_yes_merges_all_that_is_new(
@@ -125,6 +142,26 @@ def test_a_server_counts_its_cache_beside_the_rules(
 def _sized(request: Request) -> dict[str, Any]:
     body = dict(request)
     return body | {"max_tokens": body.get("max_tokens", body.get("max_completion_tokens"))}
+
+
+def test_a_server_that_is_gone_ends_the_run_and_the_rest_is_asked_later(
+    run: Run, openai_server: OpenAIServer, recording: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "rows.jsonl"
+    openai_server.otherwise(Reply("7 km\u2028\u0085", Usage(100, 3, 40)))
+    command = given(openai_server, out, "answers", str(recording), "--budget", "200")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        nobody = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    gone = [nobody if part == openai_server.base_url else part for part in command]
+    assert_one_line(run(*gone), "server cannot be reached", "--base-url")
+    assert not out.exists()
+    assert run(*command).code == 0
+    whole = out.read_bytes()
+    out.write_bytes(whole[:-30])
+    assert_one_line(run(*gone), "server cannot be reached")
+    assert run(*command).code == 0
+    assert len(rows_of(out)) == whole.count(b"\n")
+    assert run(*gone).code == 0
 
 
 @pytest.mark.parametrize("line", ["no row", '{"model": "openai:x", "budget": 200}'])

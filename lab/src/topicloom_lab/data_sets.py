@@ -57,7 +57,7 @@ def _read(text: str) -> list[Any]:
     try:
         value = json.loads(text)
     except ValueError:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
+        return [json.loads(line) for line in text.split("\n") if line.strip()]
     return value if isinstance(value, list) else [value]
 
 

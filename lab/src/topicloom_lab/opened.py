@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,14 +70,31 @@ class OpenedModel:
     log: CallLog
 
     def attempt(self, work: Callable[[BaseChatModel], T]) -> tuple[T | None, Row]:
-        """What work with the model gives, None if it fails; why, and its requests, as a row."""
+        """What work with the model gives, None if it fails; why, and its requests, as a row.
+
+        Raises `ConfigurationError` if nobody listens where the model is to be, or who did is gone.
+        """
         self.log.calls.clear()
         value, failure = None, ""
         try:
             value = work(self.model)
-        except Exception as error:  # noqa: BLE001 - a failure costs its case, not the run
+        except Exception as error:
+            if _is_unreachable(error):
+                raise ConfigurationError(
+                    f"the model's server cannot be reached ({error}): start it, or name it by"
+                    " --base-url, and run this again; what stands in --out is not asked again"
+                ) from error
             failure = f"{type(error).__name__}: {error}"
         return value, {"failure": failure, "calls": list(self.log.calls)}
+
+
+def _is_unreachable(error: BaseException | None) -> bool:
+    """True if a connection failed; a server that is slow is there."""
+    while error is not None:
+        if isinstance(error, OSError):
+            return not isinstance(error, TimeoutError)
+        error = error.__cause__ or error.__context__
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,24 +130,72 @@ class RecordedRun:
     """Where rows go, to go on from."""
 
 
+_BEGINNINGS = (b'{"case": ', b'{"conversation": ')
+"""How rows of results begin."""
+
+
+def load_rows(out: Path | None) -> list[Row]:
+    """The rows of a file of results; none if there is no file.
+
+    A last row that was being written when a run was stopped is taken away.
+
+    Raises:
+        ConfigurationError: It cannot be read, or holds something else.
+    """
+    found, lines = list[Row](), list[bytes]()
+    try:
+        if out is not None and out.exists():
+            lines = out.read_bytes().splitlines(keepends=True)
+            if lines and _is_torn(lines[-1]):
+                os.truncate(out, sum(map(len, lines[:-1])))
+                del lines[-1]
+    except OSError as error:
+        raise ConfigurationError(
+            f"{out} cannot be read: {error.strerror}; choose another file with --out"
+        ) from error
+    for number, line in enumerate(lines, start=1):
+        try:
+            found.append(dict(json.loads(line)))
+        except (ValueError, TypeError) as error:
+            raise ConfigurationError(
+                f"{out}:{number} is no row of results ({error}): choose another file with --out"
+            ) from error
+    return found
+
+
+def _is_torn(line: bytes) -> bool:
+    begun = any(line.startswith(beginning[: len(line)]) for beginning in _BEGINNINGS)
+    return begun and not line.endswith(b"\n")
+
+
 class Rows:
     """Rows of one run by case, in a file if there is one, which may hold other runs as well."""
 
-    def __init__(self, out: Path | None, run: Mapping[str, object]) -> None:
-        """Read what is there of the run; `run` tells it from others: model, windows and so on.
+    def __init__(
+        self,
+        out: Path | None,
+        run: Mapping[str, object],
+        earlier: Mapping[str, object] | None = None,
+    ) -> None:
+        """Read what is there of the run.
 
-        Raises `ConfigurationError` if the file holds something else.
+        Args:
+            out: The file.
+            run: What tells the run from others: model, windows and so on.
+            earlier: What held of rows that do not say it.
+
+        Raises:
+            ConfigurationError: The file holds something else.
         """
         self._out, self._run = out, dict(run)
         self._rows: dict[str, Row] = {}
-        lines = out.read_text("utf-8").splitlines() if out and out.exists() else []
-        for number, line in enumerate(lines, start=1):
-            try:
-                row: Row = json.loads(line)
-                if self._run.items() <= row.items():
-                    self._rows[row["case"]] = row
-            except (ValueError, KeyError, AttributeError) as error:
-                raise ConfigurationError(f"{out}:{number} is no row of results: {error}") from error
+        for row in load_rows(out):
+            if self._run.items() <= ({**(earlier or {}), **row}).items():
+                if "case" not in row:
+                    raise ConfigurationError(
+                        f"{out} holds what is no row of results: choose another file with --out"
+                    )
+                self._rows[row["case"]] = row
 
     def complete(
         self,

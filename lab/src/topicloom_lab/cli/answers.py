@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -62,8 +63,8 @@ def run_answers(options: AnswersOptions, console: Console) -> list[Row]:
         questions = [question for _, due in trial.stretches() for question in due]
         for way in WAYS:
             cases = [f"{trial.conversation.id} {q.id} {way}" for q in questions]
-            makers = _makers(trial, way, options.budget, opened)
-            asked += rows.complete(cases, makers, console, f"{trial.conversation.id} {way}")
+            with closing(_makers(trial, way, options.budget, opened)) as makers:
+                asked += rows.complete(cases, makers, console, f"{trial.conversation.id} {way}")
         if questions:
             # A table a conversation: a run may take hours.
             console.print(answered(asked, options))
@@ -90,7 +91,7 @@ def _trials(options: AnswersOptions) -> Iterator[Trial]:
 
 def _makers(
     trial: Trial, way: str, budget: int, opened: OpenedModel
-) -> Iterator[Callable[[], Row]]:
+) -> Generator[Callable[[], Row]]:
     """What answers each question of a conversation, when all was said before it."""
     with tempfile.TemporaryDirectory() as folder:
         options = StrategyOptions(trial.bench.embedder, Path(folder), budget, trial.language)

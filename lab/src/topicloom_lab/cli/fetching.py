@@ -14,7 +14,7 @@ from rich.text import Text
 from topicloom.cli.console import count_of, open_console, print_dim
 from topicloom.errors import ConfigurationError, InputError, suggest
 from topicloom.recordings.conversations import read_recording
-from topicloom.storage.disk import reachable
+from topicloom_lab.cli.output import write_lines
 from topicloom_lab.data_sets import DATA_SETS, DataSet, Row, convert_file
 
 _SECONDS = 60.0
@@ -69,9 +69,7 @@ def _write(name: str, texts: Iterable[tuple[str, str]], out: Path, first: int | 
             yield from convert_file(name, text, stem)
 
     rows = list(islice(convert(), first))
-    with reachable(out):
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        out.write_text("".join(lines), "utf-8")
+    write_lines(out, (json.dumps(row, ensure_ascii=False) for row in rows))
     known, asked = DATA_SETS[name], sum(len(row["questions"]) for row in rows)
     print_dim(
         open_console(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -23,13 +24,17 @@ def run_generate(spec: str, out: Path, console: Console | None = None) -> None:
     console = console or open_console()
     made = generate(spec)
     conversations = messages = questions = tokens = 0
-    write_lines(out, ())
-    for conversation in made:
-        write_lines(out, [conversation.model_dump_json(exclude_none=True)], add=True)
-        conversations += 1
-        messages += len(conversation.messages)
-        questions += len(conversation.questions)
-        tokens += sum(count_budget_tokens(m.text) for m in conversation.messages)
+
+    def count() -> Iterator[str]:
+        nonlocal conversations, messages, questions, tokens
+        for conversation in made:
+            conversations += 1
+            messages += len(conversation.messages)
+            questions += len(conversation.questions)
+            tokens += sum(count_budget_tokens(m.text) for m in conversation.messages)
+            yield conversation.model_dump_json(exclude_none=True)
+
+    write_lines(out, count())
     console.print(
         f"{out}: {conversations:,} conversations, {messages:,} messages, {tokens:,} tokens,"
         f" {questions:,} questions"

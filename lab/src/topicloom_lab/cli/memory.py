@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -19,6 +19,7 @@ from topicloom.recordings.conversations import Conversation
 from topicloom_lab.cli.output import write_lines
 from topicloom_lab.comparison.config import load_source, name_of
 from topicloom_lab.memory import BY_DATE, MemoryEvaluation, MemoryRow
+from topicloom_lab.opened import load_rows
 from topicloom_lab.readers import ReaderChoice
 
 
@@ -53,7 +54,7 @@ def run_memory(options: MemoryOptions, console: Console | None = None) -> list[M
     """
     console = console or Console()
     conversations = list(load_source(options.file))
-    rows = _done(options)
+    rows = _done(options, conversations)
     finished = {row.conversation for row in rows}
     for conversation in conversations:
         if conversation.id in finished:
@@ -163,21 +164,26 @@ def by_date(rows: Sequence[MemoryRow]) -> str:
     return f"Archived topics that are quoted when asked for by date: {quoted} of {len(asked)}."
 
 
-def _done(options: MemoryOptions) -> list[MemoryRow]:
-    """Rows of the results file that belong to this run.
+def _done(options: MemoryOptions, conversations: Sequence[Conversation]) -> list[MemoryRow]:
+    """Rows of the results file that belong to this run, of conversations with all their questions.
 
     Raises:
-        ConfigurationError: If other readers wrote any of it.
+        ConfigurationError: If other readers wrote any of it, or something else.
     """
-    if options.out is None or not options.out.exists():
-        return []
-    lines = options.out.read_text("utf-8").splitlines()
-    rows = [{"readers": "embedded", "agent": False} | json.loads(line) for line in lines if line]
-    others = sorted({row["readers"] for row in rows} - {str(options.evaluation.readers)})
+    rows = [{"readers": "embedded", "agent": False} | row for row in load_rows(options.out)]
+    others = sorted({str(row["readers"]) for row in rows} - {str(options.evaluation.readers)})
     if others:
         raise ConfigurationError(
             f"{options.out} holds results of {others[0]} readers: "
             f"choose another file for those of {options.evaluation.readers} ones"
         )
-    read = TypeAdapter(MemoryRow).validate_python
-    return [read(row) for row in rows if options.setup.items() <= row.items()]
+    ours = [row for row in rows if options.setup.items() <= row.items()]
+    try:
+        read = [TypeAdapter(MemoryRow).validate_python(row) for row in ours]
+    except ValidationError as error:
+        raise ConfigurationError(
+            f"{options.out} holds what is no row of results: choose another file with --out"
+        ) from error
+    found = {(row.conversation, row.question): row for row in read}
+    parts = {c.id for c in conversations if any((c.id, q.id) not in found for q in c.questions)}
+    return [row for row in found.values() if row.conversation not in parts]

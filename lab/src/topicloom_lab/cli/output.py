@@ -17,6 +17,7 @@ from rich.table import Table
 
 from topicloom.cli.console import open_console, print_json
 from topicloom.errors import StorageUnavailableError
+from topicloom.storage.disk import fresh_name
 
 
 def open_figures(*, as_json: bool) -> Console:
@@ -82,13 +83,19 @@ def show_mean(rows: Sequence[Mapping[str, Any]], key: str) -> str:
 def write_lines(out: Path, lines: Iterable[str], *, add: bool = False) -> None:
     """Write lines to a file, after what stands there if they are added.
 
+    The file is there with all of them or, if they are not added, as it was.
+
     Raises:
         StorageUnavailableError: If it cannot be written.
     """
+    fresh = out if add or (out.exists() and not out.is_file()) else fresh_name(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with out.open("a" if add else "w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in lines)
+        with fresh.open("a" if add else "w", encoding="utf-8") as file:
+            for line in lines:
+                file.write(f"{line}\n")
+        if fresh != out:
+            fresh.replace(out)
     except OSError as error:
         raise StorageUnavailableError(f"results cannot be written to {out}: {error}") from error
 

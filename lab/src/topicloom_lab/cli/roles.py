@@ -78,7 +78,9 @@ def run_roles(options: RolesOptions, console: Console) -> list[Row]:
         StorageUnavailableError: If a result cannot be written.
     """
     windows = options.settings.model_dump(include={"window", "topic_window"})
-    rows = Rows(options.out, {"model": options.model.name} | windows)
+    # Which request has a number follows from how many questions were asked before it.
+    run = {"model": options.model.name, "questions": options.questions}
+    rows = Rows(options.out, run | windows, {"questions": 20})
     opened = options.model.open()
     requests, asked = _collect(options, console), list[Row]()
     chosen = {role: list(spread(requests[role], options.prompts)) for role in ASKED}

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from topicloom.errors import ConfigurationError, StorageUnavailableError
+from topicloom.storage.disk import replace_file
 from topicloom_lab.comparison.measures import QuestionResult
 
 Key = tuple[str, str, str, int]
@@ -111,7 +112,7 @@ class Results:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             text = json.dumps(run, ensure_ascii=False, indent=2)
-            self._run.write_text(f"{text}\n", encoding="utf-8")
+            replace_file(self._run, f"{text}\n".encode(), fsync=False)
             self._repair()
         except OSError as error:
             raise StorageUnavailableError(f"{self._run} cannot be written: {error}") from error
@@ -133,9 +134,9 @@ class Results:
     def _read(self) -> Iterator[Cell]:
         if not self._cells.exists():
             return
-        with self._cells.open(encoding="utf-8") as lines:
+        with self._cells.open("rb") as lines:
             for number, line in enumerate(lines, 1):
-                if not line.endswith("\n"):
+                if not line.endswith(b"\n"):
                     return  # it was being written when the run was stopped
                 try:
                     yield Cell.model_validate_json(line)
