@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,18 @@ class TestTune:
         assert row["figures"]["turns"] == 161
         assert row["suggested"]
         assert "of 170 topics quoted, 0 would have been dormant instead of 0" in outcome.out
+
+    @pytest.mark.parametrize("in_force", [LAX, ActivationPolicy()], ids=["advice", "none"])
+    def test_in_chinese(
+        self, run: Run, log: Path, monkeypatch: pytest.MonkeyPatch, in_force: ActivationPolicy
+    ) -> None:
+        for name, value in in_force.model_dump().items():
+            monkeypatch.setenv(f"TOPICLOOM_ACTIVATION__{name.upper()}", str(value))
+        outcome = run("--language", "zh", "tune", str(log), "--no-plots")
+        assert "turns: 161 轮，其中 161 轮有主题可读" in outcome.out
+        told = re.sub(r"^turns:|TOPICLOOM_\w+", "", outcome.out)
+        settings = {*ActivationPolicy.model_fields}
+        assert {*re.findall(r"[a-z_]{2,}", told)} <= settings
 
     def test_the_settings_of_the_log_have_to_be_in_force(self, run: Run, log: Path) -> None:
         outcome = run("tune", str(log), "--no-plots")

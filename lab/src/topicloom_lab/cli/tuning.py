@@ -21,6 +21,7 @@ from topicloom.cli.console import (
     to_one_line,
 )
 from topicloom.cli.context import CliContext, open_context
+from topicloom.cli.words import say
 from topicloom.errors import InputError
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.receipt import Receipt
@@ -64,7 +65,7 @@ def run_tune(given: CliOptions, options: TuneOptions, *, as_json: bool = False) 
             print_json([row])
         print_dim(console, "no topic was read yet: there is nothing to tune before the first split")
         return
-    with console.status("replaying with other settings"):
+    with console.status(say("replaying with other settings")):
         advice = advise(observe(receipts, in_force), in_force)
     limit = recall_limit(receipts)
     console.print(advice_view(advice, limit))
@@ -123,13 +124,13 @@ def _draw(
 def figures_view(name: str, figures: LogFigures, in_force: ActivationPolicy) -> RenderableType:
     """A log in figures, by the questions that they answer."""
     read = figures.read
-    about = (
-        f"{name}: {count_of(figures.turns, 'turn')}, {read} of them with topics to read. "
+    about = say(
+        f"{count_of(figures.turns, 'turn')}, {read} of them with topics to read. "
         f"Topics are activated from {in_force.base:g} + {in_force.step:g} for each before them, "
         f"stay from {in_force.sleep_share:.0%} of that, {in_force.ceiling} at most."
     )
     return Group(
-        Text(to_one_line(about)),
+        Text(to_one_line(f"{name}: {about}")),
         render_heading("Does the user miss what was said? Then thresholds are too high"),
         _rows(_amnesia(figures.amnesia, figures.turns)),
         render_heading("Are too many topics active? Then the ceiling or the thresholds are wrong"),
@@ -189,15 +190,15 @@ def _quotes(found: Quotes, read: int) -> list[tuple[str, str]]:
 
 def _replays(advice: Advice) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("setting")
+    table.add_column(say("setting"))
     for name in ("readings", "missed", "too soon", "full", "guessed"):
-        table.add_column(name, justify="right")
+        table.add_column(say(name), justify="right")
     base = advice.in_force
-    table.add_row("as they are", *_cells(base, base))
+    table.add_row(say("as they are"), *_cells(base, base))
     for setting, value, other in advice.others:
         same = (other.reads, other.missed, other.flaps) == (base.reads, base.missed, base.flaps)
         table.add_row(f"{setting} {value:g}", *_cells(other, base), style="dim" if same else "")
-    said = (
+    said = say(
         f"missed: of {base.wanted:,} topics quoted, those that would have been dormant. too soon: "
         f"activated within {FLAP} turns of a deactivation. full: turns at the ceiling. "
         "guessed: readings without a score in the log"
@@ -214,7 +215,7 @@ def _cells(other: Replay, base: Replay) -> list[str]:
 def _suggested(advice: Advice) -> Sequence[RenderableType]:
     suggestion = advice.suggestion
     if suggestion is None:
-        return [Text(f"nothing: {advice.reason}")]
+        return [Text(say(f"nothing: {say(advice.reason)}"))]
     if not suggestion.changes:
         return [Text(_nothing_better(suggestion))]
     lines = [_line(f"ACTIVATION__{s.upper()}", v) for s, v in suggestion.changes.items()]
@@ -223,15 +224,15 @@ def _suggested(advice: Advice) -> Sequence[RenderableType]:
 
 def _nothing_better(suggestion: Suggestion) -> str:
     if suggestion.aim == "recall":
-        return (
+        return say(
             "searches often found dormant topics, but with none of the other thresholds would "
             "they have been active: their first ratings were too low"
         )
-    return "keep the thresholds: no other ones save 5% of the readings without missing more"
+    return say("keep the thresholds: no other ones save 5% of the readings without missing more")
 
 
 def _price(other: Replay, base: Replay) -> str:
-    return (
+    return say(
         f"{base.reads:,} readings become {other.reads:,}; of {base.wanted:,} topics quoted, "
         f"{other.missed} would have been dormant instead of {base.missed}"
     )
@@ -240,7 +241,7 @@ def _price(other: Replay, base: Replay) -> str:
 def _limit(limit: RecallLimit | None) -> Sequence[RenderableType]:
     if limit is None:
         return []
-    price = (
+    price = say(
         f"recall takes more than {LARGE:.0%} of the prompt too often; so it would in "
         f"{limit.large:.0%} of the turns, with {limit.kept:.0%} of what is recalled now"
     )
@@ -254,9 +255,9 @@ def _line(setting: str, value: float) -> RenderableType:
 def _rows(rows: Sequence[tuple[str, str]]) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     table.add_column(justify="right", no_wrap=True, style="bold")
-    table.add_column()
+    table.add_column(overflow="fold")  # Chinese has no spaces to break at
     for figure, what in rows:
-        table.add_row(figure, Text(what))
+        table.add_row(figure, Text(say(what)))
     return table
 
 
