@@ -12,7 +12,7 @@ from endpoints import listening
 from inspected import inspect
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from topicloom.graph.stored import Graph
+from topicloom.graph.compiled import CompiledSessionGraph
 
 OPTIONS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
@@ -34,7 +34,7 @@ def launch() -> Iterator[Browser]:
 
 
 @contextmanager
-def open_page(browser: Browser, graph: Graph, **options: Any) -> Iterator[Page]:
+def open_page(browser: Browser, graph: CompiledSessionGraph, **options: Any) -> Iterator[Page]:
     """The page, opened with the key; nothing may be said on its console."""
     given = {"viewport": {"width": 1280, "height": 800}, "locale": "en", **options}
     with listening(inspect(graph)) as base:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,11 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.memory import InMemoryStore
 
-from topicloom.cli._pages import hide_texts, write_html
+from topicloom.cli._pages import write_page
 from topicloom.cli.replay import RECALL, WINDOW
 from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.session import build_session_graph
-from topicloom.graph.stored import Graph
 from topicloom.index.encoders import default_embedder
 from topicloom.recordings.replay import (
     find_sample,
@@ -28,7 +27,6 @@ from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.serve.app import LOCAL
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
-from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.files import FileStorage
 from topicloom.ui.app import make_inspector
 from topicloom.ui.guard import Guard
@@ -48,7 +46,7 @@ HOSTILE = (
 
 
 @contextmanager
-def open_folder(folder: Path, **options: Any) -> Iterator[Graph]:
+def open_folder(folder: Path, **options: Any) -> Iterator[CompiledSessionGraph]:
     """The graph over a folder of sessions."""
     settings = Settings.model_validate(
         {"folder": folder, "fsync": False, "window": 8_000} | options.pop("settings", {})
@@ -61,7 +59,7 @@ def open_folder(folder: Path, **options: Any) -> Iterator[Graph]:
 
 
 @contextmanager
-def open_sample(folder: Path) -> Iterator[Graph]:
+def open_sample(folder: Path) -> Iterator[CompiledSessionGraph]:
     """The graph over a session in which the packaged sample was said, turn by turn: a minute."""
     roles = embedded_roles(default_embedder())
     recorded = RecordedResponder(otherwise=roles[RESPONDER])
@@ -74,25 +72,20 @@ def open_sample(folder: Path) -> Iterator[Graph]:
         yield graph
 
 
-def inspect(graph: Graph, *, editing: bool = False) -> Guard:
+def inspect(graph: CompiledSessionGraph, *, editing: bool = False) -> Guard:
     """The inspector of all sessions of the graph's folder."""
-
-    assert isinstance(graph, CompiledSessionGraph)
     folder = graph.builder.deps.settings.folder
     assert folder is not None
 
     def list_names() -> list[str]:
         return FileStorage(folder).sessions()
 
-    def write_page(name: str, messages: Sequence[StoredMessage], hide: bool) -> str:
-        return write_html(name, hide_texts(messages) if hide else messages)
-
     return make_inspector(
         graph, list_names, NAME, key="secret", hosts=LOCAL, write_page=write_page, editing=editing
     )
 
 
-def fill_session(graph: Graph) -> None:
+def fill_session(graph: CompiledSessionGraph) -> None:
     """Fill the session: t1 (m1 to m12) is on a kitchen, t2 (m13 to m24) on runs, t3 (m25, m26) on
     a ferry; m27, a question, and its answer are in no topic yet."""
     said: list[Any] = []

@@ -11,7 +11,7 @@ from browsing import launch
 from inspected import fill_session, open_folder
 from playwright.sync_api import Browser
 
-from topicloom.graph.stored import Graph
+from topicloom.graph.compiled import CompiledSessionGraph
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +24,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def graph(filled: Path, tmp_path: Path) -> Iterator[Graph]:
+def graph(filled: Path, tmp_path: Path) -> Iterator[CompiledSessionGraph]:
     """The graph over a copy of it."""
     copytree(filled, tmp_path, dirs_exist_ok=True)
     with open_folder(tmp_path) as graph:

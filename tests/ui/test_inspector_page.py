@@ -14,8 +14,8 @@ from inspected import HOSTILE, NAME, THREAD
 from langchain_core.messages import AIMessage, HumanMessage
 from playwright.sync_api import Browser, Page, expect
 
+from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.memory import Memory
-from topicloom.graph.stored import Graph
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.channels import TurnOptions
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def page(browser: Browser, graph: Graph) -> Iterator[Page]:
+def page(browser: Browser, graph: CompiledSessionGraph) -> Iterator[Page]:
     with open_page(browser, graph) as page:
         yield page
 
@@ -69,7 +69,7 @@ def test_a_message_is_dropped_on_a_turn_that_says_which_step_lost_it(page: Page)
     assert download.value.suggested_filename == "case.jsonl"
 
 
-def test_messages_are_moved_split_and_undone(page: Page, graph: Graph) -> None:
+def test_messages_are_moved_split_and_undone(page: Page, graph: CompiledSessionGraph) -> None:
     memory = Memory.of(graph, THREAD)
     edit(page)
     page.locator("[data-topic=t1]").click()
@@ -126,7 +126,7 @@ def test_a_moment_is_gone_back_to_and_a_branch_begins_there(page: Page) -> None:
 
 
 def test_facts_are_set_right_thresholds_tried_and_an_export_taken_in(
-    page: Page, graph: Graph, tmp_path: Path
+    page: Page, graph: CompiledSessionGraph, tmp_path: Path
 ) -> None:
     assert graph.store is not None
     fact = Fact("Likes oak", ("m1",), "2026-03-01")
@@ -187,7 +187,7 @@ def claude_talk(*said: tuple[str, str]) -> dict[str, Any]:
     return {"uuid": "c1", "name": "Boat", "chat_messages": messages}
 
 
-def test_no_message_is_markup(page: Page, graph: Graph) -> None:
+def test_no_message_is_markup(page: Page, graph: CompiledSessionGraph) -> None:
     said = [kind(text) for text in HOSTILE for kind in (HumanMessage, AIMessage)]
     graph.invoke({"messages": said}, THREAD, context=TurnOptions(answer=False))
     memory = Memory.of(graph, THREAD)
@@ -232,7 +232,9 @@ def test_no_message_is_markup(page: Page, graph: Graph) -> None:
     check_inert(page, "#app")
 
 
-def test_a_page_to_take_along_has_no_markup_of_messages(page: Page, graph: Graph) -> None:
+def test_a_page_to_take_along_has_no_markup_of_messages(
+    page: Page, graph: CompiledSessionGraph
+) -> None:
     said = [kind(text) for text in HOSTILE for kind in (HumanMessage, AIMessage)]
     graph.invoke({"messages": said}, THREAD, context=TurnOptions(answer=False))
     taken = page.request.get(f"{page.url}api/session/{NAME}/page").text()

@@ -19,8 +19,8 @@ from langchain_core.messages import HumanMessage
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
+from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.memory import Memory
-from topicloom.graph.stored import Graph
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.state.channels import TurnOptions
@@ -31,7 +31,7 @@ PICTURES = os.environ.get("PICTURES")
 
 
 @pytest.fixture(scope="module")
-def shown(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
+def shown(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CompiledSessionGraph]:
     """The session, or the sample if pictures of it are wanted; with two facts."""
     paid = {"prices": {"responder": (1, 1, 1)}}
     if PICTURES:
@@ -150,7 +150,7 @@ def shoot(page: Page, folder: Path, name: str) -> None:
     assert file.stat().st_size < 120_000, name
 
 
-def test_each_view(browser: Browser, shown: Graph, tmp_path: Path) -> None:
+def test_each_view(browser: Browser, shown: CompiledSessionGraph, tmp_path: Path) -> None:
     folder = Path(PICTURES) if PICTURES else tmp_path
     with open_page(browser, shown) as page:
         if AXE.exists():

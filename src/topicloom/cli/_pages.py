@@ -79,7 +79,12 @@ def write_html(name: str, messages: Messages) -> str:
     )
 
 
-PAGES: Mapping[ExportKind, Callable[[str, Messages], str]] = {
+def write_page(name: str, messages: Messages, hide: bool, kind: ExportKind = "html") -> str:
+    """A session by its name and messages, to `hide` what they say in other letters."""
+    return _WRITERS[kind](name, hide_texts(messages) if hide else messages)
+
+
+_WRITERS: Mapping[ExportKind, Callable[[str, Messages], str]] = {
     "markdown": write_markdown,
     "jsonl": write_lines,
     "html": write_html,

@@ -21,7 +21,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from topicloom.cli._pages import PAGES, ExportKind, hide_texts
+from topicloom.cli._pages import ExportKind, write_page
 from topicloom.cli.console import (
     CliOptions,
     count_of,
@@ -149,12 +149,11 @@ def _report(console: Console, done: Mapping[str, Any], where: int | str) -> None
 
 
 def run_export(
-    cli: CliOptions, name: str, kind: ExportKind, out: Path | None, *, hide: bool = False
+    cli: CliOptions, name: str, kind: ExportKind, out: Path | None, *, hide: bool
 ) -> None:
     """Write what was said in a session into a file, or print it; to `hide` it, in other letters."""
     messages = open_context(cli).open_memory(name).history(limit=None)
-    messages = hide_texts(messages) if hide else messages
-    text = PAGES[kind](name, messages)
+    text = write_page(name, messages, hide, kind)
     if out is None:
         sys.stdout.write(text)
         return

@@ -6,22 +6,21 @@ import asyncio
 import os
 import secrets
 import webbrowser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 
-from topicloom.cli._pages import hide_texts, write_html
+from topicloom.cli._pages import write_page
 from topicloom.cli.console import CliOptions, open_console, print_dim
 from topicloom.cli.context import CliContext, describe_model, open_context, open_roles
 from topicloom.cli.replay import feed_recording, open_small
 from topicloom.cli.serve import check_host, listen, run_server
-from topicloom.graph.stored import Graph
+from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.nodes.runs import name_thread
 from topicloom.recordings.replay import find_sample, load_first_conversation
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.serve.app import LOCAL
-from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.names import check_session_name
 from topicloom.ui.app import make_inspector
 
@@ -52,7 +51,7 @@ def run_ui(
             key=key,
             hosts=LOCAL if host in LOCAL else (),
             model=describe_model(context.settings),
-            write_page=_write_page,
+            write_page=write_page,
             editing=edit or name is None,  # the sample is a copy
         )
         shown = f"[{host}]" if ":" in host else host
@@ -64,19 +63,17 @@ def run_ui(
         asyncio.run(run_server(app, listener))
 
 
-def _write_page(name: str, messages: Sequence[StoredMessage], hide: bool) -> str:
-    return write_html(name, hide_texts(messages) if hide else messages)
-
-
 @contextmanager
-def _open_folder(context: CliContext) -> Iterator[tuple[CliContext, Graph]]:
+def _open_folder(context: CliContext) -> Iterator[tuple[CliContext, CompiledSessionGraph]]:
     """The graph over the folder's sessions."""
     with context.open_graph() as (graph, *_):
         yield context, graph
 
 
 @contextmanager
-def _open_sample(context: CliContext, console: Console) -> Iterator[tuple[CliContext, Graph]]:
+def _open_sample(
+    context: CliContext, console: Console
+) -> Iterator[tuple[CliContext, CompiledSessionGraph]]:
     """The graph over a copy of the packaged sample, with a window so small that it has topics."""
     conversation = load_first_conversation(find_sample(), None)
     with open_small(context) as small:

@@ -20,8 +20,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from topicloom.errors import TopicLoomError
+from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.memory import Memory
-from topicloom.graph.stored import Graph
 from topicloom.nodes.runs import name_thread
 from topicloom.recordings.exports import (
     ExportedConversation,
@@ -53,7 +53,7 @@ _BYTES = 1_000_000
 
 
 def make_inspector(
-    graph: Graph,
+    graph: CompiledSessionGraph,
     names: Callable[[], Sequence[str]],
     home: str,
     *,

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import gc
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from itertools import count
 from statistics import fmean
-from threading import Lock
 
-from cachetools import LRUCache
 from langchain_core.runnables import RunnableConfig
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
@@ -23,23 +21,16 @@ from topicloom.background import submit_daemon
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.memory import Memory
 from topicloom.graph.memory_values import check_count, read_number
-from topicloom.graph.stored import Graph
 from topicloom.nodes.runs import name_thread
-from topicloom.nodes.workspace import Workspace
 from topicloom.recordings.conversations import make_case
 from topicloom.state.activation import ActivationPolicy
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt, price_call
 from topicloom.state.replaying import replay_activation
-from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage, get_text
+from topicloom.ui.places import MANY, PlaceFinder
 from topicloom.ui.turns import list_moments
-from topicloom.ui.wire import (
-    SessionView,
-    TopicView,
-    TurnMark,
-    show_message,
-)
+from topicloom.ui.wire import SessionView, TopicView, TurnMark, show_message
 
 WritePage = Callable[[str, Sequence[StoredMessage], bool], str]
 """Writes a session's name and messages as a page, with other letters in them or not."""
@@ -47,22 +38,8 @@ _PAGE, _FOUND, _MARKS = 200, 100, 500
 """Messages of a page, those that a search finds, and turns on the time line, at most."""
 _REPLAYED = 1_000
 """Newest turns that other thresholds are tried on."""
-_FEW = 5_000
-"""Messages that are looked through without remembering where they are."""
-_SAID = 500_000
-"""Messages of whose topics it is remembered which they have, so that a change costs little."""
 _MOMENT = 0.5
 """Seconds in which the index of most sessions is made."""
-_MOMENTS = 4
-"""Sessions, or points in time of one, of which it is remembered where messages are."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Where the messages of a session are, and when they were said."""
-
-    topics: Mapping[int, str]
-    days: Mapping[int, str]
 
 
 class SessionPages:
@@ -70,7 +47,7 @@ class SessionPages:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: CompiledSessionGraph,
         names: Callable[[], Sequence[str]],
         home: str,
         model: str,
@@ -81,9 +58,7 @@ class SessionPages:
         """Sessions of some names, `home` the first; see `make_inspector`."""
         self._graph, self._names, self._home, self._model = graph, names, home, model
         self._editing, self._write_page = editing, write_page
-        self._places: LRUCache[tuple[str | int | None, ...], _Places] = LRUCache(_MOMENTS)
-        self._said: LRUCache[str | None, Mapping[int, str]] = LRUCache(_SAID, len)
-        self._placing = Lock()
+        self._places = PlaceFinder(graph)
         self._indexing: dict[str, Future[None]] = {}
 
     def show_session(self, request: Request) -> Response:
@@ -118,7 +93,7 @@ class SessionPages:
 
     def count_days(self, request: Request) -> Response:
         """How much was said on which day, by topic."""
-        places, days = self._find_places(*self._open(request)), dict[str, Counter[str]]()
+        places, days = self._places.find(*self._open(request)), dict[str, Counter[str]]()
         for number, topic in places.topics.items():
             days.setdefault(topic, Counter())[places.days[number]] += 1
         return send(days)
@@ -139,14 +114,14 @@ class SessionPages:
             behind = memory.quote(around).seq + limit // 2
             before = f"m{behind}" if behind <= memory.session().count else None
         said = memory.history(before, limit)
-        topics = self._find_topics(memory, name, said)
+        topics = self._places.find_topics(memory, name, said)
         return send([show_message(m, topics.get(m.seq, "")) for m in said])
 
     def show_message(self, request: Request) -> Response:
         """A message, all of it."""
         memory, name = self._open(request)
         found = memory.quote(request.path_params["message"])
-        topic = self._find_places(memory, name).topics.get(found.seq, "")
+        topic = self._places.find(memory, name).topics.get(found.seq, "")
         return send(show_message(found, topic, most=len(found.text)))
 
     def make_index(self, request: Request) -> Response:
@@ -155,7 +130,8 @@ class SessionPages:
         if self._has_index(memory, name):
             return send({"left": 0})
         session = memory.session()
-        return send({"left": self._open_workspace(session).whole.left or session.count})
+        opened = self._graph.builder.workspaces.open(session.id, self._graph.store)
+        return send({"left": opened.whole.left or session.count})
 
     def search(self, request: Request) -> Response:
         """What fits a text best: first what has it word for word.
@@ -194,7 +170,7 @@ class SessionPages:
 
     def _price(self, receipt: Receipt) -> Mapping[str, object]:
         """A receipt with what each of its calls cost, in the currency of the settings' prices."""
-        prices = self._compiled.builder.deps.settings.prices
+        prices = self._graph.builder.deps.settings.prices
         return receipt.model_dump() | {"costs": [price_call(c, prices) for c in receipt.calls]}
 
     def explain_absence(self, request: Request) -> Response:
@@ -220,7 +196,7 @@ class SessionPages:
     def list_marks(self, request: Request) -> Response:
         """What the newest turns quoted, woke and split."""
         memory, name = self._open(request)
-        days = self._find_places(memory, name).days
+        days = self._places.find(memory, name).days
         return send([_mark(receipt, days) for receipt in memory.receipts(_MARKS)])
 
     def list_moments(self, request: Request) -> Response:
@@ -246,7 +222,7 @@ class SessionPages:
     def replay_turns(self, request: Request) -> Response:
         """What other thresholds of activation would have done in the newest turns."""
         memory, _ = self._open(request)
-        in_force = self._compiled.builder.deps.settings.activation
+        in_force = self._graph.builder.deps.settings.activation
         asked = {name: v for name, v in request.query_params.items() if name != "at"}
         policy = ActivationPolicy.model_validate({**in_force.model_dump(), **asked})
         receipts = memory.receipts(_REPLAYED)
@@ -266,14 +242,6 @@ class SessionPages:
             self._indexing[name] = submit_daemon(lambda: _make_index(memory))
         return not wait([self._indexing[name]], timeout=_MOMENT).not_done
 
-    @property
-    def _compiled(self) -> CompiledSessionGraph:
-        assert isinstance(self._graph, CompiledSessionGraph)  # no other has an index
-        return self._graph
-
-    def _open_workspace(self, session: Session) -> Workspace:
-        return self._compiled.builder.workspaces.open(session.id, self._graph.store)
-
     def _open(self, request: Request) -> tuple[Memory, str]:
         """The session that is asked for, at the point in time that is."""
         config = self._find_config(request)
@@ -290,49 +258,17 @@ class SessionPages:
                 raise HTTPException(404, f"there is no moment {at!r} of session {name!r}")
         return thread
 
-    def _find_topics(
-        self, memory: Memory, name: str, said: Sequence[StoredMessage]
-    ) -> Mapping[int, str]:
-        """The topics of some messages, by number: by a few topics, if these are all it can be."""
-        times = sorted(message.time for message in said)
-        held = [t for t in memory.topics() if t.count and times[:1] <= [t.last_at]]
-        likely = [t for t in held if [t.first_at] <= times[-1:]]
-        if sum(topic.count for topic in likely) > _FEW:
-            return self._find_places(memory, name).topics
-        return {m.seq: topic.id for topic in likely for m in topic.messages()}
-
-    def _find_places(self, memory: Memory, name: str) -> _Places:
-        """Where messages are: of the last time, if nothing moved since."""
-        session = memory.session()
-        mark = name, session.roster, session.superseded, session.count
-        with self._placing:  # several parts of a page that opens ask for it at once
-            known = self._places.get(mark)
-            if known is None:
-                topics, days = dict[int, str](), dict[int, str]()
-                store = self._open_workspace(session).store
-                for topic in (t for t in store.topic_table(session) if t.count):
-                    said = self._said.get(topic.head)
-                    if said is None:
-                        said = {m.seq: m.day for m in store.topic_messages(topic)}
-                        self._said[topic.head] = said
-                    topics.update(dict.fromkeys(said, topic.id))
-                    days.update(said)
-                late = session.count - session.tail + 1
-                days |= {m.seq: m.day for m in memory.history(limit=late)} if late else {}
-                known = self._places[mark] = _Places(topics, days)
-            return known
-
 
 def _make_index(memory: Memory) -> None:
     memory.search("a", limit=1)
-    if memory.session().count > _FEW:
+    if memory.session().count > MANY:
         gc.freeze()  # or each full collection looks through the index, for a fifth of a second
 
 
 def _find_words(memory: Memory, wanted: str) -> list[StoredMessage]:
     """The newest messages that have a text in lower case word for word."""
     found, before = list[StoredMessage](), None
-    while len(found) < _FOUND and (said := memory.history(before, _FEW)):
+    while len(found) < _FOUND and (said := memory.history(before, MANY)):
         found += [m for m in reversed(said) if wanted in m.text.casefold()]
         before = said[0].id
     return found[:_FOUND]
@@ -354,7 +290,8 @@ def _read_limit(request: Request) -> int:
 
 
 def _read_count(given: str, name: str) -> int:
-    return check_count(int(given[:9]) if given.isdecimal() else given, name) or 0
+    """A number that a request names, of nine digits at most; raises `InputError` for all else."""
+    return check_count(int(given) if re.fullmatch(r"\d{1,9}", given) else given, name) or 0
 
 
 def send(value: object) -> Response:

@@ -10,7 +10,6 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel
 
 from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.graph.stored import Graph
 from topicloom.state.session import Session
 from topicloom.state.stored_message import get_text
 
@@ -33,7 +32,7 @@ class Moment(BaseModel, frozen=True):
     """When the turn ended, ISO 8601."""
 
 
-def describe_part(graph: Graph, kind: str, data: Any) -> Iterator[Event]:
+def describe_part(graph: CompiledSessionGraph, kind: str, data: Any) -> Iterator[Event]:
     """The events of a part of a turn's stream.
 
     Beside the own ones of the graph: `text` of the reply; topics that it is `reading`, one that was
@@ -50,7 +49,9 @@ def describe_part(graph: Graph, kind: str, data: Any) -> Iterator[Event]:
             yield from _describe_update(graph, node, update or {})
 
 
-def _describe_update(graph: Graph, node: str, update: Mapping[str, Any]) -> Iterator[Event]:
+def _describe_update(
+    graph: CompiledSessionGraph, node: str, update: Mapping[str, Any]
+) -> Iterator[Event]:
     match node:
         case "read_topic":
             for reading in update["readings"]:
@@ -61,18 +62,13 @@ def _describe_update(graph: Graph, node: str, update: Mapping[str, Any]) -> Iter
             yield {"type": "moved", "topics": update["turn"].get("split", ())}
         case "assemble":
             session = Session.model_validate(update["session"])
-            notes = _open(graph).builder.workspaces.open(session.id, graph.store).store.notes
+            notes = graph.builder.workspaces.open(session.id, graph.store).store.notes
             for note in notes(session)[-1:]:
                 if note.after == update["turn"]["user"]:
                     yield {"type": "quoted", "quotes": [i for t in note.topics for i in t.quotes]}
 
 
-def _open(graph: Graph) -> CompiledSessionGraph:
-    assert isinstance(graph, CompiledSessionGraph)  # no other has a memory
-    return graph
-
-
-def list_moments(graph: Graph, thread: RunnableConfig) -> list[Moment]:
+def list_moments(graph: CompiledSessionGraph, thread: RunnableConfig) -> list[Moment]:
     """The ends of a thread's turns, of all branches, the newest first."""
     parents, ended = dict[str, str](), dict[str, tuple[Session, str]]()
     for state in graph.get_state_history(thread, limit=_HISTORY):
