@@ -329,11 +329,7 @@ def reflect(
 
 
 @app.command()
-def facts(
-    context: typer.Context,
-    name: Name,
-    json: AsJson = False,
-) -> None:
+def facts(context: typer.Context, name: Name, json: AsJson = False) -> None:
     """List what is kept of the user, with the messages that it rests on."""
     from topicloom.cli.reflect import show_facts
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import date, datetime
 from time import time
@@ -17,7 +16,7 @@ from langgraph.store.base import BaseStore
 from topicloom.effects import Step, both, holding
 from topicloom.errors import InputError
 from topicloom.graph.memory_absence import explain_absence
-from topicloom.graph.memory_access import Access, StorageAccess, open_access
+from topicloom.graph.memory_access import Access, StorageAccess, open_access, open_facts
 from topicloom.graph.memory_values import (
     Forgotten,
     FoundMessage,
@@ -43,14 +42,8 @@ from topicloom.index.time_expressions import Days
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.scheduler import read_system_clock
-from topicloom.reflection.store import ReflectionStore
 from topicloom.state.absence import Absence
-from topicloom.state.changes import (
-    TopicChange,
-    explain_refusal,
-    find_month,
-    find_undoable,
-)
+from topicloom.state.changes import TopicChange, explain_refusal, find_month, find_undoable
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
@@ -98,7 +91,7 @@ class Memory:
         kept = SessionStore(storage.open(thread_id))
         whole = SessionIndex(open_embedder(embedder), kept.log, _REACH)
         self._access: Access = StorageAccess(
-            thread_id, kept, whole, store, clock or read_system_clock
+            thread_id, kept, whole, open_facts(store), clock or read_system_clock
         )
 
     @classmethod
@@ -234,10 +227,8 @@ class Memory:
     def _facts(self) -> Step[dict[str, Fact]]:
         """What reflection keeps of the user, by key; nothing that rests on what was taken back."""
         session, store, _ = yield from self._access.open()
-        if self._access.facts is None:
-            return {}
         gone = {f"m{number}" for number in store.superseded(session)}
-        known = ReflectionStore(self._access.facts).facts(self._access.thread)
+        known = self._access.facts.facts(self._access.thread)
         return {key: fact for key, fact in known.items() if gone.isdisjoint(fact.messages)}
 
     def _correct_fact(self, key: str, text: str = "") -> Step[Fact]:
@@ -252,10 +243,10 @@ class Memory:
         old = yield from self._get_fact(key)
         now = self._access.clock().isoformat(timespec="seconds")
         new = replace(old, text=" ".join(text.split()) or old.text, at=now)
-        if new.key == key:
-            return (yield from self._change_facts(FactChanges((new,)), new))
-        new = replace(new, replaces=(*old.replaces, key))
-        return (yield from self._change_facts(FactChanges((new,), (key,)), new))
+        retired = () if new.key == key else (key,)
+        new = replace(new, replaces=(*old.replaces, *retired))
+        self._change_facts(FactChanges((new,), retired))
+        return new
 
     def _forget_fact(self, key: str) -> Step[Fact]:
         """Remove a fact for good, though not what it rests on; returns it.
@@ -265,7 +256,8 @@ class Memory:
             SessionBusyError: It is being reflected upon.
         """
         old = yield from self._get_fact(key)
-        return (yield from self._change_facts(FactChanges(retired=(key,)), old))
+        self._change_facts(FactChanges(retired=(key,)))
+        return old
 
     def _get_fact(self, key: str) -> Step[Fact]:
         facts = yield from self._facts()
@@ -273,13 +265,10 @@ class Memory:
             raise InputError(f"there is no fact {key!r}")
         return facts[key]
 
-    def _change_facts(self, changes: FactChanges, fact: Fact) -> Step[Fact]:
-        assert self._access.facts is not None  # there is a fact
-        kept, thread = ReflectionStore(self._access.facts), self._access.thread
+    def _change_facts(self, changes: FactChanges) -> None:
+        kept, thread = self._access.facts, self._access.thread
         with kept.hold_lease(thread, time(), ReflectionPolicy()):
             kept.change_facts(thread, changes)
-        yield from ()
-        return fact
 
     def _rename(self, topic_id: str, name: str) -> Step[MemoryTopic]:
         """Give a topic a name, which no review and no split changes.
@@ -429,22 +418,18 @@ class Memory:
         numbers = find_numbers(session, store, what)
         plan = store.plan_purge(session, numbers)
         asked = [f"m{number}" for number in numbers]
-        kept = ReflectionStore(self._access.facts) if self._access.facts is not None else None
-        facts = kept.find_resting_on(self._access.thread, asked) if kept else {}
+        kept, thread = self._access.facts, self._access.thread
+        facts = kept.find_resting_on(thread, asked)
         gone = [store.originals(session, int(i[1:]), int(i[1:]))[0] for i in plan.messages]
         if dry_run:
             return Forgotten(tuple(gone), plan.topics, facts)
-        thread = self._access.thread
-        lease: AbstractContextManager[None] = nullcontext()
-        if kept:
-            lease = kept.hold_lease(thread, time(), ReflectionPolicy())
+        lease = kept.hold_lease(thread, time(), ReflectionPolicy())
         left = yield from holding(lease, self._purge(plan, asked))
         return Forgotten(tuple(gone), plan.topics, facts, left)
 
     def _purge(self, plan: PurgePlan, asked: Sequence[str]) -> Step[tuple[str, ...]]:
         left = yield from self._access.purge(plan)
-        if self._access.facts is not None:
-            ReflectionStore(self._access.facts).forget(self._access.thread, asked, plan.topics)
+        self._access.facts.forget(self._access.thread, asked, plan.topics)
         self._access = self._access.behind()
         return left
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
 
 from topicloom.context.notes import format_facts
 from topicloom.effects import Step, either
@@ -51,7 +52,7 @@ class StorageAccess:
     thread: str
     store: SessionStore
     whole: SessionIndex
-    facts: BaseStore | None
+    facts: ReflectionStore
     clock: Callable[[], datetime]
 
     def open(self) -> Step[OpenSession]:
@@ -120,8 +121,7 @@ class StorageAccess:
         """Within a step: delete the session, but for its checkpoints."""
         yield from ()
         self.store.log.delete()
-        if self.facts is not None:
-            ReflectionStore(self.facts).delete(self.thread)
+        self.facts.delete(self.thread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,8 @@ class GraphAccess:
         return str(self.config["configurable"]["thread_id"])
 
     @property
-    def facts(self) -> BaseStore | None:
-        return self.graph.store
+    def facts(self) -> ReflectionStore:
+        return open_facts(self.graph.store)
 
     @property
     def clock(self) -> Callable[[], datetime]:
@@ -158,7 +158,7 @@ class GraphAccess:
         if receipt is None:
             return []
         asked = parse_message_number(receipt.user)
-        kept = self.facts if deps.settings.facts else None
+        kept = self.graph.store if deps.settings.facts else None
         known = {} if kept is None else deps.known_facts(kept, session.id)
         facts = [(day, known[key][1]) for key, day in session.facts.items() if key in known]
         prompt = deps.window.build_prompt(
@@ -228,4 +228,10 @@ def open_access(graph: Graph, config: RunnableConfig) -> Access:
     thread = str(config["configurable"]["thread_id"])
     deps = find_deps(graph)
     opened = deps.workspaces.open(thread, graph.store)
-    return AgentAccess(thread, opened.store, opened.whole, graph.store, deps.clock, graph)
+    facts = open_facts(graph.store)
+    return AgentAccess(thread, opened.store, opened.whole, facts, deps.clock, graph)
+
+
+def open_facts(store: BaseStore | None) -> ReflectionStore:
+    """What reflection keeps in a store; without one, nothing."""
+    return ReflectionStore(InMemoryStore() if store is None else store)
