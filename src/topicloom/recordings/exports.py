@@ -10,111 +10,29 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    RemoveMessage,
-    SystemMessage,
-    messages_from_dict,
-)
-from pydantic import ValidationError
+from langchain_core.messages import BaseMessage, RemoveMessage, SystemMessage, messages_from_dict
 
 from topicloom.errors import NotAConversationError
 from topicloom.recordings.conversations import (
     Conversation,
     check_whole,
-    format_seconds,
     load_conversations,
     read_recording,
 )
 from topicloom.recordings.entries import load_entries
-from topicloom.recordings.replay import as_message, parse_moment
-from topicloom.state.messages import has_content
+from topicloom.recordings.gathering import DAMAGED, ExportedConversation, Gathered, read_time
+from topicloom.recordings.replay import as_message
 from topicloom.state.stored_message import REMOVED
 from topicloom.storage.message_rows import from_row
 
 ExportFormat = Literal["chatgpt", "claude", "langchain", "jsonl"]
 """What wrote a file."""
-Said = tuple[str, Any, str]
-"""Id, time and text of a message."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExportedConversation:
-    """A conversation of an export: what was said in it, on the branch that was shown last."""
-
-    id: str
-    title: str = ""
-    messages: Sequence[BaseMessage] = ()
-    """In order, each with an id and, where the export has it, `additional_kwargs["time"]`."""
-    skipped: Counter[str] = field(default_factory=Counter)
-    """How many of its messages are left out, by what they are or, if damaged, where they are."""
-
-    @property
-    def began(self) -> str:
-        """The time of its first message; "" if the export has none."""
-        times = (m.additional_kwargs.get("time", "") for m in self.messages)
-        return next(filter(None, times), "")
-
-    @property
-    def damaged(self) -> list[str]:
-        """What of it is damaged, and where."""
-        return [reason for reason in self.skipped if reason.startswith(_DAMAGED)]
-
-
-_DAMAGED = "damaged, put it right and import it again: "
-
-
-class _Gathered:
-    """The messages of a conversation, and what was left out, as they are read."""
-
-    def __init__(self, conversation: str, place: str = "") -> None:
-        self._conversation, self._place, self._count = conversation, place, 0
-        self._ids: set[str] = set()
-        self.messages: list[BaseMessage] = []
-        self.skipped: Counter[str] = Counter()
-
-    @contextmanager
-    def reading(self, part: str) -> Iterator[None]:
-        """Read a part of it: if that is damaged it is left out, and the others go on."""
-        try:
-            yield
-        except _UNREADABLE as error:
-            self._count += 1  # so that the next ones have the names that they have when it is whole
-            place = ", ".join(filter(None, [self._place, part, _explain_damage(error)]))
-            self.skipped[_DAMAGED + place] += 1
-
-    def say(self, role: str, id_: object, time: object, text: str) -> None:
-        """Add what the user or the assistant said."""
-        kind = AIMessage if role == "assistant" else HumanMessage
-        said = _read_time(time)
-        extra = {"time": said} if said else {}
-        self.add(kind(text, id=str(id_) if id_ else None, additional_kwargs=extra))
-
-    def add(self, message: BaseMessage) -> None:
-        """Add a message, under an id that no other one of the conversation has."""
-        if isinstance(message, HumanMessage) and not has_content(message):
-            self.skipped["without a text"] += 1
-            return
-        self._count += 1
-        name = message.id or f"{self._conversation}-{self._count}"
-        if name in self._ids:
-            name = f"{name}-{self._count}"
-        self._ids.add(name)
-        self.messages.append(message.model_copy(update={"id": name}))
-
-    def finish(self, title: object = "") -> ExportedConversation:
-        """The conversation."""
-        shown = title if isinstance(title, str) else ""
-        return ExportedConversation(self._conversation, shown, self.messages, self.skipped)
+_CHATS = "chat_messages"
+"""What tells a conversation of Claude's."""
 
 
 def read_export(path: Path, kind: ExportFormat) -> Iterator[ExportedConversation]:
@@ -142,26 +60,10 @@ def read_export(path: Path, kind: ExportFormat) -> Iterator[ExportedConversation
         named = (known.get(k) for k in ("conversation_id", "id", "uuid"))
         title = known.get("title") or known.get("name")
         place = f"conversation {number}" + (f" “{title}”" if title else "")
-        gathered = _Gathered(str(next(filter(None, named), number)), place)
+        gathered = Gathered(str(next(filter(None, named), number)), place)
         with gathered.reading(""):
             read(check_whole(value), gathered)
-        yield gathered.finish(title)
-
-
-def _explain_damage(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        problem = error.errors()[0]
-        return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
-    if isinstance(error, json.JSONDecodeError):
-        return f"no JSON: {error.msg}"
-    if isinstance(error, NotAConversationError):
-        return str(error)
-    return f"it has no {error}" if isinstance(error, KeyError) else "it is of another form"
-
-
-_CHATS = "chat_messages"
-_UNREADABLE = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
-"""What is raised where a file is not as expected."""
+        yield gathered.finish()
 
 
 def guess_format(path: Path) -> ExportFormat:
@@ -175,7 +77,7 @@ def guess_format(path: Path) -> ExportFormat:
     return "langchain"
 
 
-def _read_chatgpt(value: Mapping[str, Any], gathered: _Gathered) -> None:
+def _read_chatgpt(value: Mapping[str, Any], gathered: Gathered) -> None:
     nodes: Mapping[str, Any] = value["mapping"]
     parents = {name: node.get("parent") for name, node in nodes.items()}
     leaf = value.get("current_node")
@@ -239,7 +141,7 @@ def _judge_chatgpt(message: Mapping[str, Any] | None) -> tuple[str, str]:
     return text, "" if text.strip() else "without a text"
 
 
-def _read_claude(value: Mapping[str, Any], gathered: _Gathered) -> None:
+def _read_claude(value: Mapping[str, Any], gathered: Gathered) -> None:
     messages = {str(m.get("uuid") or n): m for n, m in enumerate(value[_CHATS])}
     parents = {name: m.get("parent_message_uuid") for name, m in messages.items()}
     leaf = value.get("current_leaf_message_uuid")
@@ -277,14 +179,14 @@ def _read_langchain(path: Path, entries: Sequence[Any]) -> Iterator[ExportedConv
         lists = [lists]
     for number, messages in enumerate(lists, 1):
         name, place = (path.stem, "") if len(lists) == 1 else (f"{path.stem}-{number}",) * 2
-        gathered = _Gathered(name, place)
+        gathered = Gathered(name, place)
         for n, entry in enumerate(messages if isinstance(messages, list) else [messages], 1):
             with gathered.reading(f"message {n}"):
                 message = _read_langchain_message(check_whole(entry))
                 if isinstance(message, SystemMessage | RemoveMessage):
                     gathered.skipped[_INSTRUCTIONS] += 1
                 else:
-                    time = _read_time(message.additional_kwargs.get("time"))
+                    time = read_time(message.additional_kwargs.get("time"))
                     extra = {**message.additional_kwargs, "time": time}
                     gathered.add(message.model_copy(update={"additional_kwargs": extra}))
         yield gathered.finish()
@@ -298,7 +200,7 @@ def _read_langchain_message(entry: Any) -> BaseMessage:
 
 def _read_lines(path: Path) -> Iterator[ExportedConversation]:
     """Our own export, a message a line; or recorded conversations, as `replay` reads them."""
-    text, gathered = read_recording(path), _Gathered(path.stem)
+    text, gathered = read_recording(path), Gathered(path.stem)
     first = next((line for line in text.splitlines() if line.strip()), "")
     if '"seq"' not in first or '"messages"' in first:
         damaged = list[NotAConversationError]()
@@ -320,12 +222,12 @@ def _read_lines(path: Path) -> Iterator[ExportedConversation]:
                 gathered.add(message.model_copy(update={"additional_kwargs": extra}))
     read = gathered.finish()
     if read.damaged and not read.messages:
-        raise NotAConversationError(f"{path}: {read.damaged[0].removeprefix(_DAMAGED)}")
+        raise NotAConversationError(f"{path}: {read.damaged[0].removeprefix(DAMAGED)}")
     yield read
 
 
 def _take_recording(conversation: Conversation) -> ExportedConversation:
-    gathered = _Gathered(conversation.id)
+    gathered = Gathered(conversation.id)
     for recorded in conversation.messages:
         if recorded.role in ("system", "tool"):
             tool = recorded.role == "tool"
@@ -335,19 +237,3 @@ def _take_recording(conversation: Conversation) -> ExportedConversation:
             message = as_message(recorded)
             gathered.add(message.model_copy(update={"id": f"{conversation.id}-{recorded.id}"}))
     return gathered.finish()
-
-
-def _read_time(value: object) -> str:
-    """A time in ISO 8601; "" if it means none."""
-    if isinstance(value, int | float):
-        return format_seconds(value)
-    found = parse_moment(value) if isinstance(value, str) else None
-    return found.isoformat() if found else ""
-
-
-def sort_by_time(conversations: Iterable[ExportedConversation]) -> list[ExportedConversation]:
-    """Those that came first first, those without a time as they stand behind them."""
-    return sorted(conversations, key=lambda c: (not c.began, parse_moment(c.began) or _NEVER))
-
-
-_NEVER = datetime.max.replace(tzinfo=UTC)

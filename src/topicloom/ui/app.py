@@ -23,12 +23,8 @@ from topicloom.errors import TopicLoomError
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.memory import Memory
 from topicloom.nodes.runs import name_thread
-from topicloom.recordings.exports import (
-    ExportedConversation,
-    guess_format,
-    read_export,
-    sort_by_time,
-)
+from topicloom.recordings.exports import guess_format, read_export
+from topicloom.recordings.gathering import ExportedConversation, sort_by_time
 from topicloom.recordings.replay import record_messages, select_new
 from topicloom.serve.app import describe_error, read_json, write_event
 from topicloom.state.channels import TurnOptions
