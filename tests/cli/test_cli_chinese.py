@@ -55,7 +55,7 @@ def read_template(node: ast.expr) -> str | None:
     return None
 
 
-SPOKEN = re.compile(r"(say|print_dim|render_heading|confirm|\w+Error)$")
+SPOKEN = re.compile(r"(say|print_dim|print_line|render_heading|confirm|\w+Error)$")
 
 
 def list_spoken(file: Path) -> Iterator[str]:

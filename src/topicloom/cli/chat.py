@@ -13,7 +13,6 @@ from langchain_core.messages import AIMessageChunk, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.sqlite import SqliteStore
 from rich.console import Console
-from rich.text import Text
 
 from topicloom.cli._views import (
     count_quotes,
@@ -29,6 +28,7 @@ from topicloom.cli.console import (
     ReplyWriter,
     count_of,
     print_dim,
+    print_line,
     strip_control,
     to_one_line,
 )
@@ -174,8 +174,7 @@ class TerminalChat:
                 return self._command(line)
             self._reply({"messages": [HumanMessage(line.removeprefix("/"))]})
         except (ReplyError, InputError) as error:
-            said = Text(say(to_one_line(str(error))), style="red")
-            self.console.print(said, soft_wrap=True)
+            print_line(self.console, str(error), style="red")
             if isinstance(error, ReplyError):
                 print_dim(self.console, "/retry asks for the reply again")
         return True

@@ -52,6 +52,11 @@ def print_dim(console: Console, message: str) -> None:
     console.print(Text(say(message), style="dim"))
 
 
+def print_line(console: Console, message: str, *, style: str = "") -> None:
+    """Print a message as one line, whatever it has of others' words."""
+    console.print(Text(say(to_one_line(message)), style=style), soft_wrap=True)
+
+
 _UNIT = re.compile(r"\n|[^\S\n]+|[\u2e80-\ud7ff\uf900-\uffef]|[^\s\u2e80-\ud7ff\uf900-\uffef]+")
 """A line break, blanks, a character that lines may break behind, a word."""
 

@@ -23,11 +23,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.text import Text
-
-from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
+from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, print_line
 from topicloom.cli.context import open_context
-from topicloom.cli.words import say
 from topicloom.errors import StorageError
 from topicloom.index.phrases import extract_keywords
 from topicloom.state.hierarchy import build_full_name, find_path, list_children
@@ -51,7 +48,7 @@ def run_memory(
         print_json([asdict(report)])
         return
     for file, why in report.left.items():
-        console.print(Text(say(to_one_line(f"left {file} as it is: {why}")), style="yellow"))
+        print_line(console, f"left {file} as it is: {why}", style="yellow")
     print_dim(
         console,
         f"{len(report.written)} written, {report.unchanged} unchanged, "

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from topicloom.cli._views import say_speaker, shorten
-from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
+from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, print_line
 from topicloom.cli.context import CliContext, open_context
 from topicloom.cli.reflect import render_facts
 from topicloom.cli.words import say
@@ -83,7 +83,7 @@ def forget(
         print_dim(console, f"facts removed with them: {len(facts)}")
     print_dim(console, "older checkpoints went too: there is no going back to one of them")
     for place in left:
-        console.print(Text(say(f"not removed: {place}"), style="yellow"), soft_wrap=True)
+        print_line(console, f"not removed: {place}", style="yellow")
 
 
 def _remove(memory: Memory, facts: SqliteStore, what: Sequence[str]) -> list[str]:
@@ -138,4 +138,4 @@ def _print_messages(console: Console, shown: Forgotten, topics: Mapping[str, Mem
         print_dim(console, f"and {rest} more messages, up to {shown.messages[-1].id}")
     names = [f"{t} “{shorten(topics[t].name, 40)}”" for t in shown.topics if t in topics]
     if names:
-        print_dim(console, to_one_line(f"names, briefs and summaries of {', '.join(names)}"))
+        print_line(console, f"names, briefs and summaries of {', '.join(names)}", style="dim")

@@ -18,6 +18,7 @@ from topicloom.cli.console import (
     open_console,
     print_dim,
     print_json,
+    print_line,
     to_one_line,
 )
 from topicloom.cli.context import CliContext, open_context, open_roles
@@ -111,9 +112,7 @@ def _print_reflection(console: Console, done: Reflection) -> None:
         print_dim(console, f"left out {count}: {reason}")
     for call in done.calls:
         if call.failure:
-            console.print(
-                Text(say(to_one_line(f"{call.role} failed: {call.failure}")), style="yellow")
-            )
+            print_line(console, f"{call.role} failed: {call.failure}", style="yellow")
 
 
 def _explain_not_due(due: DueState, policy: ReflectionPolicy) -> str:

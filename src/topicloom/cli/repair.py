@@ -8,9 +8,8 @@ from dataclasses import asdict
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
-from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, to_one_line
+from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, print_line
 from topicloom.cli.context import CliContext, open_context
 from topicloom.cli.words import say
 from topicloom.graph.compiled import CompiledSessionGraph
@@ -63,9 +62,5 @@ def _print(console: Console, faults: Sequence[tuple[str, Fault]], *, as_json: bo
     if as_json:
         print_json({"session": session, **asdict(fault)} for session, fault in faults)
     for session, fault in faults:
-        console.print(Text(say(to_one_line(_describe(session, fault)))), soft_wrap=True)
-
-
-def _describe(session: str, fault: Fault) -> str:
-    mend = f"; `topicloom repair {session}`: {fault.mend}" if fault.mend else ""
-    return f"{session}: {fault.place}: {fault.what}{mend}"
+        mend = f"; `topicloom repair {session}`: {fault.mend}" if fault.mend else ""
+        print_line(console, f"{session}: {fault.place}: {fault.what}{mend}")

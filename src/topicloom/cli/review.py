@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 from rich.console import Console
-from rich.text import Text
 
 from topicloom.cli.console import (
     CliOptions,
@@ -13,7 +12,7 @@ from topicloom.cli.console import (
     open_console,
     print_dim,
     print_json,
-    to_one_line,
+    print_line,
 )
 from topicloom.cli.context import open_context
 from topicloom.cli.words import say
@@ -55,11 +54,11 @@ def print_report(console: Console, report: ReviewReport) -> None:
     lines = [s for s, c in changes.items() if report.dry_run or c.topic in report.changed]
     minor = {s for s in lines if not (changes[s].archive or changes[s].absorbs)}
     for line in sorted(lines, key=minor.__contains__):
-        console.print(Text(to_one_line(line), style="dim" if line in minor else ""), soft_wrap=True)
+        print_line(console, line, style="dim" if line in minor else "")
     for topic, why in report.refused.items():
-        console.print(Text(say(to_one_line(f"left {topic} as it is: {why}")), style="yellow"))
+        print_line(console, f"left {topic} as it is: {why}", style="yellow")
     for trouble in report.troubles:
-        console.print(Text(to_one_line(trouble), style="red"), soft_wrap=True)
+        print_line(console, trouble, style="red")
     print_dim(console, _summarize_report(report))
 
 

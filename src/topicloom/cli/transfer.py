@@ -19,7 +19,6 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
-from rich.text import Text
 
 from topicloom.cli._pages import ExportKind, write_page
 from topicloom.cli.console import (
@@ -28,6 +27,7 @@ from topicloom.cli.console import (
     open_console,
     print_dim,
     print_json,
+    print_line,
     to_one_line,
 )
 from topicloom.cli.context import describe_model, open_context
@@ -141,7 +141,7 @@ def _report(console: Console, done: Mapping[str, Any], where: int | str) -> None
     lines += [f"{done['there_already']:,} were there already"] if done["there_already"] else []
     lines += [f"left out: {say(reason)} ({n:,})" for reason, n in done["left_out"].items()]
     for line in lines:
-        console.print(Text(say(to_one_line(line))), soft_wrap=True)
+        print_line(console, line)
 
 
 def run_export(
