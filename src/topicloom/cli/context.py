@@ -93,6 +93,15 @@ class CliContext:
         with self.open_checkpoints() as saver, self.open_store() as store:
             yield builder.compile(checkpointer=saver, store=store), saver, store
 
+    @contextmanager
+    def open_bare_graph(
+        self, *, reading: bool = False
+    ) -> Iterator[tuple[CompiledSessionGraph, LocalCheckpointer]]:
+        """Open the same with the checkpoints alone, without what reflection found."""
+        builder = build_session_graph(settings=self.settings, storage=self.storage)
+        with self.open_checkpoints(reading=reading) as saver:
+            yield builder.compile(checkpointer=saver), saver
+
     def read_session(self, name: str) -> tuple[Session, SessionStore]:
         """A session's newest checkpoint and its storage; raises `InputError` if there is none."""
         check_session_name(name)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import typer
 from rich.console import Console
 
 from topicloom.cli.console import CliOptions, open_console, print_dim, print_json, print_line
-from topicloom.cli.context import CliContext, open_context
+from topicloom.cli.context import open_context
 from topicloom.cli.words import say
-from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.repair import check_session, repair_session
-from topicloom.graph.session import build_session_graph
 from topicloom.nodes.runs import name_thread
 from topicloom.storage.repair import Fault
 
@@ -26,11 +23,11 @@ def run_check(cli: CliOptions, name: str | None, *, as_json: bool) -> None:
     if name is not None and name not in stored:
         context.read_session(name)  # its files are gone, or there is none
     names = stored if name is None else [name]
-    with _open_graph(context, reading=True) as app:
+    with context.open_bare_graph(reading=True) as (graph, _):
         faults = [
             (one, fault)
             for one in names
-            for fault in check_session(app, name_thread(one), context.storage)
+            for fault in check_session(graph, name_thread(one), context.storage)
         ]
     _print(console, faults, as_json=as_json)
     if faults:
@@ -42,20 +39,13 @@ def run_repair(cli: CliOptions, name: str, *, as_json: bool) -> None:
     """Make anew what can be, and say it; exits with 1 if anything else is wrong."""
     context, console = open_context(cli), open_console(quiet=as_json)
     context.read_session(name)
-    with _open_graph(context) as app:
-        faults = repair_session(app, name_thread(name), context.storage)
+    with context.open_bare_graph() as (graph, _):
+        faults = repair_session(graph, name_thread(name), context.storage)
     _print(console, [(name, fault) for fault in faults], as_json=as_json)
     left = [fault for fault in faults if not fault.mend]
     print_dim(console, f"mended {len(faults) - len(left)}, left {len(left)}")
     if left:
         raise typer.Exit(1)
-
-
-@contextmanager
-def _open_graph(context: CliContext, *, reading: bool = False) -> Iterator[CompiledSessionGraph]:
-    with context.open_checkpoints(reading=reading) as saver:
-        graph = build_session_graph(settings=context.settings, storage=context.storage)
-        yield graph.compile(checkpointer=saver)
 
 
 def _print(console: Console, faults: Sequence[tuple[str, Fault]], *, as_json: bool) -> None:

@@ -17,7 +17,6 @@ from topicloom.cli.console import (
 from topicloom.cli.context import open_context
 from topicloom.cli.words import say
 from topicloom.graph.review import review_session
-from topicloom.graph.session import build_session_graph
 from topicloom.nodes.runs import name_thread
 from topicloom.review.channels import ReviewReport
 
@@ -29,10 +28,7 @@ def run_review(cli: CliOptions, name: str, *, dry_run: bool, as_json: bool) -> N
     """
     context, console = open_context(cli), open_console()
     context.read_session(name)
-    with context.open_checkpoints(reading=dry_run) as saver:
-        graph = build_session_graph(settings=context.settings, storage=context.storage).compile(
-            checkpointer=saver
-        )
+    with context.open_bare_graph(reading=dry_run) as (graph, saver):
         report = review_session(
             graph,
             name_thread(name),
