@@ -224,7 +224,8 @@ def test_a_transcript_is_laid_out_beside_its_numbers(tmp_path: Path) -> None:
 def test_commands_take_what_they_say(run: Run) -> None:
     run("chat", "--window", "1000", stdin="My mother arrives on 16 May.\nHello\nThe cat is ill\n")
     lines = ("/receipt 2", "/receipt x", "/search mother", "/search", "/topics t9", "/facts")
-    said = run("chat", stdin="\n".join(lines)).out
+    said = run("chat", stdin="\n".join([f"/transcript {'1' * 5_000}", *lines])).out
+    assert "1' is no number" in said
     assert "turn 2, answering m3" in said
     assert "turn 3, answering m5" in said
     assert "'x' is no number" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -267,6 +268,6 @@ def _read_count(given: Sequence[str], otherwise: int) -> int:
     """The number that a command was given; raises `InputError` if it is none."""
     if not given:
         return otherwise
-    if not (given[0].isascii() and given[0].isdigit() and int(given[0])):
+    if not re.fullmatch("0*[1-9][0-9]{0,8}", given[0]):
         raise InputError(f"{given[0]!r} is no number of them, such as 3")
     return int(given[0])

@@ -30,9 +30,8 @@ CHAT_HEADERS = (
 """Headers by which clients name a chat, the first that is there counts."""
 _METADATA = ("chat_id", "conversation_id", "session_id")
 """The same in a request's `metadata`."""
-
-
 _TELLING = ("system", "developer")
+"""Roles whose messages are instructions."""
 
 
 class _Function(BaseModel):
