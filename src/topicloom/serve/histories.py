@@ -77,9 +77,12 @@ class Conversations:
             known, config = await self._find_place(chat, digests)
             thread = config["configurable"]["thread_id"]
             for end in _find_ends(chat.messages):
-                if end > known:
-                    await self._record(
-                        chat.messages[known:end], _mark(config, digests, known, end - 1)
+                if end > known:  # others answered these: they are kept as they are
+                    await self._graph.ainvoke(
+                        {"messages": chat.messages[known:end]},
+                        _mark(config, digests, known, end - 1),
+                        context=TurnOptions(answer=False),
+                        durability="exit",
                     )
                     known, config = end, name_thread(thread)
             turn = self._take_turn(chat, known, _mark(config, digests, known, -1))
@@ -119,15 +122,6 @@ class Conversations:
         if not isinstance(reply, AIMessage):
             raise InputError("there is nothing to answer: no user's message comes before")
         yield Answered(reply, Receipt.model_validate(receipt))
-
-    async def _record(self, messages: Sequence[AnyMessage], config: RunnableConfig) -> None:
-        """Keep messages that others answered."""
-        await self._graph.ainvoke(
-            {"messages": messages},
-            config,
-            context=TurnOptions(answer=False),
-            durability="exit",
-        )
 
     async def _find_place(
         self, chat: ChatRequest, digests: Sequence[str]
