@@ -67,6 +67,10 @@ def test_and_before_any_more_of_it() -> None:
     assert ended(_AFTER) == (0, "CancelledError\n", "")
 
 
+def test_what_goes_on_for_long_is_not_waited_for() -> None:
+    assert ended(_LONG) == (0, "inside\n", "")
+
+
 _BEGIN = """
 import sys
 sys.path[:] = sys.argv[1:]
@@ -95,4 +99,16 @@ def ending():
     import topicloom.background as background
     background._exit_gate.close()
     print(type(submit_daemon(late).exception(20)).__name__, flush=True)
+"""
+_LONG = f"""{_BEGIN}
+import topicloom.background as background
+background._PATIENCE = 0.05
+inside = Event()
+def asking():
+    with defer_exit():
+        print("inside", flush=True)
+        inside.set()
+        Event().wait()
+submit_daemon(asking)
+assert inside.wait(20)
 """

@@ -15,6 +15,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 _NAME = "topicloom-background"
+_PATIENCE = 5.0
+"""Seconds that the interpreter's end waits for native code in the background."""
 
 
 class DaemonWorker:
@@ -27,6 +29,11 @@ class DaemonWorker:
     def __init__(self) -> None:
         """The thread begins with the first call."""
         self._calls: SimpleQueue[Callable[[], None] | None] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Calls that have not begun."""
+        return self._calls.qsize() if self._calls else 0
 
     def submit(self, call: Callable[[], T]) -> Future[T]:
         """The future of a call's result, or of whatever it raises; begun, it can't be cancelled."""
@@ -87,10 +94,10 @@ class _ExitGate:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Wait until all threads are out."""
+        """Wait until all threads are out; one that waits for a server is waited for so long."""
         with self._changed:
             self._closed = True
-            self._changed.wait_for(lambda: self._inside == 0)
+            self._changed.wait_for(lambda: self._inside == 0, _PATIENCE)
 
 
 _exit_gate = _ExitGate()
@@ -102,7 +109,7 @@ def defer_exit() -> Iterator[None]:
     """Around native code that may run in the background: the interpreter ends before or after it.
 
     A daemon thread that comes back from C++ when the interpreter is gone takes the whole process
-    down with it. Keep what is inside short: ending waits for it.
+    down with it. Keep what is inside short: ending waits for it, for 5 seconds at most.
 
     Raises:
         CancelledError: The interpreter is about to end.

@@ -79,13 +79,24 @@ def run_step(step: Step[R]) -> R:
 
 
 async def arun_step(step: Step[R]) -> R:
-    """Drive a step on the event loop; raises whatever it raises."""
+    """Drive a step on the event loop; raises whatever it raises.
+
+    Where it is cancelled, what goes on in a worker thread comes to its end first, and then the step
+    is told: it writes nothing behind the back of whoever comes next.
+    """
     resume: Callable[[], Effect[Any]] = partial(next, step)
-    while not isinstance(moved := await asyncio.to_thread(_resume, resume), _Done):
+    while True:
+        moved, cut = await _resume_beside(resume)
+        if isinstance(moved, _Done):
+            break
         try:
+            if cut:
+                raise cut
             resume = partial(step.send, await moved.aperform())
         except BaseException as error:  # noqa: BLE001 - one that it is cancelled too
             resume = partial(step.throw, error)
+    if cut:
+        raise cut
     result: R = moved.result
     return result
 
@@ -127,6 +138,19 @@ def _resume(resume: Callable[[], Effect[Any]]) -> Effect[Any] | _Done:
         return resume()
     except StopIteration as stop:
         return _Done(stop.value)
+
+
+async def _resume_beside(
+    resume: Callable[[], Effect[Any]],
+) -> tuple[Effect[Any] | _Done, asyncio.CancelledError | None]:
+    """What came of a part of a step in a worker thread, and that this was cancelled meanwhile."""
+    work, cut = asyncio.ensure_future(asyncio.to_thread(_resume, resume)), None
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError as error:
+            cut = error
+    return work.result(), cut
 
 
 @dataclass(frozen=True, slots=True)

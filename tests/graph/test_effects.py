@@ -112,3 +112,47 @@ def test_a_late_call_does_not_keep_the_process_from_ending() -> None:
         [sys.executable, "-c", LATE], capture_output=True, text=True, check=True, timeout=45
     )
     assert done.stdout.strip() == "no answer within 0.05 s"
+
+
+async def test_who_is_cancelled_ends_behind_its_own_work() -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    done: list[str] = []
+
+    def working() -> Step[str]:
+        try:
+            begun.set()
+            may_end.wait(20)
+            done.append("work")
+            return (yield from forms())
+        except asyncio.CancelledError:
+            done.append("told")
+            raise
+
+    task = asyncio.create_task(arun_step(working()))
+    await asyncio.to_thread(begun.wait, 20)
+    for _ in range(2):
+        task.cancel()
+        await asyncio.sleep(0)
+    assert not task.done()
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert done == ["work", "told"]
+
+
+async def test_who_is_cancelled_while_its_work_ends_gives_no_result() -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def working() -> Step[str]:
+        begun.set()
+        may_end.wait(20)
+        return "done"
+        yield from forms()
+
+    task = asyncio.create_task(arun_step(working()))
+    await asyncio.to_thread(begun.wait, 20)
+    task.cancel()
+    await asyncio.sleep(0)
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_a_write_that_fails_once_is_tried_again(tmp_path: Path) -> None:
     assert [m.text for m in transcript_of(tmp_path, graph, CONFIG)][::2] == ["One", "Two"]
 
 
-def _fail_at_the_end(graph: Graph, said: list[AnyMessage], receipts: Path) -> None:
+def _fail_at_the_end(graph: Graph, said: Sequence[AnyMessage], receipts: Path) -> None:
     away = receipts.with_suffix(".away")
     receipts.rename(away)
     receipts.mkdir()

@@ -193,6 +193,18 @@ class TestInOneProcess:
         tell(graph, CONFIG, "two")
         assert texts(tmp_path, graph) == ["one", REPLY, "two", REPLY]
 
+    def test_a_pools_thread_that_began_a_stream_waits_with_another_request(
+        self, tmp_path: Path
+    ) -> None:
+        graph = open_graph(tmp_path)
+        with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+            stream = graph.stream({"messages": [HumanMessage("one")]}, CONFIG)
+            one.submit(next, stream).result()
+            waiting = one.submit(tell, graph, CONFIG, "two")
+            other.submit(list, stream).result()
+            waiting.result()
+        assert texts(tmp_path, graph) == ["one", REPLY, "two", REPLY]
+
 
 class TestMerge:
     def test_who_ends_later_comes_behind(self, tmp_path: Path) -> None:

@@ -103,3 +103,30 @@ def test_what_is_purged_meanwhile_gets_no_vector(opened: Opened) -> None:
     log.purge("transcript", refs[-40:])
     opened.wait()
     assert opened.embedder.made < MANY
+
+
+class FailingEmbedder(HashingEmbedder):
+    """Gives nothing while it fails."""
+
+    failure = "down"
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return super().embed(texts) * (not self.failure)
+
+
+def test_what_an_encoder_failed_at_is_taken_in_anew_once_it_is_back(opened: Opened) -> None:
+    embedder, read = FailingEmbedder(128), list[int]()
+    index = SessionIndex(embedder, opened.store.log, 500)
+    table = opened.store.topic_table(opened.session)
+
+    def messages(topic: Topic, first: int) -> list[StoredMessage]:
+        read.append(first)
+        return opened.store.topic_messages(topic, first)
+
+    # Once more when the vectors are there, which are made in the background.
+    for failure, reads in (("down", 1), ("down", 1), ("", 2), ("", 3), ("", 3)):
+        embedder.failure = failure
+        index.update(table, messages)
+        assert len(read) == reads
+        while index.waiting:
+            time.sleep(0.01)

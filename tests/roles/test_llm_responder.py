@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
+from threading import Event, get_ident
 from typing import Any, TypedDict
 
 import openai
 import pytest
+from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessageChunk, HumanMessage, SystemMessage
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph import END, START, StateGraph
 from openai_behaviours import Behaviour, Call, CutStream, Empty, Garbage, Hang, Reply, Status, Usage
@@ -123,6 +126,26 @@ def test_a_reply_may_be_left_in_the_middle(openai_server: OpenAIServer) -> None:
         await chunks.aclose()
 
     asyncio.run(leave())
+
+
+async def test_a_model_that_blocks_the_loop_has_one_thread_for_its_reply() -> None:
+    threads, closed = set[int](), Event()
+
+    class Blocking(GenericFakeChatModel):
+        def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+            try:
+                for word in ("one", "two", "three"):
+                    threads.add(get_ident())
+                    yield ChatGenerationChunk(message=AIMessageChunk(content=word))
+            finally:
+                closed.set()
+
+    chunks = ChatResponder(Blocking(messages=iter(()))).astream(request())
+    assert isinstance(chunks, AsyncGenerator)
+    assert [(await anext(chunks)).content for _ in range(2)] == ["one", "two"]
+    assert len(threads) == 1
+    await chunks.aclose()
+    assert await asyncio.to_thread(closed.wait, 20)
 
 
 class _State(TypedDict):

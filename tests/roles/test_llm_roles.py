@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypedDict
@@ -201,6 +202,16 @@ def test_an_overloaded_server_is_asked_again(
     answer = called(ChatReader(chat(openai_server, max_retries=1)), READ, how)
     assert answer.value == VALUES["reader"]
     assert answer.remarks == ()
+
+
+def test_on_the_event_loop_nobody_elses_threads_wait_for_an_overloaded_server(
+    openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept = list[float]()
+    monkeypatch.setattr(time, "sleep", slept.append)
+    openai_server.then(Status(429, retry_after=1), Reply(GOOD["reader"]))
+    assert called(ChatReader(chat(openai_server, max_retries=1)), READ, "async").remarks == ()
+    assert 1.0 not in slept
 
 
 @ways

@@ -90,8 +90,9 @@ class SessionIndex:
         Messages of a divided or merged topic are found through the topics that have them now.
         """
         with self._lock:
-            if self._vectors.incomplete and not self._vectors.left:  # the encoder may be back
-                self._begin()
+            down = getattr(self._encoder, "failure", "")
+            if self._vectors.incomplete and not self._vectors.left and not down:
+                self._begin()  # the encoder may be back
             if table is self._taken:
                 return
             self._taken = None

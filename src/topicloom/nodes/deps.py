@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from langgraph.store.base import BaseStore
 
+from topicloom.background import DaemonWorker
 from topicloom.boundary.adsorber import Adsorber
 from topicloom.context.prefix import PrefixMeter
 from topicloom.context.window import MainWindow
@@ -46,6 +47,8 @@ class Deps:
     """The facts that are kept there of the user, by key, the newest last."""
     clock: Callable[[], datetime]
     """Now, in the session's time zone; dates what carries no time of its own."""
+    ahead: DaemonWorker = field(default_factory=DaemonWorker)
+    """Embeds what later turns will ask for, those of one turn after those of another."""
 
     @property
     def language(self) -> Language | None:

@@ -12,7 +12,7 @@ from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
-from topicloom.background import defer_exit, submit_daemon
+from topicloom.background import defer_exit
 from topicloom.errors import ConflictError
 from topicloom.index.embedder import CachedEmbedder
 from topicloom.nodes.apply_changes import make_changes
@@ -108,7 +108,12 @@ def _embed_ahead(
             with defer_exit():
                 deps.embedder.embed([message.line])
 
-    submit_daemon(work)
+    if deps.ahead.waiting < _AHEAD:
+        deps.ahead.submit(work)
+
+
+_AHEAD = 16
+"""Turns whose messages may wait to be embedded ahead; those of more are left to later turns."""
 
 
 def _tell_waiting(workspace: Workspace) -> Iterator[str]:

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from threading import Lock, get_ident
+from threading import Lock, current_thread, main_thread
 from typing import Any
 from uuid import uuid4
 
@@ -96,8 +96,8 @@ def warn_of_part(messages: Sequence[object]) -> None:
 class _Place:
     """A place in a queue."""
 
-    caller: int
-    """The operating system's thread that waits there; 0 on an event loop."""
+    in_main: bool
+    """True if the main thread waits there: unlike one of a pool, it goes on with nothing else."""
     reached: Future[None] = field(default_factory=Future)
 
 
@@ -121,7 +121,7 @@ class RunQueue:
             SessionBusyError: It is called by the very run that it would have to wait for.
         """
         thread = str(configurable.get("thread_id") or "")
-        place = self._enter(thread, get_ident())
+        place = self._enter(thread, current_thread() is main_thread())
         try:
             with suppress(TimeoutError):
                 place.reached.result(self._patience)
@@ -133,7 +133,7 @@ class RunQueue:
     async def ahold(self, configurable: Mapping[str, Any]) -> AsyncIterator[Run]:
         """The same on an event loop."""
         thread = str(configurable.get("thread_id") or "")
-        place = self._enter(thread, 0)
+        place = self._enter(thread, in_main=False)
         try:
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.wrap_future(place.reached), self._patience)
@@ -149,12 +149,12 @@ class RunQueue:
         )
         return Run(thread, namespace, uuid4().hex if named else "", time.time(), self)
 
-    def _enter(self, thread: str, caller: int) -> _Place:
-        place = _Place(caller)
+    def _enter(self, thread: str, in_main: bool) -> _Place:
+        place = _Place(in_main)
         with self._mutex:
             queue = self._queues.setdefault(thread, deque())
             nested = any(run.queue is self and run.thread == thread for run in _around.get())
-            if thread and (nested or (queue and caller and queue[0].caller == caller)):
+            if thread and (nested or (queue and in_main and queue[0].in_main)):
                 raise SessionBusyError(
                     f"session {thread!r} is in the middle of a turn, which this call is a part of:"
                     " a tool may not take a turn of the session that called it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 import time
@@ -195,7 +196,8 @@ class ChatRole(Stepwise[Q, A]):
                 answer = yield from either(call, own)
                 break
             except Exception as error:  # noqa: BLE001 - raised again by `_find_wait`
-                time.sleep(self._find_wait(error, retry))
+                wait = self._find_wait(error, retry)
+            yield from either(partial(time.sleep, wait), partial(asyncio.sleep, wait))
         server.notice_thoughts(answer)
         self._cut = server.find_cut(answer)
         usage = self._chat.usage(session, window, prompt, answer)

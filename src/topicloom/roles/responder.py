@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from asyncio import wrap_future
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +23,7 @@ from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
 
-from topicloom.background import asubmit_daemon
+from topicloom.background import DaemonWorker
 from topicloom.context.token_count import ToolLike
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Embedder
@@ -118,7 +119,7 @@ class ChatResponder:
         self.takes_form = comes_from("langchain_openai", model)
         """True for a model of OpenAI's protocol, which can be asked for a form of its reply."""
 
-    def stream(self, request: ReplyRequest) -> Iterator[AIMessageChunk]:
+    def stream(self, request: ReplyRequest) -> Generator[AIMessageChunk]:
         """The chunks of the reply; raises whatever the model's client raises."""
         model, ready, said = *self._prepare(request), list[AIMessage]()
         config = make_config("responder", request.session)
@@ -130,9 +131,12 @@ class ChatResponder:
     async def astream(self, request: ReplyRequest) -> AsyncIterator[AIMessageChunk]:
         """The chunks of the reply; raises whatever the model's client raises."""
         if blocks_async(self._model, stream=True):
-            chunks = self.stream(request)
-            while chunk := await asubmit_daemon(partial(next, chunks, None)):
-                yield chunk
+            worker, chunks = DaemonWorker(), self.stream(request)
+            try:
+                while chunk := await wrap_future(worker.submit(partial(next, chunks, None))):
+                    yield chunk
+            finally:
+                worker.submit(chunks.close)
             return
         model, ready, said = *self._prepare(request), list[AIMessage]()
         config = make_config("responder", request.session)
