@@ -80,6 +80,8 @@ def test_threads(run: Run, threads: Path, tmp_path: Path) -> None:
 def test_what_is_wrong_with_a_file(run: Run, tmp_path: Path, kind: str) -> None:
     file = tmp_path / "bad.jsonl"
     assert_one_line(run("eval", kind, str(file)), "bad.jsonl")
+    file.write_text("\n")
+    assert_one_line(run("eval", kind, str(file)), "bad.jsonl", "is empty")
     file.write_text('{"id": "x"}\n', "utf-8")
     assert_one_line(run("eval", kind, str(file)), "bad.jsonl", "line 1")
 

@@ -153,7 +153,10 @@ def test_a_server_that_is_gone_ends_the_run_and_the_rest_is_asked_later(
     with socket.create_server(("127.0.0.1", 0)) as free:
         nobody = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     gone = [nobody if part == openai_server.base_url else part for part in command]
-    assert_one_line(run(*gone), "server cannot be reached", "--base-url")
+    assert_one_line(run(*gone), "server cannot be reached", "refused", "--base-url")
+    gone[gone.index(nobody)] = "nobody"
+    assert_one_line(run(*gone), "'nobody' is no address")
+    gone[gone.index("nobody")] = nobody
     assert not out.exists()
     assert run(*command).code == 0
     whole = out.read_bytes()

@@ -86,6 +86,7 @@ def test_what_cannot_be_fetched_or_converted(
     assert_one_line(run("eval", "fetch", "locomo", "--out", "x"), "cannot be fetched", "convert")
     assert_one_line(run("eval", "fetch", "locomoo"), "did you mean 'locomo'")
     assert_one_line(run("eval", "fetch", "beam"), "take it from https://")
-    (tmp_path / "talk.json").write_text("[{}]")
     wrong = ("eval", "convert", "locomo", str(tmp_path / "talk.json"), "--out", str(tmp_path / "o"))
-    assert_one_line(run(*wrong), "no file of locomo")
+    for text in ("[{}]", "", "[" * 100_000):
+        (tmp_path / "talk.json").write_text(text)
+        assert_one_line(run(*wrong), "no file of locomo")

@@ -226,6 +226,7 @@ def damaged(draw: st.DrawFn) -> tuple[ExportFormat, Any]:
 @given(damaged())
 @example(("langchain", [{"type": "human", "content": "a", "additional_kwargs": {"time": {}}}]))
 @example(("langchain", [{"type": "remove", "id": "a"}]))
+@example(("jsonl", [OURS[0], {**OURS[1], "whole": {"content": "", "type": "remove", "id": "m1"}}]))
 @example(("jsonl", [{**OURS[1], "whole": {"content": "", "tool_calls": ["f"]}}]))
 @example(("jsonl", [{**OURS[1], "whole": {"content": "", "tool_calls": [{"name": "f"}]}}]))
 def test_whatever_an_export_holds_is_read_or_left_out(drawn: tuple[ExportFormat, Any]) -> None:

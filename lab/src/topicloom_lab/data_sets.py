@@ -42,10 +42,11 @@ def convert_file(name: str, text: str, stem: str) -> Iterator[Row]:
     if convert is None:
         raise NotAConversationError(f"{name} is not converted: {DATA_SETS[name].home} has its form")
     try:
-        found = _read(text)
+        if not (found := _read(text)):
+            raise ValueError("it is empty")
         for number, value in enumerate(found, start=1):
             yield convert(value, stem if len(found) == 1 else f"{stem}-{number}")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotAConversationError(
             f"this is no file of {name} ({type(error).__name__}: {error}): {DATA_SETS[name].home}"
             " has those that are"

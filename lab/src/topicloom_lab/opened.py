@@ -79,22 +79,20 @@ class OpenedModel:
         try:
             value = work(self.model)
         except Exception as error:
-            if _is_unreachable(error):
+            if lost := _find_lost_connection(error):
                 raise ConfigurationError(
-                    f"the model's server cannot be reached ({error}): start it, or name it by"
+                    f"the model's server cannot be reached ({lost}): start it, or name it by"
                     " --base-url, and run this again; what stands in --out is not asked again"
                 ) from error
             failure = f"{type(error).__name__}: {error}"
         return value, {"failure": failure, "calls": list(self.log.calls)}
 
 
-def _is_unreachable(error: BaseException | None) -> bool:
-    """True if a connection failed; a server that is slow is there."""
-    while error is not None:
-        if isinstance(error, OSError):
-            return not isinstance(error, TimeoutError)
+def _find_lost_connection(error: BaseException | None) -> OSError | None:
+    """Why a connection failed, if it did; a server that is slow is there."""
+    while error is not None and not isinstance(error, OSError):
         error = error.__cause__ or error.__context__
-    return False
+    return None if isinstance(error, TimeoutError) else error
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,11 @@ class ModelOptions:
     """Tokens of an answer; small models may never end by themselves."""
 
     def open(self) -> OpenedModel:
-        """The model, at temperature 0. Raises what `open_model` raises."""
+        """The model, at temperature 0; raises `ConfigurationError` if it cannot be opened."""
+        if self.base_url is not None and not self.base_url.startswith(("http://", "https://")):
+            raise ConfigurationError(
+                f"{self.base_url!r} is no address: give one such as http://127.0.0.1:8080/v1"
+            )
         model = open_model(self.name, base_url=self.base_url, timeout=_PATIENCE, max_retries=0)
         log = CallLog()
         given = {"temperature": 0.0, "max_tokens": self.max_tokens, "callbacks": [log]}

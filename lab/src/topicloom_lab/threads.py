@@ -29,6 +29,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
+from topicloom.errors import NotAConversationError
 from topicloom.graph.session import build_session_graph
 from topicloom.graph.stored import Graph, get_session
 from topicloom.index.encoders import default_embedder
@@ -157,7 +158,10 @@ def load_threads(path: Path) -> Iterator[ThreadedConversation]:
         NotAConversationError: If the file cannot be read or holds something else; the message
             names the line.
     """
-    for number, line in enumerate(read_recording(path).split("\n"), start=1):
+    text = read_recording(path)
+    if not text.strip():
+        raise NotAConversationError(f"{path} is empty: it holds no conversation")
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             parse = partial(ThreadedConversation.model_validate_json, line)
             place, wanted = f"{path}, line {number}", '{"id", "messages": [{"id", "text"}]}'

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from langchain_core.messages import BaseMessage, RemoveMessage, SystemMessage, messages_from_dict
+from langchain_core.messages import BaseMessage, SystemMessage, messages_from_dict
 
 from topicloom.errors import NotAConversationError
 from topicloom.recordings.conversations import (
@@ -183,7 +183,7 @@ def _read_langchain(path: Path, entries: Sequence[Any]) -> Iterator[ExportedConv
         for n, entry in enumerate(messages if isinstance(messages, list) else [messages], 1):
             with gathered.reading(f"message {n}"):
                 message = _read_langchain_message(check_whole(entry))
-                if isinstance(message, SystemMessage | RemoveMessage):
+                if isinstance(message, SystemMessage):
                     gathered.skipped[_INSTRUCTIONS] += 1
                 else:
                     time = read_time(message.additional_kwargs.get("time"))

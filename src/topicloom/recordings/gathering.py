@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from pydantic import ValidationError
 
 from topicloom.errors import NotAConversationError
@@ -74,7 +74,7 @@ class Gathered:
 
     def add(self, message: BaseMessage) -> None:
         """Add a message, under an id that no other one of the conversation has."""
-        if isinstance(message, HumanMessage) and not has_content(message):
+        if isinstance(message, RemoveMessage) or not has_content(message):
             self.skipped["without a text"] += 1
             return
         self._count += 1
