@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.sqlite.aio import AsyncSqliteStore
 from sessions import chatter, check_kept, kept, open_graph, prompt_of, tell, thread
 
 from topicloom.graph.memory import Memory
@@ -84,3 +85,14 @@ def test_who_had_it_in_memory_writes_it_no_more(tmp_path: Path) -> None:
     check_kept(kept(tmp_path, session), session)
     assert [p for p in tmp_path.rglob("*.jsonl") if "四十七元" in p.read_text("utf-8")] == []
     assert "四十七元" not in str(graph.get_state(thread()).values)
+
+
+async def test_a_message_is_forgotten_beside_a_store_that_is_asynchronous_alone(
+    tmp_path: Path,
+) -> None:
+    async with AsyncSqliteStore.from_conn_string(":memory:") as store:
+        await store.setup()
+        graph = open_graph(tmp_path, store=store)
+        await graph.ainvoke({"messages": [("user", "Hello boats")]}, thread())
+        gone = await Memory.of(graph, thread()).aforget("m1")
+        assert [m.text for m in gone.messages] == ["Hello boats"]

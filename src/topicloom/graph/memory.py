@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
 
-from topicloom.effects import Step, both, holding
+from topicloom.effects import Step, both
 from topicloom.errors import InputError
 from topicloom.graph.memory_absence import explain_absence
 from topicloom.graph.memory_access import Access, StorageAccess, open_access, open_facts
@@ -423,8 +423,8 @@ class Memory:
         gone = [store.originals(session, int(i[1:]), int(i[1:]))[0] for i in plan.messages]
         if dry_run:
             return Forgotten(tuple(gone), plan.topics, facts)
-        lease = kept.hold_lease(thread, time(), ReflectionPolicy())
-        left = yield from holding(lease, self._purge(plan, asked))
+        with kept.hold_lease(thread, time(), ReflectionPolicy()):
+            left = yield from self._purge(plan, asked)
         return Forgotten(tuple(gone), plan.topics, facts, left)
 
     def _purge(self, plan: PurgePlan, asked: Sequence[str]) -> Step[tuple[str, ...]]:
