@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,10 @@ class TestSides:
         assert not found[24:].any()
 
 
+class Said(str):
+    """A text of which can be seen whether somebody keeps it."""
+
+
 class TestCues:
     @pytest.mark.parametrize(
         ("text", "name", "value"),
@@ -111,6 +117,14 @@ class TestCues:
         for text in ("hello", "goodbye", "thanks"):
             kinds = dict(zip(CUE_NAMES, cues_of(text), strict=True))
             assert not any(kinds[n] for n in ("asks", "ends_asking", "leans", "points", "digits"))
+
+    def test_no_text_is_kept(self) -> None:
+        said = Said("green tea " * 1_000)
+        kept = ref(said)
+        assert cues_of(said) == cues_of(str(said))
+        assert len(novelty([said, said], 1)) == 2
+        del said
+        assert kept() is None
 
     def test_words_that_were_not_heard_before(self) -> None:
         new, echoed = novelty(["green tea", "green car", "the"], 6).T

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
+from weakref import ref
 
 from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -99,6 +101,16 @@ def test_the_share_is_that_of_the_longest_common_prefix(prompts: list[list[str]]
         longest = max((_common(parts, p) for p in prompts[max(0, index - 3) : index]), default=0)
         expected = longest / len(parts) if parts else 0
         assert meter.measure("s", "w", list(map(HumanMessage, parts)), count) == expected
+
+
+def test_no_message_is_kept() -> None:
+    meter, message = PrefixMeter(), HumanMessage("a")
+    kept = ref(message)
+    assert [meter.measure("s", "w", [message], count) for _ in range(2)] == [0, 1]
+    del message
+    gc.collect()
+    assert kept() is None
+    assert meter.measure("s", "w", [HumanMessage("a")], count) == 1
 
 
 def test_many_threads_may_ask_at_once() -> None:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -283,6 +284,10 @@ class TestMixed:
         assert named @ kubernetes > chinese @ kubernetes + 0.1
 
 
+class Said(str):
+    """A text of which can be seen whether somebody keeps it."""
+
+
 class CountingEmbedder(HashingEmbedder):
     """Records what it was asked."""
 
@@ -351,6 +356,13 @@ class TestCached:
                     asked.result()
         inner.fails = False
         assert cached.embed(["a"]).any()
+
+    def test_no_text_is_kept(self) -> None:
+        cached, said = CachedEmbedder(HASHING), Said("green tea")
+        kept = ref(said)
+        assert cached.embed([said]).any()
+        del said
+        assert kept() is None
 
     def test_size_is_checked(self) -> None:
         with pytest.raises(ValueError, match="size=0"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import shutil
 import stat
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -247,6 +248,20 @@ def test_the_cache_keeps_its_bound(tmp_path: Path) -> None:
     refs = log.refs("c", head)
     for _ in range(2):
         assert [body["text"][0] for body in log.read("c", refs)] == list("012345678")
+
+
+def test_a_session_whose_bodies_are_forgotten_leaves_those_of_others(tmp_path: Path) -> None:
+    storage = FileStorage(tmp_path)
+    logs = [storage.open(name) for name in "ab"]
+    heads = [log.append("c", None, said("x")) for log in logs]
+    refs = [log.refs("c", head) for log, head in zip(logs, heads, strict=True)]
+    for log, known in zip(logs, refs, strict=True):
+        log.read("c", known)
+    logs[0].forget_bodies()
+    shutil.rmtree(tmp_path)
+    assert logs[1].read("c", refs[1])[0]["text"] == "x"
+    with pytest.raises(StorageError):
+        logs[0].read("c", refs[0])
 
 
 def test_line_ends_of_windows_change_nothing(tmp_path: Path) -> None:

@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from threading import Lock
 
 import numpy as np
+from cachetools import LRUCache, cached
 from numpy.typing import NDArray
 
 from topicloom.boundary.similarity import Floats, lagged
 from topicloom.index.words import words_of
 from topicloom.prompts.loader import load_patterns
 from topicloom.state.language import measure_cjk_share
+from topicloom.state.safe_text import TextHash, hash_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,9 @@ CJK_LETTERS = 3.0
 MOSTLY_CJK = 0.4
 """Share of CJK letters from which a message counts as CJK text, as in `index.encoders`."""
 
+_REMEMBERED = 4_096
+"""Messages whose cues are remembered, by hashes: nothing is kept of what was said."""
+
 _PATTERNS, _ = load_patterns("cues/boundary")
 _ASKS, _LEANS, _POINTS = (
     re.compile(_PATTERNS[name], re.IGNORECASE) for name in ("asks", "leans", "points")
@@ -49,7 +54,7 @@ _ASKS, _LEANS, _POINTS = (
 _DIGIT = re.compile(r"\d")
 
 
-@lru_cache(maxsize=4_096)
+@cached(LRUCache[TextHash, tuple[float, ...]](_REMEMBERED), key=hash_text, lock=Lock())
 def cues_of(text: str) -> tuple[float, ...]:
     """Cues of one message: `CUE_NAMES`.
 
@@ -65,18 +70,18 @@ def cues_of(text: str) -> tuple[float, ...]:
         float(np.log1p(letters)),
         float(_LEANS.match(text) is not None),
         min(len(_POINTS.findall(text)), 3) / 3,
-        float(np.log1p(len(distinct_words(text)))),
+        float(np.log1p(len(hash_words(text)))),
         min(len(_DIGIT.findall(text)), 6) / 6,
     )
 
 
-@lru_cache(maxsize=4_096)
-def distinct_words(text: str) -> frozenset[str]:
-    """Words of a message, each once, without grammar words and endings."""
-    return frozenset(words_of(text[:MAX_CHARACTERS]))
+@cached(LRUCache[TextHash, frozenset[int]](_REMEMBERED), key=hash_text, lock=Lock())
+def hash_words(text: str) -> frozenset[int]:
+    """Hashes of the words of a message, each once, without grammar words and endings."""
+    return frozenset(map(hash, words_of(text[:MAX_CHARACTERS])))
 
 
-@lru_cache(maxsize=4_096)
+@cached(LRUCache[TextHash, bool](_REMEMBERED), key=hash_text, lock=Lock())
 def is_cjk(text: str) -> bool:
     """True if a message is mostly Chinese, Japanese or Korean."""
     return measure_cjk_share(text[:MAX_CHARACTERS]) > MOSTLY_CJK
@@ -90,9 +95,9 @@ def novelty(texts: Sequence[str], near: int, first: int = 0) -> NDArray[np.float
     """
     found = np.full((len(texts) - first, 2), np.nan)
     for place in range(max(first, 1), len(texts)):
-        words = distinct_words(texts[place])
+        words = hash_words(texts[place])
         if words:
-            before = [distinct_words(text) for text in texts[max(0, place - near) : place]]
+            before = [hash_words(text) for text in texts[max(0, place - near) : place]]
             new = len(words.difference(*before)) / len(words)
             found[place - first] = new, len(words & before[-1]) / len(words)
     return found

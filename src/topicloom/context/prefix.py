@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from threading import Lock
+from weakref import ReferenceType, ref
 
 from cachetools import LRUCache
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -19,8 +20,8 @@ _WindowKey = tuple[str, str]
 class _MeasuredPrompt:
     """A prompt as it is remembered: for each prefix of messages, its digest and its tokens."""
 
-    messages: Sequence[BaseMessage]
-    """Its messages: one that comes again as the same object is not read again."""
+    messages: Sequence[ReferenceType[BaseMessage]]
+    """Its messages, not kept alive: one that comes again as the same object is not read again."""
     digests: Sequence[bytes]
     """Of each prefix of messages, shortest first."""
     tokens: Sequence[int]
@@ -30,7 +31,7 @@ class _MeasuredPrompt:
 class PrefixMeter:
     """Compares each prompt with the last ones of the same window, message by message.
 
-    Digests and the messages' objects are kept. Windows that were not used for longest are
+    Digests are kept, and no message. Windows that were not used for longest are
     forgotten first. May be used from many threads.
     """
 
@@ -64,7 +65,10 @@ class PrefixMeter:
             total += count(message)
             tokens.append(total)
         with self._lock:
-            known = (*self._windows.get(key, ()), _MeasuredPrompt(list(messages), digests, tokens))
+            known = (
+                *self._windows.get(key, ()),
+                _MeasuredPrompt([*map(ref, messages)], digests, tokens),
+            )
             self._windows[key] = deque(known, self._prompts)
         return repeated_tokens / total if total else 0.0
 
@@ -91,7 +95,7 @@ def _digest_prefixes(messages: Sequence[BaseMessage], last: _MeasuredPrompt | No
     digests = list[bytes]()
     if last is not None:
         pairs = zip(messages, last.messages, strict=False)
-        same = next((i for i, (a, b) in enumerate(pairs) if a is not b), None)
+        same = next((i for i, (a, b) in enumerate(pairs) if a is not b()), None)
         shared = min(len(messages), len(last.messages)) if same is None else same
         digests = list(last.digests[:shared])
     running = digests[-1] if digests else b""

@@ -26,6 +26,7 @@ from topicloom.context.token_count import (
     TokenCounter,
     ToolLike,
 )
+from topicloom.state.safe_text import hash_text
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -140,14 +141,13 @@ _MIN_CACHED_CHARACTERS = 200
 class CachedTokenCounter(TokenCounter):
     """A token counter that remembers what another one said of longer texts.
 
-    Only lengths and hashes are kept, the longest unused are forgotten first. A hash that let go of
-    the interpreter would wait for it anew in each of the threads that read topics at once.
+    No text is kept, the longest unused are forgotten first.
     """
 
     def __init__(self, counter: TokenCounter, *, capacity: int = 50_000) -> None:
         self._counter = counter
         known: LRUCache[tuple[int, int], int] = LRUCache(capacity)
-        self._count_long = cached(known, key=_digest, lock=Lock())(counter.text)
+        self._count_long = cached(known, key=hash_text, lock=Lock())(counter.text)
 
     def text(self, text: str) -> int:
         """Count the tokens of a text."""
@@ -157,7 +157,3 @@ class CachedTokenCounter(TokenCounter):
     def tools(self, tools: Sequence[ToolLike]) -> int:
         """Count the JSON schemas of bound tools."""
         return self._counter.tools(tools)
-
-
-def _digest(text: str) -> tuple[int, int]:
-    return len(text), hash(text)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 from cachetools import LRUCache
 from numpy.typing import ArrayLike, NDArray
+
+from topicloom.state.safe_text import TextHash, hash_text
 
 Vectors = NDArray[np.float32]
 """One row per text; the rows have unit length or are zero."""
@@ -96,7 +98,7 @@ class CachedEmbedder:
     """`Embedder` that remembers the vectors of the texts used last.
 
     The same message is compared with every topic and again when it is stored; only its first use
-    runs the model.
+    runs the model. No text is kept.
     """
 
     def __init__(self, embedder: Embedder, size: int = 4096) -> None:
@@ -105,8 +107,8 @@ class CachedEmbedder:
             raise ValueError(f"need room for at least 1 text, got {size=}")
         self._embedder = embedder
         self._lock = threading.Lock()
-        self._known: LRUCache[str, Vectors] = LRUCache(size)
-        self._begun: dict[str, threading.Event] = {}
+        self._known: LRUCache[TextHash, Vectors] = LRUCache(size)
+        self._begun: dict[TextHash, threading.Event] = {}
 
     @property
     def fingerprint(self) -> str:
@@ -124,31 +126,33 @@ class CachedEmbedder:
     def embed(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        wanted, done = dict.fromkeys(texts), threading.Event()
+        keys, done = list(map(hash_text, texts)), threading.Event()
+        wanted = dict(zip(keys, texts, strict=True))
         with self._lock:
-            found = {t: self._known[t] for t in wanted if t in self._known}
-            begun = {t: self._begun[t] for t in wanted if t not in found and t in self._begun}
-            missing = [t for t in wanted if t not in found and t not in begun]
+            found = {k: self._known[k] for k in wanted if k in self._known}
+            begun = {k: self._begun[k] for k in wanted if k not in found and k in self._begun}
+            missing = {k: t for k, t in wanted.items() if k not in found and k not in begun}
             self._begun |= dict.fromkeys(missing, done)
         try:
             found |= self._make(missing)
         finally:
             with self._lock:
-                for text in missing:
-                    del self._begun[text]
+                for key in missing:
+                    del self._begun[key]
             done.set()
         if begun:  # by another thread: it is not made twice, unless that one fails
             for other in begun.values():
                 other.wait()
-            found |= zip(begun, self.embed(list(begun)), strict=True)
-        return np.stack([found[text] for text in texts])
+            found |= zip(begun, self.embed([wanted[k] for k in begun]), strict=True)
+        return np.stack([found[key] for key in keys])
 
-    def _make(self, texts: Sequence[str]) -> dict[str, Vectors]:
+    def _make(self, texts: Mapping[TextHash, str]) -> dict[TextHash, Vectors]:
         """Vectors [d] of texts by the model, remembered unless they are zero."""
         if not texts:
             return {}
         # Copies: a view would keep its whole batch.
-        made = {t: v.copy() for t, v in zip(texts, self._embedder.embed(texts), strict=True)}
+        vectors = self._embedder.embed(list(texts.values()))
+        made = {key: vector.copy() for key, vector in zip(texts, vectors, strict=True)}
         with self._lock:
-            self._known.update((t, v) for t, v in made.items() if v.any())
+            self._known.update((key, v) for key, v in made.items() if v.any())
         return made

@@ -132,6 +132,7 @@ class Workspaces:
         self._index = index
         self._layout = layout
         self._open: LRUCache[tuple[int, str], Workspace] = LRUCache(open_at_once)
+        self._stores: LRUCache[int, StoreStorage] = LRUCache(open_at_once)
         self._lock = Lock()
 
     def open(self, session: str, store: BaseStore | None = None, purges: int = 0) -> Workspace:
@@ -145,7 +146,7 @@ class Workspaces:
             workspace = self._open.get(key)
             if workspace is None or workspace.purges < purges:
                 log = self._choose_storage(store).open(session)
-                if workspace is not None:
+                if purges:
                     log.forget_bodies()
                 stored = SessionStore(log)
                 sizes = TranscriptSizes(stored, self._layout)
@@ -167,4 +168,4 @@ class Workspaces:
             raise StorageUnavailableError(
                 "no storage: give build_session_graph(storage=...) or compile the graph with store="
             )
-        return StoreStorage(store)
+        return self._stores.setdefault(id(store), StoreStorage(store))

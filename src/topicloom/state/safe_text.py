@@ -21,6 +21,17 @@ _KEY = re.compile(r"(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{20,}")
 _CJK = CJK_RUN.pattern.removesuffix("+")
 _WORD = re.compile(rf"{_CJK}|(?:(?!{_CJK})\w)+")
 
+TextHash = tuple[int, int]
+
+
+def hash_text(text: str) -> TextHash:
+    """What a cache knows a text by, within this process, without keeping it.
+
+    A hash that let go of the interpreter would wait for it anew in each of the threads that read
+    topics at once.
+    """
+    return len(text), hash(text)
+
 
 def clip(text: str, characters: int = KEPT) -> str:
     """A text of at most some whole characters, an ellipsis at its end if it was longer."""

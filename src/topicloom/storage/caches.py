@@ -62,9 +62,10 @@ class WeighedCache(Generic[K, V]):
             for key in keys:
                 self._items.pop(key, None)
 
-    def clear(self) -> None:
+    def clear(self, matches: Callable[[K], bool] = lambda _: True) -> None:
         with self._mutex:
-            self._items.clear()
+            for key in list(filter(matches, self._items)):
+                del self._items[key]
 
 
 BodyCache = WeighedCache[tuple[str, str, str], bytes]

@@ -213,7 +213,7 @@ class SessionLog:
 
     def forget_bodies(self) -> None:
         """Read bodies from the storage again: another process may have purged some."""
-        self._bodies.clear()
+        self._bodies.clear(lambda key: key[0] == self._backend.session)
 
     def vectors(self, fingerprint: str) -> VectorLog:
         """The vectors of one embedding space, named by its embedder's fingerprint."""
