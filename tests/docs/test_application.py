@@ -140,8 +140,8 @@ def look_after(folder: str) -> list[str]:
         graph.invoke({"messages": f"Tea number {n}: {'it is green, and ' * 30}"}, thread)
     memory = Memory.of(graph, thread)
     names = [memory.rename(memory.topics()[0].id, "Tea").name, memory.undo().event]
-    reviewed = review_session(graph, thread, dry_run=True, settings=settings, storage=storage)
-    faults: list[Fault] = check_session(graph, thread, storage)
+    reviewed = review_session(graph, thread, dry_run=True)
+    faults: list[Fault] = check_session(graph, thread)
     found = reflect_once(
         "ann", checkpointer=checkpointer, storage=storage, store=InMemoryStore(), roles=play_roles()
     )

@@ -40,7 +40,7 @@ from topicloom.cli.reflect import make_reflection_options, render_facts
 from topicloom.cli.words import say
 from topicloom.errors import InputError, ReplyError
 from topicloom.graph.memory import Memory
-from topicloom.graph.review import ReviewOptions, review_session
+from topicloom.graph.review import review_session
 from topicloom.graph.stored import Graph, find_deps, get_session
 from topicloom.nodes.runs import name_thread
 from topicloom.prompts.wording import strip_own_replies
@@ -111,8 +111,7 @@ def run_chat(
         if editor:
             editor.add_history(chat.list_said())
         turn = Lock()  # held by a turn, and by a review while it makes changes
-        kept: ReviewOptions = {"settings": context.settings, "storage": context.storage}
-        review = partial(review_session, graph, chat.config, checkpointer=saver, **kept)
+        review = partial(review_session, graph, chat.config, checkpointer=saver)
         scheduler = reflect_beside(
             only=[name],
             review=lambda _: asyncio.to_thread(review, hold=lambda _: turn),

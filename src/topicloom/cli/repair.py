@@ -24,11 +24,7 @@ def run_check(cli: CliOptions, name: str | None, *, as_json: bool) -> None:
         context.read_session(name)  # its files are gone, or there is none
     names = stored if name is None else [name]
     with context.open_bare_graph(reading=True) as (graph, _):
-        faults = [
-            (one, fault)
-            for one in names
-            for fault in check_session(graph, name_thread(one), context.storage)
-        ]
+        faults = [(one, fault) for one in names for fault in check_session(graph, name_thread(one))]
     _print(console, faults, as_json=as_json)
     if faults:
         raise typer.Exit(1)
@@ -40,7 +36,7 @@ def run_repair(cli: CliOptions, name: str, *, as_json: bool) -> None:
     context, console = open_context(cli), open_console(quiet=as_json)
     context.read_session(name)
     with context.open_bare_graph() as (graph, _):
-        faults = repair_session(graph, name_thread(name), context.storage)
+        faults = repair_session(graph, name_thread(name))
     _print(console, [(name, fault) for fault in faults], as_json=as_json)
     left = [fault for fault in faults if not fault.mend]
     print_dim(console, f"mended {len(faults) - len(left)}, left {len(left)}")

@@ -34,8 +34,6 @@ def run_review(cli: CliOptions, name: str, *, dry_run: bool, as_json: bool) -> N
             name_thread(name),
             dry_run=dry_run,
             checkpointer=saver,
-            settings=context.settings,
-            storage=context.storage,
             hold=context.storage.lock,
         )
     if as_json:

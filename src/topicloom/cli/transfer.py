@@ -38,7 +38,6 @@ from topicloom.nodes.runs import name_thread
 from topicloom.recordings.exports import ExportFormat, read_export
 from topicloom.recordings.gathering import ExportedConversation, sort_by_time
 from topicloom.recordings.replay import record_messages, select_new
-from topicloom.storage.base import Storage
 from topicloom.storage.names import check_session_name, make_session_name
 
 
@@ -71,7 +70,7 @@ def run_import(
         for name, parts in _group(conversations, kind, session):
             names.append(name)
             with context.storage.lock(name):
-                for count in _record(graph, context.storage, name, parts, progress):
+                for count in _record(graph, name, parts, progress):
                     recorded += count
     done = _summarize(conversations, recorded)
     _report(console, done, len(names) if each else session or "")
@@ -93,13 +92,12 @@ def _group(
 
 def _record(
     graph: Graph,
-    storage: Storage,
     name: str,
     conversations: Sequence[ExportedConversation],
     progress: Progress,
 ) -> Iterator[int]:
     (task,), config = progress.task_ids, name_thread(name)
-    session, store = open_session(graph, config, storage)
+    session, store = open_session(graph, config)
     said = [c.messages for c in conversations]
     for messages, fresh in zip(said, select_new(said, store.originals(session)), strict=True):
         progress.advance(task, len(messages) - len(fresh))

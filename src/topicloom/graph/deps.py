@@ -53,6 +53,7 @@ def make_deps(
     settings: Settings,
     models: RoleModels,
     *,
+    others: Roles | None = None,
     roles: Roles | None = None,
     tools: Sequence[BaseTool | Callable[..., object]] = (),
     instructions: str = "",
@@ -62,7 +63,7 @@ def make_deps(
     embedder: Embeddings | Embedder | str | None = None,
     domain: bool = False,
 ) -> Deps:
-    """Make the collaborators; see `build_session_graph`.
+    """Make the collaborators; see `build_session_graph`. `others` play what no model does.
 
     Raises `ConfigurationError` if a model cannot be opened or a tool has the name of ours.
     """
@@ -85,7 +86,8 @@ def make_deps(
             prompts=prompts,
             reply_tokens=settings.reply_tokens,
         )
-        roles = choose_roles(models, embedded_roles(embedder), open_for, chat, domain=domain)
+        others = others or embedded_roles(embedder)
+        roles = choose_roles(models, others, open_for, chat, domain=domain)
     server: Server | None = getattr(roles.get(RESPONDER), "server", None)
     window = MainWindow(
         largest=size,

@@ -51,7 +51,7 @@ class PurgeResult:
 
 
 def purge_messages(
-    graph: Graph, config: RunnableConfig, storage: Storage, plan: PurgePlan
+    graph: Graph, config: RunnableConfig, storage: Storage | None, plan: PurgePlan
 ) -> PurgeResult:
     """Remove messages for good from a session, and from the checkpoints of its thread.
 
@@ -64,7 +64,7 @@ def purge_messages(
     Args:
         graph: The compiled session graph.
         config: Names the thread.
-        storage: The one that the graph was built with, or another over the same place.
+        storage: None for the graph's own, or another over the same place.
         plan: By `SessionStore.plan_purge`.
 
     Raises:

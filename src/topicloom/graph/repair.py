@@ -5,29 +5,34 @@ from __future__ import annotations
 from langchain_core.runnables import RunnableConfig
 
 from topicloom.errors import StorageError, StorageUnavailableError
-from topicloom.graph.stored import Graph, get_session, save_session
+from topicloom.graph.stored import Graph, find_storage, get_session, save_session
 from topicloom.storage.base import Storage
+from topicloom.storage.caches import DEFAULT_BYTES, BodyCache
 from topicloom.storage.lines import find_missing, find_rivals, publish
+from topicloom.storage.log import SessionLog
 from topicloom.storage.repair import Fault, find_faults, mend_session
 from topicloom.storage.sessions import SessionStore
 
 
-def check_session(graph: Graph, config: RunnableConfig, storage: Storage) -> list[Fault]:
+def check_session(
+    graph: Graph, config: RunnableConfig, storage: Storage | None = None
+) -> list[Fault]:
     """What is wrong with a session; reads all that is stored of it, and changes nothing.
 
-        check_session(graph, thread, StoreStorage(store))
+        check_session(graph, thread)
 
     Args:
         graph: The compiled session graph, or an agent with `TopicMiddleware`.
         config: Names the thread, and a checkpoint if an older one is meant.
-        storage: The one that the graph was built with, or another over the same place.
+        storage: Another over the place of the graph's own; that if not given.
 
     Returns:
         An entry for each fault; none for a session that is whole, or that does not exist.
     """
     try:
+        storage = storage or find_storage(graph)
         session = get_session(graph, config)
-        store = SessionStore(storage.open(session.id))
+        store = _open_anew(storage, session.id)
         if not session.count and session.id in storage.sessions():
             return [Fault("checkpoints", "there is none of this session")]
         return find_faults(session, store)
@@ -35,7 +40,9 @@ def check_session(graph: Graph, config: RunnableConfig, storage: Storage) -> lis
         return [Fault("session", str(error))]
 
 
-def repair_session(graph: Graph, config: RunnableConfig, storage: Storage) -> list[Fault]:
+def repair_session(
+    graph: Graph, config: RunnableConfig, storage: Storage | None = None
+) -> list[Fault]:
     """Make anew what is broken and can be; nothing that is stored is removed or changed.
 
     A turn that failed of it ends here; what it had said is taken in with the next. Killed
@@ -44,7 +51,7 @@ def repair_session(graph: Graph, config: RunnableConfig, storage: Storage) -> li
     Args:
         graph: The compiled session graph, or an agent with `TopicMiddleware`.
         config: Names the thread.
-        storage: The one that the graph was built with, or another over the same place.
+        storage: Another over the place of the graph's own; that if not given.
 
     Returns:
         What was wrong. A fault without a `mend` is still there.
@@ -53,8 +60,9 @@ def repair_session(graph: Graph, config: RunnableConfig, storage: Storage) -> li
         StorageError: The transcript is damaged: all else is made of it.
         SessionBusyError: Another process holds the session.
     """
+    storage = storage or find_storage(graph)
     session = get_session(graph, config)
-    store = SessionStore(storage.open(session.id))
+    store = _open_anew(storage, session.id)
     with storage.lock(session.id):
         faults = find_faults(session, store)
         if any(fault.mend for fault in faults):
@@ -64,3 +72,8 @@ def repair_session(graph: Graph, config: RunnableConfig, storage: Storage) -> li
             known = [h.ref for h in heads if not find_missing(store, h.session, mended)]
             publish(store, mended, known)  # the next turn goes on from what was mended
     return faults
+
+
+def _open_anew(storage: Storage, session: str) -> SessionStore:
+    """A session's store that has nothing in memory yet: what is stored is read."""
+    return SessionStore(SessionLog(storage.backend(session), BodyCache(DEFAULT_BYTES, len)))

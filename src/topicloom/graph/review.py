@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -15,10 +16,11 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import RetryPolicy, Send
 
 from topicloom.effects import Step, both, either
-from topicloom.errors import MissingThreadError
+from topicloom.errors import InputError, MissingThreadError
 from topicloom.graph.deps import choose_models, make_deps
-from topicloom.graph.stored import make_review_thread
+from topicloom.graph.stored import find_deps, make_review_thread
 from topicloom.index.embedder import Embedder
+from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import name_thread
 from topicloom.review.apply import apply, index_archived, judge, move_archived
 from topicloom.review.archive_index import ArchiveIndexer
@@ -34,7 +36,7 @@ from topicloom.review.match import match_topics
 from topicloom.review.session_client import ReviewDeps, SessionApp, SessionClient
 from topicloom.review.survey import assess, survey
 from topicloom.roles.base import RoleName
-from topicloom.roles.choice import ModelSpec
+from topicloom.roles.choice import ModelSpec, RoleModels
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
 from topicloom.storage.base import Storage
@@ -43,26 +45,26 @@ ReviewGraph = StateGraph[ReviewState, None, ReviewInput, ReviewState]
 
 
 class ReviewOptions(TypedDict, total=False):
-    """Collaborators of a review; what the session graph was built with has to be given again."""
+    """Collaborators of a review; those that are not given are the session graph's."""
 
     model: ModelSpec | None
-    """The strong model; without one the embedded roles review."""
+    """The strong model."""
     cheap_model: ModelSpec | None
     """Reviews and compares; the strong one if not given."""
     role_models: Mapping[RoleName, ModelSpec] | None
     """A model of its own for `reviewer` or `merger`."""
     settings: Settings | None
-    """What can be tuned; read from `TOPICLOOM_*` if not given."""
+    """What can be tuned, and models that it names; storage and encoder are the graph's."""
     roles: Roles | None
     """Ready-made roles instead of models."""
     storage: Storage | Literal["store"] | None
-    """Where topics live."""
+    """Another over the place of the graph's own."""
     clock: Callable[[], datetime] | None
-    """Tells the time, with its zone; the system's if not given."""
+    """Tells the time, with its zone."""
     embedder: Embeddings | Embedder | str | None
-    """What the session graph was given to search messages with."""
+    """What messages are searched with."""
     archive_index: VectorStore | None
-    """Where archived topics are handed over to, beside the storage."""
+    """Where archived topics are handed over to; the graph's own has to be given too."""
     hold: Callable[[str], AbstractContextManager[Any]]
     """Holds a session while it is changed, such as `storage.lock`; nothing if not given, for
     applications that see to it that a session has one turn at a time."""
@@ -83,23 +85,35 @@ def build_review_graph(graph: SessionApp, **options: Unpack[ReviewOptions]) -> R
     Raises:
         ConfigurationError: If a model cannot be opened or a setting cannot be used.
     """
-    settings = options.get("settings") or Settings()
-    made = make_deps(
-        settings,
-        choose_models(
-            settings,
-            options.get("model"),
-            options.get("cheap_model"),
-            options.get("role_models"),
-        ),
-        roles=options.get("roles"),
-        storage=options.get("storage"),
-        clock=options.get("clock"),
-        embedder=options.get("embedder"),
+    deps = ReviewDeps(
+        SessionClient(graph, options.get("hold", nullcontext)), _make_shared(graph, options)
     )
-    deps = ReviewDeps(SessionClient(graph, options.get("hold", nullcontext)), made)
     index = options.get("archive_index")
-    return _wire(deps, ArchiveIndexer(index, settings.role_seconds) if index is not None else None)
+    seconds = deps.shared.settings.role_seconds
+    return _wire(deps, ArchiveIndexer(index, seconds) if index is not None else None)
+
+
+def _make_shared(graph: SessionApp, options: ReviewOptions) -> Deps:
+    """What the graph was built with, but for what the options say."""
+    settings, storage = options.get("settings"), options.get("storage")
+    embedder = options.get("embedder")
+    named = options.get("model"), options.get("cheap_model"), options.get("role_models")
+    try:
+        own = find_deps(graph)
+    except InputError:  # of a graph around a session's, nothing is known
+        own = make_deps(settings or Settings(), choose_models(settings or Settings()))
+    tuned = settings or own.settings
+    made = make_deps(
+        tuned,
+        choose_models(tuned, *named) if any((settings, *named)) else RoleModels(),
+        others=own.roles,
+        roles=options.get("roles"),
+        storage=storage or own.workspaces.storage or "store",
+        clock=options.get("clock") or own.clock,
+        counter=own.window.counter,
+        embedder=embedder or own.embedder,
+    )
+    return made if storage or embedder else replace(made, workspaces=own.workspaces)
 
 
 def _wire(deps: ReviewDeps, indexer: ArchiveIndexer | None) -> ReviewGraph:

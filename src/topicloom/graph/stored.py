@@ -38,6 +38,11 @@ def find_deps(graph: Graph) -> Deps:
     )
 
 
+def find_storage(graph: Graph) -> Storage:
+    """The storage of a session graph or an agent; see `find_deps`, and `Workspaces.open`."""
+    return find_deps(graph).workspaces.choose_storage(graph.store)
+
+
 def _find_owners(graph: Graph) -> list[tuple[str, Deps]]:
     """The collaborators of a graph, and of the hooks of a middleware, by the names of the nodes."""
     hooks = ((n, getattr(node.runnable, "func", None)) for n, node in graph.builder.nodes.items())
@@ -74,21 +79,21 @@ def get_session(graph: Graph, config: RunnableConfig) -> Session:
 
 
 def open_session(
-    graph: Graph, config: RunnableConfig, storage: Storage
+    graph: Graph, config: RunnableConfig, storage: Storage | None = None
 ) -> tuple[Session, SessionStore]:
     """A session, and the store that reads its messages, topics, notes and receipts.
 
     It is as the next turn finds it: behind what other writers did since its newest checkpoint.
 
-        session, store = open_session(graph, thread, FileStorage(Settings().folder))
+        session, store = open_session(graph, thread)
         store.receipts(session, newest=3)
 
     Args:
         graph: The compiled session graph.
         config: Names the thread, and a checkpoint if an older one is meant.
-        storage: The one that the graph was built with, or another over the same place.
+        storage: Another over the place of the graph's own; that if not given.
     """
     session = get_session(graph, config)
-    store = SessionStore(storage.open(session.id))
+    store = SessionStore((storage or find_storage(graph)).open(session.id))
     named = "checkpoint_id" in config["configurable"]
     return session if named else catch_up(store, session), store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Lock, RLock
 
 from cachetools import LRUCache
 from langchain_core.messages import AnyMessage
@@ -128,12 +128,13 @@ class Workspaces:
         *,
         open_at_once: int = 64,
     ) -> None:
-        self._storage = storage
+        self.storage = storage
+        """None for the store that a graph is compiled with."""
         self._index = index
         self._layout = layout
         self._open: LRUCache[tuple[int, str], Workspace] = LRUCache(open_at_once)
         self._stores: LRUCache[int, StoreStorage] = LRUCache(open_at_once)
-        self._lock = Lock()
+        self._lock = RLock()
 
     def open(self, session: str, store: BaseStore | None = None, purges: int = 0) -> Workspace:
         """The workspace of a session, made on first use, and anew behind more `purges`.
@@ -141,11 +142,11 @@ class Workspaces:
         Raises `StorageUnavailableError` if there is neither a storage nor the graph's store.
         """
         # One graph may be compiled over several stores; a workspace keeps its own alive.
-        key = (0 if self._storage is not None else id(store), session)
+        key = (0 if self.storage is not None else id(store), session)
         with self._lock:
             workspace = self._open.get(key)
             if workspace is None or workspace.purges < purges:
-                log = self._choose_storage(store).open(session)
+                log = self.choose_storage(store).open(session)
                 if purges:
                     log.forget_bodies()
                 stored = SessionStore(log)
@@ -159,13 +160,15 @@ class Workspaces:
         """Remove a session from its storage for good; see `Storage.delete`, and `open` for more."""
         self.open(session, store).store.log.delete()
         with self._lock:
-            self._open.pop((0 if self._storage is not None else id(store), session), None)
+            self._open.pop((0 if self.storage is not None else id(store), session), None)
 
-    def _choose_storage(self, store: BaseStore | None) -> Storage:
-        if self._storage is not None:
-            return self._storage
+    def choose_storage(self, store: BaseStore | None) -> Storage:
+        """The storage, or that in the graph's store; raises as `open` does."""
+        if self.storage is not None:
+            return self.storage
         if store is None:
             raise StorageUnavailableError(
                 "no storage: give build_session_graph(storage=...) or compile the graph with store="
             )
-        return self._stores.setdefault(id(store), StoreStorage(store))
+        with self._lock:
+            return self._stores.setdefault(id(store), StoreStorage(store))

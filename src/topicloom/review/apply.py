@@ -36,7 +36,7 @@ def judge(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
 
     def step(state: ReviewState) -> Update:
         session = Session.model_validate(state["session"])
-        table = deps.open_store(session.id).topic_table(session)
+        table = deps.open_store(session).topic_table(session)
         found = ReviewFindings(
             looks=tuple(TopicStats.model_validate(row) for row in state["looks"]),
             assessed={r["topic"]: Assessment.model_validate(r) for r in state["assessed"]},
@@ -74,7 +74,7 @@ def move_archived(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
 
     def step(state: ReviewState) -> Step[Update]:
         session, _ = yield from deps.client.read(name_thread(state["thread"]))
-        store = deps.open_store(session.id)
+        store = deps.open_store(session)
         filed: list[str] = []
         troubles: list[str] = []
         for topic in store.topic_table(session):
@@ -107,7 +107,7 @@ def index_archived(deps: ReviewDeps, indexer: ArchiveIndexer) -> Runnable[Review
 
     def step(state: ReviewState) -> Step[Update]:
         session, _ = yield from deps.client.read(name_thread(state["thread"]))
-        store = deps.open_store(session.id)
+        store = deps.open_store(session)
         calls: list[Call] = []
         troubles: list[str] = []
         failures = 0

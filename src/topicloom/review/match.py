@@ -60,7 +60,7 @@ def match_topics(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
 
     def step(state: ReviewState) -> Step[Update]:
         session = Session.model_validate(state["session"])
-        store = deps.open_store(session.id)
+        store = deps.open_store(session)
         looks = [TopicStats.model_validate(row) for row in state["looks"]]
         table = store.topic_table(session)
         # Archived topics count too: without them, archiving one would make others less alike.
@@ -140,7 +140,7 @@ def _describe_pairs(
     calls: list[Call],
 ) -> Step[list[TopicPair]]:
     """The pairs that can be read, with an assessment of both together."""
-    store = deps.open_store(session.id)
+    store = deps.open_store(session)
     uses = {look.topic: look.uses for look in looks}
     described = []
     for pair in pairs:

@@ -96,5 +96,6 @@ class ReviewDeps:
     def policy(self) -> ReviewPolicy:
         return self.shared.settings.review
 
-    def open_store(self, session: str) -> SessionStore:
-        return self.shared.workspaces.open(session, self.client.graph.store).store
+    def open_store(self, session: Session) -> SessionStore:
+        opened = self.shared.workspaces.open(session.id, self.client.graph.store, session.purges)
+        return opened.store

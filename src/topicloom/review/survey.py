@@ -37,8 +37,8 @@ def survey(deps: ReviewDeps) -> Runnable[ReviewState, Update]:
 
     def step(state: ReviewState) -> Step[Update]:
         session, _ = yield from deps.client.read(name_thread(state["thread"]))
-        store = deps.open_store(session.id)
-        session = catch_up(store, session)
+        session = catch_up(deps.open_store(session), session)
+        store = deps.open_store(session)  # anew, if another writer purged
         table = store.topic_table(session)
         looks = collect_stats(store, session, table)
         return {
@@ -102,7 +102,7 @@ def assess(deps: ReviewDeps) -> Runnable[AssessTask, Update]:
 
     def step(task: AssessTask) -> Step[Update]:
         session = Session.model_validate(task["session"])
-        store = deps.open_store(session.id)
+        store = deps.open_store(session)
         topic = store.topic_table(session)[task["topic"]]
         try:
             messages = store.topic_messages(topic)

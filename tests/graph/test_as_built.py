@@ -1,0 +1,136 @@
+"""Reviews, purges and repairs of a graph go by what the graph was built with."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.store.memory import InMemoryStore
+from reviewed import Merger, Reviewer
+from sessions import check_kept, past, record, thread
+
+from topicloom import (
+    FileStorage,
+    Settings,
+    areview_session,
+    build_review_graph,
+    build_session_graph,
+    check_session,
+    default_embedder,
+    open_session,
+    purge_messages,
+    repair_session,
+    review_session,
+)
+from topicloom.graph.stored import Graph
+from topicloom.review.merger import MERGER
+from topicloom.review.reviewer import REVIEWER
+from topicloom.state.channels import SessionState, TurnOptions
+from topicloom.testing import fake_roles
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What settings say by themselves is another folder, and another encoder."""
+    monkeypatch.setenv("TOPICLOOM_FOLDER", str(tmp_path / "elsewhere"))
+
+
+def talk(folder: Path, *, reviewer: Any = None, **options: Any) -> Graph:
+    """A graph with everything of its own, in which two topics were talked about."""
+    roles = fake_roles().replace(REVIEWER, reviewer or Reviewer()).replace(MERGER, Merger())
+    given = {"storage": FileStorage(folder / "own", fsync=False), "roles": roles, **options}
+    graph = build_session_graph(embedder="hashing", **given).compile(
+        checkpointer=InMemorySaver(), store=InMemoryStore()
+    )
+    record(graph, thread(), *past("茶", "雨"))
+    graph.invoke({"messages": [("user", "好")]}, thread(), context=TurnOptions(keep_messages=2))
+    return graph
+
+
+def vectors_of(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("vectors-*"))
+
+
+def test_a_review_is_told_nothing_again(tmp_path: Path) -> None:
+    reviewer = Reviewer()
+    graph = talk(tmp_path, reviewer=reviewer)
+    before = vectors_of(tmp_path)
+    report = asyncio.run(areview_session(graph, thread(), dry_run=True))
+    assert report.changes
+    assert report.troubles == ()
+    assert review_session(graph, thread()).changed == tuple(c.topic for c in report.changes)
+    assert reviewer.requests
+    assert review_session(graph, thread()).changes == ()
+    assert vectors_of(tmp_path) == before
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_review_of_the_graphs_store(tmp_path: Path) -> None:
+    assert review_session(talk(tmp_path, storage="store"), thread()).changed
+
+
+def test_an_encoder_is_not_forgotten(tmp_path: Path) -> None:
+    graph = talk(tmp_path)
+    before = vectors_of(tmp_path)
+    storage = FileStorage(tmp_path / "own", fsync=False)
+    assert review_session(graph, thread(), storage=storage, settings=Settings()).changed
+    assert vectors_of(tmp_path) == before
+
+
+def test_what_is_given_goes_before(tmp_path: Path) -> None:
+    built, given = Reviewer(), Reviewer()
+    graph = talk(tmp_path, reviewer=built)
+    roles = fake_roles().replace(REVIEWER, given)
+    assert review_session(graph, thread(), dry_run=True, roles=roles).changes
+    assert given.requests
+    assert not built.requests
+    named = Settings(cheap_model="openai:none", base_url="http://127.0.0.1:9/v1", api_key="-")
+    report = review_session(graph, thread(), dry_run=True, settings=named)
+    assert {call.model for call in report.calls if call.failure} == {"none"}
+    assert not built.requests
+    with pytest.raises(Exception, match="nowhere"):
+        review_session(graph, thread(), model="nowhere:none")
+    assert review_session(graph, thread(), dry_run=True, embedder=default_embedder()).changes
+    assert len(vectors_of(tmp_path)) == 2
+
+
+def test_a_review_reads_nothing_that_another_writer_purged(tmp_path: Path) -> None:
+    reviewer = Reviewer()
+    graph = talk(tmp_path, reviewer=reviewer)
+    review_session(graph, thread(), dry_run=True)
+    reviewer.requests.clear()
+    other = FileStorage(tmp_path / "own", fsync=False)
+    session, store = open_session(graph, thread(), other)
+    said = store.messages(session)[0].text
+    purge_messages(graph, thread(), other, store.plan_purge(session, [1]))
+    review_session(graph, thread(), dry_run=True)
+    assert reviewer.requests
+    assert said not in [m.text for request in reviewer.requests for m in request.messages]
+
+
+def test_of_a_graph_around_it_settings_say_it(tmp_path: Path) -> None:
+    inner = build_session_graph(roles=fake_roles()).compile()
+    around = StateGraph(SessionState, TurnOptions)
+    around.add_node("talk", inner)
+    around.add_edge(START, "talk")
+    graph = around.compile(checkpointer=InMemorySaver())
+    app = build_review_graph(graph).compile()
+    assert app.invoke({"thread": "new", "dry_run": True, "now": ""}, thread())["changes"] == []
+
+
+def test_purged_checked_and_repaired_where_it_is(tmp_path: Path) -> None:
+    graph = talk(tmp_path)
+    session, store = open_session(graph, thread())
+    assert check_kept(store, session)
+    assert purge_messages(graph, thread(), None, store.plan_purge(session, [1])).entries
+    assert check_session(graph, thread()) == []
+    rows = FileStorage(tmp_path / "own").backend("s").entries("timeline")
+    rows.replace([], [list(rows.scan())[-1].key])
+    faults = check_session(graph, thread())
+    assert [fault.place for fault in faults] == ["timeline"]
+    assert repair_session(graph, thread()) == faults
+    assert check_session(graph, thread()) == []
