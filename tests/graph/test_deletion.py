@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,25 @@ def test_nothing_is_left_and_the_thread_begins_anew(tmp_path: Path, delete: Dele
             for r in kept(tmp_path, session).receipts(session)
             if r.events
         )
+
+
+def test_what_sqlite_left_of_rows_that_it_moved_goes_too(tmp_path: Path) -> None:
+    """A copy that stays behind in a page is no row: `secure_delete` does not overwrite it."""
+    path, numbers = tmp_path / "c.sqlite", random.Random(1)
+    with SqliteSaver.from_conn_string(str(path)) as saver:
+        saver.conn.execute("PRAGMA secure_delete = ON")
+        graph = open_graph(tmp_path, checkpointer=saver)
+        saver.setup()
+        for number in range(600):
+            name = f"t{number % 6}"
+            said = f"<{name} {number}>".encode() * numbers.choice([5, 30, 150, 900])
+            row = (name, "", f"{number:04}", None, "msgpack", said, b"{}")
+            saver.conn.execute("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        saver.conn.commit()
+        for name in ("t0", "t1", "t2", "t3"):
+            delete_session(graph, name)
+            assert f"<{name} " not in everything(tmp_path)
+        assert "<t4 " in everything(tmp_path)
 
 
 @pytest.mark.parametrize("by_thread", [False, True])

@@ -96,6 +96,7 @@ def purge_from(
 def compact_file(database: sqlite3.Connection) -> bool:
     """Write a database anew, without the pages that rows left which were deleted.
 
+    `PRAGMA secure_delete` would be faster, but leaves copies of rows that were moved within pages.
     Returns False, and what was deleted stays in the file for now, where another process is at it.
     """
     try:
