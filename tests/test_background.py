@@ -91,14 +91,18 @@ assert inside.wait(20)
 """
 _AFTER = f"""{_BEGIN}
 import atexit
+import topicloom.background as background
+closed = Event()
 def late():
+    closed.wait()
     with defer_exit():
         print("never")
+told = submit_daemon(late)  # before the end: Python 3.12 begins no thread then
 @atexit.register
 def ending():
-    import topicloom.background as background
     background._exit_gate.close()
-    print(type(submit_daemon(late).exception(20)).__name__, flush=True)
+    closed.set()
+    print(type(told.exception(20)).__name__, flush=True)
 """
 _LONG = f"""{_BEGIN}
 import topicloom.background as background
