@@ -16,7 +16,7 @@ from typing import TypeVar
 T = TypeVar("T")
 _NAME = "topicloom-background"
 _PATIENCE = 5.0
-"""Seconds that the interpreter's end waits for native code in the background."""
+"""Seconds at most that the interpreter's end waits for what goes on in the background."""
 
 
 class DaemonWorker:
@@ -94,7 +94,7 @@ class _ExitGate:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Wait until all threads are out; one that waits for a server is waited for so long."""
+        """Wait until all threads are out, but not for long: some wait for a server."""
         with self._changed:
             self._closed = True
             self._changed.wait_for(lambda: self._inside == 0, _PATIENCE)

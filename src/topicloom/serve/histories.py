@@ -187,10 +187,8 @@ class Conversations:
 
     async def _find_end(self, chat: ChatRequest, end: int) -> StateSnapshot | None:
         """The newest checkpoint that ends as a history does whose beginning the client left out."""
-        history, thread = (
-            [said for said, _ in _tell(chat.messages[:end])],
-            name_thread(chat.session),
-        )
+        history = [said for said, _ in _tell(chat.messages[:end])]
+        thread = name_thread(chat.session)
         stored = await self._open(chat.session)
         async for state in self._graph.aget_state_history(thread, limit=_LOOK_BACK):
             if state.next:
