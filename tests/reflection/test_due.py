@@ -57,6 +57,13 @@ def test_thresholds(pending: int, silent: float, reason: str | None) -> None:
     assert find_due_reason(due_state(pending), silent, POLICY) == reason
 
 
+def test_a_round_without_a_reply_counts_only_in_silence() -> None:
+    waiting = replace(due_state(POLICY.turns), waiting=True)
+    assert find_due_reason(waiting, 599, POLICY) is None
+    assert find_due_reason(waiting, 600, POLICY) == "silence"
+    assert find_due_reason(replace(waiting, pending=POLICY.turns + 1), 0, POLICY) == "count"
+
+
 def test_what_nobody_can_date_counts_as_silent() -> None:
     assert find_due_reason(due_state(1, None), 0, POLICY) == "silence"
 

@@ -205,6 +205,17 @@ def test_what_is_due_is_read_from_the_checkpoint(world: World) -> None:
     assert find_due_reason(world.sessions().get_state("s"), world.now() + 1e6, POLICY) is None
 
 
+def test_a_round_that_is_being_answered_is_not_due(world: World) -> None:
+    graph, policy = world.graph(), ReflectionPolicy(turns=1)
+    said = {"messages": [HumanMessage("I live in Leeds.")]}
+    graph.invoke(said, thread(), interrupt_before=["main_generate"])
+    asked = world.sessions().get_state("s")
+    assert (asked.pending, find_due_reason(asked, world.now(), policy)) == (1, None)
+    assert find_due_reason(asked, world.now() + policy.idle_seconds, policy) == "silence"
+    graph.invoke(None, thread())
+    assert find_due_reason(world.sessions().get_state("s"), world.now(), policy) == "count"
+
+
 def test_a_standing_follows_what_is_said(world: World) -> None:
     graph, sessions = world.graph(), world.sessions()
     for rounds in (1, 2, 3):

@@ -78,6 +78,8 @@ class DueState:
     progress: ReflectionProgress = field(default_factory=ReflectionProgress)
     processing: float | None = None
     """When a reflection began that has not ended, be it in another process."""
+    waiting: bool = False
+    """True if the newest pending round has no reply yet."""
 
 
 def find_due_reason(state: DueState, now: float, policy: ReflectionPolicy) -> Reason | None:
@@ -88,7 +90,7 @@ def find_due_reason(state: DueState, now: float, policy: ReflectionPolicy) -> Re
     busy = is_lease_valid(state.processing, now, policy) or _is_backing_off(state, now, policy)
     if state.pending <= 0 or busy:
         return None
-    if state.pending >= policy.turns:
+    if state.pending - state.waiting >= policy.turns:
         return "count"
     return None if _is_within(state.last_at, now, policy.idle_seconds) else "silence"
 

@@ -24,8 +24,9 @@ from topicloom.storage.store_items import label
 _CACHED = 10_000
 """Sessions whose pending rounds need not be counted again while nothing is said."""
 
-Unread = tuple[int, float | None]
-"""User rounds since the last reflection, and when the newest message of these was said."""
+Unread = tuple[int, float | None, bool]
+"""User rounds since the last reflection, when the newest message of these was said, and True if
+that is the user's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +77,10 @@ class StoredSessionSource:
     ) -> DueState:
         progress = progress or ReflectionProgress()
         session, written_at = self._load_session(name)
-        rounds, last_at = self._count_unread(session, progress)
+        rounds, said_at, waiting = self._count_unread(session, progress)
+        last_at = written_at if said_at is None else said_at
         since = max(leases.values()) if leases else None
-        return DueState(name, rounds, written_at if last_at is None else last_at, progress, since)
+        return DueState(name, rounds, last_at, progress, since, waiting)
 
     def _load_session(self, name: str) -> tuple[Session, float | None]:
         found = self.checkpointer.get_tuple(
@@ -92,7 +94,7 @@ class StoredSessionSource:
     def _count_unread(self, session: Session, progress: ReflectionProgress) -> Unread:
         head = session.transcript
         if head is None or any(mark.ref == head for mark in progress.marks):
-            return 0, None
+            return 0, None, False
         key = session.id, head, progress
         unread = self._unread.get(key)
         if unread is None:
@@ -101,6 +103,7 @@ class StoredSessionSource:
             refs = log.refs(TRANSCRIPT, head)
             rows = log.read(TRANSCRIPT, refs[progress.find_reached(refs) :])
             times = [t for row in rows if (t := parse_iso_seconds(row["time"])) is not None]
-            unread = sum(row["role"] == "user" for row in rows), max(times, default=None)
+            asked = [row["role"] == "user" for row in rows]
+            unread = sum(asked), max(times, default=None), asked[-1:] == [True]
             self._unread.put(key, unread)
         return unread
