@@ -14,7 +14,6 @@ from threading import Condition, Thread
 from typing import TypeVar
 
 T = TypeVar("T")
-_NAME = "topicloom-background"
 _PATIENCE = 5.0
 """Seconds at most that the interpreter's end waits for what goes on in the background."""
 
@@ -26,8 +25,9 @@ class DaemonWorker:
     ends: a model that answers in a minute would hold it up for that minute.
     """
 
-    def __init__(self) -> None:
-        """The thread begins with the first call."""
+    def __init__(self, name: str = "topicloom-background") -> None:
+        """The thread, of that name, begins with the first call."""
+        self._name = name
         self._calls: SimpleQueue[Callable[[], None] | None] | None = None
 
     @property
@@ -51,7 +51,7 @@ class DaemonWorker:
 
         if self._calls is None:
             self._calls = SimpleQueue()
-            Thread(target=_work, args=(self._calls,), name=_NAME, daemon=True).start()
+            Thread(target=_work, args=(self._calls,), name=self._name, daemon=True).start()
             weakref.finalize(self, self._calls.put, None)
         self._calls.put(work)
         return future

@@ -20,6 +20,7 @@ from topicloom.boundary.adsorber import Adsorber
 from topicloom.boundary.detector import Rating
 from topicloom.boundary.policy import AdsorberPolicy
 from topicloom.graph.session import build_session_graph
+from topicloom.graph.stored import find_deps
 from topicloom.index.embedder import CachedEmbedder, Vectors
 from topicloom.index.encoders import default_embedder
 from topicloom.prompts.loader import load_cues
@@ -215,7 +216,7 @@ def test_every_block_has_a_segment_and_they_count_up(texts: list[str], opening: 
     assert all(b - a in (0, 1) for a, b in pairwise(labels))
 
 
-BACKGROUND = "topicloom-background"
+BACKGROUND = "topicloom-ahead"
 """The name of its threads."""
 
 
@@ -244,7 +245,7 @@ def noting(monkeypatch: pytest.MonkeyPatch) -> Noting:
 
 
 def begin(folder: Path, **settings: Any) -> Callable[[str], None]:
-    """What says something in a session, and waits until the background is silent."""
+    """What says something in a session, and waits until all is embedded ahead."""
     roles = fake_roles(ScriptedResponder(otherwise=lambda r: f"About {r.query}"))
     given = Settings(folder=folder, fsync=False, **settings)
     graph = build_session_graph(settings=given, roles=roles).compile(checkpointer=InMemorySaver())
@@ -252,9 +253,7 @@ def begin(folder: Path, **settings: Any) -> Callable[[str], None]:
 
     def say(text: str) -> None:
         graph.invoke({"messages": [HumanMessage(text)]}, config)
-        for thread in threading.enumerate():
-            if thread.name == BACKGROUND:
-                thread.join(10)
+        find_deps(graph).ahead.submit(lambda: None).result(10)
 
     return say
 

@@ -47,7 +47,7 @@ class Deps:
     """The facts that are kept there of the user, by key, the newest last."""
     clock: Callable[[], datetime]
     """Now, in the session's time zone; dates what carries no time of its own."""
-    ahead: DaemonWorker = field(default_factory=DaemonWorker)
+    ahead: DaemonWorker = field(default_factory=lambda: DaemonWorker("topicloom-ahead"))
     """Embeds what later turns will ask for, those of one turn after those of another."""
 
     @property
