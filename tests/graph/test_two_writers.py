@@ -31,6 +31,7 @@ from sessions import (
 from topicloom import TurnOptions
 from topicloom.errors import ConflictError, ReplyError, SessionBusyError, TopicLoomWarning
 from topicloom.graph.stored import Graph, get_session, open_session
+from topicloom.roles.registry import Roles
 from topicloom.roles.responder import ReplyRequest
 from topicloom.state.changes import TopicChange, fingerprint_topic
 from topicloom.storage.files import FileStorage
@@ -90,6 +91,41 @@ def say(graph: Graph, text: str, config: Any = CONFIG) -> list[Any]:
     said: Any = {"messages": [HumanMessage(text)]}
     messages: list[Any] = graph.invoke(said, config, durability="exit")["messages"]
     return messages
+
+
+class HalfTurn:
+    """A turn that another process stands in the middle of."""
+
+    def __init__(self, graph: Graph, text: str) -> None:
+        said: Any = {"messages": [HumanMessage(text)]}
+        self._updates = graph.stream(said, CONFIG, stream_mode="updates")
+        self._pool, self._around = ThreadPoolExecutor(1), Context()
+
+    def begin(self) -> None:
+        """Take it up to its first reply."""
+        self._run(lambda: next(u for u in self._updates if "main_generate" in u))
+
+    def finish(self) -> None:
+        """Take the rest of it."""
+        self._run(lambda: list(self._updates))
+
+    def _run(self, work: Callable[[], object]) -> None:
+        self._pool.submit(self._around.run, work).result()
+
+
+def overtake(folder: Path, roles: Roles | None = None, **options: Any) -> tuple[Graph, HalfTurn]:
+    """A turn that began behind another one, which ended before: the newest checkpoint is not its.
+
+    With the graph that takes it.
+    """
+    saver, meanwhile = InMemorySaver(), Meanwhile()
+    other = open_graph(folder, fake_roles(meanwhile), checkpointer=saver)
+    late = open_graph(folder, roles or fake_roles(), checkpointer=saver, **options)
+    tell(late, CONFIG, "Hello")
+    turn = HalfTurn(late, "Yours")
+    meanwhile.done = [turn.begin]
+    tell(other, CONFIG, "Mine")
+    return late, turn
 
 
 class TestInOneProcess:
@@ -357,6 +393,25 @@ class TestOtherwise:
             say(one, "Yours")
         tell(one, CONFIG, "Again")
         assert users(tmp_path, one) == ["Hello", "Mine", "Yours", "Again"]
+
+    def test_so_it_is_where_the_other_one_began_before(self, tmp_path: Path) -> None:
+        late, turn = overtake(tmp_path, on_conflict="raise")
+        with pytest.raises(ConflictError, match="What was said is kept"):
+            turn.finish()
+        tell(late, CONFIG, "Again")
+        assert users(tmp_path, late) == ["Hello", "Mine", "Yours", "Again"]
+
+    def test_so_it_is_where_a_tool_fails(self, tmp_path: Path) -> None:
+        def look() -> str:
+            """Look."""
+            raise SystemError("no server")
+
+        roles = fake_roles(ScriptedResponder(REPLY, make_tool_call("look", {}), otherwise=REPLY))
+        late, turn = overtake(tmp_path, roles, tools=[look])
+        with pytest.raises(SystemError, match="no server"):
+            turn.finish()
+        tell(late, CONFIG, "Again")
+        assert users(tmp_path, late) == ["Hello", "Mine", "Yours", "Again"]
 
     def test_branch_leaves_the_other_alone_and_says_so(self, tmp_path: Path) -> None:
         one, other, meanwhile = pair(tmp_path, on_conflict="branch")

@@ -182,7 +182,7 @@ def wire_graph(
         nodes = {name: variants.choose(name) for name in nodes}
     _add_nodes(graph, nodes, deps.settings.reply_attempts)
     if deps.window.tools:
-        graph.add_node("tools", make_tool_node(deps.window.tools, graph.channels))
+        graph.add_node("tools", make_tool_node(deps, graph.channels))
     _add_edges(graph, Routes(bool(deps.window.tools), domain.parallel_nodes if domain else ()))
     return graph
 

@@ -186,6 +186,7 @@ class _TurnEnd:
         """The session and the turn as the settings have it where another came first."""
         mode = self.deps.settings.on_conflict
         if mode == "raise":
+            publish(self.workspace.store, session)
             raise ConflictError(
                 f"another writer's turn of session {session.id!r} ended while this one went on."
                 " What was said is kept, and the next turn goes on from both"

@@ -23,6 +23,7 @@ from topicloom.nodes.step import (
     emit,
     node,
     open_turn,
+    publish_on_failure,
     show_facts,
     turn_options,
 )
@@ -45,7 +46,6 @@ from topicloom.state.receipt import Call
 from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage, get_text
-from topicloom.storage.lines import publish
 from topicloom.storage.sessions import SessionStore
 
 
@@ -142,21 +142,17 @@ class _MainWindow:
         seconds = self.deps.settings.reply_deadline
         responder, request = self.deps.roles[RESPONDER], prepared.request
         reply = Reply(responder, request, prepared.gate, seconds, prepared.taken)
-        try:
-            said = yield from stream_reply(reply)
-        except GraphBubbleUp:
-            raise
-        except Exception as error:  # noqa: BLE001 - however a provider fails: one clear error
-            server = self._server
-            if server and not prepared.gate.held and server.learn(error, prepared.window):
-                return {"calls": dumped(written)}
-            # The message is kept, whoever goes on with the session next.
-            publish(prepared.store, prepared.session)
-            # What caused it repeats the prompt, maybe: it stands in no traceback.
-            raise self._make_error(error, prepared.request.messages) from None
-        except BaseException:  # it is cancelled: kept likewise
-            publish(prepared.store, prepared.session)
-            raise
+        with publish_on_failure(prepared.store, prepared.session):
+            try:
+                said = yield from stream_reply(reply)
+            except GraphBubbleUp:
+                raise
+            except Exception as error:  # noqa: BLE001 - however a provider fails: one clear error
+                server = self._server
+                if server and not prepared.gate.held and server.learn(error, prepared.window):
+                    return {"calls": dumped(written)}
+                # What caused it repeats the prompt, maybe: it stands in no traceback.
+                raise self._make_error(error, prepared.request.messages) from None
         update = self._conclude(prepared, said)
         return update | {"calls": [*dumped(written), *update["calls"]]}
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
 from pydantic import BaseModel
@@ -21,6 +23,8 @@ from topicloom.state.channels import TurnOptions
 from topicloom.state.plan import TurnPlan
 from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn
+from topicloom.storage.lines import publish
+from topicloom.storage.sessions import SessionStore
 
 _log = logging.getLogger("topicloom.nodes")
 S = TypeVar("S")
@@ -89,6 +93,21 @@ def open_turn(workspaces: Workspaces, state: Any) -> tuple[Session, Turn, Worksp
     session = current_session(state)
     turn = Turn.model_validate(state["turn"])
     return session, turn, open_workspace(workspaces, session)
+
+
+@contextmanager
+def publish_on_failure(store: SessionStore, session: Session) -> Iterator[None]:
+    """Should what is inside fail, or be cancelled, the session is a head as it is.
+
+    So what was said is kept, whoever goes on next: a checkpoint of another writer may be newer.
+    """
+    try:
+        yield
+    except GraphBubbleUp:
+        raise
+    except BaseException:
+        publish(store, session)
+        raise
 
 
 def turn_options() -> TurnOptions:
