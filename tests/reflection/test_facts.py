@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from topicloom.reflection.facts import Fact, FactChanges, merge_facts
 
@@ -72,6 +72,13 @@ def test_what_was_replaced_comes_back_with_newer_messages_only() -> None:
     assert list(known) == [LEEDS.key]
 
 
+def test_what_gave_way_leaves_its_predecessor_to_what_took_its_place() -> None:
+    bath = fact("I live in Bath", 3, "m3")
+    known = kept(by_key(LEEDS, bath), merge_facts([(OSLO, [bath.key])], by_key(LEEDS, bath)))
+    (left,) = kept(known, merge_facts([(bath, [LEEDS.key])], known)).values()
+    assert (left.text, left.replaces) == (OSLO.text, (bath.key, LEEDS.key))
+
+
 def test_what_is_said_again_rests_on_more_messages() -> None:
     again = fact("i live in leeds.", 5, "m5")
     (written,) = merge_facts([(again, [])], by_key(LEEDS)).written
@@ -93,6 +100,10 @@ said = st.lists(
 
 
 @given(said, said)
+@example(
+    [(fact("c", 1), []), (fact("a", 2), ["c"])],
+    [(fact("b", 1), []), (fact("c", 2), ["b"]), (fact("c", 3), ["a"])],
+)
 def test_twice_is_once(
     earlier: list[tuple[Fact, list[str]]], later: list[tuple[Fact, list[str]]]
 ) -> None:

@@ -87,17 +87,19 @@ def merge_facts(
     """
     facts, outdated = dict(known), 0
     for fact, supersedes in said:
-        if any(fact.key in f.replaces and not _is_later(fact, f) for f in facts.values()):
-            outdated += 1
-            continue
-        olds = [k for k in dict.fromkeys(supersedes) if k in facts and facts[k].key != fact.key]
+        successors = (f for f in facts.values() if fact.key in f.replaces)
+        heir = next((f for f in successors if not _is_later(fact, f)), None)
+        outdated += heir is not None
+        if heir is None:
+            before = facts.get(fact.key)
+            heir = fact if before is None else _combine(before, fact)
+        own = {heir.key, fact.key}
+        olds = [k for k in dict.fromkeys(supersedes) if k in facts and k not in own]
         gone = [k for k in olds if not _is_later(facts[k], fact)]
-        before = facts.get(fact.key)
-        fact = fact if before is None else _combine(before, fact)
-        # A fact that gives way leaves its own predecessors to its successor.
+        # A fact that gives way, or gave way already, leaves its predecessors to its successor.
         inherited = [k for key in gone for k in (*facts.pop(key).replaces, key)]
-        replaced = dict.fromkeys(k for k in (*fact.replaces, *inherited) if k != fact.key)
-        facts[fact.key] = replace(fact, replaces=tuple(replaced)[-_REPLACED:])
+        replaced = dict.fromkeys(k for k in (*heir.replaces, *inherited) if k != heir.key)
+        facts[heir.key] = replace(heir, replaces=tuple(replaced)[-_REPLACED:])
     written = tuple(fact for key, fact in facts.items() if known.get(key) != fact)
     return FactChanges(written, tuple(key for key in known if key not in facts), outdated)
 
