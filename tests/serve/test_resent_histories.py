@@ -210,7 +210,7 @@ def test_a_stream_that_the_client_left(talk: Talk) -> None:
 
 
 def test_what_was_purged_does_not_come_back(talk: Talk) -> None:
-    said = talk.ask([], "茶：密码是 4711", **CHAT)
+    said = talk.ask([], "茶：密码是 Quitte", **CHAT)
     said = talk.ask(said, "茶：二", **CHAT)
     storage = FileStorage(talk.folder, fsync=False)
     thread: Any = {"configurable": {"thread_id": "c1"}}
@@ -220,7 +220,7 @@ def test_what_was_purged_does_not_come_back(talk: Talk) -> None:
     said = talk.ask(said, "茶：三", **CHAT)
     assert talk.remembered() == [{**said[0], "content": "(removed on request)"}, *said[1:]]
     stored = (talk.folder / "c1" / "transcript.jsonl").read_text("utf-8")
-    assert "4711" not in json.dumps(stored, ensure_ascii=False)
+    assert "Quitte" not in json.dumps(stored, ensure_ascii=False)
 
 
 def test_what_was_purged_is_no_other_conversation(talk: Talk) -> None:
