@@ -11,6 +11,7 @@ from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import (
     AgentMiddleware,
     HumanInTheLoopMiddleware,
+    PIIMiddleware,
     TodoListMiddleware,
     ToolRetryMiddleware,
 )
@@ -37,6 +38,31 @@ def ask(agent: Any, text: str = "茶呢？", **more: Any) -> dict[str, Any]:
 def kept_texts(folder: Path, agent: Any) -> list[str]:
     session = get_session(agent, thread())
     return [m.text for m in check_kept(kept(folder, session), session)]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_what_a_hook_edits_before_the_model_is_edited_in_what_it_is_shown(
+    tmp_path: Path, first: bool
+) -> None:
+    model = ScriptedModel(script=[call("look"), "好。", "再见。"])
+    memory = remember(tmp_path, settings={"on_edit": "purge"})
+    redaction = PIIMiddleware("email", strategy="redact")
+    both: list[Any] = [memory, redaction] if first else [redaction, memory]
+
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    agent = open_agent(model, *both, tools=[look])
+    for text in ("茶：a.writer@example.com", "还有呢？"):
+        ask(agent, text)
+    assert len(model.prompts) == 3
+    for prompt in model.prompts:
+        (shown,) = [m.text for m in prompt if "茶：" in m.text]
+        assert shown.endswith("茶：[REDACTED_EMAIL]")
+    stored = b"".join(f.read_bytes() for f in tmp_path.rglob("*.jsonl"))
+    assert b"a.writer" not in stored
+    assert len(kept_texts(tmp_path, agent)) == 6
 
 
 def test_beside_a_to_do_list_a_retry_and_a_cache(tmp_path: Path) -> None:

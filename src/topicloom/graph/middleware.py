@@ -31,10 +31,12 @@ from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.session import wire_memory
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC, make_activate_tool
+from topicloom.nodes.catch_up import take_edits
 from topicloom.nodes.finalize import finalize
 from topicloom.nodes.main_generate import account_reply, calibrate, lay_out_prompt, offers_search
 from topicloom.nodes.runs import Run, warn_of_part
 from topicloom.nodes.step import dump, dumped, open_workspace, turn_options
+from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import ModelSpec
@@ -208,13 +210,12 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
 
     def _wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Step[Any]:
         """Have the agent's model reply to the main window."""
-        known = cast("TopicState", request.state).get("topicloom")
-        if known is None:
+        state = cast("TopicState", request.state)
+        if (known := state.get("topicloom")) is None:
             return (yield from either(partial(handler, request), partial(handler, request)))
-        deps, counter, (session, turn) = self.deps, self.deps.window.counter, _read(known)
+        deps, counter = self.deps, self.deps.window.counter
         run, fork = _find_run(known)
-        session = run.place(session)
-        workspace = open_workspace(deps.workspaces, session)
+        session, turn, workspace = self._take_edits(state, run)
         view = workspace.store.messages(session, session.view)
         loop = _find_loop(request.messages, view[-1].source if view else None)
         prompt = lay_out_prompt(deps, workspace, session, view, loop)
@@ -245,6 +246,17 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             "fork": fork,
         }
         return ExtendedModelResponse(response, Command(update={"topicloom": told}))
+
+    def _take_edits(self, state: TopicState, run: Run) -> tuple[Session, Turn, Workspace]:
+        """The session behind what hooks of others edited since this turn was taken in."""
+        known, _, messages = _take_over(state)
+        session, turn = _read(known)
+        session = run.place(session)
+        workspace = open_workspace(self.deps.workspaces, session)
+        session, _, edits = take_edits(self.deps, workspace, session, messages)
+        shown = state["topicloom"]["session"].get("shown", 0)
+        turn = turn.model_copy(update={"events": (*turn.events, *edits)})
+        return session.model_copy(update={"shown": shown}), turn, workspace
 
     before_agent, abefore_agent = both(_before_agent)
     for _hook in (before_agent, abefore_agent):
