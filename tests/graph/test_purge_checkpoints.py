@@ -14,9 +14,11 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from postgres import open_postgres
 from sessions import chatter, check_kept, kept, open_graph, tell, thread
 
-from topicloom import FileStorage, InputError, purge_messages
+from topicloom import FileStorage, InputError, Memory, ReplyError, purge_messages
 from topicloom.graph.stored import get_session
-from topicloom.state.stored_message import REMOVED
+from topicloom.roles.responder import ReplyRequest
+from topicloom.state.stored_message import REMOVED, get_text
+from topicloom.testing import ScriptedResponder, fake_roles
 
 SECRET = "XSECRETX"
 Place = tuple[BaseCheckpointSaver[Any], Callable[[], str]]
@@ -147,6 +149,27 @@ def test_a_file_that_another_reads_is_said(tmp_path: Path) -> None:
         assert done.left == ("free pages of the checkpoints' file, which another process uses",)
         reading.close()
         assert purge_messages(graph, thread(), FileStorage(tmp_path / "sessions"), plan).left == ()
+
+
+def test_what_a_provider_refuses_again_and_again_is_forgotten(tmp_path: Path) -> None:
+    """A filter refuses the prompt for a message in it: each later turn has it in view, too."""
+
+    def reply(request: ReplyRequest) -> str:
+        if any(SECRET in get_text(m) for m in request.messages):
+            raise RuntimeError("content management policy")
+        return "好。"
+
+    roles = fake_roles(ScriptedResponder(otherwise=reply))
+    graph = open_graph(tmp_path, roles, checkpointer=InMemorySaver())
+    tell(graph, thread(), "茶。")
+    for text in (f"茶：{SECRET}。", "海？"):
+        with pytest.raises(ReplyError, match="content management policy"):
+            tell(graph, thread(), text)
+    Memory.of(graph, thread()).forget("m3")
+    tell(graph, thread(), "山？")
+    assert [m.text for m in Memory.of(graph, thread()).history()] == [
+        *("茶。", "好。", REMOVED, "海？", "山？", "好。")
+    ]
 
 
 def test_a_turn_that_is_not_finished_is_not_purged_beside(tmp_path: Path) -> None:

@@ -58,8 +58,8 @@ def purge_messages(
     The newest checkpoint stays, without their texts, and the next turn goes on from it. Older ones
     go: from SQLite together with the pages that they leave free, from PostgreSQL, and from memory;
     other checkpointers keep them, and the result says so. Killed anywhere, the same call finishes,
-    also with a plan that is empty by then. Call it while no turn of the thread runs; from an event
-    loop by `asyncio.to_thread`.
+    also with a plan that is empty by then. A turn that failed is closed. Call it while no turn of
+    the thread runs; from an event loop by `asyncio.to_thread`.
 
     Args:
         graph: The compiled session graph.
@@ -84,7 +84,8 @@ def purge_from(
     store: SessionStore, graph: Graph, thread: RunnableConfig, plan: PurgePlan
 ) -> PurgeResult:
     """`purge_messages`, by the session's store that is open already."""
-    if graph.get_state(thread).next:
+    state = graph.get_state(thread)
+    if state.next and not any(task.error for task in state.tasks):  # it may be running
         raise InputError("a turn of this session is not finished: finish it, and purge then")
     entries = store.purge(plan)
     _clear_newest(store, graph, thread)
