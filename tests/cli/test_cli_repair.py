@@ -115,3 +115,16 @@ def test_a_torn_tail_is_set_aside_and_nothing_is_wrong_then(run: Run, tmp_path: 
     assert "transcript.jsonl.torn" in run("check", "talk").out
     assert run("check", "talk").code == 0
     assert path.read_bytes() == whole
+
+
+def test_without_checkpoints_it_goes_on_from_what_was_stored(
+    run: Run, talked: Callable[[int], Outcome], tmp_path: Path
+) -> None:
+    before = assert_whole(tmp_path)
+    for file in (tmp_path / "sessions").glob("checkpoints.sqlite*"):
+        file.unlink()
+    found = run("check", "talk")
+    assert (found.code, "topicloom repair talk" in found.out) == (1, True)
+    assert run("repair", "talk").code == 0
+    assert assert_whole(tmp_path) == before
+    assert run("check", "talk").code == 0

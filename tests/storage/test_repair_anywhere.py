@@ -9,16 +9,26 @@ import pytest
 from agents import ScriptedModel, open_agent, remember
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from sessions import chatter, check_kept, open_graph, past, record, thread
+from sessions import chatter, check_kept, open_graph, past, record, tell, thread
 
 from topicloom import (
     FileStorage,
+    Memory,
     Storage,
     StorageError,
+    TopicLoomWarning,
     check_session,
     open_session,
     repair_session,
 )
+from topicloom.graph.stored import Graph
+from topicloom.state.stored_message import get_text
+
+TOLD = [get_text(m) for m in past("茶")]
+
+
+def remembered(graph: Graph) -> list[str]:
+    return [m.text for m in Memory.of(graph, thread()).history(limit=None)]
 
 
 def lose(storage: Storage, chain: str) -> None:
@@ -90,6 +100,40 @@ def test_a_session_without_checkpoints(reopen: Callable[[], Storage], tmp_path: 
     storage = reopen()
     assert check_session(open_graph(tmp_path, storage=storage), thread(), storage) == []
     record(open_graph(tmp_path, storage=storage), thread(), *past("茶"))
-    (fault,) = check_session(open_graph(tmp_path, storage=storage), thread(), storage)
+    graph = open_graph(tmp_path, storage=storage)
+    (fault,) = check_session(graph, thread(), storage)
     assert fault.place == "checkpoints"
-    assert not fault.mend
+    assert repair_session(graph, thread()) == [fault]
+    assert check_session(graph, thread(), storage) == []
+    assert [m.text for m in graph.get_state(thread()).values["messages"]] == TOLD[-4:]
+    tell(graph, thread(), "雨。")
+    assert remembered(graph) == [*TOLD, "雨。", "All right, noted."]
+    assert Memory.of(graph, thread()).receipts()[-1].events == ()
+
+
+def test_a_conversation_that_began_anew_and_the_one_before(
+    reopen: Callable[[], Storage], tmp_path: Path
+) -> None:
+    record(open_graph(tmp_path, storage=reopen()), thread(), *past("茶"))
+    for text in ("雨。", "山。"):  # its checkpoints are lost twice
+        saver = InMemorySaver()
+        graph = open_graph(tmp_path, storage=reopen(), checkpointer=saver)
+        with pytest.warns(TopicLoomWarning, match="begins anew"):
+            tell(graph, thread(), text)
+    assert remembered(graph) == ["山。", "All right, noted."]
+    assert check_session(graph, thread()) == []
+    saver.delete_thread("s")
+    repair_session(graph, thread())
+    told = [text for text in remembered(graph) if text != "All right, noted."]
+    assert sorted(told) == sorted([*TOLD, "雨。", "山。"])
+    tell(graph, thread(), "海。")
+    assert remembered(graph)[-2:] == ["海。", "All right, noted."]
+    assert check_session(graph, thread()) == []
+
+
+def test_an_agent_without_checkpoints(tmp_path: Path) -> None:
+    """Its state has all messages: what of them is gone, nobody can put back."""
+    said = {"messages": [HumanMessage("茶。")]}
+    open_agent(ScriptedModel(), remember(tmp_path)).invoke(said, thread())
+    (fault,) = check_session(open_agent(ScriptedModel(), remember(tmp_path)), thread())
+    assert (fault.place, fault.mend) == ("checkpoints", "")

@@ -111,7 +111,8 @@ class CliContext:
             if name in known:
                 raise InputError(
                     f"session {name!r} is in {self.folder}, its checkpoints are not: compile its"
-                    " graph with checkpointer=local_checkpointer(), which keeps them there"
+                    " graph with checkpointer=local_checkpointer(), which keeps them there. Where"
+                    f" they are lost, topicloom repair {name} goes on without them"
                 )
             there = ", ".join(known) or say("none yet")
             raise InputError(f"there is no session {name!r} in {self.folder} (there: {there})")

@@ -34,7 +34,8 @@ def run_check(cli: CliOptions, name: str | None, *, as_json: bool) -> None:
 def run_repair(cli: CliOptions, name: str, *, as_json: bool) -> None:
     """Make anew what can be, and say it; exits with 1 if anything else is wrong."""
     context, console = open_context(cli), open_console(quiet=as_json)
-    context.read_session(name)
+    if name not in context.storage.sessions():
+        context.read_session(name)  # its files are gone, or there is none
     with context.open_bare_graph() as (graph, _):
         faults = repair_session(graph, name_thread(name))
     _print(console, [(name, fault) for fault in faults], as_json=as_json)

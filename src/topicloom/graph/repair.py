@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 
 from topicloom.errors import StorageError, StorageUnavailableError
-from topicloom.graph.stored import Graph, find_storage, get_session, save_session
+from topicloom.graph.compiled import CompiledSessionGraph
+from topicloom.graph.stored import Graph, find_deps, find_storage, get_session, save_session
+from topicloom.nodes.catch_up import show_newest
+from topicloom.state.session import Session
 from topicloom.storage.base import Storage
 from topicloom.storage.caches import DEFAULT_BYTES, BodyCache
-from topicloom.storage.lines import find_missing, find_rivals, publish
+from topicloom.storage.lines import find_missing, find_newest, find_rivals, gather, publish
 from topicloom.storage.log import SessionLog
 from topicloom.storage.repair import Fault, find_faults, mend_session
 from topicloom.storage.sessions import SessionStore
@@ -33,9 +37,8 @@ def check_session(
         storage = storage or find_storage(graph)
         session = get_session(graph, config)
         store = _open_anew(storage, session.id)
-        if not session.count and session.id in storage.sessions():
-            return [Fault("checkpoints", "there is none of this session")]
-        return find_faults(session, store)
+        lost = not session.count and session.id in storage.sessions()
+        return [_tell_lost(graph, session, store)] if lost else find_faults(session, store)
     except (StorageError, StorageUnavailableError) as error:
         return [Fault("session", str(error))]
 
@@ -45,8 +48,9 @@ def repair_session(
 ) -> list[Fault]:
     """Make anew what is broken and can be; nothing that is stored is removed or changed.
 
-    A turn that failed of it ends here; what it had said is taken in with the next. Killed
-    anywhere, the same call finishes. Call it while no turn of the thread runs.
+    A session graph's thread without checkpoints goes on from what was stored last. A turn that
+    failed of what is broken ends here; what it had said is taken in with the next. Killed anywhere,
+    the same call finishes. Call it while no turn of the thread runs.
 
     Args:
         graph: The compiled session graph, or an agent with `TopicMiddleware`.
@@ -64,14 +68,26 @@ def repair_session(
     session = get_session(graph, config)
     store = _open_anew(storage, session.id)
     with storage.lock(session.id):
-        faults = find_faults(session, store)
+        lost = not session.count and session.id in storage.sessions()
+        faults = [_tell_lost(graph, session, store)] if lost else []
+        shown = list[AnyMessage]()
+        if any(fault.mend for fault in faults):
+            session = gather(store, session.id).model_copy(update={"shown": 0})
+            shown = show_newest(store, session, find_deps(graph).settings.visible_messages)
+        faults += find_faults(session, store)
         if any(fault.mend for fault in faults):
             mended = mend_session(session, store, faults)
-            save_session(graph, config, mended)
+            save_session(graph, config, mended, shown)
             heads = find_rivals(store, mended)
             known = [h.ref for h in heads if not find_missing(store, h.session, mended)]
             publish(store, mended, known)  # the next turn goes on from what was mended
     return faults
+
+
+def _tell_lost(graph: Graph, session: Session, store: SessionStore) -> Fault:
+    known = isinstance(graph, CompiledSessionGraph) and find_newest(store, session.id).count
+    mend = "goes on from what was stored last" if known else ""
+    return Fault("checkpoints", "there is none of this session", mend)
 
 
 def _open_anew(storage: Storage, session: str) -> SessionStore:

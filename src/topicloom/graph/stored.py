@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
@@ -54,11 +56,16 @@ def _find_owners(graph: Graph) -> list[tuple[str, Deps]]:
     return [(name, deps) for name, deps in made if isinstance(deps, Deps)]
 
 
-def save_session(graph: Graph, config: RunnableConfig, session: Session) -> None:
-    """Put a session into a new checkpoint of its thread, between two turns."""
+def save_session(
+    graph: Graph, config: RunnableConfig, session: Session, shown: Sequence[AnyMessage] = ()
+) -> None:
+    """Put a session into a new checkpoint of its thread, between two turns.
+
+    With the messages that a session graph's channel is to show as well.
+    """
     agent, update = graph.get_state(config).values.get("topicloom"), dump(session)
     if agent is None:
-        graph.update_state(config, update, as_node="finalize")
+        graph.update_state(config, {**update, "messages": shown}, as_node="finalize")
     else:
         last, _ = _find_owners(graph)[-1]
         graph.update_state(config, {"topicloom": {**agent, **update}}, as_node=last)

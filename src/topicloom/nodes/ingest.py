@@ -38,7 +38,7 @@ from topicloom.state.session import Session, Turn
 from topicloom.state.stored_message import StoredMessage, get_text, to_stored_message
 from topicloom.state.superseding import find_shown
 from topicloom.state.topics import Topic
-from topicloom.storage.lines import find_rivals, publish
+from topicloom.storage.lines import find_rivals, set_aside
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import list_nameless
 
@@ -206,7 +206,7 @@ def _begin(
     if not old:
         return catch_up(store, session, rivals, state, replay)
     # No checkpoint leads there any more: the thread was deleted, or its checkpointer was changed.
-    publish(store, session, [head.ref for head in old])
+    set_aside(store, current_run().thread, old)
     most = max(head.session.count for head in old)
     warnings.warn(
         f"session {session.id!r} begins anew: its checkpointer knows nothing of the {most} messages"

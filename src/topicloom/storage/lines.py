@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 
 from topicloom.errors import MissingRecordError
 from topicloom.state.recall import parse_message_number
@@ -21,6 +22,8 @@ from topicloom.storage.caches import count_shared
 from topicloom.storage.sessions import SessionStore
 from topicloom.storage.superseding import supersede
 
+_EARLIER = "/earlier/"
+"""Behind a thread's name, the line of a conversation that its checkpoints no longer know."""
 _LINES = 16
 """Heads that are kept of other lines: forks that are gone on with once in a while."""
 
@@ -76,10 +79,33 @@ def publish(
     """
     heads = read_heads(store) if heads is None else heads
     line = [head for head in heads if head.session.line == session.line]
-    others = [head for head in heads if head.session.line != session.line]
+    others = [h for h in heads if h.session.line != session.line and _EARLIER not in h.session.line]
     passed = [head for head in line if not _is_rival(store, session, head.session)]
     gone = {head.ref for head in (*passed, *others[:-_LINES])} | set(replaced)
-    body = {"session": session.model_dump(mode="json", exclude_defaults=True), "time": time.time()}
+    return _write_head(store, session, time.time(), gone)
+
+
+def set_aside(store: SessionStore, thread: str, heads: Sequence[Head]) -> None:
+    """Put heads that no checkpoint leads to on lines of their own, where `gather` finds them."""
+    for head in heads:
+        line = f"{thread}{_EARLIER}{head.session.transcript}"
+        alone = head.session.model_copy(update={"line": line})
+        _write_head(store, alone, head.time, [head.ref])
+
+
+def gather(store: SessionStore, thread: str) -> Session:
+    """All that is stored of a thread as one conversation, but for forks; a new one if nothing is.
+
+    What was set aside comes behind or before the rest as `merge_sessions` has it.
+    """
+    lines = (head.session for head in read_heads(store))
+    own = [s for s in lines if not s.line or s.line.startswith(thread + _EARLIER)]
+    whole = reduce(partial(merge_sessions, store), own) if own else Session(id=thread)
+    return whole.model_copy(update={"line": ""})
+
+
+def _write_head(store: SessionStore, session: Session, at: float, gone: Collection[str]) -> str:
+    body = {"session": session.model_dump(mode="json", exclude_defaults=True), "time": at}
     return store.log.replace_rows(HEADS, body, gone)
 
 
