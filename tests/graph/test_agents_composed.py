@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,6 +65,26 @@ def test_what_a_hook_edits_before_the_model_is_edited_in_what_it_is_shown(
     stored = b"".join(f.read_bytes() for f in tmp_path.rglob("*.jsonl"))
     assert b"a.writer" not in stored
     assert len(kept_texts(tmp_path, agent)) == 6
+
+
+def test_what_was_said_is_kept_where_the_model_fails_beside_another_turn(tmp_path: Path) -> None:
+    saver = InMemorySaver()
+    model = ScriptedModel(script=["好。", RuntimeError("no server")])
+    late = open_agent(model, remember(tmp_path), checkpointer=saver)
+
+    class Meanwhile(AgentMiddleware):
+        """Has another process, with nothing of what is around, begin and fail."""
+
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            with ThreadPoolExecutor(1) as other, pytest.raises(RuntimeError, match="no server"):
+                other.submit(Context().run, ask, late, "茶二。").result()
+            return handler(request)
+
+    ask(late, "茶一。")
+    ask(open_agent(ScriptedModel(), remember(tmp_path), Meanwhile(), checkpointer=saver), "茶三。")
+    ask(late, "茶四。")
+    said = [text for text in kept_texts(tmp_path, late) if text.startswith("茶")]
+    assert sorted(said) == sorted(["茶一。", "茶二。", "茶三。", "茶四。"])
 
 
 def test_beside_a_to_do_list_a_retry_and_a_cache(tmp_path: Path) -> None:

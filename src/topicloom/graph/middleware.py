@@ -35,7 +35,13 @@ from topicloom.nodes.catch_up import take_edits
 from topicloom.nodes.finalize import finalize
 from topicloom.nodes.main_generate import account_reply, calibrate, lay_out_prompt, offers_search
 from topicloom.nodes.runs import Run, warn_of_part
-from topicloom.nodes.step import dump, dumped, open_workspace, turn_options
+from topicloom.nodes.step import (
+    dump,
+    dumped,
+    open_workspace,
+    publish_on_failure,
+    turn_options,
+)
 from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import RoleName
@@ -232,7 +238,8 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
             tools=request.tools if offered else others,
         )
         began = time.monotonic()
-        response = yield from either(partial(handler, asked), partial(handler, asked))
+        with publish_on_failure(workspace.store, session):
+            response = yield from either(partial(handler, asked), partial(handler, asked))
         message = next(m for m in response.result if isinstance(m, AIMessage))
         size = prompt.size + session.fixed + (counter.tools(self.tools) if offered else 0)
         model, sent = get_model_name(request.model), [*head, *prompt.messages]
