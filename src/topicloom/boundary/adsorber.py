@@ -75,11 +75,11 @@ class Adsorber:
             # Looking back, the first round has nothing before it: it is rated as it came.
             ratings[0] = self._detector.rate(earlier, rounds[0])
         middle = (self._policy.low + self._policy.high) / 2
-        rated = ((b, r) for b, r in zip(rounds, ratings, strict=True) if r is not None)
-        grey = [(b, r) for b, r in rated if self._zone(r) == "grey"]
+        rated = ((one, r) for one, r in zip(rounds, ratings, strict=True) if r is not None)
+        grey = [(one, r) for one, r in rated if self._zone(r) == "grey"]
         asked = sorted(grey, key=lambda pair: abs(pair[1].score - middle))
         telling = [*earlier, *self._telling(rounds)]
-        found = {b.first: (b, r.continues) for b, r in asked[: self._policy.questions]}
+        found = {one.first: (one, r.continues) for one, r in asked[: self._policy.questions]}
         return {first: self._question(telling, *found[first]) for first in sorted(found)}
 
     def segments(self, rounds: Sequence[Round]) -> list[int]:
@@ -93,13 +93,13 @@ class Adsorber:
 
     def _ratings(self, rounds: Sequence[Round]) -> list[Rating | None]:
         """Ratings of rounds, looking back; None for the first and for fillers."""
-        fillers = {b.first for b in rounds if self._is_filler(b)}
+        fillers = {one.first for one in rounds if self._is_filler(one)}
         found = self._detector.look_back(rounds, fillers)
-        unrated = fillers | {b.first for b in rounds[:1]}
-        return [None if b.first in unrated else r for b, r in zip(rounds, found, strict=True)]
+        unrated = fillers | {one.first for one in rounds[:1]}
+        return [None if one.first in unrated else r for one, r in zip(rounds, found, strict=True)]
 
     def _telling(self, rounds: Sequence[Round]) -> list[Round]:
-        return [b for b in rounds if not self._is_filler(b)]
+        return [one for one in rounds if not self._is_filler(one)]
 
     def _zone(self, rating: Rating) -> Zone:
         if rating.score > self._policy.high:
@@ -107,7 +107,7 @@ class Adsorber:
         return "split" if rating.score < self._policy.low else "grey"
 
     def _question(self, telling: Sequence[Round], round_: Round, prior: float) -> BoundaryQuestion:
-        earlier = [b.rewritten_query for b in telling if b.first < round_.first]
+        earlier = [one.rewritten_query for one in telling if one.first < round_.first]
         return BoundaryQuestion(
             summary="\n".join(earlier[-self._policy.memory :]),
             request=round_.rewritten_query,

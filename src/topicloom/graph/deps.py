@@ -185,10 +185,10 @@ def open_role_model(
     if isinstance(model, str) and not model.strip().startswith("openai:"):
         url, key = None, None
     cheap = model == models.cheap and (role in models.by_role or spec_of(role).model == "cheap")
-    for name in (role, "cheap" if cheap else role):
-        if own := settings.role_base_urls.get(name):
-            url, key = own, settings.role_api_keys.get(name) or NO_KEY
-            break
+    names = (role, "cheap") if cheap else (role,)
+    own = next((name for name in names if settings.role_base_urls.get(name)), None)
+    if own is not None:
+        url, key = settings.role_base_urls[own], settings.role_api_keys.get(own) or NO_KEY
     seconds = settings.reply_seconds if role == "responder" else settings.role_seconds
     retries = settings.max_retries
     return open_model(model, base_url=url, api_key=key, timeout=seconds, max_retries=retries)

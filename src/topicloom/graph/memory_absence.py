@@ -28,10 +28,11 @@ def explain_absence(
     number = read_number(message_id, session)
     *earlier, receipt = _find_receipts(store, session, turn)
     user = parse_message_number(receipt.user)
+    edits = store.superseded(session)
     early: tuple[tuple[AbsenceStep, bool], ...] = (
         ("later", number > user),
         ("unanswered", not receipt.sections),
-        ("removed", store.superseded(session).get(number, receipt) is None),
+        ("removed", number in edits and edits[number] is None),
     )
     for step, holds in early:
         if holds:

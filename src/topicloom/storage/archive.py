@@ -97,8 +97,8 @@ class Archive:
         back = {raw.ref: raw for raw in self.read([raw.ref for raw in entries])}
         if list(map(back.get, (raw.ref for raw in entries))) != list(entries):
             raise StorageError(
-                f"{self._packs.where(month)} could not be read back after it was written; what was"
-                " there before still is"
+                f"{self._packs.where(month)} could not be read back after it was written; nothing"
+                " else was changed"
             )
         self._remove([p.month for p in self._packs.scan(bodies=False) if p.month != month])
 
