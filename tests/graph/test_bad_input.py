@@ -269,6 +269,12 @@ class TestThread:
             graph.invoke({"messages": [HumanMessage("Hello")]})
         assert list(tmp_path.iterdir()) == []
 
+    def test_a_name_with_half_of_a_character(self, tmp_path: Path, graph: Graph) -> None:
+        """A checkpoint has it with a question mark: the second turn would not know the first."""
+        with pytest.raises(InputError, match=r"thread_id 'a\\ud83d' has half of a character"):
+            tell(graph, thread("a\ud83d"), "Hello")
+        assert list(tmp_path.iterdir()) == []
+
     def test_with_a_checkpointer_langgraph_itself_asks_for_one(self, graph: Graph) -> None:
         with pytest.raises(ValueError, match="thread_id"):
             graph.invoke({"messages": [HumanMessage("Hello")]})

@@ -20,6 +20,7 @@ from topicloom.nodes.deps import Deps
 from topicloom.nodes.runs import RunQueue, warn_of_part
 from topicloom.nodes.step import NO_THREAD
 from topicloom.state.channels import DomainInput, SessionInput, SessionState, TurnOptions
+from topicloom.state.safe_text import replace_surrogates
 from topicloom.state.superseding import removes_all
 
 _KEPT = "__pregel_checkpointer"
@@ -125,6 +126,8 @@ class CompiledSessionGraph(
         given = ensure_config(merge_configs(self.config, config)).get("configurable", {})
         if not given.get("thread_id"):
             raise MissingThreadError(NO_THREAD)
+        if replace_surrogates(thread := str(given["thread_id"])) != thread:
+            raise InputError(f"thread_id {thread!r} has half of a character, which nothing keeps")
         if not self.checkpointer and given.get("thread_id") and _KEPT not in given:
             warnings.warn(
                 f"nothing keeps thread {given['thread_id']!r}, and its next turn begins anew:"
