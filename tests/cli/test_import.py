@@ -33,6 +33,7 @@ from topicloom.errors import NotAConversationError
 from topicloom.recordings.conversations import load_conversations
 from topicloom.recordings.exports import ExportFormat, read_export
 from topicloom.recordings.gathering import sort_by_time
+from topicloom.state.stored_message import REMOVED
 
 
 def claude(name: str, uuid: str, text: str) -> str:
@@ -135,6 +136,45 @@ def test_conversations_without_ids_of_messages(run: Run, tmp_path: Path) -> None
     for _ in range(2):
         run("import", "claude", save(tmp_path / "c.json", chats), "--session", "old")
         assert [r["text"] for r in stored(run, "old")] == ["茶：c", "茶：d"]
+
+
+def test_what_was_removed_does_not_come_back(run: Run, tmp_path: Path) -> None:
+    """Nor does it keep out another message whose counted id is the same."""
+    one, other = ([f"茶：{name}{n}" for n in range(4)] for name in "cd")
+
+    def chat(name: str, texts: list[str]) -> dict[str, Any]:
+        said = [{"sender": ("human", "assistant")[n % 2], "text": t} for n, t in enumerate(texts)]
+        return {"uuid": name, "chat_messages": said}
+
+    for _ in range(2):
+        run("import", "claude", save(tmp_path / "c.json", [chat("c", one)]), "--session", "old")
+        run("purge", "old", "--message", "m1", "--message", "m4", "--yes")
+    chats = [chat("c", [*one, "茶：c4"]), chat("d", other)]
+    for expected in ("5 messages recorded", "0 messages recorded"):
+        path = save(tmp_path / "c.json", chats)
+        assert expected in run("import", "claude", path, "--session", "old").out
+    texts = [r["text"] for r in stored(run, "old")]
+    assert texts == [REMOVED, *one[1:3], REMOVED, "茶：c4", *other]
+    run("purge", "old", "--message", "m6-m9", "--yes")
+    assert "0 messages recorded" in run("import", "claude", path, "--session", "old").out
+
+
+def test_a_call_that_was_removed_does_not_come_back(run: Run, tmp_path: Path) -> None:
+    path = save(tmp_path / "c.json", [dumpd(message) for message in MESSAGES])
+    run("import", "langchain", path, "--session", "old")
+    run("purge", "old", "--message", "m1-m4", "--yes")
+    assert "0 messages recorded" in run("import", "langchain", path, "--session", "old").out
+
+
+def test_a_replay_goes_on_behind_what_was_removed(run: Run, tmp_path: Path) -> None:
+    said = [
+        {"id": str(n), "role": ("user", "assistant")[n % 2], "text": f"茶：{n}"} for n in range(6)
+    ]
+    for count in (2, 6, 6):
+        path = save(tmp_path / "talk.json", {"id": "r", "messages": said[:count]})
+        run("replay", path, "--session", "old")
+        run("purge", "old", "--message", "m1", "--yes")
+    assert [r["text"] for r in stored(run, "old")] == [REMOVED, *(m["text"] for m in said[1:])]
 
 
 @pytest.mark.parametrize("seconds", [1e300, 1.7e12, float("inf"), float("nan")])

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from inspected import HOSTILE, NAME, THREAD, inspect, open_folder
-from langchain_core.messages import AIMessageChunk, HumanMessage
+from langchain_core.messages import AIMessageChunk, HumanMessage, RemoveMessage
 
 from topicloom.graph.checkpoints import local_checkpointer
 from topicloom.graph.compiled import CompiledSessionGraph
@@ -21,11 +21,13 @@ from topicloom.graph.memory import Memory
 from topicloom.graph.session import build_session_graph
 from topicloom.index.embedder import Vectors
 from topicloom.index.hashing import HashingEmbedder
+from topicloom.nodes.runs import name_thread
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.store import ReflectionStore
 from topicloom.roles.responder import ReplyRequest
 from topicloom.settings import Settings
 from topicloom.state.channels import TurnOptions
+from topicloom.state.stored_message import REMOVED
 from topicloom.storage.names import make_session_name
 from topicloom.testing import ScriptedResponder, fake_roles
 
@@ -311,6 +313,27 @@ async def test_an_export_becomes_a_session_and_a_session_a_page(
         assert "&lt;b&gt;我 met Ann 12" in shown.text
         hidden = await page.get(f"/api/session/{name}/page?hide=1")
         assert "&lt;x&gt;字 xxx xxx 00" in hidden.text
+
+
+async def test_an_import_brings_nothing_back(graph: CompiledSessionGraph) -> None:
+    said = [{"type": "human", "id": f"h{n}", "content": f"tea: remark {n}"} for n in range(4)]
+    octets = {"content-type": "application/octet-stream"}
+    name = make_session_name("Old")
+    async with open_client(graph, editing=True) as page:
+        await page.get("/?key=secret")
+        for count in (2, 2, 3):
+            body = json.dumps(said[:count]).encode()
+            await page.post("/api/session/Old/imports", content=body, headers=octets)
+            await page.post(f"/api/session/{name}/forget", json={"what": ["m1"]})
+        shown = (await page.get(f"/api/session/{name}/messages")).json()
+        texts = [REMOVED, "tea: remark 1", "tea: remark 2"]
+        assert [m["text"] for m in shown] == texts
+        graph.update_state(name_thread(name), {"messages": [RemoveMessage("h1")]})
+        for _ in range(2):
+            body = json.dumps(said).encode()
+            await page.post("/api/session/Old/imports", content=body, headers=octets)
+        shown = (await page.get(f"/api/session/{name}/messages")).json()
+        assert [m["text"] for m in shown] == [REMOVED, "tea: remark 2", "tea: remark 3"]
 
 
 async def test_what_is_damaged_in_an_export_is_said(graph: CompiledSessionGraph) -> None:

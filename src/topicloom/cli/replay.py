@@ -64,6 +64,7 @@ from topicloom.recordings.replay import (
 from topicloom.roles.responder import RESPONDER, RecordedResponder
 from topicloom.settings import Settings
 from topicloom.state.session import Session
+from topicloom.state.stored_message import REMOVED
 from topicloom.storage.names import check_session_name
 from topicloom.storage.sessions import SessionStore
 
@@ -159,7 +160,7 @@ def _check_same(session: Session | None, store: SessionStore, conversation: Conv
     if session is None or not session.count:
         return
     first, begun = store.message(session, 1), cut_rounds(conversation)[0].said[0]
-    if (first.source, first.text) != (begun.id, begun.text):
+    if first.source != begun.id or first.text not in (begun.text, REMOVED):
         raise InputError(
             f"session {session.id!r} holds another conversation: give --session a new name"
         )

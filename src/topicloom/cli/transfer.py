@@ -99,7 +99,7 @@ def _record(
     (task,), config = progress.task_ids, name_thread(name)
     session, store = open_session(graph, config)
     said = [c.messages for c in conversations]
-    for messages, fresh in zip(said, select_new(said, store.originals(session)), strict=True):
+    for messages, fresh in zip(said, select_new(said, store, session), strict=True):
         progress.advance(task, len(messages) - len(fresh))
         for count in record_messages(graph, fresh, config):
             progress.advance(task, count)

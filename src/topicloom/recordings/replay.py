@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,10 @@ from topicloom.recordings.conversations import (
 )
 from topicloom.roles.responder import RecordedResponder
 from topicloom.state.channels import TurnOptions, make_storable
-from topicloom.state.stored_message import StoredMessage, make_message_key
+from topicloom.state.session import Session
+from topicloom.state.stored_message import REMOVED, make_message_key
+from topicloom.storage.message_rows import is_left_of
+from topicloom.storage.sessions import SessionStore
 
 _AT_ONCE = 24
 """Messages of a turn from which on the next one begins: where an import is ended, so many at most
@@ -117,17 +120,25 @@ _RECORD = TurnOptions(answer=False)
 
 
 def select_new(
-    conversations: Iterable[Sequence[BaseMessage]], stored: Sequence[StoredMessage]
+    conversations: Iterable[Sequence[BaseMessage]], store: SessionStore, session: Session
 ) -> list[list[BaseMessage]]:
     """Of each conversation, the messages that a session does not have: with their id and text.
 
-    One whose id another message has, as counted ids are alike in every file, gets a longer one.
+    One whose id another message has, as counted ids are alike in every file, gets a longer one. One
+    that was removed for good does not come back.
     """
+    stored, refs = store.originals(session), store.transcript_refs(session)
     ids, keys = {m.source for m in stored}, {make_message_key(m.message) for m in stored}
+    gone: dict[str | None, list[Callable[[BaseMessage], bool]]] = {}
+    for message, prev, ref in zip(stored, (None, *refs), refs, strict=False):
+        if message.text == REMOVED:
+            gone.setdefault(message.source, []).append(partial(is_left_of, message, prev, ref))
 
     def select(messages: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
         for given in messages:
             message = make_storable(given)
+            if any(is_it(message) for is_it in gone.get(message.id, ())):
+                continue
             key = make_message_key(message)
             if message.id in ids and key not in keys:
                 told = hashlib.sha256(key.encode()).hexdigest()[:8]

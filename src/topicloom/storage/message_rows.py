@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from topicloom.state.stored_message import REMOVED, StoredMessage
+from langchain_core.messages import BaseMessage
+
+from topicloom.state.stored_message import REMOVED, StoredMessage, to_stored_message
 from topicloom.storage.base import TRANSCRIPT
 from topicloom.storage.chain import PURGED, link
 from topicloom.storage.log import SessionLog
@@ -37,6 +39,15 @@ def to_shell(message: StoredMessage) -> dict[str, Any]:
 def from_row(row: Row) -> StoredMessage:
     """The message in a row of the transcript or of a topic; of a purged one, with its text away."""
     return StoredMessage.model_validate({**row, "text": REMOVED} if PURGED in row else row)
+
+
+def is_left_of(shell: StoredMessage, prev: str | None, ref: str, message: BaseMessage) -> bool:
+    """True if a message is the one of which purging left that, by its refs in the transcript.
+
+    One that was given other words to be searched by is not recognised.
+    """
+    said = to_stored_message(message, seq=shell.seq, time=shell.time, opens=shell.opens)
+    return link(prev, to_row(said)) == ref
 
 
 def to_row(message: StoredMessage) -> dict[str, Any]:

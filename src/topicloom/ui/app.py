@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 
 from topicloom.errors import TopicLoomError
 from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.graph.memory import Memory
+from topicloom.graph.stored import open_session
 from topicloom.nodes.runs import name_thread
 from topicloom.recordings.exports import guess_format, read_export
 from topicloom.recordings.gathering import ExportedConversation, sort_by_time
@@ -142,9 +142,9 @@ class _Inspector(SessionPages):
         self, name: str, found: Sequence[ExportedConversation]
     ) -> AsyncIterator[Event]:
         thread = name_thread(name)
-        memory = Memory.of(self._graph, thread)
-        said = await memory.ahistory(limit=None)
-        fresh = [m for new in select_new([c.messages for c in found], said) for m in new]
+        session, store = await asyncio.to_thread(open_session, self._graph, thread)
+        said = [conversation.messages for conversation in found]
+        fresh = [m for new in select_new(said, store, session) for m in new]
         last = TurnOptions(answer=False, keep_messages=0)  # so that topics are seen at once
         done, counts = 0, record_messages(self._graph, fresh, thread, last)
         while count := await asyncio.to_thread(next, counts, 0):
