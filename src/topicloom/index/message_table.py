@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Vectors
 from topicloom.index.encoders import script_shares
 from topicloom.index.ranking import Messages, words_of_day
-from topicloom.index.vectors import GrowingRows, StoredVectors
+from topicloom.index.vectors import GrowingRows, Place, StoredVectors
 from topicloom.prompts.wording import strip_own_replies
 from topicloom.state.stored_message import StoredMessage
 
@@ -32,6 +32,15 @@ _ROW = np.dtype(
     ]
 )
 """The columns of a message beside its words and its vector."""
+
+
+class Gain(NamedTuple):
+    """Messages that a topic gained."""
+
+    topic: str
+    messages: Sequence[StoredMessage]
+    places: Sequence[Place]
+    """Where each is stored."""
 
 
 class NameCodes:
@@ -90,17 +99,18 @@ class MessageTable:
         self._sums.all[[place for place in gone if place < len(self._sums)]] = 0
         self.view = self._make_view()
 
-    def enter(self, gains: Sequence[tuple[str, Sequence[StoredMessage]]]) -> bool:
+    def enter(self, gains: Sequence[Gain]) -> bool:
         """Enter the messages that topics gained.
 
         Returns:
             True if all fitted. They don't if messages that were released are left, or have changed,
             unless they are those that were added last. The table is then of no use.
         """
-        gained = [(self._topics.place(t), message) for t, messages in gains for message in messages]
+        gained = [(self._topics.place(gain.topic), m) for gain in gains for m in gain.messages]
         if not self._forget_but([message for _, message in gained]):
             return False
-        self._add([message for _, message in gained if message.seq not in self._places])
+        placed = [pair for g in gains for pair in zip(g.messages, g.places, strict=True)]
+        self._add([pair for pair in placed if pair[0].seq not in self._places])
         rows, vectors = self._rows.all, self._matrix.all
         for topic, message in gained:
             place = self._places[message.seq]
@@ -140,12 +150,13 @@ class MessageTable:
                 return np.asarray(self._sums.all[place])
         return np.zeros(self._matrix.all.shape[1])
 
-    def _add(self, fresh: Sequence[StoredMessage]) -> None:
+    def _add(self, placed: Sequence[tuple[StoredMessage, Place]]) -> None:
         missing = len(self._topics.all) - len(self._sums)
         self._sums.extend(np.zeros((missing, self._matrix.all.shape[1])))
-        if not fresh:
+        if not placed:
             return
-        self._matrix.extend(self._vectors.of(fresh, wait=False))
+        fresh, places = zip(*placed, strict=True)
+        self._matrix.extend(self._vectors.of(fresh, places, wait=False))
         self._places |= {r.seq: place for place, r in enumerate(fresh, start=len(self._rows))}
         self._rows.extend(np.array([self._row(message) for message in fresh], dtype=_ROW))
         for message in fresh:

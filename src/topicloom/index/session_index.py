@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from topicloom.index.centroids import TopicCentroids
 from topicloom.index.embedder import Embedder, FixedEmbedder, dot_products
-from topicloom.index.message_table import MessageTable
+from topicloom.index.message_table import Gain, MessageTable
 from topicloom.index.ranking import (
     asked_first,
     keep_floor,
@@ -178,18 +178,25 @@ class SessionIndex:
             del self._heads[topic_id]
         if lost:
             self._table.release(lost)
-        gains, gained, self._awaited = [], False, sum(topic.count for topic in table)
+        gains, gained = list[Gain](), False
+        self._awaited = sum(topic.count for topic in table)
         for topic in table:
             count, head = self._heads.get(topic.id, (0, None))
             if topic.head is not None and topic.head != head:
-                gains.append((topic.id, read(topic, count)))
-                self._heads[topic.id] = (count + len(gains[-1][1]), topic.head)
-                if not lost and sum(len(messages) for _, messages in gains) >= _PART:
+                gains.append(self._gain(topic, read(topic, count)))
+                self._heads[topic.id] = (count + len(gains[-1].messages), topic.head)
+                if not lost and sum(len(gain.messages) for gain in gains) >= _PART:
                     gained = self._table.enter(gains)
                     gains = [] if gained else gains
         if not (lost or gains):
             return gained
         return self._table.enter(gains) or None
+
+    def _gain(self, topic: Topic, messages: Sequence[StoredMessage]) -> Gain:
+        """Messages that a topic gained, with their places: they are the last of its chain."""
+        refs = self._log.refs(topic.chain, topic.head)
+        places = [(topic.chain, ref) for ref in refs[len(refs) - len(messages) :]]
+        return Gain(topic.id, messages, places)
 
     def _goes_on(self, topic: Topic | None) -> bool:
         """True if a topic in the index has at most gained messages."""

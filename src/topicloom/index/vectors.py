@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from topicloom.state.rounds import Round
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.chain import link
 from topicloom.storage.log import SessionLog
-from topicloom.storage.message_rows import to_row
+from topicloom.storage.message_rows import from_row, to_row
 from topicloom.storage.vectors import made_key
 
 _BEGINNING = 200
@@ -23,14 +24,17 @@ _AT_ONCE = 256
 """Messages of an older session that a turn waits for where its encoder is another one now."""
 _PART = 32
 """Messages that are embedded, and kept, at a time in the background."""
+Place = tuple[str, str]
+"""Where a message stands: a chain, and the ref there."""
 
 
 class StoredVectors:
     """Vectors of messages, and of texts made of them, for one embedding space.
 
     They go by the text and not by its topic: a message that moves keeps its vector. A purge removes
-    those of its messages, and all that were made of any. Another embedder has another fingerprint,
-    and so another file.
+    those of its messages, and all that were made of any; what is purged while it is embedded gets
+    none, and a session that is deleted meanwhile does not come back. Another embedder has another
+    fingerprint, and so another file.
     """
 
     def __init__(self, embedder: Embedder, log: SessionLog) -> None:
@@ -39,25 +43,37 @@ class StoredVectors:
         self._log = log.vectors(embedder.fingerprint)
         self._known: set[str] | None = None
         self._outdated = False
+        self._met: Place | None = None
         self.incomplete = False
         """True if it gave rows that are zero, since the encoder failed, or since there were too
         many for a turn to wait for, and they may be there now."""
         self.left = 0
         """Messages that are being embedded in the background; until then their rows are zero."""
 
-    def of(self, messages: Sequence[StoredMessage], *, wait: bool = True) -> Vectors:
+    def of(
+        self, messages: Sequence[StoredMessage], places: Sequence[Place] = (), *, wait: bool = True
+    ) -> Vectors:
         """Vectors [n, d] of messages [n], embedding and storing those that are new.
 
-        What is stored is read anew by every call that asks for any of it: ask for many at once.
+        Stored are those only that stand at their places [n] by then. What is stored is read anew by
+        every call that asks for any of it: ask for many at once.
         Without `wait`, many messages that only have vectors of another encoder are embedded later.
         """
-        return self._of([link(None, to_row(m)) for m in messages], [m.line for m in messages], wait)
+        keys = [link(None, to_row(m)) for m in messages]
+        self._met = places[-1] if places else self._met
+        return self._of(keys, [m.line for m in messages], places, wait)
 
     def of_texts(self, texts: Sequence[str]) -> Vectors:
         """Vectors [n, d] of texts [n] that were made of messages, such as briefs, likewise."""
         return self._of([made_key(text) for text in texts], texts)
 
-    def _of(self, keys: Sequence[str], texts: Sequence[str], wait: bool = True) -> Vectors:
+    def _of(
+        self,
+        keys: Sequence[str],
+        texts: Sequence[str],
+        places: Sequence[Place] | None = None,
+        wait: bool = True,
+    ) -> Vectors:
         found = np.zeros((len(keys), self._embedder.dimension), dtype=np.float32)
         stored: dict[str, int] = {}
         if self._known is None or not self._known.isdisjoint(keys):
@@ -69,22 +85,55 @@ class StoredVectors:
             if held:
                 found[held] = matrix[[stored[keys[i]] for i in held]]
         missing = [i for i, key in enumerate(keys) if key not in stored]
-        if len(missing) > _AT_ONCE and self._outdated and not wait:
-            self._embed_later([keys[i] for i in missing], [texts[i] for i in missing])
+        fresh, new = [keys[i] for i in missing], [texts[i] for i in missing]
+        at = [places[i] for i in missing] if places else places
+        if at and len(missing) > _AT_ONCE and self._outdated and not wait:
+            self._embed_later(fresh, new, at)
         elif missing:
-            found[missing] = self._embed([keys[i] for i in missing], [texts[i] for i in missing])
+            found[missing] = self._embed(fresh, new, at)
             self._known.update(keys[i] for i in missing if found[i].any())
         return found
 
-    def _embed(self, keys: Sequence[str], texts: Sequence[str]) -> Vectors:
+    def _embed(
+        self, keys: Sequence[str], texts: Sequence[str], places: Sequence[Place] | None
+    ) -> Vectors:
+        removals = self._session.removals
         vectors = self._embedder.embed(texts)
         made = [i for i in range(len(texts)) if vectors[i].any()]
-        self._log.append([keys[i] for i in made], vectors[made])
+        standing = (
+            self._find_made(keys, removals)
+            if places is None
+            else self._find_said(list(zip(keys, places, strict=False)))
+        )
+        self._log.append([keys[i] for i in made], vectors[made], standing)
         void = (text for text, vector in zip(texts, vectors, strict=True) if not vector.any())
         self.incomplete |= any(any(map(str.isalnum, text)) for text in void)
         return vectors
 
-    def _embed_later(self, keys: Sequence[str], texts: Sequence[str]) -> None:
+    @contextmanager
+    def _find_said(self, said: Sequence[tuple[str, Place]]) -> Iterator[set[str]]:
+        """Keys of those messages that stand at their places, and do for as long as it lasts."""
+        chains: dict[str, list[str]] = {}
+        for _, (chain, ref) in said:
+            chains.setdefault(chain, []).append(ref)
+        with self._session.hold():
+            rows = {
+                (chain, ref): link(None, to_row(from_row(row)))
+                for chain, refs in chains.items()
+                for ref, row in self._session.standing(chain, refs).items()
+            }
+            yield {key for key, place in said if rows.get(place) == key}
+
+    @contextmanager
+    def _find_made(self, keys: Collection[str], removals: int) -> Iterator[Collection[str]]:
+        """The keys of texts that were made of messages, unless this process removed any since."""
+        with self._session.hold():
+            met = self._met and self._session.standing(self._met[0], [self._met[1]])
+            yield keys if met and self._session.removals == removals else ()
+
+    def _embed_later(
+        self, keys: Sequence[str], texts: Sequence[str], places: Sequence[Place]
+    ) -> None:
         if self.left:
             return
         self.left, removals = len(keys), self._session.removals
@@ -96,7 +145,7 @@ class StoredVectors:
                         break  # some of these may be gone: what is left is read again
                     part = slice(begin, begin + _PART)
                     with defer_exit():
-                        self._embed(keys[part], texts[part])
+                        self._embed(keys[part], texts[part], places[part])
                     self.left -= len(keys[part])
             finally:
                 self.left, self.incomplete = 0, True

@@ -211,7 +211,13 @@ class TopicVectorSums:
                 said[unknown.id] = store.topic_messages(unknown)
         if said:
             stored = StoredVectors(embedder, store.log)
-            vectors = stored.of([r for rs in said.values() for r in rs])
+            places = [
+                (topic.chain, ref)
+                for topic in topics
+                if topic.id in said
+                for ref in store.log.refs(topic.chain, topic.head)
+            ]
+            vectors = stored.of([r for rs in said.values() for r in rs], places)
             begins = np.cumsum([len(messages) for messages in said.values()])[:-1]
             for topic, part in zip(said, np.split(vectors, begins), strict=True):
                 known[heads[topic]] = part.sum(axis=0), len(part)

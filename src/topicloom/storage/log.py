@@ -7,7 +7,8 @@ checkpoint saw. Purging is the one exception, and takes bodies only: refs and or
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -106,6 +107,21 @@ class SessionLog:
         found = self._backend.entries(chain).scan()
         return {raw.ref: load_body(raw.body) for raw in found if is_intact(raw)}
 
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keep others from removing anything for as long as it lasts, as far as the place can."""
+        with self._backend.lock(create=False):
+            yield
+
+    def standing(self, chain: str, refs: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """What is read of some bodies now, by ref, whatever is in memory; nothing if one is gone.
+
+        What is left of a purged body has the key `purged`.
+        """
+        with suppress(MissingRecordError):
+            return {r.ref: load_body(r.body) for r in self._chain(chain).read(refs) if is_intact(r)}
+        return {}
+
     def replace_rows(self, chain: str, body: Mapping[str, Any], remove: Collection[str]) -> str:
         """Write a row that is linked to no other, then remove some; returns its ref.
 
@@ -195,9 +211,11 @@ class SessionLog:
             # What was made of several, such as a brief, may be made of these.
             bodies = self.readable(chain, refs).values()
             keys = {link(None, body) for body in bodies if PURGED not in body}
-            for vectors in map(self._vectors, self._backend.spaces()):
-                vectors.remove({*tombstones, *keys})
-            count = self._chain(chain).purge(tombstones, summary or {})
+            # One who holds the session meanwhile finds either both or neither of them.
+            with self.hold():
+                for vectors in map(self._vectors, self._backend.spaces()):
+                    vectors.remove({*tombstones, *keys})
+                count = self._chain(chain).purge(tombstones, summary or {})
             for raw in tombstones.values():
                 self._bodies.replace((self._backend.session, chain, raw.ref), raw.body)
             return count

@@ -6,7 +6,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -104,26 +104,40 @@ class VectorLog:
             return keys, vectors
         return [keys[row] for row in finite], vectors[finite]
 
-    def append(self, keys: Sequence[str], vectors: NDArray[np.floating[Any]]) -> None:
+    def append(
+        self,
+        keys: Sequence[str],
+        vectors: NDArray[np.floating[Any]],
+        among: AbstractContextManager[Collection[str]] | None = None,
+    ) -> None:
         """Add vectors [n, d] by their keys [n]; those of another d give way.
+
+        With `among`, only those of the keys that it gives, which hold for as long as it lasts; none
+        of them, and nothing is written or created.
 
         Raises:
             InputError: Keys or shape are wrong.
         """
         if not len(keys):
             return
-        rows = pack_rows(keys, vectors)
-        fresh = Batch(hashlib.sha256(rows).hexdigest()[:32], vectors.shape[1], rows)
+        rows, dimension = pack_rows(keys, vectors), vectors.shape[1]
         try:
-            with self._writing():
-                if self._dimension != fresh.dimension:
-                    known = self._batches.scan()
-                    stale = [batch.key for batch in known if batch.dimension != fresh.dimension]
-                    self._batches.replace([], remove=stale)
-                self._batches.append([fresh])
-            self._dimension = fresh.dimension
+            with nullcontext(keys) if among is None else among as kept:
+                self._append(drop_rows(rows, dimension, set(keys).difference(kept)), dimension)
         except Exception:  # noqa: BLE001 - whatever a place raises, vectors are made again
             _log.warning("vectors cannot be kept; they are made again", exc_info=True)
+
+    def _append(self, rows: bytes, dimension: int) -> None:
+        if not rows:
+            return
+        fresh = Batch(hashlib.sha256(rows).hexdigest()[:32], dimension, rows)
+        with self._writing():
+            if self._dimension != dimension:
+                known = self._batches.scan()
+                stale = [batch.key for batch in known if batch.dimension != dimension]
+                self._batches.replace([], remove=stale)
+            self._batches.append([fresh])
+        self._dimension = dimension
 
     def remove(self, keys: Collection[str]) -> None:
         """Remove the vectors of some keys, all that were made of messages, and what is damaged.
