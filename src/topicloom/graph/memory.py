@@ -420,16 +420,17 @@ class Memory:
         asked = [f"m{number}" for number in numbers]
         kept, thread = self._access.facts, self._access.thread
         facts = kept.find_resting_on(thread, asked)
-        gone = [store.originals(session, int(i[1:]), int(i[1:]))[0] for i in plan.messages]
+        said = [store.originals(session, int(i[1:]), int(i[1:]))[0] for i in plan.messages]
+        gone = (*said, *plan.versions)
         if dry_run:
-            return Forgotten(tuple(gone), plan.topics, facts)
+            return Forgotten(gone, plan.topics, facts)
         with kept.hold_lease(thread, time(), ReflectionPolicy()):
             left = yield from self._purge(plan, asked)
-        return Forgotten(tuple(gone), plan.topics, facts, left)
+        return Forgotten(gone, plan.topics, facts, left)
 
     def _purge(self, plan: PurgePlan, asked: Sequence[str]) -> Step[tuple[str, ...]]:
-        left = yield from self._access.purge(plan)
-        self._access.facts.forget(self._access.thread, asked, plan.topics)
+        kept, thread = self._access.facts, self._access.thread
+        left = yield from self._access.purge(plan, lambda: kept.forget(thread, asked, plan.topics))
         self._access = self._access.behind()
         return left
 

@@ -109,9 +109,10 @@ class StorageAccess:
         """The way to the session behind a change."""
         return self
 
-    def purge(self, plan: PurgePlan) -> Step[tuple[str, ...]]:
+    def purge(self, plan: PurgePlan, first: Callable[[], object]) -> Step[tuple[str, ...]]:
         """Within a step: remove messages for good; returns where they may still be found."""
         session, store, _ = yield from self.open()
+        first()
         store.purge(plan)
         publish(store, session.model_copy(update={"purges": session.purges + 1}))
         left = f"the checkpoints of thread {self.thread!r}, and until its next turn the memory"
@@ -185,8 +186,10 @@ class GraphAccess:
         """The way to the session behind a change: not at the checkpoint before it any more."""
         return GraphAccess(self.graph, name_thread(self.thread))
 
-    def purge(self, plan: PurgePlan) -> Step[tuple[str, ...]]:
+    def purge(self, plan: PurgePlan, first: Callable[[], object]) -> Step[tuple[str, ...]]:
         """Within a step: remove messages for good; returns where they may still be found.
+
+        What is to be done `first` is, once it is sure that they may be removed.
 
         Raises:
             InputError: A turn is not finished.
@@ -194,8 +197,8 @@ class GraphAccess:
         _, store, _ = yield from self.open()
         thread = name_thread(self.thread)
         done = yield from either(
-            lambda: purge_from(store, self.graph, thread, plan),
-            lambda: asyncio.to_thread(purge_from, store, self.graph, thread, plan),
+            lambda: purge_from(store, self.graph, thread, plan, first),
+            lambda: asyncio.to_thread(purge_from, store, self.graph, thread, plan, first),
         )
         return done.left
 

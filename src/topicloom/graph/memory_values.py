@@ -103,9 +103,10 @@ class Forgotten:
     """What was removed for good, or would be."""
 
     messages: tuple[StoredMessage, ...]
-    """The messages, as they were said."""
+    """The messages, as they were said, and what was said in their places on other branches."""
     topics: tuple[str, ...]
-    """Topics that held any of them: their names, briefs and summaries go too."""
+    """Topics that held any of them, and parts that have their names from these: their names,
+    briefs and summaries go too."""
     facts: dict[str, Fact]
     """Facts that rest on them, by key."""
     left: tuple[str, ...] = ()
@@ -172,9 +173,7 @@ def find_numbers(session: Session, store: SessionStore, what: Sequence[str]) -> 
             numbers |= set(read_numbers(session, name))
             continue
         topic = get_topic(table, name, session)
-        numbers |= {m.seq for m in store.topic_messages(topic)}
-        planned = store.plan_purge(session, topic).messages  # what was superseded in it too
-        numbers |= {int(i[1:]) for i in planned}
+        numbers |= store.find_named(session, topic)
     if not numbers:
         raise InputError("nothing to remove: name a topic that holds messages, or messages")
     return sorted(numbers)

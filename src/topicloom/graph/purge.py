@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -81,12 +82,21 @@ def purge_messages(
 
 
 def purge_from(
-    store: SessionStore, graph: Graph, thread: RunnableConfig, plan: PurgePlan
+    store: SessionStore,
+    graph: Graph,
+    thread: RunnableConfig,
+    plan: PurgePlan,
+    first: Callable[[], object] = lambda: None,
 ) -> PurgeResult:
-    """`purge_messages`, by the session's store that is open already."""
+    """`purge_messages`, by the session's store that is open already.
+
+    What has to be done `first` is done by the same plan: once messages are gone, a further call has
+    another one.
+    """
     state = graph.get_state(thread)
     if state.next and not any(task.error for task in state.tasks):  # it may be running
         raise InputError("a turn of this session is not finished: finish it, and purge then")
+    first()
     entries = store.purge(plan)
     _clear_newest(store, graph, thread)
     saver = graph.checkpointer

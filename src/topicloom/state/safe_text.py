@@ -57,27 +57,39 @@ def describe_error(error: BaseException, sent: str = "") -> str:
         body = json.loads(request.content)  # names of the model and of tools may be told
         said = [body[key] for key in body.keys() - {"model", "tools"}]
         sent += json.dumps([value for value in said if isinstance(value, list | str)])
-    text = remove_shared(_KEY.sub("…", text), sent)
+    text = KnownText(sent).remove_from(_unescape(_KEY.sub("…", text)))
     return clip(f"{type(error).__name__}: {text}").rstrip(": ")
 
 
-def remove_shared(text: str, known: str) -> str:
-    """A text with an ellipsis for what stands in another one too.
+class KnownText:
+    """A text that others may repeat."""
 
-    That is `_ECHO` words in a row or more, and single words with capitals or digits: names, codes.
-    The first and the last may be parts of words: who repeats a text may cut it.
-    """
-    text, known = _unescape(text), " ".join(_WORD.findall(_unescape(known)))
-    found = list(_WORD.finditer(text))
-    words = [match[0] for match in found]
-    gone = {n for n, word in enumerate(words) if _is_telling(word) and word in known}
-    for first in range(len(words) - _ECHO + 1):
-        if " ".join(words[first : first + _ECHO]) in known:
-            gone.update(range(first, first + _ECHO))
-    for number in sorted(gone, reverse=True):
-        start, end = found[number].span()
-        text = f"{text[:start]}…{text[end:]}"
-    return re.sub(r"…(?:\W*…)+", "…", text)
+    def __init__(self, text: str) -> None:
+        words = _WORD.findall(_unescape(text))
+        self._joined, self._words = " ".join(words), frozenset(words)
+
+    def is_repeated_in(self, text: str) -> bool:
+        """True if a text has anything of this one."""
+        return self.remove_from(text) != text
+
+    def remove_from(self, text: str) -> str:
+        """A text with an ellipsis for what stands in this one too; as it is if nothing does.
+
+        That is `_ECHO` words in a row or more, and single words with capitals or digits: names,
+        codes. The first and the last may be parts of words: who repeats a text may cut it.
+        """
+        plain = _unescape(text)
+        found = list(_WORD.finditer(plain))
+        words = [match[0] for match in found]
+        gone = {n for n, word in enumerate(words) if _is_telling(word) and word in self._joined}
+        for first in range(len(words) - _ECHO + 1):
+            row = words[first : first + _ECHO]
+            if self._words.issuperset(row[1:-1]) and " ".join(row) in self._joined:
+                gone.update(range(first, first + _ECHO))
+        for number in sorted(gone, reverse=True):
+            start, end = found[number].span()
+            plain = f"{plain[:start]}…{plain[end:]}"
+        return re.sub(r"…(?:\W*…)+", "…", plain) if gone else text
 
 
 def _is_telling(word: str) -> bool:

@@ -37,8 +37,11 @@ def to_shell(message: StoredMessage) -> dict[str, Any]:
 
 
 def from_row(row: Row) -> StoredMessage:
-    """The message in a row of the transcript or of a topic; of a purged one, with its text away."""
-    return StoredMessage.model_validate({**row, "text": REMOVED} if PURGED in row else row)
+    """The message in a row of the transcript or of a topic; of a purged one, with its text away.
+
+    What was left of its text was no part of what was purged: it had only been rewritten by that.
+    """
+    return StoredMessage.model_validate({"text": REMOVED, **row})
 
 
 def is_left_of(shell: StoredMessage, prev: str | None, ref: str, message: BaseMessage) -> bool:

@@ -1,17 +1,18 @@
 """Removing messages for good, wherever a session's chains hold them or something made of them.
 
 What will be removed is worked out first, so that it can be shown before it is done. Forks count:
-a message goes from every branch that shares it, and from every topic that any branch moved it
-to. The transcript comes last: killed on the way, the same purge finds what is left.
+a message goes from every branch that has it, and from every topic that any branch moved it to.
+What tells the rest from what is removed goes last: killed on the way, the same purge finds what is
+left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from topicloom.state.safe_text import remove_shared
+from topicloom.state.hierarchy import strip_number
+from topicloom.state.safe_text import KnownText
 from topicloom.state.stored_message import REMOVED, StoredMessage
 from topicloom.state.topics import Topic
 from topicloom.storage.base import CHANGES, EDITS, LEDGER, ROSTER, SUPERSEDED, TRANSCRIPT, TURNS
@@ -21,8 +22,8 @@ from topicloom.storage.message_rows import Row, from_row, to_row, to_shell
 
 _CARD_STAYS = ("topic", "messages", "count", "days", "first_at", "last_at")
 """Keys that stay in the summary of an archived topic: numbers and dates."""
-_Wanted = Mapping[str, Sequence[Row]]
-"""Rows of messages by short id: as they were said, and as they were changed."""
+_Rows = dict[str, Row]
+"""Rows by ref."""
 _UNASKED: Row = {"query": "", "when": None, "days": None, "reason": ""}
 """What is left of what a search was asked."""
 
@@ -33,78 +34,176 @@ class PurgePlan:
 
     messages: tuple[str, ...]
     """Short ids of the messages; those that were purged before are not among them."""
+    versions: tuple[StoredMessage, ...]
+    """What was said in their places on other branches, and repeats them; it goes too."""
     topics: tuple[str, ...]
-    """Topics that hold any of them, in any branch. Their names, briefs and summaries go too."""
+    """Topics that hold any of them, in any branch, and parts that have their names from these.
+    Their names, briefs and summaries go too."""
     entries: Mapping[str, Mapping[str, Row]]
     """By chain, in the order in which it is done, and by ref: what stays of an entry."""
     cards: Mapping[str, Row]
     """By chain: what stays of an archived topic's summary."""
 
 
-def plan_purge(log: SessionLog, refs: Sequence[str], *, edits: bool = False) -> PurgePlan:
-    """The plan by which some messages are removed, by their refs in the transcript.
+def plan_purge(
+    log: SessionLog, refs: Sequence[str], branch: Sequence[str], *, edits: bool = False
+) -> PurgePlan:
+    """The plan by which some messages are removed, and copies of them on other branches.
 
-    With `edits`, what they were changed to goes too.
+    Args:
+        log: The session's chains.
+        refs: Refs of the messages in the transcript.
+        branch: Refs of all messages of their branch.
+        edits: True to remove other versions of them too: what they were changed to, and what was
+            said in their places on other branches.
 
     Raises:
         StorageError: A message cannot be read, so that it is unknown where else it stands.
     """
-    said = dict(zip(refs, log.read(TRANSCRIPT, refs), strict=True))
-    rows = {ref: row for ref, row in said.items() if PURGED not in row}
-    wanted: dict[str, list[Row]] = {row["id"]: [row] for row in rows.values()}
-    if edits:
-        for row in _find_edited(log, {row["id"] for row in said.values()}):
-            wanted.setdefault(row["id"], []).append(row)
-    shells = {message: to_shell(from_row(row)) for message, (row, *_) in wanted.items()}
+    asked = dict(zip(refs, map(_unmark, log.read(TRANSCRIPT, refs)), strict=True))
+    transcript = _all_rows(log, TRANSCRIPT)
+    copies, versions = _find_beside(log, branch, asked, transcript)
+    versions = versions if edits else {}
+    # What is asked for goes last: by it the others are found.
+    rows = {ref: r for ref, r in (versions | copies | asked).items() if "text" in r}
+    changed = _find_edited(log, [*asked.values(), *copies.values()]) if edits else []
+    ids = {row["id"] for row in asked.values()}
+    messages = [r["id"] for r in (*asked.values(), *changed) if r["id"] in ids and "text" in r]
+    wanted = _Wanted.of([*rows.values(), *changed])
 
     table = _all_rows(log, ROSTER)
     topics = {row["id"]: Topic.model_validate(row) for row in table.values()}
-    held = {topic: _find_messages(log, topics[topic].chain, wanted) for topic in topics}
-    held = {topic: found for topic, found in held.items() if found}
+    found = {topic: wanted.find_in(log, topics[topic].chain) for topic in topics}
+    holders = [topic for topic, (held, _) in found.items() if held]
+    named = _find_heirs(table.values(), holders)
+    borrowers = {row["id"] for row in table.values() if row.get("borrowed")} - set(named)
     derived = DerivedTexts(
-        messages=frozenset(wanted),
-        topics=frozenset(held),
-        names=frozenset(row["name"] for row in table.values() if row["id"] in held),
-        said="\n".join(
-            f"{row.get('text')} {row.get('whole', '')}" for same in wanted.values() for row in same
-        ),
+        messages=frozenset(messages),
+        topics=frozenset(named),
+        names=frozenset(row["name"] for row in table.values() if row["id"] in named),
+        said=wanted.said,
+        lent=frozenset(t for t in borrowers if wanted.is_lent_to(log, topics[t].references)),
+        versions=frozenset(map(_get_version, (*asked.values(), *rows.values()))),
     )
-    changed = _clean_chains(log, derived, edits)
-    in_topics = {
-        topics[topic].chain: {ref: shells[message] for ref, message in found.items()}
-        for topic, found in held.items()
-    }
-    in_transcript = {TRANSCRIPT: {ref: shells[row["id"]] for ref, row in rows.items()}}
-    cards = {chain: log.archived(chain) for chain in in_topics}
+    cleaned = _clean_chains(log, derived, edits)
+    # Others have their names from the holders', which tell them: these go behind them.
+    cleaned[ROSTER] = dict(sorted(cleaned[ROSTER].items(), key=lambda e: e[1]["id"] in holders))
+    in_topics = {topics[topic].chain: held | rest for topic, (held, rest) in found.items()}
+    shells = {ref: wanted.shells[link(None, row)] for ref, row in rows.items()}
+    said = {TRANSCRIPT: wanted.clean(transcript) | shells}
+    last = {SUPERSEDED: cleaned.pop(SUPERSEDED, {})} | said
+    entries = cleaned | in_topics | last
+    cards: dict[str, Row] = {}
+    for topic in topics.values():
+        touched = topic.id in derived.topics | derived.lent or entries[topic.chain]
+        if touched and (card := log.archived(topic.chain)) is not None:
+            cards[topic.chain] = derived.without_in_card(topic.id, card.summary)
     return PurgePlan(
-        messages=tuple(wanted),
-        topics=tuple(held),
-        entries={c: e for c, e in (changed | in_topics | in_transcript).items() if e},
-        cards={
-            chain: {key: card.summary[key] for key in _CARD_STAYS if key in card.summary}
-            for chain, card in cards.items()
-            if card is not None
-        },
+        messages=tuple(dict.fromkeys(messages)),
+        versions=tuple(from_row(row) for ref, row in versions.items() if ref in rows),
+        topics=tuple(named),
+        entries={chain: e for chain, e in entries.items() if e or chain in cards},
+        cards=cards,
     )
 
 
-def _find_edited(log: SessionLog, ids: Container[str]) -> list[Row]:
-    """What messages of some short ids were changed to, oldest first."""
+def _find_beside(
+    log: SessionLog, branch: Sequence[str], asked: _Rows, transcript: _Rows
+) -> tuple[_Rows, _Rows]:
+    """What other branches have of some messages of a branch, by ref: copies, and other versions.
+
+    Writers who take over what others said write it anew, behind their own. A version is what was
+    said in the place of a message, as an edit in a chat makes it, if it repeats that, and the rest
+    of its round.
+    """
+    prevs, own = log.entries(TRANSCRIPT), set(branch)
+    beside = {ref: row for ref, row in transcript.items() if ref not in own}
+    if not beside:
+        return {}, {}
+    known: dict[object, list[Row]] = {}
+    for row in asked.values():
+        known.setdefault(_get_sender(row), []).append(row)
+    copies = {
+        ref: row
+        for ref, row in beside.items()
+        if any(_is_copy(row, one) for one in known.get(_get_sender(row), ()))
+    }
+    taken_over = {_get_sender(row) for ref, row in transcript.items() if ref in own}
+    said = KnownText("\n".join(map(_get_words, asked.values())))
+    places = {(prevs[ref], row["role"] == "user") for ref, row in asked.items()}
+    following: dict[str | None, list[str]] = {}
+    for ref in beside:
+        following.setdefault(prevs[ref], []).append(ref)
+    left = [
+        ref
+        for ref, row in beside.items()
+        if (prevs[ref], row["role"] == "user") in places
+        and _get_sender(row) not in taken_over
+        and said.is_repeated_in(row.get("text") or _get_words(row))
+    ]
+    versions: _Rows = {}
+    while left:
+        ref = left.pop()
+        versions[ref] = beside[ref]
+        left += [r for r in following.get(ref, ()) if beside[r]["role"] != "user"]
+    return copies, versions
+
+
+def _get_sender(row: Row) -> tuple[str, str]:
+    """Equal for copies of a message: the id that the application gave it, or when it was said."""
+    return row.get("source") or row["time"], row["role"]
+
+
+def _is_copy(row: Row, other: Row) -> bool:
+    """True for messages of one sender that say the same, or where that is gone were so at once."""
+    told = ("text", "whole") if "text" in row and "text" in other else ("time",)
+    return all(row.get(key) == other.get(key) for key in told)
+
+
+def _get_version(row: Row) -> tuple[str, str | None]:
+    """What a message and what it is changed to have in common, on a branch."""
+    return row["id"], row.get("source")
+
+
+def _get_words(row: Row) -> str:
+    return f"{row.get('text', '')} {row.get('whole', '')}"
+
+
+def _find_heirs(rows: Collection[Row], topics: Iterable[str]) -> list[str]:
+    """Topics, and the parts of them that were given their names and a number."""
+    names: dict[str, set[str]] = {}
+    parts: dict[str, set[str]] = {}
+    for row in rows:
+        if "named" not in row.get("by_hand", ()):
+            names.setdefault(row["id"], set()).add(strip_number(row["name"]))
+        if row.get("parent"):
+            parts.setdefault(row["parent"], set()).add(row["id"])
+    found = list(topics)
+    for topic in found:  # grows
+        heirs = parts.get(topic, set()).difference(found)
+        shared = names.get(topic, set())
+        found += sorted(heir for heir in heirs if not shared.isdisjoint(names.get(heir, ())))
+    return found
+
+
+def _find_edited(log: SessionLog, said: Iterable[Row]) -> list[Row]:
+    """What messages were changed to, oldest first."""
+    versions = set(map(_get_version, said))
     changed = (
         row for edit in _all_rows(log, SUPERSEDED).values() for row in edit.get("changed", ())
     )
-    messages = map(StoredMessage.model_validate, changed)
-    return [to_row(m) for m in messages if m.id in ids and m.text != REMOVED]
+    rows = map(to_row, map(StoredMessage.model_validate, changed))
+    return [r for r in rows if _get_version(r) in versions and r["text"] != REMOVED]
 
 
-def _clean_chains(log: SessionLog, derived: DerivedTexts, edits: bool) -> dict[str, dict[str, Row]]:
+def _clean_chains(log: SessionLog, derived: DerivedTexts, edits: bool) -> dict[str, _Rows]:
     """By chain and ref, the entries that hold something made of what is removed, without it."""
     cleaning = {
-        ROSTER: derived.without_in_topic,
         LEDGER: derived.without_in_note,
         TURNS: derived.without_in_receipt,
         EDITS: derived.without_in_edit,
         CHANGES: derived.without_in_change_made,
+        ROSTER: derived.without_in_topic,  # its names are looked for in the others
     }
     if edits:
         cleaning[SUPERSEDED] = derived.without_in_change
@@ -126,31 +225,58 @@ def execute_purge(log: SessionLog, plan: PurgePlan) -> int:
     )
 
 
-def _all_rows(log: SessionLog, chain: str) -> dict[str, dict[str, Any]]:
+def _all_rows(log: SessionLog, chain: str) -> _Rows:
     """The rows of a chain that can be read, of all branches, by ref."""
     rows = log.readable(chain, list(log.entries(chain)))
-    return {ref: {k: v for k, v in row.items() if k != PURGED} for ref, row in rows.items()}
+    return {ref: _unmark(row) for ref, row in rows.items()}
 
 
-def _find_messages(log: SessionLog, chain: str, wanted: _Wanted) -> dict[str, str]:
-    """The entries of a topic's chain that are wanted messages: short ids by ref."""
-    prevs = log.entries(chain)
-    readable = log.readable(chain, list(prevs))
-    found = {ref: _identify(readable.get(ref), prevs[ref], ref, wanted) for ref in prevs}
-    return {ref: message for ref, message in found.items() if message is not None}
+def _unmark(row: Row) -> Row:
+    return {key: value for key, value in row.items() if key != PURGED}
 
 
-def _identify(row: Row | None, prev: str | None, ref: str, wanted: _Wanted) -> str | None:
-    """The id of an entry's message if wanted. One that cannot be read is identified by its ref.
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Messages that are to be removed, as they stand in any branch, and as they were changed."""
 
-    Another branch may have another message of that number: all the words have to be the same.
-    """
-    if row is None:
-        every = ((message, one) for message, same in wanted.items() for one in same)
-        return next((message for message, one in every if link(prev, one) == ref), None)
-    message = str(row.get("id"))
-    same = link(None, row) in (link(None, one) for one in wanted.get(message, ()))
-    return message if same else None
+    rows: Sequence[Row]
+    shells: Mapping[str, Row]
+    """What is left of them, by what `link` makes of them alone."""
+    said: KnownText
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> _Wanted:
+        """The messages in some rows."""
+        shells = {link(None, row): to_shell(from_row(row)) for row in rows}
+        return cls(rows, shells, KnownText("\n".join(map(_get_words, rows))))
+
+    def find_in(self, log: SessionLog, chain: str) -> tuple[_Rows, _Rows]:
+        """What stays of the entries of a topic: of wanted messages, and of others that tell them.
+
+        One that cannot be read is identified by its ref. Another branch may have another message
+        of that number: all the words have to be the same.
+        """
+        prevs, rows, ids = log.entries(chain), _all_rows(log, chain), {r["id"] for r in self.rows}
+        names = {ref: link(None, row) for ref, row in rows.items() if row["id"] in ids}
+        for ref in prevs.keys() - rows.keys():
+            fits = (row for row in self.rows if link(prevs[ref], row) == ref)
+            names[ref] = next((link(None, row) for row in fits), "")
+        held = {ref: self.shells[name] for ref, name in names.items() if name in self.shells}
+        return held, self.clean({ref: row for ref, row in rows.items() if ref not in held})
+
+    def clean(self, rows: _Rows) -> _Rows:
+        """Those of some messages that were rewritten to tell what is wanted, as they were said."""
+        return {
+            ref: {key: value for key, value in row.items() if key != "query"}
+            for ref, row in rows.items()
+            if self.said.is_repeated_in(row.get("query") or "")
+        }
+
+    def is_lent_to(self, log: SessionLog, references: str) -> bool:
+        """True if a topic's chain of references leads to any of them."""
+        numbers = {int(row["seq"]) for row in self.rows}
+        spans = _all_rows(log, references).values()
+        return any(row["first"] <= n <= row["last"] for row in spans for n in numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,35 +292,52 @@ class DerivedTexts:
     """Ids of the topics that hold them."""
     names: frozenset[str]
     """Names that these topics ever had."""
-    said: str
+    said: KnownText
     """What was said in the messages."""
+    lent: frozenset[str] = frozenset()
+    """Ids of other topics whose readers were shown any of them."""
+    versions: frozenset[tuple[str, str | None]] = frozenset()
+    """Short ids of the messages in all branches, each with the one from the application."""
 
     def without_in_topic(self, row: Row) -> Row:
         """A row of the roster: a new name, no brief, no summary.
 
-        A name that a person gave stays, unless it repeats what was said.
+        A name that a person gave stays, unless it repeats what was said, and so does what a topic
+        has that only borrowed the messages.
         """
-        if row["id"] not in self.topics:
+        held = row["id"] in self.topics
+        if not held and row["id"] not in self.lent:
             return row
-        emptied = {key: "" for key in ("brief", "summary") if key in row}
+        texts = {key: row[key] for key in ("brief", "summary") if key in row}
+        told = {key: "" if held else self._hide(text) for key, text in texts.items()}
         marks = row.get("by_hand", ())
-        if "named" in marks and remove_shared(row["name"], self.said) == row["name"]:
-            return {**row, **emptied}
+        if ("named" in marks or not held) and not self.said.is_repeated_in(row["name"]):
+            return {**row, **told}
         marked = {"by_hand": [m for m in marks if m != "named"]} if marks else {}
-        return {**row, **emptied, **marked, "name": _plain_name(row["id"])}
+        return {**row, **told, **marked, "name": _plain_name(row["id"])}
+
+    def without_in_card(self, topic: str, card: Row) -> Row:
+        """The summary of an archived topic, likewise."""
+        if topic in self.topics:
+            return {key: card[key] for key in _CARD_STAYS if key in card}
+        told = {k: card[k] for k in ("name", "brief", "summary") if k in card}
+        return {**card, **{k: self._hide(text) for k, text in told.items()}}
 
     def without_in_note(self, row: Row) -> Row:
         """A row of the ledger: no summaries of these topics, no searches made for the messages."""
         asked = f"m{row['after']}" in self.messages
         names = [name for name in row.get("candidates", ()) if name not in self.names]
         topics = [self._without_in_part(part) for part in row.get("topics", ())]
-        searched = "" if asked else remove_shared(row.get("searched", ""), self.said)
+        searched = "" if asked else self._hide(row.get("searched", ""))
         layers = [self._without_in_layer(layer, asked) for layer in row.get("layers", ())]
         cleaned = {**row, "topics": topics, "candidates": names, "searched": searched}
         if asked and row.get("scope"):
             cleaned["scope"] = {**row["scope"], "missed": ""}
         if "listed" in row:
-            cleaned["listed"] = {t: s for t, s in row["listed"].items() if t not in self.topics}
+            listed = {t: s for t, s in row["listed"].items() if t not in self.topics}
+            cleaned["listed"] = {
+                t: self._hide(s) if t in self.lent else s for t, s in listed.items()
+            }
         return cleaned | ({"layers": layers} if layers else {})
 
     def without_in_receipt(self, row: Row) -> Row:
@@ -226,7 +369,7 @@ class DerivedTexts:
         """An edit of the conversation: shells of the messages that it changed."""
         changed = [
             to_shell(StoredMessage.model_validate(one)) | {"text": REMOVED}
-            if f"m{one['seq']}" in self.messages
+            if (f"m{one['seq']}", one.get("source")) in self.versions
             else one
             for one in row.get("changed", ())
         ]
@@ -242,17 +385,26 @@ class DerivedTexts:
         return {**layer, "entries": stay, "rationale": ""}
 
     def _without_in_part(self, part: Row) -> Row:
-        """One topic's part of a note. The ids of what it quotes stay: they say nothing."""
-        if part["topic"] not in self.topics and self.messages.isdisjoint(part["quotes"]):
-            return part
-        return {**part, "name": _plain_name(part["topic"]), "summary": ""}
+        """One topic's part of a note. The ids of what it quotes stay: they say nothing.
+
+        Readers tell of what they are not asked to quote, and of what other topics lend them.
+        """
+        topic = part["topic"]
+        if topic in self.topics or not self.messages.isdisjoint(part["quotes"]):
+            return {**part, "name": _plain_name(topic), "summary": ""}
+        if topic in self.lent:
+            return {**part, "summary": ""}
+        return {**part, "summary": self._hide(part.get("summary", ""))}
 
     def _clean(self, part: Row) -> Row:
         """A search or a call without what was said."""
         texts = {k: part[k] for k in ("query", "reason", "failure") if part.get(k)}
-        cleaned: Row = {k: remove_shared(text, self.said) for k, text in texts.items()}
-        remarks = [remove_shared(remark, self.said) for remark in part.get("remarks", ())]
+        cleaned: Row = {k: self._hide(text) for k, text in texts.items()}
+        remarks = list(map(self._hide, part.get("remarks", ())))
         return {**part, **cleaned} | ({"remarks": remarks} if remarks else {})
+
+    def _hide(self, text: str) -> str:
+        return self.said.remove_from(text)
 
     def _hide_names(self, event: str) -> str:
         for name in self.names:

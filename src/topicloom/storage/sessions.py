@@ -217,11 +217,22 @@ class SessionStore:
     def plan_purge(self, session: Session, messages: Topic | Iterable[int]) -> PurgePlan:
         """The plan by which messages, or all of a topic, are removed; nothing is removed yet.
 
-        What they superseded goes with them, and what they were changed to.
+        What they superseded goes with them, what they were changed to, and what other branches
+        have of them.
 
         Raises:
             IndexError: If the conversation has no such message.
             StorageError: A message cannot be read.
+        """
+        refs = self._refs_of(session, self.find_named(session, messages))
+        return plan_purge(self.log, refs, self.transcript_refs(session), edits=True)
+
+    def find_named(self, session: Session, messages: Topic | Iterable[int]) -> set[int]:
+        """Numbers of the messages that some messages, or a topic, stand for: what they superseded
+        too.
+
+        Raises:
+            IndexError: If the conversation has no such message.
         """
         superseded = self.superseded(session)
         if isinstance(messages, Topic):
@@ -233,8 +244,7 @@ class SessionStore:
             self._check(session, number)
         before = self._read(TRANSCRIPT, self._refs_of(session, superseded))
         sources = {m.source for m in self._read(TRANSCRIPT, self._refs_of(session, numbers))}
-        numbers |= {m.seq for m in before if m.source and m.source in sources}
-        return plan_purge(self.log, self._refs_of(session, numbers), edits=True)
+        return numbers | {m.seq for m in before if m.source and m.source in sources}
 
     def purge(self, plan: PurgePlan) -> int:
         """Remove messages for good, and what was made of them; see `SessionLog.purge`.
@@ -262,7 +272,7 @@ class SessionStore:
         refs = self._refs_of(session, self.superseded(session))
         if all(message.text == REMOVED for message in self._read(TRANSCRIPT, refs)):
             return 0
-        return self.purge(plan_purge(self.log, refs))
+        return self.purge(plan_purge(self.log, refs, self.transcript_refs(session)))
 
     def _refs_of(self, session: Session, numbers: Iterable[int]) -> list[str]:
         refs = self.transcript_refs(session)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from topicloom.state.recall import Note
+from topicloom.state.safe_text import KnownText
 from topicloom.state.session import Session
 from topicloom.state.superseding import Edit
 from topicloom.state.topics import Topic
@@ -23,7 +24,7 @@ def supersede(store: SessionStore, session: Session, edit: Edit) -> Session:
         messages=frozenset(f"m{number}" for number in edit.numbers),
         topics=frozenset(topic.id for topic in held),
         names=frozenset(topic.name for topic in held),
-        said="\n".join(m.text for m in store.pick(session, edit.numbers).values()),
+        said=KnownText("\n".join(m.text for m in store.pick(session, edit.numbers).values())),
     )
     session = store.add_edit(session, edit)
     rows = [
