@@ -7,7 +7,7 @@ from topicloom.state.safe_text import KnownText
 from topicloom.state.session import Session
 from topicloom.state.superseding import Edit
 from topicloom.state.topics import Topic
-from topicloom.storage.purging import DerivedTexts
+from topicloom.storage.derived_texts import DerivedTexts
 from topicloom.storage.sessions import SessionStore
 
 
