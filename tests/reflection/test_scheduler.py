@@ -121,11 +121,12 @@ async def settled(scheduler: ReflectionScheduler) -> int:
 
 async def test_a_tick_finds_who_is_due(clock: Clock) -> None:
     _, work, scheduler = beside(clock, busy=6, new=3, quiet=0)
+    assert await scheduler.tick() == 1, "said also where none is begun"
     async with scheduler:
         await settled(scheduler)
         assert work.done == {"busy": 1}
         clock.wait(POLICY.idle_seconds)
-        assert await settled(scheduler) == 1
+        await settled(scheduler)  # or its own first tick, which may be late, finds the next one
         assert work.done == {"busy": 1, "new": 1}
         assert await settled(scheduler) == 0
     assert [(r.session, r.reason, r.outcome) for r in scheduler.reports] == [
