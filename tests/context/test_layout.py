@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 import pytest
 from examples import few
 from hypothesis import given, strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    InvalidToolCall,
+    ToolMessage,
+)
 from langchain_core.messages.tool import ToolCall
 from sessions import chatter, last_receipt, open_graph, tell, thread
 
@@ -25,6 +31,38 @@ COUNTER = EstimatingCounter("o200k")
 DAYS = [f"2026-03-{day:02d}T09:00:00+08:00" for day in range(1, 29)]
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
 CALL = ToolCall(name="look", args={"at": "it"}, id="c", type="tool_call")
+
+
+values: st.SearchStrategy[Any] = st.recursive(
+    st.integers() | st.text("abc 茶\n", max_size=9) | st.sampled_from(["long " * 900, "长" * 700]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("ab"), inner, max_size=3),
+    max_leaves=12,
+)
+blocks = st.one_of(
+    st.builds(lambda t: {"type": "text", "text": t}, st.sampled_from(["", "So.", "long " * 900])),
+    st.builds(lambda v: {"type": "web_search_tool_result", "content": v}, values),
+    st.builds(lambda v: {"type": "reasoning", "summary": v, "encrypted_content": "x"}, values),
+    st.builds(
+        lambda n: {"type": "thinking", "thinking": "hm " * n, "signature": "s"},
+        st.integers(0, 2_000),
+    ),
+)
+calls = st.builds(
+    lambda args, n: ToolCall(name="look", args=args, id=f"c{n}", type="tool_call"),
+    st.dictionaries(st.text("ab", min_size=1), values, max_size=3),
+    st.integers(0, 99),
+)
+any_content = st.sampled_from(["", "So.", "long " * 900, "长" * 900]) | st.lists(blocks, max_size=4)
+any_replies = st.builds(
+    lambda content, called: AIMessage(content, tool_calls=called),
+    any_content,
+    st.lists(calls, max_size=2, unique_by=lambda c: c["id"]),
+)
+any_messages: st.SearchStrategy[BaseMessage] = st.one_of(
+    any_content.map(HumanMessage),
+    any_content.map(lambda content: ToolMessage(content, tool_call_id="c")),
+    any_replies,
+)
 
 
 def layout(order: LayoutName = "ledger", cap: int = 400) -> Layout:
@@ -286,8 +324,77 @@ class TestOversize:
 
     def test_it_counts_as_what_is_shown(self) -> None:
         stored, shown = messages_of([HumanMessage(self.LONG), HumanMessage([self.LONG, IMAGE])])
-        assert layout(cap=200).count_tokens(stored) == 200
-        assert layout(cap=200).count_tokens(shown) > 200 + 765, "media are sent whole"
+        assert 150 < layout(cap=200).count_tokens(stored, "en") <= 204
+        assert layout(cap=200).count_tokens(shown, "en") > 150 + 765, "media are sent whole"
+
+
+class TestRest:
+    """What is no text of a message: whole up to the cap, as text is, then in part or not at all."""
+
+    LONG = TestOversize.LONG
+    THOUGHT: ClassVar = {"type": "thinking", "thinking": LONG, "signature": "s"}
+    FOUND: ClassVar = {"type": "web_search_tool_result", "content": [{"encrypted_content": LONG}]}
+
+    def show(self, message: BaseMessage, cap: int = 200) -> BaseMessage:
+        (stored,) = messages_of([message])
+        shown = layout(cap=cap).show(stored, "en")
+        assert layout(cap=cap).count_tokens(stored, "en") == COUNTER.message(shown)
+        assert stored.message.content == message.content
+        return shown
+
+    def test_arguments_of_calls_are_shown_in_part(self) -> None:
+        args = {"path": "a", "parts": [{"text": self.LONG, "n": 1}, self.LONG]}
+        invalid = InvalidToolCall(
+            name="look", args=self.LONG, id="d", error=None, type="invalid_tool_call"
+        )
+        shown = self.show(
+            AIMessage(
+                "So.", tool_calls=[CALL, {**CALL, "args": args}], invalid_tool_calls=[invalid]
+            ),
+            cap=400,
+        )
+        assert isinstance(shown, AIMessage)
+        assert shown.content == "So."
+        first, second = shown.tool_calls
+        assert first == CALL
+        assert second["args"]["path"] == "a"
+        assert second["args"]["parts"][0]["n"] == 1
+        assert "characters of m1 left out here" in second["args"]["parts"][1]
+        assert "characters of m1 left out here" in (shown.invalid_tool_calls[0]["args"] or "")
+        assert COUNTER.message(shown) < 440
+
+    def test_arguments_without_long_texts_are_shown_as_the_beginning_of_their_json(self) -> None:
+        call = ToolCall(name="look", args={"all": list(range(5_000))}, id="c", type="tool_call")
+        shown = self.show(AIMessage("", tool_calls=[call]))
+        assert isinstance(shown, AIMessage)
+        assert shown.tool_calls[0]["args"]["arguments"].startswith('{"all": [0, 1,')
+        assert COUNTER.message(shown) < 240
+
+    def test_thoughts_are_whole_or_left_out(self) -> None:
+        small = AIMessage([{**self.THOUGHT, "thinking": "So."}, {"type": "text", "text": "Done."}])
+        assert self.show(small).content == small.content
+        large = AIMessage([self.THOUGHT, {"type": "text", "text": "Done."}], tool_calls=[CALL])
+        shown = self.show(large)
+        assert isinstance(shown, AIMessage)
+        assert (shown.content, shown.tool_calls) == ("Done.", [CALL])
+        assert "left out" in str(self.show(AIMessage([self.THOUGHT])).content), "never empty"
+
+    def test_lines_stand_for_other_blocks_and_media_stay(self) -> None:
+        text = {"type": "text", "text": "Done."}
+        assert self.show(AIMessage([self.FOUND, text])).content == (
+            "Done.\n[web_search_tool_result: m1]"
+        )
+        assert self.show(HumanMessage([self.FOUND, text, IMAGE])).content == [
+            {"type": "text", "text": "Done.\n[web_search_tool_result: m1]"},
+            IMAGE,
+        ]
+
+    @given(st.data(), st.integers(100, 400))
+    def test_a_message_of_any_make_up_has_twice_the_cap_at_most(
+        self, data: st.DataObject, cap: int
+    ) -> None:
+        shown = self.show(data.draw(any_messages), cap)
+        assert COUNTER.message(shown) <= 2 * cap + 80, "a line each for eight kinds is free"
 
 
 class TestDays:

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from langchain_core.messages import (
@@ -23,6 +24,7 @@ from langchain_core.messages import (
 )
 
 from topicloom.context.fence import fence
+from topicloom.context.fitting import flatten, select_rest
 from topicloom.context.notes import format_layer, render_note
 from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import (
@@ -76,19 +78,39 @@ class Layout:
     media: bool = True
     """True to send images and other media, False for lines that stand for them."""
 
+    def show(self, stored: StoredMessage, language: Language, day: str = "") -> AnyMessage:
+        """A message as the prompt has it, under the line of a day.
+
+        Its text is cut past the cap. If its calls, thoughts and other blocks together are past it,
+        thoughts are left out, as they come back whole or not at all, lines stand for blocks of
+        unknown kinds, and calls have long arguments in part. Media are sent whole.
+        """
+        text = self.format_text(stored, language)
+        message = show_message(stored, text, day, None if self.media else language)
+        if stored.whole and self.counter.message(select_rest(stored)) > self.cap:
+            lines = describe_blocks(stored, language, media=not self.media)
+            mark = get_wording(language).left_out
+            said = "\n".join(filter(None, [day, text, lines])) or mark.format(
+                count=len(str(stored.message.content)), id=stored.id
+            )
+            shorten = partial(self._shorten, message_id=stored.id, language=language)
+            media = stored.media if self.media else []
+            message = flatten(stored.message, said, media, self.cap, shorten, self.counter.text)
+        return _sanitize_name(message)
+
     def format_text(self, stored: StoredMessage, language: Language) -> str:
         """The text of a message as the prompt shows it."""
-        text = fence(stored.text)
-        if len(text) * _MAX_TOKENS_PER_CHARACTER <= self.cap:
-            return text  # not worth counting: it fits in any case
-        # Once more: a line may begin where something is left out.
-        return fence(excerpt(text, self.cap, self.counter.text, stored.id, language))
+        # Fenced once more: a line may begin where something is left out.
+        return fence(self._shorten(fence(stored.text), self.cap, stored.id, language))
 
-    def count_tokens(self, stored: StoredMessage) -> int:
+    def _shorten(self, text: str, limit: int, message_id: str, language: Language) -> str:
+        if len(text) * _MAX_TOKENS_PER_CHARACTER <= limit:
+            return text  # not worth counting: it fits in any case
+        return excerpt(text, limit, self.counter.text, message_id, language)
+
+    def count_tokens(self, stored: StoredMessage, language: Language) -> int:
         """Tokens of a message in the prompt, without the line of its day."""
-        message = show_message(stored, fence(stored.text), "", None if self.media else "en")
-        media = self._count_blocks(stored.media) if self.media else 0
-        return min(self.counter.message(message) - media, self.cap) + media
+        return self.counter.message(self.show(stored, language))
 
     def count_day(self, day: str, language: Language) -> int:
         """Tokens of the line above the first message of a day."""
@@ -124,7 +146,7 @@ class Layout:
             media.setdefault(note.after, []).extend(self.show_media(note, fetch, language))
         loop = [self._shorten_result(m, language) for m in loop]
         days = date_messages(view, language)
-        messages = [self._to_langchain(r, d, language) for r, d in zip(view, days, strict=True)]
+        messages = [self.show(m, language, d) for m, d in zip(view, days, strict=True)]
         numbers = [message.seq for message in view]
         for after, blocks in media.items():
             place = max(0, bisect_right(numbers, after) - 1)
@@ -137,7 +159,7 @@ class Layout:
         quoted = [fetch(parse_message_number(i)) for t in newest_first for i in t.quotes]
         if view_tokens is None:
             lines = sum(self.counter.text(f"{d}\n") for d in days if d)
-            view_tokens = sum(map(self.count_tokens, view)) + lines
+            view_tokens = sum(self.count_tokens(m, language) for m in view) + lines
         said = _pair_tool_calls([*messages, *loop], language)
         layers = self._count_layers(notes)
         noted = sum(map(self.counter.text, texts.values()))
@@ -152,10 +174,6 @@ class Layout:
             },
             sources=quoted,
         )
-
-    def _to_langchain(self, stored: StoredMessage, day: str, language: Language) -> AnyMessage:
-        lines = None if self.media else language
-        return _sanitize_name(show_message(stored, self.format_text(stored, language), day, lines))
 
     def _shorten_result(self, message: BaseMessage, language: Language) -> BaseMessage:
         """A message of the tool loop; a tool result that is too large is shown in part."""

@@ -47,13 +47,14 @@ def excerpt(
     tokens = count(text)
     if tokens <= limit or len(text) < 64:
         return text
-    keep = max(32, int(len(text) * limit / tokens))
+    mark = count(get_wording(language).left_out.format(count=len(text), id=message_id))
+    keep = max(32, int(len(text) * (limit - mark) / tokens))
     while True:
         ends = (0, keep * 2 // 3), (len(text) - keep // 3, len(text))
         shown = show_stretches(text, ends, message_id, language)
         if keep <= 32 or count(shown) <= limit:
             return shown
-        keep = keep * 4 // 5
+        keep = keep * 19 // 20
 
 
 def shorten(text: str, limit: int, count: Callable[[str], int]) -> str:
@@ -144,12 +145,13 @@ def replace_text(
     return [
         {"type": "text", "text": text} if i == begins else block
         for i, block in enumerate(content)
-        if i == begins or not (_is_text(block) or get_block_text(block))
+        if i == begins or not is_text(block)
     ]
 
 
-def _is_text(block: str | dict[str, Any]) -> bool:
-    return isinstance(block, str) or block.get("type") == "text"
+def is_text(block: str | dict[str, Any]) -> bool:
+    """True for a content block whose text is part of its message's."""
+    return isinstance(block, str) or block.get("type") == "text" or bool(get_block_text(block))
 
 
 _IMPLIED_BLOCK_TYPES = CALLS | THOUGHTS | {"text", "text-plain"}
@@ -221,10 +223,10 @@ def describe_content(
     return "\n".join(filter(None, [said, describe_blocks(stored, language)]))
 
 
-def describe_blocks(stored: StoredMessage, language: Language) -> str:
+def describe_blocks(stored: StoredMessage, language: Language, *, media: bool = True) -> str:
     """A line for each kind of content of a message that is no text: `[image: m42]`.
 
-    By it the main model can ask for media that have left its view.
+    By it the main model can ask for media that have left its view. Those that have not need none.
     """
     words = get_wording(language)
     names = dict(zip(("image", "audio", "video", "file"), words.media.split(), strict=True))
@@ -232,7 +234,7 @@ def describe_blocks(stored: StoredMessage, language: Language) -> str:
     kinds = Counter(
         names.get(MEDIA.get(kind, "")) or fence_line(kind)[:_LONGEST_KIND]
         for kind in types
-        if kind not in _IMPLIED_BLOCK_TYPES
+        if kind not in _IMPLIED_BLOCK_TYPES and (media or kind not in MEDIA)
     )
     counted = (f"{kind} ×{n}" if n > 1 else kind for kind, n in kinds.items())
     lines = (words.medium.format(kind=kind, id=stored.id) for kind in counted)

@@ -29,7 +29,7 @@ class _DatedSizes:
         self._layout, self._language, self._day = layout, language, ""
 
     def __call__(self, message: StoredMessage) -> int:
-        size = self._layout.count_tokens(message)
+        size = self._layout.count_tokens(message, self._language)
         if message.role == "user" and message.day != self._day:
             self._day = message.day
             size += self._layout.count_day(message.day, self._language)

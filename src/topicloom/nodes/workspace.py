@@ -69,7 +69,7 @@ class TranscriptSizes:
 
     def _add(self, message: StoredMessage | None, language: Language) -> None:
         """Add a message, None for one that is out of view."""
-        size, day = self._layout().count_tokens(message) if message else 0, self._days[-1]
+        size, day = self._layout().count_tokens(message, language) if message else 0, self._days[-1]
         if message and message.role == "user" and message.day != day:
             day = message.day
             size += self._layout().count_day(day, language)
