@@ -482,6 +482,37 @@ def test_the_ledger_only_grows_at_its_end(
         stored += messages_of(answers, start=len(stored) + 1)
 
 
+steps = st.builds(
+    lambda said, result: [
+        AIMessage(said, tool_calls=[CALL]),
+        ToolMessage(result, tool_call_id="c"),
+    ],
+    texts,
+    texts | st.just("[m1] user: 长\n" * 300),
+)
+
+
+@given(st.lists(st.tuples(texts, st.lists(steps, max_size=3)), min_size=2, max_size=4))
+def test_so_it_does_within_a_turn_and_into_the_next(
+    turns: list[tuple[str, list[list[BaseMessage]]]],
+) -> None:
+    stored: list[StoredMessage] = []
+    before: list[tuple[object, ...]] = []
+    for question, calls in turns:
+        stored += messages_of([HumanMessage(question)], len(stored) + 1)
+        for step in range(len(calls) + 1):
+            loop = [m for call in calls[:step] for m in call]
+            now = sent(layout().build_prompt("", stored, [], no_note, "en", loop).messages)
+            assert now[: len(before)] == before
+            before = now
+        said = [*(m for call in calls for m in call), AIMessage("Done.")]
+        stored += messages_of(said, len(stored) + 1)
+
+
+def no_note(number: int) -> StoredMessage:
+    raise AssertionError(number)
+
+
 @pytest.mark.slow
 @few()
 @given(st.lists(st.sampled_from(["茶", "雨", "山"]), min_size=20, max_size=28), st.uuids())

@@ -32,13 +32,12 @@ from topicloom.context.transcript import (
     describe_blocks,
     excerpt,
     format_day,
-    replace_text,
     show_message,
 )
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
 from topicloom.state.recall import Note, parse_message_number
-from topicloom.state.stored_message import StoredMessage, get_text
+from topicloom.state.stored_message import StoredMessage, foresee_message
 
 _MAX_TOKENS_PER_CHARACTER = 2
 """Tokens that a character costs at most, about."""
@@ -78,16 +77,20 @@ class Layout:
     media: bool = True
     """True to send images and other media, False for lines that stand for them."""
 
-    def show(self, stored: StoredMessage, language: Language, day: str = "") -> AnyMessage:
+    def show(
+        self, stored: StoredMessage, language: Language, day: str = "", *, running: bool = False
+    ) -> AnyMessage:
         """A message as the prompt has it, under the line of a day.
 
         Its text is cut past the cap. If its calls, thoughts and other blocks together are past it,
         thoughts are left out, as they come back whole or not at all, lines stand for blocks of
-        unknown kinds, and calls have long arguments in part. Media are sent whole.
+        unknown kinds, and calls have long arguments in part. Media are sent whole; and all but text
+        of a reply of the `running` turn, which providers take back as they gave it.
         """
         text = self.format_text(stored, language)
         message = show_message(stored, text, day, None if self.media else language)
-        if stored.whole and self.counter.message(select_rest(stored)) > self.cap:
+        free = not (running and isinstance(message, AIMessage))
+        if free and stored.whole and self.counter.message(select_rest(stored)) > self.cap:
             lines = describe_blocks(stored, language, media=not self.media)
             mark = get_wording(language).left_out
             said = "\n".join(filter(None, [day, text, lines])) or mark.format(
@@ -144,7 +147,9 @@ class Layout:
         media: dict[int, list[Block]] = {}
         for note in notes:
             media.setdefault(note.after, []).extend(self.show_media(note, fetch, language))
-        loop = [self._shorten_result(m, language) for m in loop]
+        last = view[-1].seq if view else 0
+        coming = [foresee_message(m, seq=n) for n, m in enumerate(loop, last + 1)]
+        loop = [self.show(m, language, running=True) for m in coming]
         days = date_messages(view, language)
         messages = [self.show(m, language, d) for m, d in zip(view, days, strict=True)]
         numbers = [message.seq for message in view]
@@ -174,14 +179,6 @@ class Layout:
             },
             sources=quoted,
         )
-
-    def _shorten_result(self, message: BaseMessage, language: Language) -> BaseMessage:
-        """A message of the tool loop; a tool result that is too large is shown in part."""
-        said, name = get_text(message), message.name or "tool"
-        text = fence(excerpt(fence(said), self.cap, self.counter.text, name, language))
-        if text == said or not isinstance(message, ToolMessage):
-            return message
-        return message.model_copy(update={"content": replace_text(message.content, text)})
 
     def show_media(
         self, note: Note, fetch: Callable[[int], StoredMessage], language: Language
