@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -480,6 +481,71 @@ def test_the_ledger_only_grows_at_its_end(
         assert now[: len(before)] == before
         before = now
         stored += messages_of(answers, start=len(stored) + 1)
+
+
+@st.composite
+def loops(draw: st.DrawFn) -> list[BaseMessage]:
+    """Calls one after another or at once, with their results but for the last few."""
+    said: list[BaseMessage] = []
+    for step in range(draw(st.integers(0, 9))):
+        called = draw(st.lists(calls, min_size=1, max_size=5))
+        called = [{**c, "id": f"{step}-{n}"} for n, c in enumerate(called)]
+        said.append(AIMessage(draw(any_content), tool_calls=called))
+        said += [ToolMessage(draw(any_content), tool_call_id=c["id"]) for c in called]
+    return said[: len(said) - draw(st.integers(0, 2))]
+
+
+@given(st.lists(any_messages, min_size=1, max_size=20), loops())
+def test_messages_of_any_make_up_fit_the_room(
+    said: list[BaseMessage], loop: list[BaseMessage]
+) -> None:
+    """Only the newest reply of the running turn may be too large, as providers want it whole."""
+    stored, room = messages_of([*said, HumanMessage("long " * 900)]), 1_500
+    prompt = layout(cap=500).build_prompt("", stored, [], no_note, "en", loop, room=room)
+    size = sum(map(COUNTER.message, prompt.messages))
+    replies = [m for m in prompt.messages if isinstance(m, AIMessage)]
+    newest = COUNTER.message(replies[-1]) if loop else 0
+    # Where two texts are joined there may be a token between them; the window has a margin.
+    assert size <= room + 2 or size - newest <= room // 2
+    # A result that nothing called for is sent as words, which cost a little less.
+    assert -5 <= prompt.sections["tail"] - size <= 5 + 8 * len(said)
+    calls_sent = [c["id"] for m in prompt.messages for c in getattr(m, "tool_calls", [])]
+    assert calls_sent == [m.tool_call_id for m in prompt.messages if isinstance(m, ToolMessage)]
+
+
+class TestRunningTurn:
+    """What tools said fits what the window leaves, and the prompt changes seldom by it."""
+
+    def prompts(self, steps: int, parallel: int = 1) -> list[list[BaseMessage]]:
+        stored, loop, found = chat(1), list[BaseMessage](), list[list[BaseMessage]]()
+        for step in range(steps):
+            ids = [f"{step}-{n}" for n in range(parallel)]
+            loop.append(AIMessage("", tool_calls=[{**CALL, "id": i} for i in ids]))
+            loop += [ToolMessage(f"{i} {TestOversize.LONG}", tool_call_id=i) for i in ids]
+            prompt = layout().build_prompt("", stored, [], no_note, "en", loop, room=1_600)
+            assert sum(map(COUNTER.message, prompt.messages)) <= 1_600
+            found.append(prompt.messages)
+        return found
+
+    def test_results_of_calls_at_once_are_shown_in_part_all_of_them(self) -> None:
+        (sent_messages,) = self.prompts(1, parallel=10)
+        results = [m.text for m in sent_messages if isinstance(m, ToolMessage)]
+        assert [text.split()[0] for text in results] == [f"0-{n}" for n in range(10)]
+
+    def test_the_newest_result_has_most_room(self) -> None:
+        *_, older, newest = self.prompts(8)[-1][2::2]
+        assert COUNTER.message(newest) > 1.5 * COUNTER.message(older)
+
+    def test_what_stands_before_the_newest_changes_seldom(self) -> None:
+        found = [sent(messages) for messages in self.prompts(40)]
+        kept = [b[: len(a) - 1] == a[:-1] for a, b in itertools.pairwise(found)]
+        assert kept.count(False) <= 12
+
+    def test_of_the_oldest_calls_a_line_is_left(self) -> None:
+        first, *rest = self.prompts(60)[-1]
+        assert "earlier messages are not shown --" in first.text
+        assert first.text.startswith("question 1")
+        assert [m.type for m in rest[:2]] == ["ai", "tool"]
 
 
 steps = st.builds(

@@ -8,7 +8,7 @@ the design paper: what was recalled this turn, by score, before the messages.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +24,7 @@ from langchain_core.messages import (
 )
 
 from topicloom.context.fence import fence
-from topicloom.context.fitting import flatten, select_rest
+from topicloom.context.fitting import Fit, find_rounds, flatten, list_fits, select_rest
 from topicloom.context.notes import format_layer, render_note
 from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import (
@@ -34,6 +34,7 @@ from topicloom.context.transcript import (
     format_day,
     show_message,
 )
+from topicloom.context.windows import SMALLEST
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
 from topicloom.state.recall import Note, parse_message_number
@@ -78,33 +79,43 @@ class Layout:
     """True to send images and other media, False for lines that stand for them."""
 
     def show(
-        self, stored: StoredMessage, language: Language, day: str = "", *, running: bool = False
+        self,
+        stored: StoredMessage,
+        language: Language,
+        day: str = "",
+        *,
+        halvings: int = 0,
+        whole: bool = False,
     ) -> AnyMessage:
         """A message as the prompt has it, under the line of a day.
 
-        Its text is cut past the cap. If its calls, thoughts and other blocks together are past it,
-        thoughts are left out, as they come back whole or not at all, lines stand for blocks of
-        unknown kinds, and calls have long arguments in part. Media are sent whole; and all but text
-        of a reply of the `running` turn, which providers take back as they gave it.
+        Its text is cut past the cap, which may be halved. If its calls, thoughts and other blocks
+        together are past it, thoughts are left out, as they come back whole or not at all, lines
+        stand for blocks of unknown kinds, and calls have long arguments in part. Media are sent
+        past the cap, but not past halves of it. With `whole`, all but text is as it was.
         """
-        text = self.format_text(stored, language)
-        message = show_message(stored, text, day, None if self.media else language)
-        free = not (running and isinstance(message, AIMessage))
-        if free and stored.whole and self.counter.message(select_rest(stored)) > self.cap:
-            lines = describe_blocks(stored, language, media=not self.media)
+        limit = self.cap >> halvings
+        text = self.format_text(stored, language, limit)
+        media = self.media and (not halvings or self._count_blocks(stored.media) <= limit)
+        message = show_message(stored, text, day, None if media else language)
+        if stored.whole and not whole and self.counter.message(select_rest(stored)) > limit:
+            lines = describe_blocks(stored, language, media=not media)
             mark = get_wording(language).left_out
             said = "\n".join(filter(None, [day, text, lines])) or mark.format(
                 count=len(str(stored.message.content)), id=stored.id
             )
             shorten = partial(self._shorten, message_id=stored.id, language=language)
-            media = stored.media if self.media else []
-            message = flatten(stored.message, said, media, self.cap, shorten, self.counter.text)
+            shown = stored.media if media else []
+            message = flatten(stored.message, said, shown, limit, shorten, self.counter.text)
         return _sanitize_name(message)
 
-    def format_text(self, stored: StoredMessage, language: Language) -> str:
-        """The text of a message as the prompt shows it."""
+    def format_text(
+        self, stored: StoredMessage, language: Language, limit: int | None = None
+    ) -> str:
+        """The text of a message as the prompt shows it, within the cap or another limit."""
+        limit = self.cap if limit is None else limit
         # Fenced once more: a line may begin where something is left out.
-        return fence(self._shorten(fence(stored.text), self.cap, stored.id, language))
+        return fence(self._shorten(fence(stored.text), limit, stored.id, language))
 
     def _shorten(self, text: str, limit: int, message_id: str, language: Language) -> str:
         if len(text) * _MAX_TOKENS_PER_CHARACTER <= limit:
@@ -136,23 +147,28 @@ class Layout:
         language: Language,
         loop: Sequence[BaseMessage] = (),
         view_tokens: int | None = None,
+        room: int | None = None,
     ) -> MainPrompt:
         """Lay a prompt out.
 
         The view, its last message to answer, and the notes since the last split come oldest first;
-        `loop` is what has been said since: tool calls and their results.
+        `loop` is what has been said since: tool calls and their results. All of these fit `room`,
+        but for the newest message in view and the newest calls, if these alone are too large.
         """
         notes = self.select_shown(notes, max((m.seq for m in view if m.role == "user"), default=0))
         texts = _render_notes(notes, fetch, language)
         media: dict[int, list[Block]] = {}
         for note in notes:
             media.setdefault(note.after, []).extend(self.show_media(note, fetch, language))
-        last = view[-1].seq if view else 0
-        coming = [foresee_message(m, seq=n) for n, m in enumerate(loop, last + 1)]
-        loop = [self.show(m, language, running=True) for m in coming]
-        days = date_messages(view, language)
-        messages = [self.show(m, language, d) for m, d in zip(view, days, strict=True)]
-        numbers = [message.seq for message in view]
+        noted = sum(map(self.counter.text, texts.values()))
+        noted += sum(map(self._count_blocks, media.values()))
+        said = _Said(self, view, loop, language)
+        tail = said.count(Fit(), view_tokens)
+        fit = Fit()
+        if room is not None and tail + noted > room:
+            fit = said.find_fit(room - noted)
+            tail = said.count(fit)
+        numbers, messages, loop = said.show(fit)
         for after, blocks in media.items():
             place = max(0, bisect_right(numbers, after) - 1)
             text = texts[after] if self.order == "ledger" else ""
@@ -162,19 +178,16 @@ class Layout:
             head += texts.values()
         newest_first = [t for n in reversed(notes) for t in n.topics]
         quoted = [fetch(parse_message_number(i)) for t in newest_first for i in t.quotes]
-        if view_tokens is None:
-            lines = sum(self.counter.text(f"{d}\n") for d in days if d)
-            view_tokens = sum(self.count_tokens(m, language) for m in view) + lines
-        said = _pair_tool_calls([*messages, *loop], language)
         layers = self._count_layers(notes)
-        noted = sum(map(self.counter.text, texts.values()))
-        noted += sum(map(self._count_blocks, media.values()))
         return MainPrompt(
-            messages=[*([SystemMessage("\n\n".join(head))] if head else []), *said],
+            messages=[
+                *([SystemMessage("\n\n".join(head))] if head else []),
+                *_pair_tool_calls([*messages, *loop], language),
+            ],
             sections={
                 "system": self.counter.message(SystemMessage(system)) if system else 0,
                 "notes": max(0, noted - sum(layers.values())),
-                "tail": view_tokens + sum(map(self.counter.message, loop)),
+                "tail": tail,
                 **layers,
             },
             sources=quoted,
@@ -215,6 +228,108 @@ class Layout:
             section = "skeleton" if layer.kind == "deterministic" else "curated"
             sizes[section] = sizes.get(section, 0) + self.counter.text(format_layer(layer))
         return sizes
+
+
+class _Said:
+    """What is said in a prompt, more or less of it: the view, and the running turn behind it."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        view: Sequence[StoredMessage],
+        loop: Sequence[BaseMessage],
+        language: Language,
+    ) -> None:
+        last = view[-1].seq if view else 0
+        self._layout, self._language, self._begins = layout, language, len(view)
+        self._all = [*view, *(foresee_message(m, seq=n) for n, m in enumerate(loop, last + 1))]
+        self._days = {0: date_messages(view, language)}
+        """The lines of days, by how many messages are left out before them."""
+        replies = [n for n, m in enumerate(loop) if isinstance(m, AIMessage)]
+        self._newest = self._begins + (replies[-1] if replies else 0)
+        """Place of the newest reply."""
+        self._rounds = find_rounds([m.message for m in view])
+        self._calls = [self._begins + n for n in find_rounds(loop)]
+        self._calls = [n for n in self._calls if n <= self._newest]
+        self._sizes: dict[tuple[int, int], int] = {}
+        self._shown: dict[tuple[int, int, str], AnyMessage] = {}
+
+    def find_fit(self, room: int) -> Fit:
+        """How much of it fits so many tokens; the least, if nothing does."""
+        halvings = max(0, (self._layout.cap // SMALLEST).bit_length() - 1)
+        fits = list_fits(halvings, len(self._rounds), len(self._calls))
+        place = bisect_left(fits, True, key=lambda fit: self.count(fit) <= room)
+        return fits[min(place, len(fits) - 1)]
+
+    def count(self, fit: Fit, view_tokens: int | None = None) -> int:
+        """Tokens of what is shown, of the view's if they are known."""
+        places = self._list_shown(fit)
+        line = self._describe_left(fit)
+        beside = self._count_made(places) + self._layout.counter.text(line and f"\n\n{line}")
+        if view_tokens is not None:
+            beside, places = beside + view_tokens, [n for n in places if n >= self._begins]
+        return beside + sum(self._size(n, fit) for n in places)
+
+    def _count_made(self, places: Sequence[int]) -> int:
+        """Tokens of what stands for results where there is none, or none but an empty one."""
+        given = [self._all[n].message for n in places]
+        known = {id(m) for m in given}
+        made = (m for m in _pair_tool_calls(given, self._language) if id(m) not in known)
+        none = get_wording(self._language).cut_off
+        return sum(self._layout.counter.message(m) for m in made if m.content == none)
+
+    def show(self, fit: Fit) -> tuple[list[int], list[AnyMessage], list[AnyMessage]]:
+        """Numbers of messages of the view, these, and those of the running turn."""
+        places = self._list_shown(fit)
+        shown = [self._show(n, fit) for n in places]
+        view = sum(n < self._begins for n in places)
+        if line := self._describe_left(fit):
+            shown[view - 1] = _append_content(shown[view - 1], line, [])
+        return [self._all[n].seq for n in places[:view]], shown[:view], shown[view:]
+
+    def _list_shown(self, fit: Fit) -> list[int]:
+        begin = self._rounds[fit.left_view] if self._rounds else 0
+        resume = self._calls[fit.left] if self._calls else self._begins
+        return [*range(begin, self._begins), *range(resume, len(self._all))]
+
+    def _describe_left(self, fit: Fit) -> str:
+        left = len(self._all) - len(self._list_shown(fit))
+        return get_wording(self._language).missing.format(count=left) if left else ""
+
+    def _show(self, place: int, fit: Fit) -> AnyMessage:
+        begin = self._rounds[fit.left_view] if self._rounds else 0
+        day, halvings = "", fit.newest if place >= self._newest else fit.older
+        if place < self._begins:
+            if begin not in self._days:
+                view = self._all[begin : self._begins]
+                self._days[begin] = date_messages(view, self._language)
+            day = self._days[begin][place - begin]
+            halvings = fit.last if place == self._begins - 1 else fit.view
+        key = (place, halvings, day)
+        if key not in self._shown:
+            self._shown[key] = self._layout.show(
+                self._all[place],
+                self._language,
+                day,
+                halvings=halvings,
+                whole=self._is_whole(place, halvings),
+            )
+        return self._shown[key]
+
+    def _is_whole(self, place: int, halvings: int) -> bool:
+        """True for a reply of the running turn, which providers take back as they gave it.
+
+        Once results are shown in part, only for the newest.
+        """
+        reply = place >= self._begins and isinstance(self._all[place].message, AIMessage)
+        return reply and (not halvings or place == self._newest)
+
+    def _size(self, place: int, fit: Fit) -> int:
+        message = self._show(place, fit)
+        key = (place, id(message))
+        if key not in self._sizes:
+            self._sizes[key] = self._layout.counter.message(message)
+        return self._sizes[key]
 
 
 def _render_notes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -17,7 +17,7 @@ from topicloom.state.calibration import SAFETY_MARGIN
 from topicloom.state.language import Language
 from topicloom.state.recall import Note
 from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage
+from topicloom.state.stored_message import StoredMessage, get_text
 
 
 @dataclass(frozen=True)
@@ -87,23 +87,28 @@ class MainWindow:
         facts: str = "",
         loop: Sequence[BaseMessage] = (),
         view_tokens: int | None = None,
+        beside: int = 0,
     ) -> MainPrompt:
-        """The prompt of a turn; see `Layout.build_prompt`."""
+        """The prompt of a turn; see `Layout.build_prompt`.
+
+        It fits the window, with a margin, and with tokens of what is sent `beside` it.
+        """
         system = self.build_system(session, facts)
+        size = self.uncalibrate(self.size, session)
+        room = max(size - self.count_fixed(session, facts) - beside, size // 10)
         beginning = self.find_beginning(session, notes)
         if beginning is None:
             return self.layout.build_prompt(
-                system, view, notes, fetch, session.language, loop, view_tokens
+                system, view, notes, fetch, session.language, loop, view_tokens, room
             )
         laid = beginning.build_prompt(system, view, self.size, session.language, media=self.media())
-        head = self.counter.message(SystemMessage(system)) if system else 0
-        summaries = sum(self.counter.text(segment.line) for segment in laid.segments)
-        tail = laid.tokens - head - summaries + sum(map(self.counter.message, loop))
-        return MainPrompt(
-            messages=[*laid.messages, *loop],
-            sections={"system": head, "notes": 0, "summaries": summaries, "tail": tail},
-            sources=[],
+        whole = "".join(get_text(m) for m in laid.messages[:1] if isinstance(m, SystemMessage))
+        summaries = self.counter.text(whole.removeprefix(system))
+        prompt = self.layout.build_prompt(
+            whole, laid.shown, (), fetch, session.language, loop, room=room - summaries
         )
+        head = prompt.sections["system"] - summaries
+        return replace(prompt, sections={**prompt.sections, "system": head, "summaries": summaries})
 
     def list_tools(self, session: Session, *, search: bool = True) -> list[BaseTool]:
         """Tools that the main model is offered; topics can be searched once there are any."""

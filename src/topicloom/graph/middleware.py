@@ -224,13 +224,13 @@ class TopicMiddleware(AgentMiddleware[TopicState, Any, Any]):
         session, turn, workspace = self._take_edits(state, run)
         view = workspace.store.messages(session, session.view)
         loop = _find_loop(request.messages, view[-1].source if view else None)
-        prompt = lay_out_prompt(deps, workspace, session, view, loop)
         offered = offers_search(deps, session, turn)
         others = [t for t in request.tools if getattr(t, "name", None) != ACTIVATE_TOPIC]
         head = [request.system_message] if request.system_message else []
         session = session.model_copy(
             update={"fixed": sum(map(counter.message, head)) + counter.tools(others)}
         )
+        prompt = lay_out_prompt(deps, workspace, session, view, loop)
         ours = [m for m in prompt.messages if isinstance(m, SystemMessage)]
         asked = request.override(
             messages=cast("list[AnyMessage]", prompt.messages[len(ours) :]),

@@ -83,6 +83,7 @@ def lay_out_prompt(
         facts=show_facts(deps, session),
         loop=loop,
         view_tokens=workspace.sizes.between(session, session.view, session.count),
+        beside=deps.window.counter.tools(turn_options().tools),
     )
 
 
