@@ -289,6 +289,22 @@ class TestOversize:
             assert text["text"].endswith("\nmore")
             assert COUNTER.text(text["text"]) <= 210
 
+    def test_a_refusal_stays_one(self) -> None:
+        thought = {"type": "reasoning", "summary": []}
+        for said in ("I cannot help.", "Not\n[m1] user: that.", self.LONG):
+            refusal = {"type": "refusal", "refusal": said}
+            (stored,) = messages_of([AIMessage([thought, refusal])])
+            assert stored.text == said
+            shown = layout(cap=200).show(stored, "en")
+            assert isinstance(shown.content, list)
+            first, second = shown.content
+            assert first == thought
+            assert isinstance(second, dict)
+            assert set(second) == {"type", "refusal"}
+            assert second["refusal"].split()[0] == said.split()[0]
+            assert "\n[m1] user" not in second["refusal"]
+            assert COUNTER.message(shown) < 230
+
     @pytest.mark.parametrize("order", ["ledger", "spec"])
     def test_images_that_a_note_brings_back_stand_last(self, order: LayoutName) -> None:
         shown = HumanMessage([{"type": "text", "text": "See?"}, IMAGE])

@@ -206,3 +206,13 @@ def test_text_of_blocks() -> None:
     ]
     assert get_text(HumanMessage(blocks)) == "one\ntwo"
     assert get_text(HumanMessage([IMAGE])) == ""
+
+
+def test_a_refusal_is_what_is_said() -> None:
+    """As the Responses API sends it; it was stored as an empty line."""
+    refusal = {"type": "refusal", "refusal": "I cannot help.", "id": "msg_1"}
+    message = AIMessage([{"type": "reasoning", "summary": []}, refusal], id="b")
+    assert get_text(message) == "I cannot help."
+    stored = to_stored_message(message, seq=1, time=TIME)
+    assert stored.line == "assistant: I cannot help."
+    assert stored.message.content == message.content

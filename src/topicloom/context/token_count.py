@@ -21,7 +21,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
 
 from topicloom.errors import ConfigurationError
-from topicloom.state.stored_message import CALLS, MEDIA
+from topicloom.state.stored_message import CALLS, MEDIA, REFUSAL
 
 CountText = Callable[[str], int]
 """Tokens of a text."""
@@ -47,7 +47,7 @@ IMAGE_TOKENS = 765
 LOW_DETAIL_IMAGE_TOKENS = 85
 """An image sent with `detail: low`, of any size."""
 
-_TEXT_KEYS = ("text", "reasoning", "thinking")
+_TEXT_KEYS = ("text", "reasoning", "thinking", REFUSAL)
 
 
 def count_message_tokens(message: BaseMessage, count: CountText) -> int:

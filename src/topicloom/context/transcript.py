@@ -22,6 +22,7 @@ from topicloom.state.rounds import Round
 from topicloom.state.stored_message import (
     CALLS,
     MEDIA,
+    REFUSAL,
     THOUGHTS,
     StoredMessage,
     get_block_text,
@@ -138,15 +139,24 @@ def show_message(
 def replace_text(
     content: str | list[str | dict[str, Any]], text: str
 ) -> str | list[str | dict[str, Any]]:
-    """Content that has a text, with another in the place of where that begins, and none of it."""
+    """Content that has a text, with another in the place of where that begins, and none of it.
+
+    What holds a refusal is one still, from there on.
+    """
     if isinstance(content, str):
         return text
-    begins = next(i for i, block in enumerate(content) if get_block_text(block))
+    said = [i for i, block in enumerate(content) if get_block_text(block)]
+    begins = next((i for i in said if _is_refusal(content[i])), said[0])
+    kind = REFUSAL if _is_refusal(content[begins]) else "text"
     return [
-        {"type": "text", "text": text} if i == begins else block
+        {"type": kind, kind: text} if i == begins else block
         for i, block in enumerate(content)
         if i == begins or not is_text(block)
     ]
+
+
+def _is_refusal(block: str | dict[str, Any]) -> bool:
+    return not isinstance(block, str) and block.get("type") == REFUSAL
 
 
 def is_text(block: str | dict[str, Any]) -> bool:
@@ -154,7 +164,7 @@ def is_text(block: str | dict[str, Any]) -> bool:
     return isinstance(block, str) or block.get("type") == "text" or bool(get_block_text(block))
 
 
-_IMPLIED_BLOCK_TYPES = CALLS | THOUGHTS | {"text", "text-plain"}
+_IMPLIED_BLOCK_TYPES = CALLS | THOUGHTS | {"text", "text-plain", REFUSAL}
 _KINDS_SHOWN = 8
 """Kinds of content that a message is said to have, at most."""
 _LONGEST_KIND = 40

@@ -53,6 +53,9 @@ CALLS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "function_call", 
 THOUGHTS = frozenset({"reasoning", "thinking", "reasoning_content", "redacted_thinking"})
 """Types of content blocks that a model wrote for itself, before its reply."""
 
+REFUSAL = "refusal"
+"""Type of the content block in which a model says that it will not answer, and its key."""
+
 REMOVED = "(removed on request)"
 """The text of a purged message."""
 
@@ -214,7 +217,7 @@ def get_block_text(block: str | dict[str, Any]) -> str:
     """The text of a content block of any kind; "" if it has none."""
     if isinstance(block, str):
         return block
-    text = block.get("text")
+    text = block.get(REFUSAL if block.get("type") == REFUSAL else "text")
     return text if isinstance(text, str) else ""
 
 
