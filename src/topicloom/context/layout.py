@@ -7,46 +7,40 @@ the design paper: what was recalled this turn, by score, before the messages.
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from langchain_core.messages import (
-    AIMessage,
     AnyMessage,
     BaseMessage,
     HumanMessage,
     SystemMessage,
-    ToolMessage,
 )
 
 from topicloom.context.fence import fence
-from topicloom.context.fitting import Fit, find_rounds, flatten, list_fits, select_rest
+from topicloom.context.fitting import Fit, flatten, select_rest
 from topicloom.context.notes import format_layer, render_note
+from topicloom.context.said import Said
+from topicloom.context.sendable import Block, append_content, pair_tool_calls, sanitize_name
 from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import (
-    date_messages,
     describe_blocks,
     excerpt,
     format_day,
     show_message,
 )
-from topicloom.context.windows import SMALLEST
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
 from topicloom.state.recall import Note, parse_message_number
-from topicloom.state.stored_message import StoredMessage, foresee_message
+from topicloom.state.stored_message import StoredMessage
 
 _MAX_TOKENS_PER_CHARACTER = 2
 """Tokens that a character costs at most, about."""
-_UNSENDABLE = re.compile(r"[\s<|\\/>]+")
 
 LayoutName = Literal["ledger", "spec"]
-Block = dict[str, Any]
-"""A content block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +101,7 @@ class Layout:
             shorten = partial(self._shorten, message_id=stored.id, language=language)
             shown = stored.media if media else []
             message = flatten(stored.message, said, shown, limit, shorten, self.counter.text)
-        return _sanitize_name(message)
+        return sanitize_name(message)
 
     def format_text(
         self, stored: StoredMessage, language: Language, limit: int | None = None
@@ -162,7 +156,7 @@ class Layout:
             media.setdefault(note.after, []).extend(self.show_media(note, fetch, language))
         noted = sum(map(self.counter.text, texts.values()))
         noted += sum(map(self._count_blocks, media.values()))
-        said = _Said(self, view, loop, language)
+        said = Said(self, view, loop, language)
         tail = said.count(Fit(), view_tokens)
         fit = Fit()
         if room is not None and tail + noted > room:
@@ -172,7 +166,7 @@ class Layout:
         for after, blocks in media.items():
             place = max(0, bisect_right(numbers, after) - 1)
             text = texts[after] if self.order == "ledger" else ""
-            messages[place] = _append_content(messages[place], text, blocks)
+            messages[place] = append_content(messages[place], text, blocks)
         head = [system] if system else []
         if self.order == "spec":
             head += texts.values()
@@ -182,7 +176,7 @@ class Layout:
         return MainPrompt(
             messages=[
                 *([SystemMessage("\n\n".join(head))] if head else []),
-                *_pair_tool_calls([*messages, *loop], language),
+                *pair_tool_calls([*messages, *loop], language),
             ],
             sections={
                 "system": self.counter.message(SystemMessage(system)) if system else 0,
@@ -230,108 +224,6 @@ class Layout:
         return sizes
 
 
-class _Said:
-    """What is said in a prompt, more or less of it: the view, and the running turn behind it."""
-
-    def __init__(
-        self,
-        layout: Layout,
-        view: Sequence[StoredMessage],
-        loop: Sequence[BaseMessage],
-        language: Language,
-    ) -> None:
-        last = view[-1].seq if view else 0
-        self._layout, self._language, self._begins = layout, language, len(view)
-        self._all = [*view, *(foresee_message(m, seq=n) for n, m in enumerate(loop, last + 1))]
-        self._days = {0: date_messages(view, language)}
-        """The lines of days, by how many messages are left out before them."""
-        replies = [n for n, m in enumerate(loop) if isinstance(m, AIMessage)]
-        self._newest = self._begins + (replies[-1] if replies else 0)
-        """Place of the newest reply."""
-        self._rounds = find_rounds([m.message for m in view])
-        self._calls = [self._begins + n for n in find_rounds(loop)]
-        self._calls = [n for n in self._calls if n <= self._newest]
-        self._sizes: dict[tuple[int, int], int] = {}
-        self._shown: dict[tuple[int, int, str], AnyMessage] = {}
-
-    def find_fit(self, room: int) -> Fit:
-        """How much of it fits so many tokens; the least, if nothing does."""
-        halvings = max(0, (self._layout.cap // SMALLEST).bit_length() - 1)
-        fits = list_fits(halvings, len(self._rounds), len(self._calls))
-        place = bisect_left(fits, True, key=lambda fit: self.count(fit) <= room)
-        return fits[min(place, len(fits) - 1)]
-
-    def count(self, fit: Fit, view_tokens: int | None = None) -> int:
-        """Tokens of what is shown, of the view's if they are known."""
-        places = self._list_shown(fit)
-        line = self._describe_left(fit)
-        beside = self._count_made(places) + self._layout.counter.text(line and f"\n\n{line}")
-        if view_tokens is not None:
-            beside, places = beside + view_tokens, [n for n in places if n >= self._begins]
-        return beside + sum(self._size(n, fit) for n in places)
-
-    def _count_made(self, places: Sequence[int]) -> int:
-        """Tokens of what stands for results where there is none, or none but an empty one."""
-        given = [self._all[n].message for n in places]
-        known = {id(m) for m in given}
-        made = (m for m in _pair_tool_calls(given, self._language) if id(m) not in known)
-        none = get_wording(self._language).cut_off
-        return sum(self._layout.counter.message(m) for m in made if m.content == none)
-
-    def show(self, fit: Fit) -> tuple[list[int], list[AnyMessage], list[AnyMessage]]:
-        """Numbers of messages of the view, these, and those of the running turn."""
-        places = self._list_shown(fit)
-        shown = [self._show(n, fit) for n in places]
-        view = sum(n < self._begins for n in places)
-        if line := self._describe_left(fit):
-            shown[view - 1] = _append_content(shown[view - 1], line, [])
-        return [self._all[n].seq for n in places[:view]], shown[:view], shown[view:]
-
-    def _list_shown(self, fit: Fit) -> list[int]:
-        begin = self._rounds[fit.left_view] if self._rounds else 0
-        resume = self._calls[fit.left] if self._calls else self._begins
-        return [*range(begin, self._begins), *range(resume, len(self._all))]
-
-    def _describe_left(self, fit: Fit) -> str:
-        left = len(self._all) - len(self._list_shown(fit))
-        return get_wording(self._language).missing.format(count=left) if left else ""
-
-    def _show(self, place: int, fit: Fit) -> AnyMessage:
-        begin = self._rounds[fit.left_view] if self._rounds else 0
-        day, halvings = "", fit.newest if place >= self._newest else fit.older
-        if place < self._begins:
-            if begin not in self._days:
-                view = self._all[begin : self._begins]
-                self._days[begin] = date_messages(view, self._language)
-            day = self._days[begin][place - begin]
-            halvings = fit.last if place == self._begins - 1 else fit.view
-        key = (place, halvings, day)
-        if key not in self._shown:
-            self._shown[key] = self._layout.show(
-                self._all[place],
-                self._language,
-                day,
-                halvings=halvings,
-                whole=self._is_whole(place, halvings),
-            )
-        return self._shown[key]
-
-    def _is_whole(self, place: int, halvings: int) -> bool:
-        """True for a reply of the running turn, which providers take back as they gave it.
-
-        Once results are shown in part, only for the newest.
-        """
-        reply = place >= self._begins and isinstance(self._all[place].message, AIMessage)
-        return reply and (not halvings or place == self._newest)
-
-    def _size(self, place: int, fit: Fit) -> int:
-        message = self._show(place, fit)
-        key = (place, id(message))
-        if key not in self._sizes:
-            self._sizes[key] = self._layout.counter.message(message)
-        return self._sizes[key]
-
-
 def _render_notes(
     notes: Sequence[Note], fetch: Callable[[int], StoredMessage], language: Language
 ) -> Mapping[int, str]:
@@ -340,47 +232,3 @@ def _render_notes(
         text = render_note(note, fetch, language)
         texts[note.after] = f"{texts[note.after]}\n{text}" if note.after in texts else text
     return texts
-
-
-def _sanitize_name(message: AnyMessage) -> AnyMessage:
-    """The message under a name that providers take: OpenAI refuses blanks and `<|\\/>` in one."""
-    if message.name is None or not _UNSENDABLE.search(message.name):
-        return message
-    return message.model_copy(update={"name": _UNSENDABLE.sub("_", message.name)})
-
-
-def _pair_tool_calls(messages: Sequence[BaseMessage], language: Language) -> list[BaseMessage]:
-    """Calls with results and results with calls: providers refuse the one without the other.
-
-    A call that was cut off is given a result that says so, and so is one whose result is empty; a
-    result that nothing called for becomes the user's.
-    """
-    cut_off = get_wording(language).cut_off
-    whole: list[BaseMessage] = []
-    due: dict[str | None, str | None] = {}
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            called = message.tool_call_id in due
-            whole.append(message if called else HumanMessage(message.content or cut_off))
-            due.pop(message.tool_call_id, None)
-            continue
-        whole += _make_missing_results(due, cut_off)
-        due = {}
-        if isinstance(message, AIMessage):
-            calls = [*message.tool_calls, *message.invalid_tool_calls]
-            due = {c["id"]: c["name"] for c in calls}
-        whole.append(message)
-    return whole + _make_missing_results(due, cut_off)
-
-
-def _make_missing_results(due: Mapping[str | None, str | None], text: str) -> list[ToolMessage]:
-    return [ToolMessage(text, tool_call_id=i or "", name=name) for i, name in due.items()]
-
-
-def _append_content(message: AnyMessage, text: str, blocks: Sequence[Block]) -> AnyMessage:
-    content = message.content
-    if isinstance(content, str) and not blocks:
-        return message.model_copy(update={"content": f"{content}\n\n{text}"}) if text else message
-    parts: list[str | Block] = [content] if isinstance(content, str) else [*content]
-    parts += [{"type": "text", "text": text}] if text else []
-    return message.model_copy(update={"content": [*parts, *blocks]})

@@ -1,0 +1,122 @@
+"""What is said in a prompt, as much of it as fits."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+
+from topicloom.context.fitting import Fit, find_rounds, list_fits
+from topicloom.context.sendable import append_content, pair_tool_calls
+from topicloom.context.transcript import date_messages
+from topicloom.context.windows import SMALLEST
+from topicloom.prompts.wording import get_wording
+from topicloom.state.language import Language
+from topicloom.state.stored_message import StoredMessage, foresee_message
+
+if TYPE_CHECKING:
+    from topicloom.context.layout import Layout
+
+
+class Said:
+    """What is said in a prompt, more or less of it: the view, and the running turn behind it."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        view: Sequence[StoredMessage],
+        loop: Sequence[BaseMessage],
+        language: Language,
+    ) -> None:
+        last = view[-1].seq if view else 0
+        self._layout, self._language, self._begins = layout, language, len(view)
+        self._all = [*view, *(foresee_message(m, seq=n) for n, m in enumerate(loop, last + 1))]
+        self._days = {0: date_messages(view, language)}
+        """The lines of days, by how many messages are left out before them."""
+        replies = [n for n, m in enumerate(loop) if isinstance(m, AIMessage)]
+        self._newest = self._begins + (replies[-1] if replies else 0)
+        """Place of the newest reply."""
+        self._rounds = find_rounds([m.message for m in view])
+        self._calls = [self._begins + n for n in find_rounds(loop)]
+        self._calls = [n for n in self._calls if n <= self._newest]
+        self._sizes: dict[tuple[int, int], int] = {}
+        self._shown: dict[tuple[int, int, str], AnyMessage] = {}
+
+    def find_fit(self, room: int) -> Fit:
+        """How much of it fits so many tokens; the least, if nothing does."""
+        halvings = max(0, (self._layout.cap // SMALLEST).bit_length() - 1)
+        fits = list_fits(halvings, len(self._rounds), len(self._calls))
+        place = bisect_left(fits, True, key=lambda fit: self.count(fit) <= room)
+        return fits[min(place, len(fits) - 1)]
+
+    def count(self, fit: Fit, view_tokens: int | None = None) -> int:
+        """Tokens of what is shown, of the view's if they are known."""
+        places = self._list_shown(fit)
+        line = self._describe_left(fit)
+        beside = self._count_made(places) + self._layout.counter.text(line and f"\n\n{line}")
+        if view_tokens is not None:
+            beside, places = beside + view_tokens, [n for n in places if n >= self._begins]
+        return beside + sum(self._size(n, fit) for n in places)
+
+    def _count_made(self, places: Sequence[int]) -> int:
+        """Tokens of what stands for results where there is none, or none but an empty one."""
+        given = [self._all[n].message for n in places]
+        known = {id(m) for m in given}
+        made = (m for m in pair_tool_calls(given, self._language) if id(m) not in known)
+        none = get_wording(self._language).cut_off
+        return sum(self._layout.counter.message(m) for m in made if m.content == none)
+
+    def show(self, fit: Fit) -> tuple[list[int], list[AnyMessage], list[AnyMessage]]:
+        """Numbers of messages of the view, these, and those of the running turn."""
+        places = self._list_shown(fit)
+        shown = [self._show(n, fit) for n in places]
+        view = sum(n < self._begins for n in places)
+        if line := self._describe_left(fit):
+            shown[view - 1] = append_content(shown[view - 1], line, [])
+        return [self._all[n].seq for n in places[:view]], shown[:view], shown[view:]
+
+    def _list_shown(self, fit: Fit) -> list[int]:
+        begin = self._rounds[fit.left_view] if self._rounds else 0
+        resume = self._calls[fit.left] if self._calls else self._begins
+        return [*range(begin, self._begins), *range(resume, len(self._all))]
+
+    def _describe_left(self, fit: Fit) -> str:
+        left = len(self._all) - len(self._list_shown(fit))
+        return get_wording(self._language).missing.format(count=left) if left else ""
+
+    def _show(self, place: int, fit: Fit) -> AnyMessage:
+        begin = self._rounds[fit.left_view] if self._rounds else 0
+        day, halvings = "", fit.newest if place >= self._newest else fit.older
+        if place < self._begins:
+            if begin not in self._days:
+                view = self._all[begin : self._begins]
+                self._days[begin] = date_messages(view, self._language)
+            day = self._days[begin][place - begin]
+            halvings = fit.last if place == self._begins - 1 else fit.view
+        key = (place, halvings, day)
+        if key not in self._shown:
+            self._shown[key] = self._layout.show(
+                self._all[place],
+                self._language,
+                day,
+                halvings=halvings,
+                whole=self._is_whole(place, halvings),
+            )
+        return self._shown[key]
+
+    def _is_whole(self, place: int, halvings: int) -> bool:
+        """True for a reply of the running turn, which providers take back as they gave it.
+
+        Once results are shown in part, only for the newest.
+        """
+        reply = place >= self._begins and isinstance(self._all[place].message, AIMessage)
+        return reply and (not halvings or place == self._newest)
+
+    def _size(self, place: int, fit: Fit) -> int:
+        message = self._show(place, fit)
+        key = (place, id(message))
+        if key not in self._sizes:
+            self._sizes[key] = self._layout.counter.message(message)
+        return self._sizes[key]
