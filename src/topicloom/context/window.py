@@ -107,8 +107,10 @@ class MainWindow:
         prompt = self.layout.build_prompt(
             whole, laid.shown, (), fetch, session.language, loop, room=room - summaries
         )
-        head = prompt.sections["system"] - summaries
-        return replace(prompt, sections={**prompt.sections, "system": head, "summaries": summaries})
+        said = prompt.sections
+        head = said["system"] - summaries
+        sections = {"system": head, "notes": 0, "summaries": summaries, "tail": said["tail"]}
+        return replace(prompt, sections=sections)
 
     def list_tools(self, session: Session, *, search: bool = True) -> list[BaseTool]:
         """Tools that the main model is offered; topics can be searched once there are any."""
