@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, ClassVar
-from uuid import UUID
 
 import pytest
 from examples import few
@@ -597,20 +597,19 @@ def no_note(number: int) -> StoredMessage:
 
 @pytest.mark.slow
 @few()
-@given(st.lists(st.sampled_from(["茶", "雨", "山"]), min_size=20, max_size=28), st.uuids())
+@given(st.lists(st.sampled_from(["茶", "雨", "山"]), min_size=20, max_size=28))
 def test_prompts_of_a_session_grow_at_their_end_but_for_splits(
-    tmp_path: Path, tags: list[str], name: UUID
+    tmp_path: Path, tags: list[str]
 ) -> None:
-    responder = ScriptedResponder()
-    graph = open_graph(tmp_path, fake_roles(responder))
-    config = thread(str(name))
+    folder, responder, config = Path(mkdtemp(dir=tmp_path)), ScriptedResponder(), thread()
+    graph = open_graph(folder, fake_roles(responder))
     before: list[tuple[object, ...]] = []
     splits = 0
     for place, tag in enumerate(tags):
         tell(graph, config, chatter(tag, place))
         now = sent(responder.requests[-1].messages)
         if any(
-            e.startswith(("split", "dropped")) for e in last_receipt(tmp_path, graph, config).events
+            e.startswith(("split", "dropped")) for e in last_receipt(folder, graph, config).events
         ):
             splits += 1
         else:
