@@ -23,7 +23,7 @@ from langchain_core.messages import (
 from topicloom.context.fence import fence
 from topicloom.context.fitting import Fit, flatten, select_rest
 from topicloom.context.notes import format_layer, render_note
-from topicloom.context.said import Said
+from topicloom.context.prompt_messages import PromptMessages
 from topicloom.context.sendable import Block, append_content, pair_tool_calls, sanitize_name
 from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import (
@@ -156,7 +156,7 @@ class Layout:
             media.setdefault(note.after, []).extend(self.show_media(note, fetch, language))
         noted = sum(map(self.counter.text, texts.values()))
         noted += sum(map(self._count_blocks, media.values()))
-        said = Said(self, view, loop, language)
+        said = PromptMessages(self, view, loop, language)
         tail = said.count(Fit(), view_tokens)
         fit = Fit()
         if room is not None and tail + noted > room:

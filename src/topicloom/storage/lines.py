@@ -94,13 +94,14 @@ def set_aside(store: SessionStore, thread: str, heads: Sequence[Head]) -> None:
 
 
 def gather(store: SessionStore, thread: str) -> Session:
-    """All that is stored of a thread as one conversation, but for forks; a new one if nothing is.
+    """All that is stored of a thread as one conversation, but for forks; the newest of these if
+    there is nothing else, and a new one if nothing is.
 
     What was set aside comes behind or before the rest as `merge_sessions` has it.
     """
     lines = (head.session for head in read_heads(store))
     own = [s for s in lines if not s.line or s.line.startswith(thread + _EARLIER)]
-    whole = reduce(partial(merge_sessions, store), own) if own else Session(id=thread)
+    whole = reduce(partial(merge_sessions, store), own or [find_newest(store, thread)])
     return whole.model_copy(update={"line": ""})
 
 

@@ -1,4 +1,4 @@
-"""What is said in a prompt, as much of it as fits."""
+"""The messages of a prompt, as much of them as fits."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from topicloom.context.layout import Layout
 
 
-class Said:
-    """What is said in a prompt, more or less of it: the view, and the running turn behind it."""
+class PromptMessages:
+    """The messages of a prompt, more or less of them: the view, and the running turn behind it."""
 
     def __init__(
         self,
