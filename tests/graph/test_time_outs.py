@@ -32,7 +32,7 @@ for n in range(4):
         graph.invoke(said, config, context=options)
     else:
         asyncio.run(graph.ainvoke(said, config, context=options))
-print(len(list_threads()) - 1)
+print(sum(thread.name != "topicloom-ahead" for thread in list_threads()) - 1)
 """
 
 

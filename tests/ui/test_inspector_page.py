@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from browsing import open_page
 from inspected import HOSTILE, NAME, THREAD
 from langchain_core.messages import AIMessage, HumanMessage
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.memory import Memory
@@ -150,6 +151,50 @@ def test_facts_are_set_right_thresholds_tried_and_an_export_taken_in(
     page.locator("#export").set_input_files(export)
     expect(page.locator(".session")).to_have_value("claude")
     expect(page.locator("[data-id]").first).to_contain_text("the boat")
+
+
+def test_answers_that_come_late_do_not_count(
+    page: Page, graph: CompiledSessionGraph, tmp_path: Path
+) -> None:
+    export = tmp_path / "boat.json"
+    export.write_text(json.dumps(claude_talk()), "utf-8")
+    edit(page)
+    page.get_by_role("button", name="In and out").click()
+    page.locator("#export").set_input_files(export)
+    session = page.locator(".session")
+    first = page.locator("[data-id]").first
+    expect(first).to_contain_text("the boat")
+
+    session.select_option(NAME)
+    expect(first).to_contain_text("worktop")
+    with delayed(page, f"**/api/session/{NAME}/messages?*"):
+        page.get_by_role("button", name="Editing").click()
+        expect(page.get_by_role("button", name="Read-only")).to_be_visible()
+        session.select_option("boat")
+        expect(first).to_contain_text("the boat")
+    expect(first).to_contain_text("the boat")
+    expect(session).to_have_value("boat")
+
+    session.select_option(NAME)
+    with delayed(page, "**/receipts/m25?*"):
+        page.locator("[data-id=m25]").click()
+        page.locator("[data-id=m27]").click()
+        expect(page.locator("#why .head")).to_contain_text("m27")
+    expect(page.locator("#why .head")).to_contain_text("m27")
+
+
+@contextmanager
+def delayed(page: Page, url: str) -> Iterator[None]:
+    """What is asked of an address is answered at the end, and the page has had time to show it."""
+    held = list[Route]()
+    page.route(url, lambda route: held.append(route))
+    yield
+    assert held
+    for route in held.copy():
+        with page.expect_response(route.request.url):
+            route.continue_()
+    page.unroute(url)
+    page.wait_for_timeout(300)
 
 
 def test_an_export_that_is_dropped_becomes_topics(page: Page) -> None:

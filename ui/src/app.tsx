@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Api, type Change, type Event, type Forgotten, type Mark, type Message, type Receipt, type Session, type Topic } from "./api";
 import { Chat } from "./chat";
-import { Dialog, PageContext, QuoteLink, usePage } from "./shared";
+import { Dialog, PageContext, QuoteLink, useAnswers, usePage } from "./shared";
 import { TimeLine } from "./timeline";
 import { Topics } from "./topics";
 import { Why } from "./why";
@@ -50,17 +50,12 @@ export function App({ first }: { first: Session }) {
     return () => clearTimeout(timer);
   }, [notice]);
 
-  const asked = useRef(0);
-  const refresh = useCallback(async () => {
-    const mine = ++asked.current;
-    try {
-      const [now, list] = await Promise.all([api.session(), api.topics()]);
-      if (mine !== asked.current) return; // what was asked later knows more
-      setSession(now);
-      setList(list);
-      setVersion((n) => n + 1);
-    } catch (error) { say((error as Error).message); }
-  }, [api]);
+  const show = useAnswers(api, say);
+  const refresh = () => show(Promise.all([api.session(), api.topics()]), ([now, list]) => {
+    setSession((shown) => (shown.name === api.name ? now : shown)); // another may be about to be drawn
+    setList(list);
+    setVersion((n) => n + 1);
+  });
   const latest = useRef(refresh);
   latest.current = refresh;
   useEffect(() => { void refresh(); }, [api]);
@@ -99,20 +94,18 @@ export function App({ first }: { first: Session }) {
   const forget = (what: string[]) => void api.preview(what).then((gone) => setForgotten({ what, gone }), (e: Error) => say(e.message));
   const jump = (id: string) => { setAim((now) => ({ id, count: now.count + 1 })); setColumn("chat"); };
   const openTopic = (id: string) => { setOpen(id); setWanted(""); setFound(null); if (id) setColumn("topics"); };
+  const showReceipt = useAnswers(api, say);
   const pick = (message: Message | string) => {
     const id = typeof message === "string" ? message : message.id;
     setPicked(id);
     setReceipt(undefined);
     const load = async () => {
-      let asked = id;
-      if (typeof message !== "string" && message.role !== "user") {
-        const before = await api.messages({ before: message.id, limit: "12" });
-        asked = before.reverse().find((m) => m.role === "user")?.id ?? id;
-        setPicked(asked);
-      }
-      setReceipt(await api.receipt(asked));
+      if (typeof message === "string" || message.role === "user") return { asked: id, found: await api.receipt(id) };
+      const before = await api.messages({ before: id, limit: "12" });
+      const asked = before.reverse().find((m) => m.role === "user")?.id ?? id;
+      return { asked, found: await api.receipt(asked) };
     };
-    load().catch((error: Error) => say(error.message));
+    void showReceipt(load(), ({ asked, found }) => { setPicked(asked); setReceipt(found); });
   };
   const onTurn = (event: Event) => {
     const light = (ids: string[], all = false) => setLit((now) => new Set(all ? ids : [...now, ...ids]));

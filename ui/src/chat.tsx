@@ -2,7 +2,7 @@
 import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Event, Message } from "./api";
-import { carrying, clock, day, Dot, hue, QuoteLink, Said, usePage } from "./shared";
+import { carrying, clock, day, Dot, hue, QuoteLink, Said, useAnswers, usePage } from "./shared";
 
 const PAGE = 60;
 const MOST = 240;
@@ -28,38 +28,41 @@ export function Chat({ target, aimed, onTurn, onShown }: {
       .find((r) => r.getBoundingClientRect().bottom > box.current!.getBoundingClientRect().top);
     anchor.current = row ? { id: row.dataset["id"]!, top: row.getBoundingClientRect().top } : null;
   };
-  const load = async (query: Record<string, string>) =>
-    api.messages({ limit: String(PAGE), ...query }).catch((error: Error) => { page.say(error.message); return []; });
-  const guarded = async (work: () => Promise<void>) => {
+  const load = (query: Record<string, string>) => api.messages({ limit: String(PAGE), ...query });
+  const show = useAnswers(api, page.say);
+  /** Another part of the conversation instead of what is shown. */
+  const replace = (query: Record<string, string>) => show(load(query), (found) => {
+    if (!stick.current) keep();
+    setShown(found);
+  });
+  const toNewest = () => { stick.current = true; return replace({}); };
+  /** More of it at one end, unless something else is shown by then. */
+  const extend = async (query: Record<string, string>, join: (found: Message[]) => Message[]) => {
     if (loading.current) return;
     loading.current = true;
-    try { await work(); } finally { loading.current = false; }
+    try {
+      const found = await load(query);
+      keep();
+      setShown((now) => (now === shown ? join(found) : now));
+    } catch (error) { page.say((error as Error).message); } finally { loading.current = false; }
   };
-  const toNewest = async () => { stick.current = true; setShown(await load({})); };
-  const loadEarlier = () => guarded(async () => {
-    const found = await load({ before: `m${first}` });
-    keep();
-    setShown((now) => [...found, ...now].slice(0, MOST));
-  });
-  const loadLater = () => guarded(async () => {
+  const loadEarlier = () => extend({ before: `m${first}` }, (found) => [...found, ...shown].slice(0, MOST));
+  const loadLater = () => {
     const end = last + PAGE + 1;
-    const found = (await load(end <= session.count ? { before: `m${end}` } : {})).filter((m) => m.seq > last);
-    keep();
-    setShown((now) => [...now, ...found].slice(-MOST));
-  });
+    return extend(end <= session.count ? { before: `m${end}` } : {}, (found) => [...shown, ...found.filter((m) => m.seq > last)].slice(-MOST));
+  };
 
   useEffect(() => { void toNewest().then(onShown); }, [api]);
   useEffect(() => {  // something changed: the same place, anew
     if (!version || !shown.length) return;
     if (stick.current || atEnd) void toNewest();
-    else void load({ around: `m${Math.floor((first + last) / 2)}`, limit: String(Math.min(200, last - first + 2)) })
-      .then((found) => { keep(); setShown(found); });
+    else void replace({ around: `m${Math.floor((first + last) / 2)}`, limit: String(Math.min(200, last - first + 2)) });
   }, [version]);
   useEffect(() => {
     if (!target) return;
     stick.current = false;
     void (async () => {
-      if (!shown.some((m) => m.id === target)) setShown(await load({ around: target }));
+      if (!shown.some((m) => m.id === target)) await replace({ around: target });
       requestAnimationFrame(() => {
         const row = box.current?.querySelector<HTMLElement>(`[data-id="${target}"]`);
         row?.scrollIntoView({ block: "center" });
@@ -161,6 +164,7 @@ function Row({ message: m }: { message: Message }) {
   const { api, picked, pick, topics, openTopic, t, lit } = usePage();
   const [text, setText] = useState<string | null>(null);
   const topic = topics.get(m.topic);
+  useEffect(() => setText(null), [api, m.text]);
   return (
     <article
       class={`message ${m.role === "user" ? "user" : "assistant"} ${picked === m.id ? "picked" : ""} ${lit.has(m.id) ? "lit" : ""}`}

@@ -49,6 +49,18 @@ export function TopicChip({ id }: { id: string }) {
   );
 }
 
+/** Shows what the server answers, in one place: the answer to what was asked there last, unless it is of another key. */
+export function useAnswers(key: unknown, say: (text: string) => void) {
+  const asked = useRef(0);
+  const current = useRef(key);
+  current.current = key;
+  return <T,>(answer: Promise<T>, show: (answer: T) => void): Promise<void> => {
+    const mine = ++asked.current;
+    const counts = () => mine === asked.current && key === current.current;
+    return answer.then((found) => { if (counts()) show(found); }, (error: Error) => { if (counts()) say(error.message); });
+  };
+}
+
 /** What makes an element one that carries a message away. */
 export const carrying = (id: string) => ({
   draggable: true, onDragStart: (e: DragEvent) => e.dataTransfer?.setData("text/plain", id),

@@ -1,7 +1,7 @@
 // The topics: all of them, what a search found, and one that is open.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Entry, Fact, Message, Policy, Replayed, State, Topic } from "./api";
-import { carrying, clock, day, Dot, hue, QuoteLink, shortDay, TopicChip, usePage, walk } from "./shared";
+import { carrying, clock, day, Dot, hue, QuoteLink, shortDay, TopicChip, useAnswers, usePage, walk } from "./shared";
 
 const STATES: State[] = ["active", "dormant", "archived", "divided"];
 
@@ -103,20 +103,20 @@ function OpenTopic({ topic }: { topic: Topic }) {
   const others = [...topics.values()].filter((o) => o.id !== topic.id && (o.state === "active" || o.state === "dormant"));
   const parts = [...topics.values()].filter((o) => o.parent === topic.id);
 
+  const show = useAnswers(api, page.say);
   useEffect(() => {
-    let current = true;
-    void api.ofTopic(topic.id, "").then((found) => { if (current) setMessages(found); }, (e: Error) => page.say(e.message));
+    void show(api.ofTopic(topic.id, ""), setMessages);
     setSelected(new Set());
-    return () => { current = false; };
   }, [api, topic.id, version]);
 
   const woken = marks.filter((m) => m.woken.includes(topic.id)).map((m) => m.message);
   const [history, setHistory] = useState<Entry[]>([]);
+  const showHistory = useAnswers(api, page.say);
   useEffect(() => {  // what it was merged from
-    void api.changes().then((entries) => setHistory(entries.filter((e) => new RegExp(`\\b${topic.id}\\b`).test(e.event))));
+    void showHistory(api.changes(), (entries) => setHistory(entries.filter((e) => new RegExp(`\\b${topic.id}\\b`).test(e.event))));
   }, [api, topic.id, version]);
 
-  const more = () => void api.ofTopic(topic.id, messages.at(-1)!.id).then((found) => setMessages([...messages, ...found]));
+  const more = () => void show(api.ofTopic(topic.id, messages.at(-1)!.id), (found) => setMessages([...messages, ...found]));
   const toggle = (id: string, range: boolean) => {
     const next = new Set(selected);
     const ids = messages.map((m) => m.id);
@@ -238,10 +238,11 @@ function Marked({ text, wanted }: { text: string; wanted: string }) {
 }
 
 function Facts() {
-  const { api, t, version, session, change } = usePage();
+  const { api, t, version, session, change, say } = usePage();
   const [facts, setFacts] = useState<Record<string, Fact>>({});
   const [naming, setNaming] = useState("");
-  useEffect(() => { void api.facts().then(setFacts); }, [api, version]);
+  const show = useAnswers(api, say);
+  useEffect(() => { void show(api.facts(), setFacts); }, [api, version]);
   const rows = Object.entries(facts);
   if (!rows.length) return <p class="quiet">{t("none")}</p>;
   return <>{rows.map(([key, fact]) => (
@@ -263,8 +264,9 @@ function WhatIf() {
   const { api, t, version, language, say } = usePage();
   const [tried, setTried] = useState<Partial<Policy>>({});
   const [found, setFound] = useState<Record<"in_force" | "policy", [Policy, Replayed]> | null>(null);
+  const show = useAnswers(api, say);
   useEffect(() => {
-    const timer = setTimeout(() => void api.replay(tried).then(setFound, (e: Error) => say(e.message)), 150);
+    const timer = setTimeout(() => void show(api.replay(tried), setFound), 150);
     return () => clearTimeout(timer);
   }, [api, version, tried]);
   if (!found) return null;
@@ -294,9 +296,10 @@ function WhatIf() {
 }
 
 function Changes() {
-  const { api, t, version, change, session } = usePage();
+  const { api, t, version, change, session, say } = usePage();
   const [entries, setEntries] = useState<Entry[]>([]);
-  useEffect(() => { void api.changes().then(setEntries); }, [api, version]);
+  const show = useAnswers(api, say);
+  useEffect(() => { void show(api.changes(), setEntries); }, [api, version]);
   if (!entries.length) return <p class="quiet">{t("none")}</p>;
   return <>{entries.map((entry) => (
     <div class={`line ${entry.undone ? "undone" : ""}`} key={entry.id}>

@@ -1,7 +1,7 @@
 // The receipt of a turn, as a person reads it.
 import { useEffect, useState } from "preact/hooks";
 import { Api, type Absence, type Receipt } from "./api";
-import { hue, QuoteLink, TopicChip, usePage } from "./shared";
+import { hue, QuoteLink, TopicChip, useAnswers, usePage } from "./shared";
 
 export function Why() {
   const { receipt, picked, t } = usePage();
@@ -51,9 +51,10 @@ function WhyNot({ receipt }: { receipt: Receipt }) {
   const api = new Api(session.name); // whatever moment is shown: it knows all turns
   const [absence, setAbsence] = useState<Absence | null>(null);
   const [over, setOver] = useState(false);
+  const show = useAnswers(missed, say);
   useEffect(() => {
     setAbsence(null);
-    if (/^m\d+$/.test(missed)) void api.absence(receipt.turn, missed).then(setAbsence, (e: Error) => say(e.message));
+    if (/^m\d+$/.test(missed)) void show(api.absence(receipt.turn, missed), setAbsence);
   }, [session.name, receipt.turn, missed]);
   return (
     <section class={`why-not ${over ? "over" : ""}`} aria-label={t("whyNot")}
