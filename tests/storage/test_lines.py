@@ -9,7 +9,14 @@ from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.storage import Storage
-from topicloom.storage.lines import find_missing, find_rivals, merge_sessions, publish
+from topicloom.storage.lines import (
+    find_missing,
+    find_rivals,
+    gather,
+    merge_sessions,
+    publish,
+    set_aside,
+)
 from topicloom.storage.sessions import SessionStore
 
 Reopen = Callable[[], Storage]
@@ -70,6 +77,23 @@ def test_lines_do_not_see_each_other(reopen: Reopen) -> None:
     assert [texts(last, h.session) for h in find_rivals(last, trunk)] == [["a", "b"]]
     heads = [find_rivals(last, fork) for fork in forks]
     assert [len(h) for h in heads] == [0] * 4 + [1] * 16, "those of the newest lines are kept"
+
+
+def test_what_is_gathered_without_a_checkpoint(reopen: Reopen) -> None:
+    store = open_store(reopen)
+    assert gather(store, "s") == Session(id="s")
+    trunk = turn(store, Session(id="s"), "a")
+    for n in range(2):
+        publish(store, turn(store, trunk.model_copy(update={"line": f"s/{n}"}), f"fork {n}"))
+    newest = gather(open_store(reopen), "s")
+    assert (newest.line, texts(store, newest)) == ("", ["a", "fork 1"]), "there are but forks"
+    publish(store, turn(store, trunk, "b"))
+    publish(store, turn(store, trunk.model_copy(update={"line": "s/2"}), "fork 2"))
+    assert texts(store, gather(open_store(reopen), "s")) == ["a", "b"]
+    set_aside(store, "s", find_rivals(store, trunk))
+    publish(store, turn(store, Session(id="s"), "anew"))
+    both = gather(open_store(reopen), "s")
+    assert (both.line, texts(store, both)) == ("", ["a", "b", "anew"])
 
 
 def test_of_two_at_once_one_sees_the_other(reopen: Reopen) -> None:

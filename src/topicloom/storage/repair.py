@@ -124,7 +124,7 @@ def _find_longest(log: SessionLog, chain: str) -> str | None:
     for leaf in prevs.keys() - set(prevs.values()):
         ref, path = leaf, list[str]()
         while ref in prevs:
-            path = [*path, ref] if ref in readable else []
+            path.append(ref) if ref in readable else path.clear()
             before = prevs[ref]
             if before is None and len(path) > len(longest):
                 longest = path
