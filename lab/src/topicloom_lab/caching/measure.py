@@ -1,7 +1,7 @@
 """Measures what a provider's cache would have served of a sequence of prompts, and what it saves.
 
 A rule plays one provider's cache: prompts go in as they were sent, and for each it says how much
-was read from the cache and how much was written to it. The rules are in `caching_rules.py`.
+was read from the cache and how much was written to it. The rules are in `rules.py`.
 """
 
 from __future__ import annotations
