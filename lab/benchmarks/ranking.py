@@ -110,6 +110,7 @@ class Case:
     """A question, and all that a ranking is told of the messages before it."""
 
     kind: str
+    conversation: str
     query: str
     cosine: Floats
     lexical: Floats
@@ -239,6 +240,7 @@ def cases(kind: str, trial: Trial, kept: KeptEmbedder) -> Iterator[Case]:
             found, cover = lexical.scores(question.question)
             yield Case(
                 kind,
+                trial.conversation.id,
                 question.question,
                 (vectors @ kept.embed([question.question])[0]).astype(float),
                 found,
@@ -351,7 +353,10 @@ def report(found: dict[str, list[Case]]) -> str:
         rows[name] = {k: [c.others[name] for c in cs] for k, cs in found.items()}
     lines = [[name, *(figures(by[k]) for k in found)] for name, by in rows.items()]
     lines += [
-        [f"left out over the best other at {budget:,}", *(lead(rows, k, place) for k in found)]
+        [
+            f"left out over the best other at {budget:,}",
+            *(lead(rows, k, place, [c.conversation for c in cs]) for k, cs in found.items()),
+        ]
         for place, budget in enumerate(BUDGETS)
     ]
     lines += [shown_line(found, *setup) for setup in itertools.product(BUDGETS, (False, True))]
@@ -371,14 +376,30 @@ def shown_line(found: dict[str, list[Case]], budget: int, in_part: bool) -> list
     return cells
 
 
-def lead(rows: dict[str, dict[str, list[list[float]]]], kind: str, place: int) -> str:
-    """What "left out" finds more than the best flat search at a budget, with its interval."""
+def lead(
+    rows: dict[str, dict[str, list[list[float]]]],
+    kind: str,
+    place: int,
+    conversations: Sequence[str],
+) -> str:
+    """What "left out" finds more than the best flat search at a budget, with its interval.
+
+    Questions of one conversation have much in common, which the interval does not know: so it also
+    says in how many conversations it is ahead and behind.
+    """
     ours, *others = (
         [recalls[place] for recalls in rows[name][kind]] for name in ("left out", *FLAT, HALF)
     )
     best = max(others, key=mean)
-    by, low, high = mean_interval([a - b for a, b in zip(ours, best, strict=True)], 0)
-    return f"{by:+.3f} ({low:+.3f} to {high:+.3f}), {(*FLAT, HALF)[others.index(best)]}"
+    gaps = [a - b for a, b in zip(ours, best, strict=True)]
+    by, low, high = mean_interval(gaps, 0)
+    sums: dict[str, float] = {}
+    for conversation, gap in zip(conversations, gaps, strict=True):
+        sums[conversation] = sums.get(conversation, 0.0) + gap
+    ahead, behind = (sum(sign * total > 1e-9 for total in sums.values()) for sign in (1, -1))
+    where = f"ahead in {ahead}, behind in {behind} of {len(sums)}"
+    name = (*FLAT, HALF)[others.index(best)]
+    return f"{by:+.3f} ({low:+.3f} to {high:+.3f}), {where}; {name}"
 
 
 if __name__ == "__main__":
