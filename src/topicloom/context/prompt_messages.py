@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import cached_property
+from itertools import count
+from typing import TYPE_CHECKING, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 
@@ -14,10 +16,26 @@ from topicloom.context.transcript import date_messages
 from topicloom.context.windows import SMALLEST
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
-from topicloom.state.stored_message import StoredMessage, foresee_message
+from topicloom.state.stored_message import StoredMessage, to_stored_message
 
 if TYPE_CHECKING:
     from topicloom.context.layout import Layout
+
+
+class _RunningMessage(StoredMessage):
+    """A message of the running turn, under the number that it will be stored under."""
+
+    given: BaseMessage
+
+    @classmethod
+    def of(cls, message: BaseMessage, seq: int) -> _RunningMessage:
+        stored = to_stored_message(message, seq=seq, time="")
+        return cls.model_construct(**dict(stored), given=message)
+
+    @cached_property
+    def message(self) -> AnyMessage:
+        """As it is: with what is not stored."""
+        return cast("AnyMessage", self.given)
 
 
 class PromptMessages:
@@ -32,7 +50,7 @@ class PromptMessages:
     ) -> None:
         last = view[-1].seq if view else 0
         self._layout, self._language, self._begins = layout, language, len(view)
-        self._all = [*view, *(foresee_message(m, seq=n) for n, m in enumerate(loop, last + 1))]
+        self._all = [*view, *map(_RunningMessage.of, loop, count(last + 1))]
         self._days = {0: date_messages(view, language)}
         """The lines of days, by how many messages are left out before them."""
         replies = [n for n, m in enumerate(loop) if isinstance(m, AIMessage)]

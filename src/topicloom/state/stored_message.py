@@ -149,13 +149,6 @@ def to_stored_message(
     )
 
 
-def foresee_message(message: BaseMessage, *, seq: int) -> StoredMessage:
-    """A message of the running turn, under the number that it will be stored under."""
-    stored = to_stored_message(message, seq=seq, time="")
-    stored.__dict__["message"] = message  # as it is: with what is not stored
-    return stored
-
-
 def _get_role(message: BaseMessage) -> MessageRole:
     """The role of a message; of LangChain's older kinds, a chat message names its role itself."""
     kind = get_message_type(message)
