@@ -19,6 +19,8 @@ export function Chat({ target, aimed, onTurn, onShown }: {
   const anchor = useRef<{ id: string; top: number } | null>(null);
   const stick = useRef(true);
   const loading = useRef(false);
+  const drawn = useRef(shown);
+  drawn.current = shown;
   const first = shown[0]?.seq ?? 1;
   const last = shown.at(-1)?.seq ?? 0;
   const atEnd = last >= session.count;
@@ -42,8 +44,9 @@ export function Chat({ target, aimed, onTurn, onShown }: {
     loading.current = true;
     try {
       const found = await load(query);
+      if (drawn.current !== shown) return;
       keep();
-      setShown((now) => (now === shown ? join(found) : now));
+      setShown(join(found));
     } catch (error) { page.say((error as Error).message); } finally { loading.current = false; }
   };
   const loadEarlier = () => extend({ before: `m${first}` }, (found) => [...found, ...shown].slice(0, MOST));
