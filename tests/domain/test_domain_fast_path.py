@@ -96,7 +96,6 @@ class Fast:
         workspaces = Workspaces(
             FileStorage(folder, fsync=False),
             lambda log: CountingIndex(log, self.touched),
-            lambda: deps.window.layout,
         )
         deps = replace(deps, workspaces=workspaces)
         self.graph: Graph = wire_graph(deps, DomainRuntime.prepare(Domain(), deps)).compile(

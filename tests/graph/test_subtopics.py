@@ -23,7 +23,6 @@ from sessions import (
     thread,
 )
 
-from topicloom.context.layout import Layout
 from topicloom.context.token_count import EstimatingCounter
 from topicloom.context.windows import PromptWindow, WindowStarts
 from topicloom.graph.stored import Graph, get_session
@@ -356,7 +355,7 @@ def test_the_index_holds_what_the_parts_hold(tmp_path: Path) -> None:
     workspace = Workspace(
         store,
         index,
-        TranscriptSizes(store, lambda: Layout(EstimatingCounter("o200k"), 4_000)),
+        TranscriptSizes(store),
         index,
         0,
     )

@@ -15,7 +15,7 @@ from topicloom.storage.base import Storage
 def open_one(storage: Storage | None) -> Workspaces:
     """Workspaces of which one is open at once, without indexes."""
     nothing: Any = lambda *_: None  # noqa: E731
-    return Workspaces(storage, nothing, nothing, open_at_once=1)
+    return Workspaces(storage, nothing, open_at_once=1)
 
 
 def test_a_store_has_one_storage_for_all_its_sessions() -> None:

@@ -23,7 +23,6 @@ from topicloom.context.tokens import CachedTokenCounter, choose_counter
 from topicloom.context.window import MainWindow
 from topicloom.domain.edit import EDIT_STATE, make_edit_tool
 from topicloom.errors import ConfigurationError
-from topicloom.graph.variants import current_window
 from topicloom.index.embedder import Embedder
 from topicloom.index.encoders import default_embedder, open_embedder
 from topicloom.index.session_index import SessionIndex
@@ -111,7 +110,6 @@ def make_deps(
         workspaces=Workspaces(
             _open_storage(storage, settings),
             lambda log: SessionIndex(embedder, log, window.most_recall),
-            lambda: current_window(window).layout,
             open_at_once=settings.open_sessions,
         ),
         adsorber=open_adsorber(settings.adsorber, embedder),

@@ -11,17 +11,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
 from topicloom.domain.document import REFUSED
 from topicloom.domain.edit import EDIT_STATE
 from topicloom.nodes.activate_topic import ACTIVATE_TOPIC
 from topicloom.nodes.step import turn_options
-from topicloom.state.channels import DomainState, ReadTask, SessionState
+from topicloom.state.channels import DomainState, ReadTask, SessionState, TurnOptions
 from topicloom.state.messages import find_edit_calls, find_other_calls
 from topicloom.state.plan import TurnPlan
 from topicloom.state.session import Session, Turn
 
+Graph = StateGraph[Any, TurnOptions, Any, Any]
 Next = str | list[str | Send]
 Ends = dict[Hashable, str]
 """The node that each edge leads to, by the label of the edge."""
@@ -59,7 +61,7 @@ class Routes:
     """Nodes that an application's domain adds beside the readers, the skeleton first; none where
     there is no domain, and so no planner."""
 
-    def branches(self) -> dict[str, Branch]:
+    def _branches(self) -> dict[str, Branch]:
         """The conditional edges, by the node that they start from."""
         streams: Ends = {name: name for name in self.streams}
         message: Ends = {MESSAGE: "estimate"}
@@ -87,6 +89,34 @@ class Routes:
             made: Ends = {MADE: "finalize", NOT_MADE: "estimate"}
             branches["edit"] = (self.after_edit, {**made, RESULT: "main_generate", **called})
         return branches
+
+    def connect(self, graph: Graph) -> None:
+        """Add the edges of a session graph, whose nodes are in it."""
+        self._add_branches(graph)
+        if self.tools:
+            graph.add_edge("tools", "main_generate")
+        if self.streams:
+            graph.add_conditional_edges(START, self.begin, {MESSAGE: "ingest", UNUSABLE: "decline"})
+            graph.add_edge("decline", "refuse")
+        else:
+            graph.add_edge(START, "ingest")
+        graph.add_edge("finalize", END)
+
+    def connect_memory(self, graph: Graph) -> None:
+        """Add the edges of the part of one that comes before the reply."""
+        self._add_branches(graph)
+        begins: Ends = {SEARCH: "activate_topic", MESSAGE: "ingest"}
+        graph.add_conditional_edges(START, self.resume, begins)
+
+    def _add_branches(self, graph: Graph) -> None:
+        """The edges between the nodes of a graph; those to one that it lacks lead to its end."""
+        for node, (route, ends) in self._branches().items():
+            if node in graph.nodes:
+                there = {label: end if end in graph.nodes else END for label, end in ends.items()}
+                graph.add_conditional_edges(node, route, there)
+        for name in ("read_topic", *self.streams):
+            graph.add_edge(name, "assemble")
+        graph.add_edge("assemble", "main_generate" if "main_generate" in graph.nodes else END)
 
     def begin(self, state: DomainState) -> str:
         """To the conversation, unless a document came that cannot be used."""

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
+from threading import Condition
 from types import new_class
 from typing import TYPE_CHECKING, Any, Literal
 
+from cachetools import LRUCache, cached
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.vectorstores import VectorStore
-from langgraph.graph import END, START, StateGraph
-from langgraph.types import RetryPolicy
+from langgraph.graph import StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command, RetryPolicy
 
 from topicloom.context.token_count import TokenCounter
 from topicloom.domain.domain import Domain
+from topicloom.effects import Step, either
 from topicloom.errors import (
     ConfigurationError,
     ReplyError,
     StorageUnavailableError,
+    TopicLoomWarning,
 )
 from topicloom.graph.compiled import SessionGraph
 from topicloom.graph.deps import choose_models, make_deps
-from topicloom.graph.routes import MESSAGE, SEARCH, UNUSABLE, Routes
-from topicloom.graph.tools import make_tool_node
-from topicloom.graph.variants import Variant, Variants
+from topicloom.graph.routes import Routes
 from topicloom.index.embedder import Embedder
 from topicloom.nodes.activate_topic import activate_topic, amnesia
 from topicloom.nodes.apply_changes import apply_changes
@@ -41,21 +48,20 @@ from topicloom.nodes.read_topic import read_topic
 from topicloom.nodes.retrieve import retrieve
 from topicloom.nodes.search import TopicSearch
 from topicloom.nodes.split import split
+from topicloom.nodes.step import Update, node, open_turn, publish_on_failure, turn_options
 from topicloom.roles.archive_search import ArchiveSearch
 from topicloom.roles.base import RoleName
 from topicloom.roles.choice import ModelSpec
 from topicloom.roles.registry import Roles
 from topicloom.settings import Settings
-from topicloom.state.channels import (
-    ReadTask,
-    SessionInput,
-    SessionState,
-    TurnOptions,
-)
+from topicloom.state.channels import ReadTask, SessionInput, SessionState, TurnOptions
 from topicloom.storage.base import Storage
 
 if TYPE_CHECKING:
     from topicloom.domain.wiring import DomainRuntime
+
+Nodes = dict[str, Runnable[Any, Update]]
+"""Nodes by name."""
 
 
 def build_session_graph(
@@ -122,7 +128,7 @@ def build_session_graph(
     models = choose_models(settings, model, cheap_model, role_models)
     deps = make(settings, models, roles=roles, embedder=embedder)
 
-    def vary(options: TurnOptions) -> Variant:
+    def vary(options: TurnOptions) -> Nodes:
         own = settings.model_copy(update={"window": options.window or settings.window})
         strong, cheap = options.model or model, options.cheap_model or cheap_model
         named = options.model or options.cheap_model
@@ -133,7 +139,7 @@ def build_session_graph(
             embedder=deps.embedder,
         )
         made = replace(made, workspaces=deps.workspaces, meter=deps.meter)
-        return made.window, _make_nodes(made, archive_index, _prepare(domain, made))
+        return _make_nodes(made, archive_index, _prepare(domain, made))
 
     return wire_graph(deps, _prepare(domain, deps), archive_index, state_schema, vary)
 
@@ -161,7 +167,7 @@ def wire_graph(
     domain: DomainRuntime | None = None,
     archive_index: VectorStore | None = None,
     own: type[Any] | None = None,
-    vary: Callable[[TurnOptions], Variant] | None = None,
+    vary: Callable[[TurnOptions], Nodes] | None = None,
 ) -> SessionGraph:
     """The session graph of some collaborators; see `build_session_graph`.
 
@@ -170,20 +176,13 @@ def wire_graph(
     state, given = (domain.state, domain.input) if domain else (SessionState, SessionInput)
     if own is not None:
         state, given = (new_class(base.__name__, (base, own)) for base in (state, given))
-    graph = SessionGraph(
-        state,
-        deps=deps,
-        context_schema=TurnOptions,
-        input_schema=given,
-    )
+    graph = SessionGraph(state, deps=deps, context_schema=TurnOptions, input_schema=given)
     nodes = _make_nodes(deps, archive_index, domain)
-    if vary is not None:
-        variants = Variants((deps.window, nodes), vary)
-        nodes = {name: variants.choose(name) for name in nodes}
-    _add_nodes(graph, nodes, deps.settings.reply_attempts)
+    _add_nodes(graph, _vary_nodes(nodes, vary) if vary else nodes, deps.settings.reply_attempts)
     if deps.window.tools:
-        graph.add_node("tools", make_tool_node(deps, graph.channels))
-    _add_edges(graph, Routes(bool(deps.window.tools), domain.parallel_nodes if domain else ()))
+        graph.add_node("tools", _make_tool_node(deps, graph.channels))
+    routes = Routes(bool(deps.window.tools), domain.parallel_nodes if domain else ())
+    routes.connect(graph)
     return graph
 
 
@@ -204,10 +203,8 @@ def wire_memory(
     It begins with the search that the turn requests, where it does.
     """
     graph = StateGraph(SessionState, TurnOptions)
-    routes = Routes()
     _add_nodes(graph, _make_memory(deps, archive_index))
-    _add_branches(graph, routes)
-    graph.add_conditional_edges(START, routes.resume, {SEARCH: "activate_topic", MESSAGE: "ingest"})
+    Routes().connect_memory(graph)
     return graph
 
 
@@ -217,9 +214,28 @@ _RETRY = RetryPolicy(
 """For nodes that use the storage."""
 
 
-def _make_nodes(
-    deps: Deps, index: VectorStore | None, domain: DomainRuntime | None
-) -> dict[str, Runnable[Any, Any]]:
+_VARIANTS = 16
+"""Kinds of runs whose nodes are kept."""
+
+
+def _vary_nodes(nodes: Nodes, make: Callable[[TurnOptions], Nodes]) -> Nodes:
+    """The nodes for whatever models and window a run asks for: those at hand if for none."""
+    key = attrgetter("model", "cheap_model", "window")
+    made = cached(LRUCache(_VARIANTS), key, condition=Condition())(make)
+
+    def choose(name: str) -> Runnable[Any, Update]:
+        def step(state: Any) -> Step[Update]:
+            options = turn_options()
+            chosen = (made(options) if any(key(options)) else nodes)[name]
+            invoke, ainvoke = partial(chosen.invoke, state), partial(chosen.ainvoke, state)
+            return (yield from either(invoke, ainvoke))
+
+        return node(step, name)
+
+    return {name: choose(name) for name in nodes}
+
+
+def _make_nodes(deps: Deps, index: VectorStore | None, domain: DomainRuntime | None) -> Nodes:
     return {
         **_make_memory(deps, index, domain),
         "finalize": finalize(deps, domain.replay if domain else None),
@@ -229,7 +245,7 @@ def _make_nodes(
 
 def _make_memory(
     deps: Deps, index: VectorStore | None, domain: DomainRuntime | None = None
-) -> dict[str, Runnable[Any, Any]]:
+) -> Nodes:
     archive = ArchiveSearch(index, deps.settings.role_seconds) if index is not None else None
     search = TopicSearch(deps, archive)
     return {
@@ -246,9 +262,43 @@ def _make_memory(
     }
 
 
+def _make_tool_node(deps: Deps, channels: Collection[str]) -> ToolNode:
+    """The node that runs tools; it warns of what a `Command` of one would set in no channel.
+
+    What was said is kept, too, where one of them raises.
+    """
+
+    def keep(state: Any) -> AbstractContextManager[None]:
+        session, _, workspace = open_turn(deps.workspaces, state)
+        return publish_on_failure(workspace.store, session)
+
+    def check(name: str, result: Any) -> Any:
+        update = result.update if isinstance(result, Command) and not result.graph else None
+        if lost := sorted(set(update) - set(channels)) if isinstance(update, Mapping) else []:
+            warnings.warn(
+                f"tool {name!r} sets {lost[0]!r}, which the session has no channel for: name it in"
+                " build_session_graph(state_schema=...)",
+                TopicLoomWarning,
+                stacklevel=2,
+            )
+        return result
+
+    def run(request: ToolCallRequest, call: Callable[[ToolCallRequest], Any]) -> Any:
+        with keep(request.state):
+            return check(request.tool_call["name"], call(request))
+
+    async def arun(
+        request: ToolCallRequest, call: Callable[[ToolCallRequest], Awaitable[Any]]
+    ) -> Any:
+        with keep(request.state):
+            return check(request.tool_call["name"], await call(request))
+
+    return ToolNode(list(deps.window.tools), wrap_tool_call=run, awrap_tool_call=arun)
+
+
 def _add_nodes(
     graph: StateGraph[Any, TurnOptions, Any, Any],
-    nodes: Mapping[str, Runnable[Any, Any]],
+    nodes: Nodes,
     attempts: int = 1,
 ) -> None:
     """The nodes; the main model has so many attempts at its reply."""
@@ -257,26 +307,3 @@ def _add_nodes(
         retry = replies if name == "main_generate" else _RETRY
         given = ReadTask if name == "read_topic" else None
         graph.add_node(name, step, input_schema=given, retry_policy=retry)
-
-
-def _add_edges(graph: SessionGraph, routes: Routes) -> None:
-    _add_branches(graph, routes)
-    if routes.tools:
-        graph.add_edge("tools", "main_generate")
-    if routes.streams:
-        graph.add_conditional_edges(START, routes.begin, {MESSAGE: "ingest", UNUSABLE: "decline"})
-        graph.add_edge("decline", "refuse")
-    else:
-        graph.add_edge(START, "ingest")
-    graph.add_edge("finalize", END)
-
-
-def _add_branches(graph: StateGraph[Any, TurnOptions, Any, Any], routes: Routes) -> None:
-    """The edges that begin at a node of the graph; those to one that it lacks lead to its end."""
-    for node, (route, ends) in routes.branches().items():
-        if node in graph.nodes:
-            there = {label: end if end in graph.nodes else END for label, end in ends.items()}
-            graph.add_conditional_edges(node, route, there)
-    for name in ("read_topic", *routes.streams):
-        graph.add_edge(name, "assemble")
-    graph.add_edge("assemble", "main_generate" if "main_generate" in graph.nodes else END)

@@ -7,33 +7,16 @@ from typing import Any
 
 from langchain_core.runnables import Runnable
 
-from topicloom.context.layout import Layout
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import Update, dump, node, open_turn, show_facts, turn_options
 from topicloom.state.channels import SessionState
-from topicloom.state.language import Language
 from topicloom.state.rounds import group_rounds
 from topicloom.state.session import Session, Turn
 from topicloom.state.splitting import SplitPlan, decide_split, keep_newest
-from topicloom.state.stored_message import StoredMessage
 from topicloom.storage.sessions import SessionStore
 
 Skeleton = Callable[[Mapping[str, Any], SessionStore, Session, Turn], tuple[int, int]]
 """Tokens that the skeleton adds to the prompt of a turn, and that it has whole."""
-
-
-class _DatedSizes:
-    """Tokens of messages in the prompt, asked for in order, with the lines of their days."""
-
-    def __init__(self, layout: Layout, language: Language) -> None:
-        self._layout, self._language, self._day = layout, language, ""
-
-    def __call__(self, message: StoredMessage) -> int:
-        size = self._layout.count_tokens(message, self._language)
-        if message.role == "user" and message.day != self._day:
-            self._day = message.day
-            size += self._layout.count_day(message.day, self._language)
-        return size
 
 
 def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionState, Update]:
@@ -43,17 +26,17 @@ def estimate(deps: Deps, skeleton: Skeleton | None = None) -> Runnable[SessionSt
     def step(state: SessionState) -> Update:
         session, turn, workspace = open_turn(deps.workspaces, state)
         store = workspace.store
-        tail = workspace.sizes.between(session, session.view, session.count)
+        sizes = workspace.sizes.between(session, session.view, session.count, window.layout)
         fixed = window.count_fixed(session, show_facts(deps, session))
         fixed += window.estimate_notes(session) + window.counter.tools(turn_options().tools)
         due, whole = skeleton(state, store, session, turn) if skeleton else (0, 0)
-        expected = window.calibrate(fixed + tail + session.ledger_tokens + due, session)
+        expected = window.calibrate(fixed + sum(sizes) + session.ledger_tokens + due, session)
         keep = turn_options().keep_messages
         if keep is None:
             plan = decide_split(
                 SplitPlan(tail=session.tail, view=session.view),
                 lambda: group_rounds(store.messages(session, session.view)),
-                _DatedSizes(window.layout, session.language),
+                lambda message: sizes[message.seq - session.view],
                 expected=expected,
                 # A split drops all notes, and the skeleton enters whole again.
                 room=window.uncalibrate(policy.trigger * window.size, session) - fixed - whole,

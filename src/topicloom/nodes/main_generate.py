@@ -74,16 +74,17 @@ def lay_out_prompt(
     loop: Sequence[BaseMessage],
 ) -> MainPrompt:
     """The main prompt of a session, with what has been said in the turn since its `view`."""
-    store = workspace.store
-    return deps.window.build_prompt(
+    store, window = workspace.store, deps.window
+    shown = workspace.sizes.between(session, session.view, session.count, window.layout)
+    return window.build_prompt(
         session,
         view,
         store.notes(session),
         lambda number: store.message(session, number),
         facts=show_facts(deps, session),
         loop=loop,
-        view_tokens=workspace.sizes.between(session, session.view, session.count),
-        beside=deps.window.counter.tools(turn_options().tools),
+        view_tokens=sum(shown),
+        beside=window.counter.tools(turn_options().tools),
     )
 
 

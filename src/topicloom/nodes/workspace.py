@@ -14,7 +14,6 @@ from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.context.layout import Layout
 from topicloom.errors import StorageUnavailableError
 from topicloom.index.session_index import SessionIndex
-from topicloom.state.language import Language
 from topicloom.state.session import Session
 from topicloom.state.stored_message import StoredMessage
 from topicloom.state.topics import TopicTable
@@ -26,55 +25,53 @@ from topicloom.storage.stores import StoreStorage
 
 
 class TranscriptSizes:
-    """Running sums of message sizes along the newest branch that was asked for.
+    """Sizes of messages along the newest branch that was asked for.
 
     A turn counts what is new; the tail of a large window may be thousands of messages.
     """
 
-    def __init__(self, store: SessionStore, layout: Callable[[], Layout]) -> None:
+    def __init__(self, store: SessionStore) -> None:
         self._store = store
-        self._layout = layout
         self._first = self._cap = 1
         self._refs: Sequence[str] = ()
-        self._sums: list[int] = [0]
+        self._sizes: list[int] = []
         self._days: list[str] = [""]
         self._superseded: str | None = None
         self._mutex = Lock()
 
-    def between(self, session: Session, first: int, last: int) -> int:
-        """Tokens of the messages `first` to `last`, both included, with the lines of their days."""
-        with self._mutex:  # copied threads share a session, and each has a run of its own
-            return self._between(session, first, last)
+    def between(self, session: Session, first: int, last: int, layout: Layout) -> list[int]:
+        """Tokens of each of the messages `first` to `last`, both included, in a prompt of them.
 
-    def _between(self, session: Session, first: int, last: int) -> int:
-        refs, cap = self._store.transcript_refs(session)[:last], self._layout().cap
+        The first one of a day has the line of that day; one that is out of view has 0.
+        """
+        with self._mutex:  # copied threads share a session, and each has a run of its own
+            return self._between(session, first, last, layout)
+
+    def _between(self, session: Session, first: int, last: int, layout: Layout) -> list[int]:
+        refs, language = self._store.transcript_refs(session)[:last], session.language
         edited = session.superseded != self._superseded
-        if first < self._first or not self._sums[1:] or cap != self._cap or edited:
-            self._superseded = session.superseded
-            self._first, self._refs, self._sums, self._days = first, refs[: first - 1], [0], [""]
-            self._cap = cap
+        if first < self._first or not self._sizes or layout.cap != self._cap or edited:
+            self._superseded, self._cap = session.superseded, layout.cap
+            self._first, self._refs, self._sizes, self._days = first, refs[: first - 1], [], [""]
         known = count_shared(refs, self._refs)
         if known < self._first - 1:
             self._first, known = first, first - 1
-        del self._sums[known - self._first + 2 :], self._days[known - self._first + 2 :]
+        del self._sizes[known - self._first + 1 :], self._days[known - self._first + 2 :]
         shown = {m.seq: m for m in self._store.messages(session, known + 1, last)}
-        for number in range(known + 1, last + 1):
-            self._add(shown.get(number), session.language)
+        for message in map(shown.get, range(known + 1, last + 1)):
+            size, day = layout.count_tokens(message, language) if message else 0, self._days[-1]
+            if message and message.role == "user" and message.day != day:
+                day = message.day
+                size += layout.count_day(day, language)
+            self._sizes.append(size)
+            self._days.append(day)
         self._refs = refs
         before = first - self._first
+        sizes = self._sizes[before : last - self._first + 1]
         day, *begins = self._days[before : before + 2]
-        # Where a day goes on that began out of view, its line stands in view again.
-        line = self._layout().count_day(day, session.language) if begins == [day] else 0
-        return line + self._sums[last - self._first + 1] - self._sums[before]
-
-    def _add(self, message: StoredMessage | None, language: Language) -> None:
-        """Add a message, None for one that is out of view."""
-        size, day = self._layout().count_tokens(message, language) if message else 0, self._days[-1]
-        if message and message.role == "user" and message.day != day:
-            day = message.day
-            size += self._layout().count_day(day, language)
-        self._sums.append(self._sums[-1] + size)
-        self._days.append(day)
+        if begins == [day]:  # it began out of view: its line stands in view again
+            sizes[0] += layout.count_day(day, language)
+        return sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +121,12 @@ class Workspaces:
         self,
         storage: Storage | None,
         index: Callable[[SessionLog], SessionIndex],
-        layout: Callable[[], Layout],
         *,
         open_at_once: int = 64,
     ) -> None:
         self.storage = storage
         """None for the store that a graph is compiled with."""
         self._index = index
-        self._layout = layout
         self._open: LRUCache[tuple[int, str], Workspace] = LRUCache(open_at_once)
         self._stores: LRUCache[int, StoreStorage] = LRUCache(open_at_once)
         self._lock = RLock()
@@ -150,7 +145,7 @@ class Workspaces:
                 if purges:
                     log.forget_bodies()
                 stored = SessionStore(log)
-                sizes = TranscriptSizes(stored, self._layout)
+                sizes = TranscriptSizes(stored)
                 workspace = self._open[key] = Workspace(
                     stored, self._index(log), sizes, self._index(log), purges
                 )

@@ -79,8 +79,8 @@ def decide_split(
 
     Where the tail is small and only recall notes pile up, nothing moves: the notes are dropped.
     `rounds` gives those in view, oldest first, and is only called if the prompt will not fit;
-    `size` is asked of each message once, in order; `expected`, `room` for them until the next
-    split and `window` are tokens.
+    the `size` of a message, `expected`, `room` for them until the next split and `window` are
+    tokens.
     """
     if expected <= policy.trigger * window:
         return None
