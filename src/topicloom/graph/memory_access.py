@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage
@@ -17,7 +17,7 @@ from topicloom.context.notes import format_facts
 from topicloom.effects import Step, either
 from topicloom.errors import ConflictError, InputError
 from topicloom.graph.compiled import CompiledSessionGraph
-from topicloom.graph.purge import delete_step, purge_from
+from topicloom.graph.purge import adelete_session, delete_session, purge_from
 from topicloom.graph.stored import Graph, find_deps
 from topicloom.index.session_index import SessionIndex
 from topicloom.nodes.apply_changes import make_changes
@@ -196,15 +196,12 @@ class GraphAccess:
         """
         _, store, _ = yield from self.open()
         thread = name_thread(self.thread)
-        done = yield from either(
-            lambda: purge_from(store, self.graph, thread, plan, first),
-            lambda: asyncio.to_thread(purge_from, store, self.graph, thread, plan, first),
-        )
-        return done.left
+        return purge_from(store, self.graph, thread, plan, first).left
 
     def delete(self) -> Step[None]:
         """Within a step: delete the session with its thread."""
-        return delete_step(self.graph, self.thread)
+        named = self.graph, self.thread
+        return either(partial(delete_session, *named), partial(adelete_session, *named))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +212,8 @@ class AgentAccess(StorageAccess):
 
     def delete(self) -> Step[None]:
         """Within a step: delete the session with its thread."""
-        return delete_step(self.agent, self.thread)
+        named = self.agent, self.thread
+        return either(partial(delete_session, *named), partial(adelete_session, *named))
 
 
 Access = StorageAccess | GraphAccess

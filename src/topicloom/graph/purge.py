@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from topicloom.effects import Step, arun_step, either, run_step
+from topicloom.effects import Step, both, either
 from topicloom.errors import InputError
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.graph.stored import Graph, find_deps, get_session, make_review_thread, open_session
@@ -180,7 +179,7 @@ def _drop_in_memory(saver: InMemorySaver, thread: RunnableConfig) -> None:
 Saver = TypeVar("Saver", bound=BaseCheckpointSaver[Any])
 
 
-def delete_session(graph: Graph, thread_id: str) -> None:
+def _delete_session(graph: Graph, thread_id: str) -> Step[None]:
     """Delete a session for good: its thread's checkpoints, what is stored of it, and its facts.
 
     Killed on the way, the same call finishes; there need not be such a session. Call it while no
@@ -196,12 +195,12 @@ def delete_session(graph: Graph, thread_id: str) -> None:
         StorageUnavailableError: Nothing can be removed from its storage, or it has none.
         SessionBusyError: Another process has held the session for too long.
     """
-    run_step(delete_step(graph, thread_id))
+    _delete_stored(graph, thread_id)
+    if isinstance(saver := graph.checkpointer, BaseCheckpointSaver):
+        yield from _delete_threads(saver, thread_id, saver.delete_thread, saver.adelete_thread)
 
 
-async def adelete_session(graph: Graph, thread_id: str) -> None:
-    """`delete_session` on the event loop."""
-    await arun_step(delete_step(graph, thread_id))
+delete_session, adelete_session = both(_delete_session)
 
 
 def delete_with_threads(saver: Saver, graph: Graph) -> Saver:
@@ -213,34 +212,15 @@ def delete_with_threads(saver: Saver, graph: Graph) -> Saver:
         saver: The server's checkpointer, by the key `checkpointer` of `langgraph.json`.
         graph: The compiled session graph: of a storage of its own, or with the store that it has.
     """
-    delete, adelete = saver.delete_thread, saver.adelete_thread
+    own = saver.delete_thread, saver.adelete_thread
 
-    def delete_thread(thread_id: str) -> None:
+    def _delete_thread(thread_id: str) -> Step[None]:
         _delete_stored(graph, thread_id)
-        for name in (thread_id, make_review_thread(thread_id)):
-            delete(name)
-        _compact(saver)
+        yield from _delete_threads(saver, thread_id, *own)
 
-    async def adelete_thread(thread_id: str) -> None:
-        await asyncio.to_thread(_delete_stored, graph, thread_id)
-        for name in (thread_id, make_review_thread(thread_id)):
-            await adelete(name)
-        await _compact_async(saver)
-
+    delete_thread, adelete_thread = both(_delete_thread)
     vars(saver).update(delete_thread=delete_thread, adelete_thread=adelete_thread)
     return saver
-
-
-def delete_step(graph: Graph, thread: str) -> Step[None]:
-    """`delete_session` as a step."""
-    _delete_stored(graph, thread)
-    saver = graph.checkpointer
-    if not isinstance(saver, BaseCheckpointSaver):
-        return
-    for name in (thread, make_review_thread(thread)):
-        delete, adelete = partial(saver.delete_thread, name), partial(saver.adelete_thread, name)
-        yield from either(delete, adelete)
-    yield from either(lambda: _compact(saver), lambda: _compact_async(saver))
 
 
 def _delete_stored(graph: Graph, thread: str) -> None:
@@ -250,18 +230,24 @@ def _delete_stored(graph: Graph, thread: str) -> None:
         ReflectionStore(graph.store).delete(thread)
 
 
-def _compact(saver: BaseCheckpointSaver[Any]) -> None:
-    """Remove what deleted rows leave in a file of SQLite, if nobody else uses it."""
+def _delete_threads(
+    saver: BaseCheckpointSaver[Any],
+    thread: str,
+    delete: Callable[[str], None],
+    adelete: Callable[[str], Awaitable[None]],
+) -> Step[None]:
+    """Delete the checkpoints of a session's threads, and what they leave in a file of SQLite."""
+    for name in (thread, make_review_thread(thread)):
+        yield from either(partial(delete, name), partial(adelete, name))
     if isinstance(saver, SqliteSaver):
         with saver.lock:
             compact_file(saver.conn)
+    elif isinstance(saver, AsyncSqliteSaver):
+        yield from either(lambda: None, partial(_compact_beside, saver))
 
 
-async def _compact_async(saver: BaseCheckpointSaver[Any]) -> None:
-    if isinstance(saver, AsyncSqliteSaver):
-        async with saver.lock:
-            with suppress(sqlite3.OperationalError):
-                await saver.conn.execute("VACUUM")
-                await saver.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    else:
-        await asyncio.to_thread(_compact, saver)
+async def _compact_beside(saver: AsyncSqliteSaver) -> None:
+    async with saver.lock:
+        with suppress(sqlite3.OperationalError):
+            await saver.conn.execute("VACUUM")
+            await saver.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -13,13 +13,13 @@ from collections.abc import AsyncIterator, Collection, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
-from langchain_core.runnables import RunnableConfig
 from langsmith import tracing_context
 from pydantic import ConfigDict
 
@@ -112,24 +112,14 @@ class Reply:
                 return True
         return False
 
-    def release(self) -> tuple[AIMessage, str | None]:
-        """Say all of it in the user's stream; the message, and the name of who says it."""
-        relay, config = self._make_relay()
-        with tracing_context(enabled=False):
-            said = relay.invoke(list(self._request.messages), config)
-        return said, relay.speaker
-
-    async def arelease(self) -> tuple[AIMessage, str | None]:
-        """The same on the event loop."""
-        relay, config = self._make_relay()
-        with tracing_context(enabled=False):
-            said = await relay.ainvoke(list(self._request.messages), config)
-        return said, relay.speaker
-
-    def _make_relay(self) -> tuple[Relay, RunnableConfig]:
+    def release(self) -> Step[AIMessage]:
+        """Within a step: say all of it in the user's stream, under the name of who says it."""
         # A reply of LangChain's cache would be an earlier one, under that one's id.
         relay = Relay(reply=self, model=self._responder.model, streaming=True, cache=False)
-        return relay, make_relay_config(self._request.session)
+        given = list(self._request.messages), make_relay_config(self._request.session)
+        invoke, ainvoke = partial(relay.invoke, *given), partial(relay.ainvoke, *given)
+        said = yield from either(invoke, ainvoke, tracing_context(enabled=False))
+        return identify_calls(said).model_copy(update={"name": relay.speaker})
 
     def next(self) -> AIMessageChunk | None:
         """The next chunk, None at the end; raises whatever the responder raises."""
@@ -188,8 +178,7 @@ def stream_reply(reply: Reply) -> Step[Said]:
     call = None if released or reply.cut else reply.gate.abandoned()
     if call is not None:
         return Said(call, seen=False)
-    message, speaker = yield from either(reply.release, reply.arelease)
-    message = identify_calls(message).model_copy(update={"name": speaker})
+    message = yield from reply.release()
     return Said(message, seen=True, cut=reply.cut)
 
 
@@ -239,9 +228,7 @@ class Relay(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        yield from map(self._passed_on, self.reply.gate.held)
-        while (chunk := self.reply.next()) is not None:
-            yield self._passed_on(chunk)
+        yield from map(self._passed_on, chain(self.reply.gate.held, iter(self.reply.next, None)))
 
     async def _astream(
         self,
