@@ -36,7 +36,7 @@ from topicloom.graph.compiled import SessionGraph
 from topicloom.graph.deps import choose_models, make_deps
 from topicloom.graph.routes import Routes
 from topicloom.index.embedder import Embedder
-from topicloom.nodes.activate_topic import activate_topic, amnesia
+from topicloom.nodes.activate_topic import TopicSearch, activate_topic, amnesia
 from topicloom.nodes.apply_changes import apply_changes
 from topicloom.nodes.assemble import assemble
 from topicloom.nodes.deps import Deps
@@ -46,7 +46,6 @@ from topicloom.nodes.ingest import ingest
 from topicloom.nodes.main_generate import main_generate
 from topicloom.nodes.read_topic import read_topic
 from topicloom.nodes.retrieve import retrieve
-from topicloom.nodes.search import TopicSearch
 from topicloom.nodes.split import split
 from topicloom.nodes.step import Update, node, open_turn, publish_on_failure, turn_options
 from topicloom.roles.archive_search import ArchiveSearch

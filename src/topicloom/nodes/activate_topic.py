@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool
@@ -10,11 +11,22 @@ from pydantic import BaseModel, Field
 
 from topicloom.context.transcript import find_named_media
 from topicloom.effects import Step
-from topicloom.nodes.search import TopicSearch
-from topicloom.nodes.step import Update, dump, emit, node, open_turn
+from topicloom.index.time_expressions import Days, parse_when
+from topicloom.nodes.deps import Deps
+from topicloom.nodes.step import Update, dump, dumped, emit, node, open_turn
+from topicloom.nodes.workspace import Workspace
+from topicloom.roles.archive_search import ArchiveQuery
+from topicloom.roles.base import Role
+from topicloom.roles.calls import ask_first, ask_role
+from topicloom.roles.router import ROUTER, Route, RouteRequest
+from topicloom.state.activation import CLEAR, ActivationPolicy, activate_candidates, find_ambiguous
 from topicloom.state.channels import SessionState
+from topicloom.state.hierarchy import add_full_names
+from topicloom.state.lifecycle import mark_active
 from topicloom.state.recall import parse_message_number
-from topicloom.state.session import Search, Session
+from topicloom.state.receipt import Call
+from topicloom.state.session import Search, SearchRequest, SearchScope, Session, Turn
+from topicloom.state.topics import Topic, TopicTable
 from topicloom.storage.sessions import SessionStore
 
 ACTIVATE_TOPIC = "activate_topic"
@@ -80,8 +92,7 @@ def _search_node(search: TopicSearch, name: str) -> Runnable[SessionState, Updat
                 found = Search(query=turn.request.query, media=media)
                 update = {"searches": (*turn.searches, found), "request": None}
                 return dump(turn=turn.model_copy(update=update))
-        session, turn, calls = yield from search.search(workspace, session, turn)
-        return {**dump(session, turn), "calls": calls}
+        return (yield from search.search(workspace, session, turn))
 
     return node(step, name)
 
@@ -91,3 +102,172 @@ def _find_media(store: SessionStore, session: Session, query: str) -> tuple[str,
     numbers = map(parse_message_number, find_named_media(query))
     named = store.pick(session, (n for n in numbers if 1 <= n <= session.count))
     return tuple(message.id for message in named.values() if message.media)
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A search under way."""
+
+    workspace: Workspace
+    session: Session
+    request: SearchRequest
+    days: Days | None
+    """What the request's time expression means."""
+    table: TopicTable
+    calls: list[Call] = field(default_factory=list)
+
+    def select_topics(self, *, archived: bool) -> list[Topic]:
+        """The topics of the days that are asked for, archived ones too if they may be found."""
+        topics = self.table.open() + (self.table.archived() if archived else [])
+        if self.days is None:
+            return topics
+        by_day = self.workspace.store.days(self.session)
+        within = {t for day, ids in by_day.items() if day in self.days for t in ids}
+        return [t for t in topics if t.id in within]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSearch:
+    """Finds topics by their briefs and activates them by rank."""
+
+    deps: Deps
+    archive: Role[ArchiveQuery, Route] | None = None
+    """Asked for archived topics, last of all."""
+
+    def search(self, workspace: Workspace, session: Session, turn: Turn) -> Step[Update]:
+        """Make the search that the turn requests, and activate what is found.
+
+        Where something was forgotten the threshold is relaxed: better one topic too many.
+        """
+        request, settings = turn.request, self.deps.settings
+        assert request is not None  # the wiring comes here only with a request
+        policy = settings.activation
+        if turn.amnesia or request.forgotten:
+            policy = policy.scale_thresholds(settings.deep_share)
+        days = parse_when(request.when, self.deps.clock()) if request.when else None
+        query = _Query(workspace, session, request, days, workspace.store.topic_table(session))
+        topics = query.select_topics(archived=request.include_archived)
+        missed = str(days) if days and not topics else ""
+        other_days = bool(missed) and request.include_archived
+        if missed:  # any other time will do then, but not what is put away
+            request = request.model_copy(update={"include_archived": False})
+            query = replace(query, request=request, days=None)
+            topics = query.select_topics(archived=False)
+        route, briefs = yield from self._ask_routers(query, topics)
+        put_away = [t for t in query.select_topics(archived=True) if t.status == "archived"]
+        asked = looked_at = {t.id for t in topics if request.include_archived}
+        active = activate_candidates(session.active, route.relevance, policy).active
+        if not missed and route.relevance.keys().isdisjoint(active):
+            archived = yield from self._ask_archive(query, put_away)
+            if archived is not None:
+                asked, looked_at = asked | archived.keys(), {t.id for t in put_away}
+                route = replace(route, relevance={**route.relevance, **archived})
+        relevance, waiting = route.relevance, turn.unread
+        session, turn = activate_topics(
+            workspace.store, session, turn, relevance, policy, asked=asked
+        )
+        left_out = sum(t.id not in looked_at for t in put_away)
+        best = sorted(relevance, key=lambda t: -relevance[t])
+        found = tuple(t for t in best if t in session.active)
+        # What was read before in this turn was not read for this query.
+        unread = tuple(dict.fromkeys((*waiting, *found)))
+        alike = route.alternatives or (() if days else find_ambiguous(relevance, policy))
+        search = Search(
+            query=request.query,
+            when=request.when,
+            days=query.days.ends if query.days else None,
+            archived=request.include_archived,
+            found=found,
+            listed=tuple(best[: policy.ceiling]) if days or alike else (),
+            candidates=alike,
+            reason="" if relevance else route.reason,
+            scope=SearchScope(
+                briefs=briefs,
+                read=len(unread),
+                unsearched=left_out,
+                other_days=other_days,
+                missed=missed,
+            ),
+        )
+        update = {"searches": (*turn.searches, search), "request": None, "unread": unread}
+        turn = turn.model_copy(update=update)
+        return {**dump(session, turn), "calls": dumped(query.calls)}
+
+    def _ask_routers(self, query: _Query, topics: Sequence[Topic]) -> Step[tuple[Route, int]]:
+        """The route among some topics, and how many the router looked at.
+
+        It is asked page by page, the likeliest topics first, until one is meant for sure; by date,
+        all may be meant. Its stand-in takes the page that it fails at, and all after it.
+        """
+        session, request, days = query.session, query.request, query.days
+        # Up to date already, but for a turn that another process began.
+        index = query.workspace.indexed(query.table)
+        priors = index.search(request.query, days, include_archived=request.include_archived).topics
+        left = sorted(topics, key=lambda t: t.last_at, reverse=True)
+        left.sort(key=lambda t: -priors.get(t.id, 0.0))
+        found = Route({}, "" if left else "there is no topic to search")
+        while left and (days or max(found.relevance.values(), default=0.0) < CLEAR):
+            question = RouteRequest(
+                session=session.id,
+                query=request.query,
+                tail=query.workspace.store.messages(session, session.count - 5),
+                topics=add_full_names(left, query.table.topics),
+                priors={t.id: priors.get(t.id, 0.0) for t in left},
+                when=str(days) if days else None,
+                language=session.language,
+            )
+            routers = self.deps.roles.in_turn(ROUTER)
+            route = yield from ask_first("router", routers, question, query.calls)
+            route = route or Route({}, "no router answered")
+            page, left = left[: route.seen], left[route.seen or len(left) :]
+            route = _restrict_route(route, {t.id for t in page})
+            alike = found.alternatives + route.alternatives
+            found = Route({**found.relevance, **route.relevance}, route.reason, alike)
+        return found, len(topics) - len(left)
+
+    def _ask_archive(
+        self, query: _Query, topics: Sequence[Topic]
+    ) -> Step[Mapping[str, float] | None]:
+        """Relevance of the topics that the archive's index leads to; None without a search."""
+        if self.archive is None or not topics:
+            return None
+        log = query.workspace.store.log
+        refs = {t.id: frozenset(log.refs(t.chain, t.head)) for t in topics}
+        question = ArchiveQuery(query.session.id, query.request.query, refs)
+        answer, call = yield from ask_role("router", self.archive, question)
+        query.calls.append(call)
+        return _restrict_route(answer, refs).relevance if answer is not None else None
+
+
+def _restrict_route(route: Route, offered: Collection[str]) -> Route:
+    """A route to nothing but what was offered; relevance over 1 is 1."""
+    found = {t: min(s, 1.0) for t, s in route.relevance.items() if t in offered and s > 0}
+    alike = tuple(t for t in route.alternatives if t in found)
+    return replace(route, relevance=found, alternatives=alike if len(alike) > 1 else ())
+
+
+def activate_topics(
+    store: SessionStore,
+    session: Session,
+    turn: Turn,
+    relevance: Mapping[str, float],
+    policy: ActivationPolicy,
+    *,
+    asked: Container[str] = (),
+) -> tuple[Session, Turn]:
+    """Activate topics by rank, as far as there is room; others may be deactivated for it.
+
+    The turn says which were, and that activated ones have to be read. Nothing but being `asked` for
+    revives archived topics. Raises `TransitionError` if a topic cannot be activated.
+    """
+    table = store.topic_table(session)
+    result = activate_candidates(session.active, relevance, policy, table.pinned())
+    rows = [mark_active(table[t], session.active, asked=t in asked) for t in result.activated]
+    session = store.save_topics(session, [row for row in rows if row != table[row.id]])
+    return session.model_copy(update={"active": result.active}), turn.model_copy(
+        update={
+            "unread": result.activated,
+            "woken": (*turn.woken, *result.activated),
+            "slept": (*turn.slept, *result.deactivated),
+        }
+    )
