@@ -7,21 +7,18 @@ from dataclasses import replace
 
 from langchain_core.runnables import Runnable
 
-from topicloom.boundary.adsorber import LOOK_BACK, Adsorber
+from topicloom.boundary.adsorber import LOOK_BACK
 from topicloom.effects import Step
 from topicloom.nodes.deps import Deps
-from topicloom.nodes.divide import TopicDivider
-from topicloom.nodes.split_draft import SplitDraft, sort_rounds
+from topicloom.nodes.split_draft import SplitDraft
 from topicloom.nodes.step import Update, choose_facts, dump, dumped, emit, node, open_turn
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.arbiter import ARBITER, Arbiter
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest
 from topicloom.roles.calls import ask_all, ask_first
-from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SplitRequest
 from topicloom.state.activation import (
     INITIAL_RELEVANCE,
-    ActivationPolicy,
     activate_candidates,
     transfer_activation,
 )
@@ -38,41 +35,37 @@ from topicloom.state.topics import Topic, TopicTable, select_shown
 
 def split(deps: Deps) -> Runnable[SessionState, Update]:
     """The node that assigns rounds to topics and writes the briefs of what it touched."""
-    roles, adsorber, settings = deps.roles, deps.adsorber, deps.settings
 
     def step(state: SessionState) -> Step[Update]:
-        chunk_tokens = deps.window.size // 2
         session, turn, workspace = open_turn(deps.workspaces, state)
         plan = turn.plan
         assert plan is not None  # the wiring comes here only with a plan
         store = workspace.store
         rounds = group_rounds(store.messages(session, session.tail, plan.tail - 1))
         emit("split", rounds=len(rounds), first=session.tail, last=plan.tail - 1)
-        draft = SplitDraft(store, session, deps.reader_window.measure, deps.topic_tokens)
-        arbiter = roles.get(ARBITER)
+        measure = deps.reader_window.measure
+        draft = SplitDraft(deps, store, session, measure, deps.topic_tokens)
+        arbiter = deps.roles.get(ARBITER)
         if arbiter is not None:
             before = group_rounds(
                 store.messages(session, session.tail - LOOK_BACK, session.tail - 1)
             )
-            rounds = yield from _apply_rulings(before, rounds, adsorber, arbiter, draft.calls)
-        labels = adsorber.segments(rounds)
+            rounds = yield from _apply_rulings(draft, arbiter, before, rounds)
+        labels = deps.adsorber.segments(rounds)
         count = deps.window.counter.message
         sizes = [sum(count(m.message) for m in b.messages) for b in rounds]
-        for start, stop in cut_runs(sizes, chunk_tokens):
-            some = slice(start, stop)
-            request = _make_request(
-                draft, workspace, rounds[some], labels[some], settings.index_topics
-            )
-            draft.move((yield from sort_rounds(request, roles, draft.calls)))
-        divided = yield from TopicDivider(draft, roles, adsorber, chunk_tokens).divide_large()
-        yield from _write_briefs(draft, roles)
+        for start, stop in cut_runs(sizes, draft.chunk_tokens):
+            request = _make_request(draft, workspace, rounds[start:stop], labels[start:stop])
+            draft.move((yield from draft.sort(request)))
+        divided = yield from draft.divide_large()
+        yield from _write_briefs(draft)
         draft.session = store.save_topics(draft.session, list(draft.rows.values()))
         if rounds:
             spoken = deps.language or detect_language([b.text for b in rounds[-20:]])
             draft.session = draft.session.model_copy(update={"language": spoken})
         facts = choose_facts(deps, draft.session, store.transcript_refs(session))
         draft.session = draft.session.model_copy(update={"facts": facts})
-        session, turn = _conclude(draft, turn, plan, settings.activation)
+        session, turn = _conclude(draft, turn, plan)
         events = (*turn.events, _describe_split(rounds, draft), *divided)
         turn = turn.model_copy(update={"events": events})
         return {**dump(session, turn), "calls": dumped(draft.calls)}
@@ -81,19 +74,15 @@ def split(deps: Deps) -> Runnable[SessionState, Update]:
 
 
 def _apply_rulings(
-    before: Sequence[Round],
-    rounds: Sequence[Round],
-    adsorber: Adsorber,
-    arbiter: Arbiter,
-    calls: list[Call],
+    draft: SplitDraft, arbiter: Arbiter, before: Sequence[Round], rounds: Sequence[Round]
 ) -> Step[list[Round]]:
     """The rounds, with the arbiter's rulings on all that the adsorber is in doubt about.
 
     Where it fails, the adsorber's likelier answer stands.
     """
-    doubts = adsorber.doubts(before, rounds)
+    doubts = draft.deps.adsorber.doubts(before, rounds)
     outcomes = yield from ask_all("arbiter", arbiter, list(doubts.values()))
-    calls += [call for _, call in outcomes]
+    draft.calls += [call for _, call in outcomes]
     answers = dict(zip(doubts, (answer for answer, _ in outcomes), strict=True))
     return [replace(round_, ruling=_to_ruling(answers.get(round_.first))) for round_ in rounds]
 
@@ -105,19 +94,15 @@ def _to_ruling(continues: float | None) -> Ruling | None:
 
 
 def _make_request(
-    draft: SplitDraft,
-    workspace: Workspace,
-    rounds: Sequence[Round],
-    labels: Sequence[int],
-    topics_shown: int,
+    draft: SplitDraft, workspace: Workspace, rounds: Sequence[Round], labels: Sequence[int]
 ) -> SplitRequest:
-    table = TopicTable(draft.topics)
+    table, most = TopicTable(draft.topics), draft.deps.settings.index_topics
     affinity = workspace.indexed(table).affinity(rounds)
     priors = {topic: float(near.max()) for topic, near in affinity.items()}
     active = frozenset(draft.session.active) | frozenset(draft.touched)
     previous = draft.before(rounds[0].first)
     at_hand = active if previous is None else active | {previous}
-    shown = select_shown(table.open(), priors, topics_shown, always=at_hand)
+    shown = select_shown(table.open(), priors, most, always=at_hand)
     return SplitRequest(
         session=draft.session.id,
         rounds=rounds,
@@ -130,15 +115,13 @@ def _make_request(
     )
 
 
-def _conclude(
-    draft: SplitDraft, turn: Turn, plan: SplitPlan, activation: ActivationPolicy
-) -> tuple[Session, Turn]:
+def _conclude(draft: SplitDraft, turn: Turn, plan: SplitPlan) -> tuple[Session, Turn]:
     """Session and turn after the split: a shorter tail, no notes, touched topics active."""
     active = draft.session.active
     for topic_id in draft.divided:
         active = transfer_activation(active, topic_id, draft.heirs(topic_id))
     moved, pinned = dict.fromkeys(draft.moved, INITIAL_RELEVANCE), TopicTable(draft.topics).pinned()
-    result = activate_candidates(active, moved, activation, pinned)
+    result = activate_candidates(active, moved, draft.deps.settings.activation, pinned)
     for topic_id in result.activated:
         mark_active(draft.touched[topic_id], active)
     session = draft.session.model_copy(
@@ -160,8 +143,8 @@ def _conclude(
     )
 
 
-def _write_briefs(draft: SplitDraft, roles: Roles) -> Step[None]:
-    topics = list(draft.touched.values())
+def _write_briefs(draft: SplitDraft) -> Step[None]:
+    roles, topics = draft.deps.roles, list(draft.touched.values())
     requests = [
         BriefRequest(draft.session.id, t, draft.store.topic_messages(t), draft.session.language)
         for t in topics

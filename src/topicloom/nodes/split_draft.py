@@ -1,30 +1,42 @@
-"""A split being made: rounds sorted and moved, topics opened and divided."""
+"""A split being made: rounds sorted and moved, topics opened, and divided where they outgrew."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from topicloom.effects import Step
+from topicloom.nodes.deps import Deps
 from topicloom.roles.calls import ask_role
-from topicloom.roles.registry import Roles
 from topicloom.roles.splitter import SPLITTER, SplitRequest
+from topicloom.state.dividing import TopicPart, divide_rounds
 from topicloom.state.hierarchy import find_continuation, find_successors, strip_number
 from topicloom.state.lifecycle import mark_divided
 from topicloom.state.receipt import Call
-from topicloom.state.references import SIZE_DIVISOR, collect_references, own_room
+from topicloom.state.references import (
+    SIZE_DIVISOR,
+    collect_references,
+    distribute_references,
+    own_room,
+)
 from topicloom.state.rounds import Round, group_rounds
 from topicloom.state.session import Session
-from topicloom.state.splitting import Portion, group_assignments, merge_assignments
+from topicloom.state.splitting import Portion, cut_runs, group_assignments, merge_assignments
 from topicloom.state.topics import Topic
-from topicloom.storage.references import add_references
+from topicloom.storage.references import add_references, read_references
 from topicloom.storage.sessions import SessionStore
+
+_GLANCE = 24
+"""Tokens of a message by which a splitter is asked about it when a topic is divided; its prompt
+shows this much of every message at least."""
 
 
 @dataclass(slots=True)
 class SplitDraft:
     """The work of one split. Rows of topics are written at its end, all at once."""
 
+    deps: Deps
     store: SessionStore
     session: Session
     tokens: Callable[[Round], int]
@@ -84,7 +96,61 @@ class SplitDraft:
             self.moved.setdefault(topic.id, []).extend(portion.rounds)
             self._refer(portion, topic)
 
-    def find_large(self) -> list[Topic]:
+    @property
+    def chunk_tokens(self) -> int:
+        """Tokens that one call of the splitter is given."""
+        return self.deps.window.size // 2
+
+    def before(self, first: int) -> str | None:
+        """The open topic that goes on with what the round before a message went to."""
+        ends = {b.last: i for i, moved in self.moved.items() for b in moved}
+        topic = find_continuation(ends.get(first - 1, self.session.home), self.topics)
+        return topic.id if topic else None
+
+    def sort(self, request: SplitRequest) -> Step[list[Portion]]:
+        """Ask the splitter; ask once more for what it left out; then the stand-in decides.
+
+        Should even that fail, rounds stay with the ones before them.
+        """
+        roles, known = self.deps.roles, {t.id: t for t in request.topics}
+        place = {b.first: i for i, b in enumerate(request.rounds)}
+        portions: list[Portion] = []
+        left = list(request.rounds)
+        for splitter in (roles[SPLITTER], *roles.in_turn(SPLITTER)):
+            if not left:
+                break
+            places = [place[b.first] for b in left]
+            asked = replace(
+                request,
+                rounds=left,
+                segments=[request.segments[i] for i in places],
+                affinity={topic: near[places] for topic, near in request.affinity.items()},
+                previous=_find_before(request, portions, left[0]).topic,
+            )
+            answer, call = yield from ask_role("splitter", splitter, asked)
+            self.calls.append(call)
+            found, left = group_assignments(left, answer or (), known)
+            portions += found
+        if left:  # no splitter sorts them, but nothing may be lost
+            before = _find_before(request, portions, left[0])
+            portions.append(replace(before, rounds=tuple(left)))
+        return merge_assignments(portions)
+
+    def divide_large(self) -> Step[list[str]]:
+        """Divide every topic that is too large, until all fit; returns the divisions, in words.
+
+        A round that is too large by itself is a topic of its own, and stays one.
+        """
+        events: list[str] = []
+        for topic in self._find_large():
+            rounds = group_rounds(self.store.topic_messages(topic))
+            if len(rounds) > 1:
+                parts = yield from self._divide(topic, rounds)
+                names = ", ".join(f"{t.id} “{t.name}”" for t in parts)
+                events.append(f"divided {topic.id} “{topic.name}” into {names}")
+        return events
+
+    def _find_large(self) -> list[Topic]:
         """The open topics that have more than they may: of this split, or of another reader's.
 
         What was counted for another reader is counted anew, where twice as much, and a label for
@@ -99,17 +165,73 @@ class SplitDraft:
         changed = (*self.lent.values(), *self.touched.values())
         return [t for t in changed if t.tokens > own_room(self.limit, t.borrowed)]
 
-    def divide(self, topic: Topic) -> None:
+    def _divide(self, topic: Topic, rounds: Sequence[Round]) -> Step[list[Topic]]:
+        """Divide one topic, and parts of it that are still too large; returns those that fit."""
+        limit = own_room(self.limit, topic.borrowed)
+        queue = deque([(topic, tuple(rounds))])
+        done: dict[str, tuple[Round, ...]] = {}
+        while queue:
+            whole, held = queue.popleft()
+            fits = whole is not topic and sum(map(self.tokens, held)) <= limit
+            if len(held) == 1 or fits:
+                self.put(whole, held)
+                done[whole.id] = held
+                continue
+            proposed = yield from self._propose_parts(whole, held)
+            taken = {t.name for t in self.topics.values()}
+            parts = divide_rounds(whole.name, held, proposed, self.tokens, limit, taken)
+            self._empty(whole)
+            for part in parts:
+                child = self.open(part.name, part.brief, parent=whole.id)
+                queue.append((child, part.rounds))
+        self._hand_down(topic, done)
+        return [self.touched[i] for i in done]
+
+    def _propose_parts(self, topic: Topic, rounds: Sequence[Round]) -> Step[list[TopicPart]]:
+        """The parts that the splitter proposes; it is shown those that it has named before."""
+        labels = self.deps.adsorber.segments(rounds)
+        named: list[Topic] = []
+        portions: list[Portion] = []
+        glances = [min(_GLANCE * len(b.messages), self.tokens(b)) for b in rounds]
+        for start, stop in cut_runs(glances, self.chunk_tokens):
+            request = SplitRequest(
+                session=self.session.id,
+                rounds=rounds[start:stop],
+                segments=labels[start:stop],
+                topics=named,
+                affinity={},
+                active=frozenset(t.id for t in named),
+                previous=None,
+                language=self.session.language,
+                dividing=topic,
+            )
+            names = {t.id: t.name for t in named}
+            for portion in (yield from self.sort(request)):
+                name = names[portion.topic] if portion.topic else portion.name
+                portions.append(Portion(None, name, portion.brief, portion.rounds))
+            portions = merge_assignments(portions)
+            # As a later request shows a part; it has no id of the session's yet.
+            named = [
+                Topic(id=f"t{n}", name=p.name, brief=p.brief) for n, p in enumerate(portions, 1)
+            ]
+        return [TopicPart(p.name, p.brief, p.rounds) for p in portions]
+
+    def _empty(self, topic: Topic) -> None:
         """Take a topic's messages from it; they are its parts' from now on."""
         self.divided[topic.id] = mark_divided(topic, {*self.session.active, *self.touched})
         self.touched.pop(topic.id, None)
         self.lent.pop(topic.id, None)
 
-    def before(self, first: int) -> str | None:
-        """The open topic that goes on with what the round before a message went to."""
-        ends = {b.last: i for i, moved in self.moved.items() for b in moved}
-        topic = find_continuation(ends.get(first - 1, self.session.home), self.topics)
-        return topic.id if topic else None
+    def _hand_down(self, topic: Topic, parts: dict[str, tuple[Round, ...]]) -> None:
+        """Give a divided topic's references and its rounds of this split to its parts."""
+        references = read_references(self.store, topic)
+        for part, found in distribute_references(references, parts).items():
+            self.touched[part] = add_references(self.store, self.touched[part], found)
+        tail = {b.first for b in self.moved.pop(topic.id, ())}
+        for part, rounds in parts.items():
+            fresh = [b for b in rounds if b.first in tail]
+            if fresh:
+                self.moved[part] = fresh
 
     def _home_of(self, portion: Portion) -> Topic:
         """The topic of a portion; the name of a divided topic means the one that continues it."""
@@ -136,36 +258,7 @@ class SplitDraft:
         return [t.id for t in find_successors(topic_id, self.topics)]
 
 
-def sort_rounds(request: SplitRequest, roles: Roles, calls: list[Call]) -> Step[list[Portion]]:
-    """Ask the splitter; ask once more for what it left out; then the stand-in decides.
-
-    Should even that fail, rounds stay with the ones before them. Calls are added to `calls`.
-    """
-    known = {t.id: t for t in request.topics}
-    place = {b.first: i for i, b in enumerate(request.rounds)}
-    portions: list[Portion] = []
-    left = list(request.rounds)
-    for splitter in (roles[SPLITTER], *roles.in_turn(SPLITTER)):
-        if not left:
-            break
-        places = [place[b.first] for b in left]
-        asked = replace(
-            request,
-            rounds=left,
-            segments=[request.segments[i] for i in places],
-            affinity={topic: near[places] for topic, near in request.affinity.items()},
-            previous=_before(request, portions, left[0]).topic,
-        )
-        answer, call = yield from ask_role("splitter", splitter, asked)
-        calls.append(call)
-        found, left = group_assignments(left, answer or (), known)
-        portions += found
-    if left:  # no splitter sorts them, but nothing may be lost
-        portions.append(replace(_before(request, portions, left[0]), rounds=tuple(left)))
-    return merge_assignments(portions)
-
-
-def _before(request: SplitRequest, portions: Sequence[Portion], round_: Round) -> Portion:
+def _find_before(request: SplitRequest, portions: Sequence[Portion], round_: Round) -> Portion:
     """The portion of the round before a round, without its rounds; else a new one for it."""
     for portion in portions:
         if any(b.last == round_.first - 1 for b in portion.rounds):
