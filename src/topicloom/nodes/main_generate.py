@@ -27,7 +27,7 @@ from topicloom.nodes.step import (
     show_facts,
     turn_options,
 )
-from topicloom.nodes.stream_gate import Gate, Reply, Said, stream_reply
+from topicloom.nodes.stream_gate import Reply
 from topicloom.nodes.workspace import Workspace
 from topicloom.roles.brief import BRIEF, make_segment_request
 from topicloom.roles.calls import ask_all
@@ -51,17 +51,13 @@ from topicloom.storage.sessions import SessionStore
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A reply request, and the accounts that go with it."""
+    """A reply that is to be asked for, and the accounts that go with it."""
 
     store: SessionStore
     session: Session
     turn: Turn
-    request: ReplyRequest
     prompt: MainPrompt
-    gate: Gate
-    taken: frozenset[str | None]
-    """Ids of messages that there are."""
-    began: float
+    reply: Reply
     window: int
     """Tokens of the window that the prompt was made for."""
 
@@ -141,21 +137,19 @@ class _MainWindow:
         """Lay the prompt out, pass the reply on, account for it."""
         written = yield from self._summarize_beginning(state)
         prepared = self._prepare(state)
-        seconds = self.deps.settings.reply_deadline
-        responder, request = self.deps.roles[RESPONDER], prepared.request
-        reply = Reply(responder, request, prepared.gate, seconds, prepared.taken)
+        reply = prepared.reply
         with publish_on_failure(prepared.store, prepared.session):
             try:
-                said = yield from stream_reply(reply)
+                message, seen = yield from reply.stream()
             except GraphBubbleUp:
                 raise
             except Exception as error:  # noqa: BLE001 - however a provider fails: one clear error
                 server = self._server
-                if server and not prepared.gate.held and server.learn(error, prepared.window):
+                if server and not reply.held and server.learn(error, prepared.window):
                     return {"calls": dumped(written)}
                 # What caused it repeats the prompt, maybe: it stands in no traceback.
-                raise self._make_error(error, prepared.request.messages) from None
-        update = self._conclude(prepared, said)
+                raise self._make_error(error, reply.request.messages) from None
+        update = self._conclude(prepared, message, seen)
         return update | {"calls": [*dumped(written), *update["calls"]]}
 
     def _summarize_beginning(self, state: SessionState) -> Step[list[Call]]:
@@ -197,24 +191,29 @@ class _MainWindow:
             form=turn_options().reply_form,
             days=turn.searches[-1].days if turn.searches else None,
         )
-        gate = Gate(settings.hold_characters if may_search else -1, window.search.name)
         info = get_runtime().execution_info
         if info is not None and info.node_attempt > 1:
             emit("reply_restarted")
-        began = time.monotonic()
-        return _Prepared(store, session, turn, request, prompt, gate, taken, began, window.size)
+        reply = Reply(
+            self.deps.roles[RESPONDER],
+            request,
+            hold=settings.hold_characters,
+            seconds=settings.reply_deadline,
+            taken=taken,
+        )
+        return _Prepared(store, session, turn, prompt, reply, window.size)
 
-    def _conclude(self, prepared: _Prepared, said: Said) -> Update:
-        turn, message = prepared.turn, said.message
-        cut = said.cut or (self._server.find_cut(message) if said.seen and self._server else "")
+    def _conclude(self, prepared: _Prepared, message: AIMessage, seen: bool) -> Update:
+        turn, reply, window = prepared.turn, prepared.reply, self.deps.window
+        cut = reply.cut or (self._server.find_cut(message) if seen and self._server else "")
         if cut:  # no tool is run by half of what it was to be told
             message = strip_tool_calls(message)
-        window, gate, callers = self.deps.window, prepared.gate, prepared.request.callers_tools
-        request = find_search_request(message, gate.search) if gate.characters >= 0 else None
+        search, callers = reply.request.search, reply.request.callers_tools
+        request = find_search_request(message, search) if search else None
         edits = window.edit is not None and bool(find_edit_calls(message, window.edit.name))
-        if edits and said.seen:
+        if edits and seen:
             request = None  # an edit that the user was told of goes before a search
-        if (request and said.seen) or not (request or window.tools or edits or callers):
+        if (request and seen) or not (request or window.tools or edits or callers):
             # What the user saw stands, even if it goes on to ask for more topics, and so do the
             # words of a reply that calls a tool which was not offered.
             message = strip_tool_calls(message)
@@ -226,7 +225,7 @@ class _MainWindow:
         turn = turn.model_copy(
             update={
                 "request": request,
-                "abandoned": turn.abandoned + (not said.seen),
+                "abandoned": turn.abandoned + (not seen),
                 "sections": prepared.prompt.sections,
             }
         )
@@ -236,17 +235,17 @@ class _MainWindow:
             message = message.model_copy(update={"additional_kwargs": kwargs})
             event = f"the reply was cut off: {cut}"
             turn = turn.model_copy(update={"events": (*turn.events, event)})
-        estimated = prepared.prompt.size + window.counter.tools(prepared.request.all_tools)
+        estimated = prepared.prompt.size + window.counter.tools(reply.request.all_tools)
         update = dump(calibrate(prepared.session, message, estimated), turn)
         update["calls"] = dumped([self._make_call(prepared, message)])
-        if said.seen:
+        if seen:
             update["messages"] = [message]
         return update
 
     def _make_call(self, prepared: _Prepared, message: AIMessage) -> Call:
-        sent, size = prepared.request.messages, prepared.prompt.size
+        sent, size = prepared.reply.request.messages, prepared.prompt.size
         call = account_reply(self.deps, prepared.session, self._model, sent, message, size)
-        seconds = round(time.monotonic() - prepared.began, 4)
+        seconds = round(time.monotonic() - prepared.reply.began, 4)
         remarks = self._server.remarks if self._server else ()
         return call.model_copy(update={"seconds": seconds, "remarks": remarks})
 

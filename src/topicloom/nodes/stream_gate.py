@@ -11,7 +11,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Collection, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -37,86 +36,77 @@ _LONGEST_ARGUMENTS = 1_000_000
 """Characters that the arguments of a call may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A reply, and whether the user saw it."""
-
-    message: AIMessage
-    """The reply, with its usage."""
-    seen: bool
-    """False for a call of `activate_topic` that was held back whole."""
-    cut: str = ""
-    """The reason why it was ended too early."""
-
-
-@dataclass(slots=True)
-class Gate:
-    """Decides when chunks may be released."""
-
-    characters: int
-    """How many characters are held back; -1 to hold nothing back."""
-    search: str
-    """Name of the tool whose call abandons a reply."""
-    held: list[AIMessageChunk] = field(default_factory=list)
-
-    def passes(self, chunk: AIMessageChunk) -> bool:
-        """Take a chunk in; whether everything held may now be released."""
-        self.held.append(chunk)
-        if self.characters < 0:
-            return True
-        length = sum(len(get_text(c)) for c in self.held)
-        return length > self.characters and not any(c.tool_call_chunks for c in self.held)
-
-    def abandoned(self) -> AIMessage | None:
-        """At the end of a reply that was held back whole: the call it turned out to be."""
-        message = merged(self.held)
-        is_search = any(call["name"] == self.search for call in message.tool_calls)
-        return message if is_search and self.characters >= 0 else None
-
-
 class Reply:
-    """A reply on its way. As an effect: hold it back until the gate opens."""
+    """A reply on its way. As an effect: hold it back until it may be released."""
 
     def __init__(
         self,
         responder: Responder,
         request: ReplyRequest,
-        gate: Gate,
+        *,
+        hold: int,
         seconds: float,
-        taken: Collection[str | None] = (),
+        taken: Collection[str | None],
     ) -> None:
-        """Nothing is asked yet. It is cut where it goes on for more than some seconds.
+        """Nothing is asked yet.
 
-        Ids that are `taken` it does not keep: LangGraph would have it replace another message.
+        Args:
+            responder: Gives it.
+            request: What is asked.
+            hold: Characters that are held back if it may call the tool for a search.
+            seconds: It is cut where it goes on for longer.
+            taken: Ids that it does not keep: LangGraph would have it replace another message.
         """
-        self.gate, self.taken = gate, taken
+        self.request, self.taken = request, taken
+        self.held: list[AIMessageChunk] = []
+        """What came before it was released."""
         self.cut = ""
         """The reason why it was ended too early; "" if it was not."""
-        self._seconds, self._end = seconds, time.monotonic() + seconds
+        self.began = time.monotonic()
+        self._hold, self._seconds = hold, seconds
         self._arguments: dict[int | str | None, str] = {}
         self._unchecked = 0
         self._responder = responder
-        self._request = request
         self._chunks: Iterator[AIMessageChunk] | None = None
         self._worker = DaemonWorker()
         self._achunks: AsyncIterator[AIMessageChunk] | None = None
 
+    def stream(self) -> Step[tuple[AIMessage, bool]]:
+        """Within a step: pass it on into the user's stream; returns it, and if the user saw it.
+
+        A call for a search that was held back whole is abandoned.
+        """
+        released = yield from perform(self)
+        if self.request.search and not (released or self.cut):
+            message = _add_up(self.held)
+            if any(call["name"] == self.request.search for call in message.tool_calls):
+                return message, False
+        return (yield from self._release()), True
+
     def perform(self) -> bool:
-        """True once the gate opens, False if the reply ends before."""
-        return any(map(self.gate.passes, iter(self.next, None)))
+        """True once it may be released, False if it ends before."""
+        return any(map(self._take_in, iter(self.next, None)))
 
     async def aperform(self) -> bool:
         """The same on the event loop."""
         while (chunk := await self.anext()) is not None:
-            if self.gate.passes(chunk):
+            if self._take_in(chunk):
                 return True
         return False
 
-    def release(self) -> Step[AIMessage]:
-        """Within a step: say all of it in the user's stream, under the name of who says it."""
+    def _take_in(self, chunk: AIMessageChunk) -> bool:
+        """Hold a chunk back; True if everything held may now be released."""
+        self.held.append(chunk)
+        if not self.request.search:
+            return True
+        length = sum(len(get_text(c)) for c in self.held)
+        return length > self._hold and not any(c.tool_call_chunks for c in self.held)
+
+    def _release(self) -> Step[AIMessage]:
+        """Say all of it in the user's stream, under the name of who says it."""
         # A reply of LangChain's cache would be an earlier one, under that one's id.
         relay = Relay(reply=self, model=self._responder.model, streaming=True, cache=False)
-        given = list(self._request.messages), make_relay_config(self._request.session)
+        given = list(self.request.messages), make_relay_config(self.request.session)
         invoke, ainvoke = partial(relay.invoke, *given), partial(relay.ainvoke, *given)
         said = yield from either(invoke, ainvoke, tracing_context(enabled=False))
         return identify_calls(said).model_copy(update={"name": relay.speaker})
@@ -125,11 +115,11 @@ class Reply:
         """The next chunk, None at the end; raises whatever the responder raises."""
         if self.cut:
             return None
-        chunks = self._chunks = self._chunks or self._responder.stream(self._request)
+        chunks = self._chunks = self._chunks or self._responder.stream(self.request)
         # In a thread that nobody has to wait for: a server may keep a stream open for ever.
         coming: Future[AIMessageChunk | None] = self._worker.submit(partial(next, chunks, None))
         try:
-            chunk = coming.result(max(0.0, self._end - time.monotonic()))
+            chunk = coming.result(max(0.0, self._left))
         except TimeoutError:
             if coming.done():  # the responder's own
                 raise
@@ -144,8 +134,8 @@ class Reply:
         """The next chunk on the event loop; raises whatever the responder raises."""
         if self.cut:
             return None
-        chunks = self._achunks = self._achunks or self._responder.astream(self._request)
-        chunk, timer = None, asyncio.timeout(self._end - time.monotonic())
+        chunks = self._achunks = self._achunks or self._responder.astream(self.request)
+        chunk, timer = None, asyncio.timeout(self._left)
         try:
             async with timer:
                 chunk = await anext(chunks, None)
@@ -158,6 +148,11 @@ class Reply:
         if close := getattr(chunks, "aclose", None):
             await close()
         return None
+
+    @property
+    def _left(self) -> float:
+        """Seconds until it is cut."""
+        return self.began + self._seconds - time.monotonic()
 
     def _accept(self, chunk: AIMessageChunk | None) -> bool:
         """True for a chunk; False at the end, and if it adds what no tool call can have."""
@@ -172,17 +167,7 @@ class Reply:
         return chunk is not None and not self.cut
 
 
-def stream_reply(reply: Reply) -> Step[Said]:
-    """Within a step: pass a reply on into the user's stream, unless it is abandoned."""
-    released = yield from perform(reply)
-    call = None if released or reply.cut else reply.gate.abandoned()
-    if call is not None:
-        return Said(call, seen=False)
-    message = yield from reply.release()
-    return Said(message, seen=True, cut=reply.cut)
-
-
-def merged(chunks: list[AIMessageChunk]) -> AIMessage:
+def _add_up(chunks: list[AIMessageChunk]) -> AIMessage:
     """The message that chunks make up; an empty one of no chunks."""
     # All at once: LangChain parses the arguments of calls with each addition.
     message = message_chunk_to_message(AIMessageChunk(content="") + chunks)
@@ -228,7 +213,7 @@ class Relay(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        yield from map(self._passed_on, chain(self.reply.gate.held, iter(self.reply.next, None)))
+        yield from map(self._passed_on, chain(self.reply.held, iter(self.reply.next, None)))
 
     async def _astream(
         self,
@@ -237,7 +222,7 @@ class Relay(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        for chunk in self.reply.gate.held:
+        for chunk in self.reply.held:
             yield self._passed_on(chunk)
         while (more := await self.reply.anext()) is not None:
             yield self._passed_on(more)
