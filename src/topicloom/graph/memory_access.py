@@ -166,7 +166,7 @@ class GraphAccess:
             session,
             store.messages(session, session.view, asked),
             [note for note in store.notes(session) if note.after <= asked],
-            lambda number: store.message(session, number),
+            store.fetcher(session),
             facts=format_facts(facts, session.language),
         )
         return prompt.messages

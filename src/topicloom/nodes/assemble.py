@@ -65,10 +65,10 @@ def assemble(deps: Deps) -> Runnable[SessionState, Update]:
 def enter_note(store: SessionStore, session: Session, note: Note, window: MainWindow) -> Session:
     """Enter a note in the ledger, and what it costs in the session."""
 
+    fetch = store.fetcher(session)
+
     def cost(part: Note) -> int:
-        return window.layout.count_note(
-            part, lambda number: store.message(session, number), session.language
-        )
+        return window.layout.count_note(part, fetch, session.language)
 
     # The skeleton is counted as it is; the average is of what is not known before.
     exact = tuple(layer for layer in note.layers if layer.kind == "deterministic")
@@ -112,7 +112,7 @@ def _compose(
 
     def price_media(message_id: str) -> int:
         note = Note(after=turn.user, media=(message_id,))
-        return window.layout.count_note(note, lambda n: store.message(session, n), session.language)
+        return window.layout.count_note(note, store.fetcher(session), session.language)
 
     names = {t.id: t.name for t in table}
     whole = {i for i, m in originals.items() if window.counter.text(m.text) <= window.layout.cap}

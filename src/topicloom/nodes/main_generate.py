@@ -76,7 +76,7 @@ def lay_out_prompt(
         session,
         view,
         store.notes(session),
-        lambda number: store.message(session, number),
+        store.fetcher(session),
         facts=show_facts(deps, session),
         loop=loop,
         view_tokens=sum(shown),

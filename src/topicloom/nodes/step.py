@@ -113,7 +113,10 @@ def publish_on_failure(store: SessionStore, session: Session) -> Iterator[None]:
 def turn_options() -> TurnOptions:
     """The options that the application passed with this turn; none in an `update_state`."""
     context = getattr(get_runtime(), "context", None)
-    return context if isinstance(context, TurnOptions) else TurnOptions()
+    return context if isinstance(context, TurnOptions) else _NO_OPTIONS
+
+
+_NO_OPTIONS = TurnOptions()
 
 
 def choose_facts(deps: Deps, session: Session, refs: Sequence[str]) -> dict[str, str]:

@@ -25,7 +25,7 @@ from topicloom.state.stored_message import (
     StoredMessage,
     get_message_type,
     get_text,
-    make_message_key,
+    says_same,
 )
 
 
@@ -80,12 +80,14 @@ def select_unstored(
     stood, so places in the channel say nothing. An empty one that an earlier turn refused does
     not count, and neither does one that was removed on purpose: the channel may still show it.
     """
-    known = {make_message_key(stored.message) for stored in recent}
-    gone = {stored.source for stored in recent if stored.text == REMOVED}
+    known: dict[str | None, list[StoredMessage]] = {}
+    for stored in recent:
+        known.setdefault(stored.source, []).append(stored)
     return [
         m
         for m in messages
-        if has_content(m) and make_message_key(m) not in known and m.id not in gone
+        if has_content(m)
+        and not any(s.text == REMOVED or says_same(m, s.message) for s in known.get(m.id, ()))
     ]
 
 

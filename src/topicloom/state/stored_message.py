@@ -180,9 +180,23 @@ def make_message_key(message: BaseMessage) -> str:
     A checkpoint holds "?" for what UTF-8 cannot hold, and so does the key.
     """
     calls = getattr(message, "tool_calls", [])
-    said = _to_native([message.id, get_message_type(message), message.content, calls])
+    said = [message.id, get_message_type(message), message.content, calls]
+    if calls or not isinstance(message.content, str):
+        said = _to_native(said)
     text = json.dumps(said, sort_keys=True, ensure_ascii=False)
     return text.encode("utf-8", "replace").decode()
+
+
+def says_same(message: BaseMessage, other: BaseMessage) -> bool:
+    """True for messages that have one id and say the same: those of equal keys."""
+    if message.id != other.id:
+        return False
+    plain = all(
+        isinstance(m.content, str) and not getattr(m, "tool_calls", ()) for m in (message, other)
+    )
+    if plain and message.type == other.type and message.content == other.content:
+        return True
+    return make_message_key(message) == make_message_key(other)
 
 
 def get_text(message: BaseMessage) -> str:

@@ -17,7 +17,7 @@ from topicloom.state.messages import has_content
 from topicloom.state.stored_message import (
     REMOVED,
     StoredMessage,
-    make_message_key,
+    says_same,
     to_stored_message,
 )
 
@@ -150,4 +150,4 @@ def removes_all(values: Any) -> bool:
 
 
 def _differs(message: AnyMessage, stored: StoredMessage) -> bool:
-    return has_content(message) and make_message_key(message) != make_message_key(stored.message)
+    return has_content(message) and not says_same(message, stored.message)

@@ -38,6 +38,17 @@ class WeighedCache(Generic[K, V]):
         with self._mutex:
             return self._items.get(key)
 
+    def get_all(self, keys: Iterable[K]) -> dict[K, V]:
+        """Those values of some keys that are cached, now the ones used last."""
+        found: dict[K, V] = {}
+        with self._mutex:
+            for key in keys:
+                try:
+                    found[key] = self._items[key]
+                except KeyError:
+                    continue
+        return found
+
     def put(self, key: K, value: V) -> None:
         """Add a value, unless there is one, and evict those used longest ago."""
         with self._mutex:

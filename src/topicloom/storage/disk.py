@@ -69,6 +69,8 @@ def make_folder(folder: Path, *, fsync: bool) -> None:
 
     With `fsync`, the new names survive a power cut.
     """
+    if folder.is_dir():
+        return
     missing = [above for above in (folder, *folder.parents) if not above.is_dir()]
     for fresh in reversed(missing):
         fresh.mkdir(0o700, exist_ok=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -92,11 +93,21 @@ class SessionStore:
         Raises:
             IndexError: If the conversation has no such message.
         """
-        self._check(session, number)
-        (original,) = self.originals(session, number, number)
-        gone = {"text": REMOVED, "whole": None, "speaker": None, "query": None}
-        found = self._show(session, [original])
-        return found[0] if found else original.model_copy(update=gone)
+        return self.fetcher(session)(number)
+
+    def fetcher(self, session: Session) -> Callable[[int], StoredMessage]:
+        """What `message` gives by a number, for whoever asks for many: each is read once."""
+        refs = self.transcript_refs(session)
+
+        @cache
+        def fetch(number: int) -> StoredMessage:
+            self._check(session, number)
+            (original,) = self._read(TRANSCRIPT, [refs[number - 1]])
+            gone = {"text": REMOVED, "whole": None, "speaker": None, "query": None}
+            found = self._show(session, [original])
+            return found[0] if found else original.model_copy(update=gone)
+
+        return fetch
 
     def pick(self, session: Session, numbers: Iterable[int]) -> dict[int, StoredMessage]:
         """Those messages of some numbers that are in view."""
@@ -368,11 +379,11 @@ class SessionStore:
         return self.log.read(chain, refs[0 if newest is None else max(0, end - newest) : end])
 
     def _read(self, chain: str, refs: Sequence[str]) -> list[StoredMessage]:
-        found = {ref: message for ref in refs if (message := self._messages.get(ref)) is not None}
-        missing = [ref for ref in refs if ref not in found]
-        for ref, row in zip(missing, self.log.read(chain, missing), strict=True):
-            found[ref] = from_row(row)
-            self._messages.put(ref, found[ref])
+        found = self._messages.get_all(refs)
+        if missing := [ref for ref in refs if ref not in found]:
+            for ref, row in zip(missing, self.log.read(chain, missing), strict=True):
+                found[ref] = from_row(row)
+                self._messages.put(ref, found[ref])
         return [found[ref] for ref in refs]
 
 
