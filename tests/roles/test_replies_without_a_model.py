@@ -136,6 +136,33 @@ def test_what_was_said_on_a_day_need_not_be_like_the_question() -> None:
     assert reply == "Here is what was said:\n– 2026-03-03, you: “The boiler reads 2 bar.”"
 
 
+def quote(question: str, *said: str, ranked: int = 0) -> list[str]:
+    """The quotes in the reply to a question, of sources in their order."""
+    sources = [
+        StoredMessage(seq=n, role="user", text=text, time="2026-05-01T09:00:00+00:00")
+        for n, text in enumerate(said, 1)
+    ]
+    request = ReplyRequest("s", [], [], question, sources, "en", ranked=ranked)
+    reply = "".join(str(c.content) for c in EmbeddedResponder(default_embedder()).stream(request))
+    return [line.partition("“")[2].rstrip("”") for line in reply.splitlines()[1:]]
+
+
+def test_what_recall_ranks_first_is_quoted_first() -> None:
+    """Of sentences that are alike the index knows the surroundings, the responder does not."""
+    jars = [f"The {kind} jar is on shelf {n}." for n, kind in enumerate(("red", "blue", "tall"))]
+    others = [f"On day {n} it rained, and we read in the kitchen." for n in range(40)]
+    for first in jars:
+        said = [first, *others, *(jar for jar in jars if jar != first)]
+        assert quote("On which shelf is the jar?", *said, ranked=len(said))[0] == first
+
+
+def test_a_sentence_that_tells_more_goes_before_a_few_words() -> None:
+    sample = load_first_conversation(find_sample(), None).messages
+    said = [m.text for m in sample if "Brandt" in m.text or "electrician" in m.text]
+    first, *_ = quote("What did the electrician find behind the old switch in the kitchen?", *said)
+    assert "behind the old switch he found a newspaper of 12 June 1931" in first
+
+
 def test_a_sentence_is_quoted_once() -> None:
     *_, reply = talk("The jar is on the sill. " * 4, "The jar is on the sill.", "Where is the jar?")
     assert reply.count("The jar is on the sill.") == 1

@@ -14,6 +14,7 @@ from langgraph.runtime import get_runtime
 from topicloom.context.layout import MainPrompt
 from topicloom.effects import Step
 from topicloom.errors import ReplyError
+from topicloom.nodes.assemble import load_readings
 from topicloom.nodes.catch_up import take_edits
 from topicloom.nodes.deps import Deps
 from topicloom.nodes.step import (
@@ -42,6 +43,7 @@ from topicloom.state.messages import (
     select_unstored,
     strip_tool_calls,
 )
+from topicloom.state.recall import Reading
 from topicloom.state.receipt import Call
 from topicloom.state.safe_text import describe_error
 from topicloom.state.session import Session, Turn
@@ -82,6 +84,16 @@ def lay_out_prompt(
         view_tokens=sum(shown),
         beside=window.counter.tools(turn_options().tools),
     )
+
+
+def _rank_sources(
+    sources: Sequence[StoredMessage], readings: Sequence[Reading]
+) -> tuple[list[StoredMessage], list[StoredMessage]]:
+    """The quoted originals that readings of the turn name, the best first, and the others."""
+    worth = {q.id: q.weight for reading in readings for q in reading.quotes}
+    named = [m for m in sources if m.id in worth]
+    others = [m for m in sources if m.id not in worth]
+    return sorted(named, key=lambda m: -worth[m.id]), others
 
 
 def offers_search(deps: Deps, session: Session, turn: Turn) -> bool:
@@ -179,17 +191,19 @@ class _MainWindow:
         loop = select_unstored(messages, recent)
         prompt = lay_out_prompt(self.deps, workspace, session, view, loop)
         may_search = offers_search(self.deps, session, turn)
+        ranked, earlier = _rank_sources(prompt.sources, load_readings(state))
         request = ReplyRequest(
             session=session.id,
             messages=prompt.messages,
             tools=window.list_tools(session, search=may_search),
             query=turn.query,
-            sources=[*prompt.sources, *reversed(view[:-1])],
+            sources=[*ranked, *earlier, *reversed(view[:-1])],
             language=session.language,
             search=window.search.name if may_search else "",
             callers_tools=turn_options().tools,
             form=turn_options().reply_form,
             days=turn.searches[-1].days if turn.searches else None,
+            ranked=len(ranked),
         )
         info = get_runtime().execution_info
         if info is not None and info.node_attempt > 1:

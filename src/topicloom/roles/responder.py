@@ -25,9 +25,10 @@ from langchain_core.tools import BaseTool
 
 from topicloom.background import DaemonWorker
 from topicloom.context.token_count import ToolLike
+from topicloom.context.tokens import count_budget_tokens
 from topicloom.index.bm25 import LexicalIndex
 from topicloom.index.embedder import Embedder
-from topicloom.index.ranking import search_flat, trust_words
+from topicloom.index.ranking import search_flat, standardize, trust_words
 from topicloom.prompts.loader import Prompts, load_cues, load_patterns
 from topicloom.prompts.wording import get_wording, strip_own_replies
 from topicloom.roles.base import RoleSpec
@@ -51,7 +52,7 @@ _SEARCH = re.compile(r"^[^\w\n]*(?:SEARCH|搜索)[^\w\n]{0,3}[:：]([^|｜\n]*)(
 _MARKUP = " *`_"
 _RELEVANT = 0.2
 """Similarity from which a sentence has to do with the question."""
-_NEAR = 0.6
+_NEAR = 0.4
 """Share of the best sentence's similarity from which another one is quoted beside it."""
 _KINDS = [(kind, re.compile(form, re.I)) for kind, form in load_patterns("cues/kinds")[1]]
 
@@ -68,7 +69,8 @@ class ReplyRequest:
     query: str
     """What to answer."""
     sources: Sequence[StoredMessage]
-    """Originals that the prompt quotes or shows, those recalled last first."""
+    """Originals that the prompt quotes or shows: those recalled for the query, the best first, then
+    those recalled before, then what is in view, the newest first."""
     language: Language
     search: str = ""
     """Name of the tool among them that searches topics; empty if none does."""
@@ -78,6 +80,8 @@ class ReplyRequest:
     """The form of the reply: `TurnOptions.reply_form`."""
     days: tuple[str, str] | None = None
     """The first and the last day that the newest search was for, if it was for any."""
+    ranked: int = 0
+    """How many of the sources were recalled for the query."""
 
     @property
     def all_tools(self) -> list[ToolLike]:
@@ -236,14 +240,20 @@ class EmbeddedResponder:
         for _, sentence in pairs:
             words.add("", sentence)
         lexical, cover = words.scores(query)
+        # What its message was recalled for counts beside it; as a short sentence is near to much,
+        # so does its length.
+        places = {m.seq: place for place, m in enumerate(request.sources[: request.ranked])}
+        behind = np.log1p([places.get(m.seq, request.ranked / 2) for m, _ in pairs])
         # Embedding all would take too long.
-        compared = np.argsort(-lexical, kind="stable")[:_COMPARED]
-        vectors = self._embedder.embed([query, *(pairs[i][1] for i in compared)])
+        compared = np.argsort(behind - standardize(lexical), kind="stable")[:_COMPARED]
+        found = [pairs[i] for i in compared]
+        vectors = self._embedder.embed([query, *(s for _, s in found)])
         likeness = (vectors[1:] @ vectors[0]).astype(float)
         scores = search_flat(likeness, lexical[compared], trust_words(query, cover))
+        scores += np.log([count_budget_tokens(s) for _, s in found]) - behind[compared]
         least = -1.0 if of_days else max(_RELEVANT, _NEAR * float(likeness.max()))
         ranked = [int(i) for i in np.argsort(-scores, kind="stable") if likeness[i] >= least]
-        return [pairs[compared[i]] for i in ranked[:_QUOTED]]
+        return [found[i] for i in ranked[:_QUOTED]]
 
 
 def _split_sentences(text: str) -> list[str]:
