@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from topicloom.state.activation import ActivationPolicy
+from topicloom.state.activation import ActivationPolicy, ReplayedTurns, replay_activation
 from topicloom.state.recall import TopicNote
 from topicloom.state.receipt import Call, Receipt
-from topicloom.state.replaying import ReplayedTurns, replay_activation
 
 LOOSE = ActivationPolicy(floor=0)
 

@@ -102,13 +102,15 @@ def make_deps(
         context=lambda: server.context if server else None,
         media=lambda: server.takes_media if server else True,
     )
+    if storage is None:
+        storage = FileStorage(settings.folder, fsync=settings.fsync)
     return Deps(
         settings=settings,
         roles=roles,
         embedder=embedder,
         window=window,
         workspaces=Workspaces(
-            _open_storage(storage, settings),
+            None if storage == "store" else storage,
             lambda log: SessionIndex(embedder, log, window.most_recall),
             open_at_once=settings.open_sessions,
         ),
@@ -163,12 +165,6 @@ def choose_models(
         cheap=cheap_model or settings.cheap_model,
         by_role={**settings.role_models, **(role_models or {})},
     )
-
-
-def _open_storage(storage: Storage | Literal["store"] | None, settings: Settings) -> Storage | None:
-    if storage == "store":
-        return None
-    return storage or FileStorage(settings.folder, fsync=settings.fsync)
 
 
 def open_role_model(

@@ -23,10 +23,9 @@ from topicloom.graph.memory import Memory
 from topicloom.graph.memory_values import check_count, read_number
 from topicloom.nodes.runs import name_thread
 from topicloom.recordings.conversations import make_case
-from topicloom.state.activation import ActivationPolicy
+from topicloom.state.activation import ActivationPolicy, replay_activation
 from topicloom.state.recall import parse_message_number
 from topicloom.state.receipt import Receipt, price_call
-from topicloom.state.replaying import replay_activation
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.ui.places import MANY, PlaceFinder
 from topicloom.ui.turns import list_moments
