@@ -54,6 +54,8 @@ class StorageAccess:
     whole: SessionIndex
     facts: ReflectionStore
     clock: Callable[[], datetime]
+    agent: Graph | None = None
+    """The agent with `TopicMiddleware` whose session it is, if one was given."""
 
     def open(self) -> Step[OpenSession]:
         """Within a step: the session."""
@@ -119,8 +121,10 @@ class StorageAccess:
         return (f"{left} of its graph, which only the graph reaches",)
 
     def delete(self) -> Step[None]:
-        """Within a step: delete the session, but for its checkpoints."""
-        yield from ()
+        """Within a step: delete the session; its checkpoints too, where an agent leads to them."""
+        if self.agent is not None:
+            yield from _delete(self.agent, self.thread)
+            return
         self.store.log.delete()
         self.facts.delete(self.thread)
 
@@ -200,20 +204,11 @@ class GraphAccess:
 
     def delete(self) -> Step[None]:
         """Within a step: delete the session with its thread."""
-        named = self.graph, self.thread
-        return either(partial(delete_session, *named), partial(adelete_session, *named))
+        return _delete(self.graph, self.thread)
 
 
-@dataclass(frozen=True, slots=True)
-class AgentAccess(StorageAccess):
-    """Through the storage of an agent with `TopicMiddleware`."""
-
-    agent: Graph
-
-    def delete(self) -> Step[None]:
-        """Within a step: delete the session with its thread."""
-        named = self.agent, self.thread
-        return either(partial(delete_session, *named), partial(adelete_session, *named))
+def _delete(graph: Graph, thread: str) -> Step[None]:
+    return either(partial(delete_session, graph, thread), partial(adelete_session, graph, thread))
 
 
 Access = StorageAccess | GraphAccess
@@ -230,7 +225,7 @@ def open_access(graph: Graph, config: RunnableConfig) -> Access:
     deps = find_deps(graph)
     opened = deps.workspaces.open(thread, graph.store)
     facts = open_facts(graph.store)
-    return AgentAccess(thread, opened.store, opened.whole, facts, deps.clock, graph)
+    return StorageAccess(thread, opened.store, opened.whole, facts, deps.clock, graph)
 
 
 def open_facts(store: BaseStore | None) -> ReflectionStore:
