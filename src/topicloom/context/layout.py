@@ -21,10 +21,16 @@ from langchain_core.messages import (
 )
 
 from topicloom.context.fence import fence
-from topicloom.context.fitting import Fit, flatten, select_rest
 from topicloom.context.notes import format_layer, render_note
-from topicloom.context.prompt_messages import PromptMessages
-from topicloom.context.sendable import Block, append_content, pair_tool_calls, sanitize_name
+from topicloom.context.prompt_messages import Fit, PromptMessages
+from topicloom.context.sendable import (
+    Block,
+    append_content,
+    flatten,
+    pair_tool_calls,
+    sanitize_name,
+    select_rest,
+)
 from topicloom.context.token_count import TokenCounter
 from topicloom.context.transcript import (
     describe_blocks,

@@ -13,8 +13,6 @@ from weakref import ReferenceType, ref
 from cachetools import LRUCache
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-_WindowKey = tuple[str, str]
-
 
 @dataclass(frozen=True, slots=True)
 class _MeasuredPrompt:
@@ -38,7 +36,7 @@ class PrefixMeter:
     def __init__(self, *, prompts: int = 3, capacity: int = 200_000) -> None:
         self._prompts = prompts
         # One window may be larger than all may be together: the others make room for it.
-        self._windows: LRUCache[_WindowKey, deque[_MeasuredPrompt]] = LRUCache(
+        self._windows: LRUCache[tuple[str, str], deque[_MeasuredPrompt]] = LRUCache(
             capacity, lambda window: min(capacity, sum(len(p.digests) for p in window))
         )
         self._lock = Lock()
@@ -59,35 +57,25 @@ class PrefixMeter:
         with self._lock:
             earlier = list(self._windows.get(key, ()))
         digests = _digest_prefixes(messages, earlier[-1] if earlier else None)
-        repeated, tokens = _find_longest_prefix(digests, earlier)
+        tokens = max((_share_tokens(digests, prompt) for prompt in earlier), key=len, default=[])
         total = repeated_tokens = tokens[-1] if tokens else 0
-        for message in messages[repeated:]:
+        for message in messages[len(tokens) :]:
             total += count(message)
             tokens.append(total)
         with self._lock:
-            known = (
-                *self._windows.get(key, ()),
-                _MeasuredPrompt([*map(ref, messages)], digests, tokens),
-            )
-            self._windows[key] = deque(known, self._prompts)
+            measured = _MeasuredPrompt([*map(ref, messages)], digests, tokens)
+            self._windows[key] = deque([*self._windows.get(key, ()), measured], self._prompts)
         return repeated_tokens / total if total else 0.0
 
 
-def _find_longest_prefix(
-    digests: Sequence[bytes], earlier: Sequence[_MeasuredPrompt]
-) -> tuple[int, list[int]]:
-    """Length of the longest repeated prefix, and the tokens of its prefixes."""
-    best, known = 0, list[int]()
-    for prompt in earlier:
-        length = _count_shared(digests, prompt.digests)
-        if length > best:
-            best, known = length, list(prompt.tokens[:length])
-    return best, known
+def _share_tokens(digests: Sequence[bytes], earlier: _MeasuredPrompt) -> list[int]:
+    """Tokens of each prefix that an earlier prompt has too.
 
-
-def _count_shared(one: Sequence[bytes], other: Sequence[bytes]) -> int:
-    """Leading digests that are equal; a digest stands for all before it, so they bisect."""
-    return bisect_left(range(min(len(one), len(other))), True, key=lambda i: one[i] != other[i])
+    A digest stands for all before it, so the longest of them is found by bisection.
+    """
+    places = range(min(len(digests), len(earlier.digests)))
+    shared = bisect_left(places, True, key=lambda i: digests[i] != earlier.digests[i])
+    return list(earlier.tokens[:shared])
 
 
 def _digest_prefixes(messages: Sequence[BaseMessage], last: _MeasuredPrompt | None) -> list[bytes]:

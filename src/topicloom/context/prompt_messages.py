@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, cast
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 
-from topicloom.context.fitting import Fit, find_rounds, list_fits
 from topicloom.context.sendable import append_content, pair_tool_calls
 from topicloom.context.transcript import date_messages
 from topicloom.context.windows import SMALLEST
@@ -20,6 +20,42 @@ from topicloom.state.stored_message import StoredMessage, to_stored_message
 
 if TYPE_CHECKING:
     from topicloom.context.layout import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How much is shown of the messages of a prompt, by how often their limits are halved."""
+
+    view: int = 0
+    """Of each message before the running turn's, but for the newest."""
+    older: int = 0
+    """Of each message of the running turn, but for the newest reply and its results."""
+    newest: int = 0
+    """Of each of these results."""
+    last: int = 0
+    """Of the newest message before them, which is to be answered."""
+    left_view: int = 0
+    """How many of the oldest rounds in view are left out."""
+    left: int = 0
+    """How many of the oldest calls of the running turn are left out, with their results."""
+
+
+def list_fits(halvings: int, view: int, calls: int) -> list[Fit]:
+    """Ways to fit messages, from all on, each smaller than the one before.
+
+    There are few of them, so that a prompt that grows changes seldom: what tools said goes first,
+    the newest last of it, then old calls as a whole, then what was said before, and last what is
+    to be answered. The newest of `calls` and the newest round in `view` are shown in any case.
+    """
+    fits = [Fit(0, min(n, halvings), min(n // 2, halvings)) for n in range(2 * halvings + 1)]
+    fits += [replace(fits[-1], left=n) for n in _double_up_to(calls - 1)]
+    fits += [replace(fits[-1], view=n) for n in range(1, halvings + 1)]
+    fits += [replace(fits[-1], left_view=n) for n in range(1, view)]
+    return fits + [replace(fits[-1], last=n) for n in range(1, halvings + 1)]
+
+
+def _double_up_to(most: int) -> list[int]:
+    return [min(2**n, most) for n in range((most - 1).bit_length() + 1)] if most > 0 else []
 
 
 class _RunningMessage(StoredMessage):
@@ -56,8 +92,8 @@ class PromptMessages:
         replies = [n for n, m in enumerate(loop) if isinstance(m, AIMessage)]
         self._newest = self._begins + (replies[-1] if replies else 0)
         """Place of the newest reply."""
-        self._rounds = find_rounds([m.message for m in view])
-        self._calls = [self._begins + n for n in find_rounds(loop)]
+        self._rounds = _find_rounds([m.message for m in view])
+        self._calls = [self._begins + n for n in _find_rounds(loop)]
         self._calls = [n for n in self._calls if n <= self._newest]
         self._sizes: dict[tuple[int, int], int] = {}
         self._shown: dict[tuple[int, int, str], AnyMessage] = {}
@@ -138,3 +174,8 @@ class PromptMessages:
         if key not in self._sizes:
             self._sizes[key] = self._layout.counter.message(message)
         return self._sizes[key]
+
+
+def _find_rounds(messages: Sequence[BaseMessage]) -> list[int]:
+    """Where messages begin that go with their results, if there are any."""
+    return [n for n, m in enumerate(messages) if n == 0 or not isinstance(m, ToolMessage)]

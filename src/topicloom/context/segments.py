@@ -150,6 +150,8 @@ def take_newest_fitting(
 class SegmentPrompt:
     """A prompt in the deterministic layout, and what is in it."""
 
+    system: str
+    """The text of the system message: what was given, and the summaries."""
     messages: list[BaseMessage]
     """System message first, if there is anything to say in one."""
     shown: list[StoredMessage]
@@ -168,19 +170,13 @@ class SegmentLayout:
     """What stays in view."""
 
     def build_prompt(
-        self,
-        system: str,
-        messages: Sequence[StoredMessage],
-        budget: int,
-        language: Language,
-        *,
-        media: bool = True,
+        self, system: str, messages: Sequence[StoredMessage], budget: int, language: Language
     ) -> SegmentPrompt:
         """Lay a prompt of up to `budget` tokens out.
 
         Rounds that are in no whole segment yet stay in view too, so that none is in neither. If
         what is in view does not fit, its oldest rounds go, the first ones last of all; the newest
-        round stays in any case. Without `media`, lines stand for them.
+        round stays in any case.
         """
         first, segments, newest = self.split_parts(messages)
         told = {m.seq: f"\n{lines}" for m in messages if (lines := describe_blocks(m, language))}
@@ -201,11 +197,8 @@ class SegmentLayout:
         head = "\n\n".join(filter(None, [system, summaries]))
         sent: list[BaseMessage] = [SystemMessage(head)] if head else []
         days = date_messages(shown, language)
-        by_line = None if media else language
-        sent += [
-            show_message(m, fence(m.text), d, by_line) for m, d in zip(shown, days, strict=True)
-        ]
-        return SegmentPrompt(sent, shown, fitting, sum(map(self.counter.message, sent)))
+        sent += [show_message(m, fence(m.text), day) for m, day in zip(shown, days, strict=True)]
+        return SegmentPrompt(head, sent, shown, fitting, sum(map(self.counter.message, sent)))
 
     def list_unwritten(self, messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
         """The messages of each segment that has no summary yet."""

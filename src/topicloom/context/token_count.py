@@ -69,7 +69,7 @@ def count_tools_tokens(tools: Sequence[ToolLike], count: CountText) -> int:
     cookbook's weather tool), others send about the JSON: this is on the high side.
     """
     schemas = (convert_to_openai_tool(tool) for tool in tools)
-    return sum(count(_to_json(schema.get("function", schema))) for schema in schemas)
+    return sum(count(to_json(schema.get("function", schema))) for schema in schemas)
 
 
 def _count_content(message: BaseMessage, count: CountText) -> int:
@@ -90,7 +90,7 @@ def _count_block(block: Mapping[str, Any], count: CountText) -> int:
         low = MEDIA[kind] == "image" and _get_detail(block) == "low"
         return LOW_DETAIL_IMAGE_TOKENS if low else IMAGE_TOKENS
     texts = [block[key] for key in _TEXT_KEYS if isinstance(block.get(key), str)]
-    return sum(map(count, texts)) if texts else count(_to_json(block))
+    return sum(map(count, texts)) if texts else count(to_json(block))
 
 
 def _get_detail(block: Mapping[str, Any]) -> object:
@@ -100,12 +100,13 @@ def _get_detail(block: Mapping[str, Any]) -> object:
 
 
 def _count_calls(message: AIMessage, count: CountText) -> int:
-    calls = [(call["name"], _to_json(call["args"])) for call in message.tool_calls]
+    calls = [(call["name"], to_json(call["args"])) for call in message.tool_calls]
     calls += [(call["name"] or "", call["args"] or "") for call in message.invalid_tool_calls]
     return sum(TOOL_CALL_TOKENS + count(name) + count(args) for name, args in calls)
 
 
-def _to_json(value: object) -> str:
+def to_json(value: object) -> str:
+    """A value as JSON that people can read; of what is no JSON, its text."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 from langchain_core.messages import AnyMessage
 
 from topicloom.context.fence import fence, fence_line
-from topicloom.context.token_count import TokenCounter
+from topicloom.context.token_count import TokenCounter, to_json
 from topicloom.prompts.wording import get_wording
 from topicloom.state.language import Language
 from topicloom.state.recall import Stretches
@@ -227,8 +226,7 @@ def describe_content(
     Where it is `cut`, it is fenced once more: a line may begin where something is left out.
     """
     calls = getattr(stored.message, "tool_calls", ())
-    told = (json.dumps(c["args"], ensure_ascii=False, default=str) for c in calls)
-    named = (f"[calls {c['name']} {args}]" for c, args in zip(calls, told, strict=True))
+    named = (f"[calls {c['name']} {to_json(c['args'])}]" for c in calls)
     said = fence(cut(fence("\n".join(filter(None, [stored.text, *named])))))
     return "\n".join(filter(None, [said, describe_blocks(stored, language)]))
 

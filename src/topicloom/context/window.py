@@ -17,7 +17,7 @@ from topicloom.state.calibration import SAFETY_MARGIN
 from topicloom.state.language import Language
 from topicloom.state.recall import Note
 from topicloom.state.session import Session
-from topicloom.state.stored_message import StoredMessage, get_text
+from topicloom.state.stored_message import StoredMessage
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,10 @@ class MainWindow:
             return self.layout.build_prompt(
                 system, view, notes, fetch, session.language, loop, view_tokens, room
             )
-        laid = beginning.build_prompt(system, view, self.size, session.language, media=self.media())
-        whole = "".join(get_text(m) for m in laid.messages[:1] if isinstance(m, SystemMessage))
-        summaries = self.counter.text(whole.removeprefix(system))
+        laid = beginning.build_prompt(system, view, self.size, session.language)
+        summaries = self.counter.text(laid.system.removeprefix(system))
         prompt = self.layout.build_prompt(
-            whole, laid.shown, (), fetch, session.language, loop, room=room - summaries
+            laid.system, laid.shown, (), fetch, session.language, loop, room=room - summaries
         )
         said = prompt.sections
         head = said["system"] - summaries

@@ -51,17 +51,6 @@ def choose_start(
     return cut
 
 
-@dataclass(frozen=True, slots=True)
-class _LastStart:
-    """The last layout of a window's prompt."""
-
-    before: int
-    """Digest of all that came before the conversation."""
-    since: int
-    """Number of the message that it began with."""
-    newest: int
-
-
 class WindowStarts:
     """Remembers the message that the conversation began with in the last prompt of each window.
 
@@ -72,7 +61,8 @@ class WindowStarts:
 
     def __init__(self, size: int = 16_384) -> None:
         """Remember at most `size` windows."""
-        self._starts: LRUCache[tuple[str, str], _LastStart] = LRUCache(size)
+        self._starts: LRUCache[tuple[str, str], tuple[int, int, int]] = LRUCache(size)
+        """Digest of what came before, and the numbers of the first and the newest message."""
         self._lock = Lock()
 
     def __call__(
@@ -90,12 +80,10 @@ class WindowStarts:
         if not numbers:
             return 0
         with self._lock:
-            last = self._starts.get(window)
-            since = None
-            if last and last.before == before and last.newest <= numbers[-1]:
-                since = last.since
-            cut = choose_start(numbers, sizes, room, since)
-            self._starts[window] = _LastStart(before, numbers[cut], numbers[-1])
+            last, since, newest = self._starts.get(window, (before, None, 0))
+            goes_on = last == before and newest <= numbers[-1]
+            cut = choose_start(numbers, sizes, room, since if goes_on else None)
+            self._starts[window] = before, numbers[cut], numbers[-1]
         return cut
 
 
