@@ -38,7 +38,6 @@ from topicloom.ui.wire import (
     Editing,
     Forget,
     NewMessage,
-    ShownMessage,
     show_message,
 )
 
@@ -181,9 +180,8 @@ class _Inspector(SessionPages):
             )
         if not dry_run:  # what is in memory of it goes: the index is made anew
             self._indexing.pop(request.path_params["session"], None)
-        views: list[ShownMessage] = [show_message(m, "") for m in gone.messages]
         told = {"topics": gone.topics, "facts": gone.facts, "left": gone.left}
-        return send({"messages": views, **told})
+        return send({"messages": [show_message(m) for m in gone.messages], **told})
 
     async def begin_fork(self, request: Request) -> Response:
         """Begin a branch at a point in time; it is the newest of the session from then on."""

@@ -38,21 +38,19 @@ class PlaceFinder:
         self._said: LRUCache[str | None, Mapping[int, str]] = LRUCache(_SAID, len)
         self._lock = Lock()
 
-    def find_topics(
-        self, memory: Memory, name: str, said: Sequence[StoredMessage]
-    ) -> Mapping[int, str]:
+    def find_topics(self, memory: Memory, said: Sequence[StoredMessage]) -> Mapping[int, str]:
         """The topics of some messages, by number: by a few topics, if these are all it can be."""
         times = sorted(message.time for message in said)
         held = [t for t in memory.topics() if t.count and times[:1] <= [t.last_at]]
         likely = [t for t in held if [t.first_at] <= times[-1:]]
         if sum(topic.count for topic in likely) > MANY:
-            return self.find(memory, name).topics
+            return self.find(memory).topics
         return {m.seq: topic.id for topic in likely for m in topic.messages()}
 
-    def find(self, memory: Memory, name: str) -> Places:
+    def find(self, memory: Memory) -> Places:
         """Where all messages are: of the last time, if nothing moved since."""
         session = memory.session()
-        mark = name, session.roster, session.superseded, session.count
+        mark = session.id, session.roster, session.superseded, session.count
         with self._lock:  # several parts of a page that opens ask for it at once
             known = self._places.get(mark)
             if known is None:

@@ -29,7 +29,7 @@ from topicloom.state.receipt import Receipt, price_call
 from topicloom.state.stored_message import StoredMessage, get_text
 from topicloom.ui.places import MANY, PlaceFinder
 from topicloom.ui.turns import list_moments
-from topicloom.ui.wire import SessionView, TopicView, TurnMark, show_message
+from topicloom.ui.wire import show_message
 
 WritePage = Callable[[str, Sequence[StoredMessage], bool], str]
 """Writes a session's name and messages as a page, with other letters in them or not."""
@@ -65,34 +65,21 @@ class SessionPages:
         memory, name = self._open(request)
         session = memory.session()
         return send(
-            SessionView(
-                name=name,
-                count=session.count,
-                tail=session.tail,
-                turn=session.turn,
-                model=self._model,
-                editing=self._editing,
-                sessions=tuple(sorted({self._home, *self._names()})),
-            )
+            session.model_dump(include={"count", "tail", "turn"})
+            | {"name": name, "model": self._model, "editing": self._editing}
+            | {"sessions": sorted({self._home, *self._names()})}
         )
 
     def list_topics(self, request: Request) -> Response:
-        """All topics."""
+        """All topics; those that are active with how relevant they were lately, 0 to 1."""
         memory, _ = self._open(request)
-        active = memory.session().active
-        return send(
-            [
-                TopicView(
-                    **topic.model_dump(),
-                    relevance=fmean(active[topic.id]) if active.get(topic.id) else None,
-                )
-                for topic in memory.topics()
-            ]
-        )
+        active = {name: fmean(scores) for name, scores in memory.session().active.items() if scores}
+        topics = memory.topics()
+        return send([t.model_dump() | {"relevance": active.get(t.id)} for t in topics])
 
     def count_days(self, request: Request) -> Response:
         """How much was said on which day, by topic."""
-        places, days = self._places.find(*self._open(request)), dict[str, Counter[str]]()
+        places, days = self._places.find(self._open(request)[0]), dict[str, Counter[str]]()
         for number, topic in places.topics.items():
             days.setdefault(topic, Counter())[places.days[number]] += 1
         return send(days)
@@ -107,20 +94,20 @@ class SessionPages:
 
     def list_messages(self, request: Request) -> Response:
         """A page of the conversation: the newest, or those before or around a message."""
-        memory, name = self._open(request)
+        memory, _ = self._open(request)
         limit, before = _read_limit(request), request.query_params.get("before")
         if around := request.query_params.get("around"):
             behind = memory.quote(around).seq + limit // 2
             before = f"m{behind}" if behind <= memory.session().count else None
         said = memory.history(before, limit)
-        topics = self._places.find_topics(memory, name, said)
+        topics = self._places.find_topics(memory, said)
         return send([show_message(m, topics.get(m.seq, "")) for m in said])
 
     def show_message(self, request: Request) -> Response:
         """A message, all of it."""
-        memory, name = self._open(request)
+        memory, _ = self._open(request)
         found = memory.quote(request.path_params["message"])
-        topic = self._places.find(memory, name).topics.get(found.seq, "")
+        topic = self._places.find(memory).topics.get(found.seq, "")
         return send(show_message(found, topic, most=len(found.text)))
 
     def make_index(self, request: Request) -> Response:
@@ -141,7 +128,7 @@ class SessionPages:
         text = request.query_params.get("text", "")[:1_000].strip()
         since, until = (request.query_params.get(name) for name in ("since", "until"))
         if text and not (since or until or self._has_index(memory, name)):
-            return send([show_message(m, "") for m in _find_words(memory, text.casefold())])
+            return send([show_message(m) for m in _find_words(memory, text.casefold())])
         found = memory.search(text, since, until, _FOUND) if text else []
         found.sort(key=lambda hit: text.casefold() not in hit.message.text.casefold())
         return send([show_message(h.message, h.topic, relevance=h.relevance) for h in found])
@@ -194,8 +181,8 @@ class SessionPages:
 
     def list_marks(self, request: Request) -> Response:
         """What the newest turns quoted, woke and split."""
-        memory, name = self._open(request)
-        days = self._places.find(memory, name).days
+        memory, _ = self._open(request)
+        days = self._places.find(memory).days
         return send([_mark(receipt, days) for receipt in memory.receipts(_MARKS)])
 
     def list_moments(self, request: Request) -> Response:
@@ -273,15 +260,16 @@ def _find_words(memory: Memory, wanted: str) -> list[StoredMessage]:
     return found[:_FOUND]
 
 
-def _mark(receipt: Receipt, days: Mapping[int, str]) -> TurnMark:
-    return TurnMark(
-        message=receipt.user,
-        day=days.get(parse_message_number(receipt.user), ""),
-        quoted=tuple(note.topic for note in receipt.quoted if note.quotes),
-        woken=receipt.woken,
-        split=receipt.split,
-        searched=bool(receipt.searches),
-    )
+def _mark(receipt: Receipt, days: Mapping[int, str]) -> dict[str, object]:
+    """What a turn did, for a line over the days: the message that it answered, ids of topics."""
+    return {
+        "message": receipt.user,
+        "day": days.get(parse_message_number(receipt.user), ""),
+        "quoted": [note.topic for note in receipt.quoted if note.quotes],
+        "woken": receipt.woken,
+        "split": receipt.split,
+        "searched": bool(receipt.searches),
+    }
 
 
 def _read_limit(request: Request) -> int:
@@ -294,6 +282,7 @@ def _read_count(given: str, name: str) -> int:
 
 
 def send(value: object) -> Response:
+    """A value as JSON."""
     return Response(to_json(value), media_type="application/json")
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import RunnableConfig
-from pydantic import BaseModel
 
 from topicloom.graph.compiled import CompiledSessionGraph
 from topicloom.state.session import Session
@@ -16,20 +15,6 @@ from topicloom.state.stored_message import get_text
 Event = dict[str, Any]
 _HISTORY = 1_000
 """Newest checkpoints that are looked through, those within turns among them."""
-
-
-class Moment(BaseModel, frozen=True):
-    """The end of a turn, which a checkpoint shows."""
-
-    id: str
-    """The checkpoint."""
-    parent: str
-    """The end of the turn before it; "" if that is out of reach."""
-    turn: int
-    count: int
-    """Messages then."""
-    time: str
-    """When the turn ended, ISO 8601."""
 
 
 def describe_part(graph: CompiledSessionGraph, kind: str, data: Any) -> Iterator[Event]:
@@ -68,8 +53,11 @@ def _describe_update(
                     yield {"type": "quoted", "quotes": [i for t in note.topics for i in t.quotes]}
 
 
-def list_moments(graph: CompiledSessionGraph, thread: RunnableConfig) -> list[Moment]:
-    """The ends of a thread's turns, of all branches, the newest first."""
+def list_moments(graph: CompiledSessionGraph, thread: RunnableConfig) -> list[dict[str, object]]:
+    """The ends of a thread's turns, of all branches, the newest first.
+
+    Each is a checkpoint, its `parent` the end of the turn before it, "" if that is out of reach.
+    """
     parents, ended = dict[str, str](), dict[str, tuple[Session, str]]()
     for state in graph.get_state_history(thread, limit=_HISTORY):
         checkpoint = _get_id(state.config)
@@ -83,7 +71,7 @@ def list_moments(graph: CompiledSessionGraph, thread: RunnableConfig) -> list[Mo
         return checkpoint
 
     return [
-        Moment(id=i, parent=climb(parents[i]), turn=s.turn, count=s.count, time=time)
+        {"id": i, "parent": climb(parents[i]), "turn": s.turn, "count": s.count, "time": time}
         for i, (s, time) in ended.items()
     ]
 

@@ -1,76 +1,16 @@
-"""What the inspector's page is sent, and what it sends."""
+"""What the inspector's page sends, and the messages that it is sent; `ui/src/api.ts` has all."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
 from topicloom.graph.memory import Memory
-from topicloom.graph.memory_values import MemoryTopic
 from topicloom.state.stored_message import StoredMessage
 
 _TEXT = 20_000
 """Characters of a message in a list; one that is asked for alone comes whole."""
-
-
-class SessionView(BaseModel, frozen=True):
-    """A session, and what may be done with it."""
-
-    name: str
-    count: int
-    """Messages in it."""
-    tail: int
-    """Number of the first message that is in no topic yet."""
-    turn: int
-    """Turns taken."""
-    model: str
-    """A line on the model that replies."""
-    editing: bool
-    """True if the server takes changes."""
-    sessions: tuple[str, ...]
-    """Names of all sessions that can be opened."""
-
-
-class TopicView(MemoryTopic, frozen=True):
-    """A topic, with how relevant it was lately."""
-
-    relevance: float | None
-    """0 to 1, the mean of the last rounds; None if it is not active."""
-
-
-class ShownMessage(BaseModel, frozen=True):
-    """A message as it was said."""
-
-    id: str
-    seq: int
-    role: str
-    label: str
-    """Who said it."""
-    time: str
-    text: str
-    whole: bool
-    """False if the text goes on."""
-    media: int
-    """Images and files in it."""
-    topic: str
-    """Id of the topic that it is in; "" if in none yet."""
-    relevance: float | None = None
-    """Of what was searched for: 0 to 1."""
-
-
-class TurnMark(BaseModel, frozen=True):
-    """What a turn did, for a line over the days."""
-
-    message: str
-    """Id of the message that it answered."""
-    day: str
-    quoted: tuple[str, ...]
-    """Ids of topics."""
-    woken: tuple[str, ...]
-    split: tuple[str, ...]
-    searched: bool
-    """True if all topics were searched, as for `I told you`."""
 
 
 class NewMessage(BaseModel, frozen=True):
@@ -172,18 +112,21 @@ class Change(
 
 
 def show_message(
-    message: StoredMessage, topic: str, *, most: int = _TEXT, relevance: float | None = None
-) -> ShownMessage:
-    """A message in view, with at most so many characters."""
-    return ShownMessage(
-        id=message.id,
-        seq=message.seq,
-        role=message.role,
-        label=message.label,
-        time=message.time,
-        text=message.text[:most],
-        whole=len(message.text) <= most,
-        media=len(message.media),
-        topic=topic,
-        relevance=relevance,
-    )
+    message: StoredMessage, topic: str = "", *, most: int = _TEXT, relevance: float | None = None
+) -> dict[str, Any]:
+    """A message with the topic that it is in, cut to some characters.
+
+    Where it was searched for, `relevance` says how well it fits: 0 to 1.
+    """
+    return {
+        "id": message.id,
+        "seq": message.seq,
+        "role": message.role,
+        "label": message.label,
+        "time": message.time,
+        "text": message.text[:most],
+        "whole": len(message.text) <= most,
+        "media": len(message.media),
+        "topic": topic,
+        "relevance": relevance,
+    }
