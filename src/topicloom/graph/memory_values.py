@@ -13,12 +13,7 @@ from topicloom.effects import Step, both
 from topicloom.errors import InputError
 from topicloom.index.session_index import SessionIndex
 from topicloom.reflection.facts import Fact
-from topicloom.state.changes import (
-    REVIEW,
-    ChangeEntry,
-    TopicChange,
-    invert_topic,
-)
+from topicloom.state.changes import REVIEW, ChangeEntry, TopicChange, invert_topic
 from topicloom.state.hierarchy import build_full_name
 from topicloom.state.lifecycle import TopicState, get_state
 from topicloom.state.recall import parse_message_number

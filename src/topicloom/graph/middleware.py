@@ -35,13 +35,7 @@ from topicloom.nodes.catch_up import take_edits
 from topicloom.nodes.finalize import finalize
 from topicloom.nodes.main_generate import account_reply, calibrate, lay_out_prompt, offers_search
 from topicloom.nodes.runs import Run, warn_of_part
-from topicloom.nodes.step import (
-    dump,
-    dumped,
-    open_workspace,
-    publish_on_failure,
-    turn_options,
-)
+from topicloom.nodes.step import dump, dumped, open_workspace, publish_on_failure, turn_options
 from topicloom.nodes.workspace import Workspace
 from topicloom.prompts.wording import get_wording
 from topicloom.roles.base import RoleName

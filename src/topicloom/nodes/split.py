@@ -17,11 +17,7 @@ from topicloom.roles.arbiter import ARBITER, Arbiter
 from topicloom.roles.brief import BRIEF, Brief, BriefRequest
 from topicloom.roles.calls import ask_all, ask_first
 from topicloom.roles.splitter import SplitRequest
-from topicloom.state.activation import (
-    INITIAL_RELEVANCE,
-    activate_candidates,
-    transfer_activation,
-)
+from topicloom.state.activation import INITIAL_RELEVANCE, activate_candidates, transfer_activation
 from topicloom.state.channels import SessionState
 from topicloom.state.hierarchy import add_full_names
 from topicloom.state.language import detect_language

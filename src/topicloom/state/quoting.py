@@ -6,14 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from topicloom.state.recall import (
-    Note,
-    Quote,
-    Reading,
-    Stretches,
-    TopicNote,
-    parse_message_number,
-)
+from topicloom.state.recall import Note, Quote, Reading, Stretches, TopicNote, parse_message_number
 from topicloom.state.session import Search
 from topicloom.state.topics import Topic
 

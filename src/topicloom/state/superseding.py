@@ -14,12 +14,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import BaseModel
 
 from topicloom.state.messages import has_content
-from topicloom.state.stored_message import (
-    REMOVED,
-    StoredMessage,
-    says_same,
-    to_stored_message,
-)
+from topicloom.state.stored_message import REMOVED, StoredMessage, says_same, to_stored_message
 
 
 class Edit(BaseModel, frozen=True):
