@@ -50,6 +50,7 @@ from .graph.compiled import (
     SessionGraph as SessionGraph,
 )
 from .graph.memory import Memory as Memory
+from .graph.memory_absence import Absence as Absence
 from .graph.memory_values import (
     Forgotten as Forgotten,
     FoundMessage as FoundMessage,
@@ -202,7 +203,6 @@ from .serve.app import make_endpoint as make_endpoint
 from .settings import (
     Settings as Settings,
 )
-from .state.absence import Absence as Absence
 from .state.activation import (
     ActivationPolicy as ActivationPolicy,
 )

@@ -15,7 +15,7 @@ from langgraph.store.base import BaseStore
 
 from topicloom.effects import Step, both
 from topicloom.errors import InputError
-from topicloom.graph.memory_absence import explain_absence
+from topicloom.graph.memory_absence import Absence, explain_absence
 from topicloom.graph.memory_access import Access, StorageAccess, open_access, open_facts
 from topicloom.graph.memory_values import (
     Forgotten,
@@ -42,7 +42,6 @@ from topicloom.index.time_expressions import Days
 from topicloom.reflection.due import ReflectionPolicy
 from topicloom.reflection.facts import Fact, FactChanges
 from topicloom.reflection.scheduler import read_system_clock
-from topicloom.state.absence import Absence
 from topicloom.state.changes import TopicChange, explain_refusal, find_month, find_undoable
 from topicloom.state.receipt import Receipt
 from topicloom.state.session import Session
