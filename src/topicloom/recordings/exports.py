@@ -23,8 +23,12 @@ from topicloom.recordings.conversations import (
     load_conversations,
     read_recording,
 )
-from topicloom.recordings.entries import load_entries
-from topicloom.recordings.gathering import DAMAGED, ExportedConversation, Gathered, read_time
+from topicloom.recordings.gathering import (
+    DAMAGED,
+    ExportedConversation,
+    load_entries,
+    read_time,
+)
 from topicloom.recordings.replay import as_message
 from topicloom.state.stored_message import REMOVED
 from topicloom.storage.message_rows import from_row
@@ -60,10 +64,10 @@ def read_export(path: Path, kind: ExportFormat) -> Iterator[ExportedConversation
         named = (known.get(k) for k in ("conversation_id", "id", "uuid"))
         title = known.get("title") or known.get("name")
         place = f"conversation {number}" + (f" “{title}”" if title else "")
-        gathered = Gathered(str(next(filter(None, named), number)), place)
+        gathered = ExportedConversation(str(next(filter(None, named), number)), place)
         with gathered.reading(""):
             read(check_whole(value), gathered)
-        yield gathered.finish()
+        yield gathered
 
 
 def guess_format(path: Path) -> ExportFormat:
@@ -77,7 +81,7 @@ def guess_format(path: Path) -> ExportFormat:
     return "langchain"
 
 
-def _read_chatgpt(value: Mapping[str, Any], gathered: Gathered) -> None:
+def _read_chatgpt(value: Mapping[str, Any], gathered: ExportedConversation) -> None:
     nodes: Mapping[str, Any] = value["mapping"]
     parents = {name: node.get("parent") for name, node in nodes.items()}
     leaf = value.get("current_node")
@@ -141,7 +145,7 @@ def _judge_chatgpt(message: Mapping[str, Any] | None) -> tuple[str, str]:
     return text, "" if text.strip() else "without a text"
 
 
-def _read_claude(value: Mapping[str, Any], gathered: Gathered) -> None:
+def _read_claude(value: Mapping[str, Any], gathered: ExportedConversation) -> None:
     messages = {str(m.get("uuid") or n): m for n, m in enumerate(value[_CHATS])}
     parents = {name: m.get("parent_message_uuid") for name, m in messages.items()}
     leaf = value.get("current_leaf_message_uuid")
@@ -179,7 +183,7 @@ def _read_langchain(path: Path, entries: Sequence[Any]) -> Iterator[ExportedConv
         lists = [lists]
     for number, messages in enumerate(lists, 1):
         name, place = (path.stem, "") if len(lists) == 1 else (f"{path.stem}-{number}",) * 2
-        gathered = Gathered(name, place)
+        gathered = ExportedConversation(name, place)
         for n, entry in enumerate(messages if isinstance(messages, list) else [messages], 1):
             with gathered.reading(f"message {n}"):
                 message = _read_langchain_message(check_whole(entry))
@@ -189,7 +193,7 @@ def _read_langchain(path: Path, entries: Sequence[Any]) -> Iterator[ExportedConv
                     time = read_time(message.additional_kwargs.get("time"))
                     extra = {**message.additional_kwargs, "time": time}
                     gathered.add(message.model_copy(update={"additional_kwargs": extra}))
-        yield gathered.finish()
+        yield gathered
 
 
 def _read_langchain_message(entry: Any) -> BaseMessage:
@@ -200,7 +204,7 @@ def _read_langchain_message(entry: Any) -> BaseMessage:
 
 def _read_lines(path: Path) -> Iterator[ExportedConversation]:
     """Our own export, a message a line; or recorded conversations, as `replay` reads them."""
-    text, gathered = read_recording(path), Gathered(path.stem)
+    text, gathered = read_recording(path), ExportedConversation(path.stem)
     first = next((line for line in text.splitlines() if line.strip()), "")
     if '"seq"' not in first or '"messages"' in first:
         damaged = list[NotAConversationError]()
@@ -208,7 +212,7 @@ def _read_lines(path: Path) -> Iterator[ExportedConversation]:
         for error in damaged:
             with gathered.reading(""):
                 raise error
-        yield from [gathered.finish()] if damaged else ()
+        yield from [gathered] if damaged else ()
         return
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -220,14 +224,13 @@ def _read_lines(path: Path) -> Iterator[ExportedConversation]:
                     continue
                 extra = {**message.additional_kwargs, "time": stored.time}
                 gathered.add(message.model_copy(update={"additional_kwargs": extra}))
-    read = gathered.finish()
-    if read.damaged and not read.messages:
-        raise NotAConversationError(f"{path}: {read.damaged[0].removeprefix(DAMAGED)}")
-    yield read
+    if gathered.damaged and not gathered.messages:
+        raise NotAConversationError(f"{path}: {gathered.damaged[0].removeprefix(DAMAGED)}")
+    yield gathered
 
 
 def _take_recording(conversation: Conversation) -> ExportedConversation:
-    gathered = Gathered(conversation.id)
+    gathered = ExportedConversation(conversation.id)
     for recorded in conversation.messages:
         if recorded.role in ("system", "tool"):
             tool = recorded.role == "tool"
@@ -236,4 +239,4 @@ def _take_recording(conversation: Conversation) -> ExportedConversation:
             # Numbers of messages are those of one conversation.
             message = as_message(recorded)
             gathered.add(message.model_copy(update={"id": f"{conversation.id}-{recorded.id}"}))
-    return gathered.finish()
+    return gathered

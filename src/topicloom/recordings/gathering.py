@@ -1,19 +1,24 @@
-"""What is read of a conversation that another chat exported: its messages, and what is left out."""
+"""What is whole of an export: its entries and what was said in each; of the rest, where it is."""
 
 from __future__ import annotations
 
 import json
+import re
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from pydantic import ValidationError
 
 from topicloom.errors import NotAConversationError
-from topicloom.recordings.conversations import format_seconds
+from topicloom.recordings.conversations import format_seconds, read_recording
 from topicloom.recordings.replay import parse_moment
 from topicloom.state.messages import has_content
 
@@ -24,15 +29,19 @@ _UNREADABLE = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ExportedConversation:
     """A conversation of an export: what was said in it, on the branch that was shown last."""
 
     id: str
-    messages: Sequence[BaseMessage] = ()
+    place: str = ""
+    """Where it stands in the export, for whoever has to put it right."""
+    messages: list[BaseMessage] = field(default_factory=list)
     """In order, each with an id and, where the export has it, `additional_kwargs["time"]`."""
     skipped: Counter[str] = field(default_factory=Counter)
     """How many of its messages are left out, by what they are or, if damaged, where they are."""
+    _count: int = field(default=0, init=False)
+    _ids: set[str] = field(default_factory=set, init=False)
 
     @property
     def began(self) -> str:
@@ -45,16 +54,6 @@ class ExportedConversation:
         """What of it is damaged, and where."""
         return [reason for reason in self.skipped if reason.startswith(DAMAGED)]
 
-
-class Gathered:
-    """The messages of a conversation, and what was left out, as they are read."""
-
-    def __init__(self, conversation: str, place: str = "") -> None:
-        self._conversation, self._place, self._count = conversation, place, 0
-        self._ids: set[str] = set()
-        self.messages: list[BaseMessage] = []
-        self.skipped: Counter[str] = Counter()
-
     @contextmanager
     def reading(self, part: str) -> Iterator[None]:
         """Read a part of it: if that is damaged it is left out, and the others go on."""
@@ -62,7 +61,7 @@ class Gathered:
             yield
         except _UNREADABLE as error:
             self._count += 1  # so that the next ones have the names that they have when it is whole
-            place = ", ".join(filter(None, [self._place, part, _explain_damage(error)]))
+            place = ", ".join(filter(None, [self.place, part, _explain_damage(error)]))
             self.skipped[DAMAGED + place] += 1
 
     def say(self, role: str, id_: object, time: object, text: str) -> None:
@@ -78,15 +77,11 @@ class Gathered:
             self.skipped["without a text"] += 1
             return
         self._count += 1
-        name = message.id or f"{self._conversation}-{self._count}"
+        name = message.id or f"{self.id}-{self._count}"
         if name in self._ids:
             name = f"{name}-{self._count}"
         self._ids.add(name)
         self.messages.append(message.model_copy(update={"id": name}))
-
-    def finish(self) -> ExportedConversation:
-        """The conversation."""
-        return ExportedConversation(self._conversation, self.messages, self.skipped)
 
 
 def _explain_damage(error: Exception) -> str:
@@ -111,3 +106,77 @@ def read_time(value: object) -> str:
 def sort_by_time(conversations: Iterable[ExportedConversation]) -> list[ExportedConversation]:
     """Those that came first first, those without a time as they stand behind them."""
     return sorted(conversations, key=lambda c: (not c.began, parse_moment(c.began) or _NEVER))
+
+
+_MEMBER = re.compile(r"(?:.*/)?conversations[\w-]*\.json")
+
+
+def load_entries(path: Path) -> list[Any]:
+    """The entries of a JSON file, a file of JSON lines, or such files in an archive.
+
+    Where one is damaged stands a `NotAConversationError` that says where that is.
+
+    Raises:
+        NotAConversationError: It cannot be read, or nothing of it is JSON.
+    """
+    if zipfile.is_zipfile(path):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = sorted(name for name in archive.namelist() if _MEMBER.fullmatch(name))
+                texts = [archive.read(name).decode("utf-8-sig") for name in names]
+        except (OSError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+            raise NotAConversationError(
+                f"{path} cannot be read: {error}. Export it again"
+            ) from error
+        if not texts:
+            raise NotAConversationError(f"{path} holds no conversations.json")
+    else:
+        texts = [read_recording(path)]
+    return [entry for text in texts for entry in _parse(path, text)]
+
+
+def _parse(path: Path, text: str) -> list[Any]:
+    """The entries of a text; where one is damaged stands an error that says so."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        found = max(_parse_lines(text), _parse_list(text), key=_count_whole)
+        if not _count_whole(found):
+            raise NotAConversationError(f"{path} is not JSON: {error}") from error
+        return found
+    return value if isinstance(value, list) else [value]
+
+
+def _parse_lines(text: str) -> list[Any]:
+    """What stands on each line; that may be a list with an entry on each."""
+    found = list[Any]()
+    for number, line in enumerate(text.split("\n"), 1):
+        entry = line.strip().rstrip(",")
+        if entry not in ("", "[", "]"):
+            try:
+                found.append(json.loads(entry))
+            except (ValueError, RecursionError) as error:
+                found.append(NotAConversationError(f"line {number} is no JSON: {error}"))
+    return found
+
+
+def _parse_list(text: str) -> list[Any]:
+    """The entries of a list that is damaged, up to there."""
+    found, at = list[Any](), text.find("[") + 1
+    if text[:at].strip() != "[":
+        return []
+    try:
+        while True:
+            at += len(text) - at - len(text[at:].lstrip(" \t\r\n,"))
+            if text[at : at + 1] == "]":
+                return []  # it ends: what stands behind it is no part of it
+            value, at = json.JSONDecoder().raw_decode(text, at)
+            found.append(value)
+    except (ValueError, RecursionError):
+        line = text.count("\n", 0, at) + 1
+        where = f"line {line}, character {at - text.rfind(chr(10), 0, at)}"
+        return [*found, NotAConversationError(f"{where}, is no JSON, and what follows is not read")]
+
+
+def _count_whole(entries: Sequence[Any]) -> int:
+    return sum(isinstance(entry, list | dict) for entry in entries)

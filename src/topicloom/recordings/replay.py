@@ -57,14 +57,12 @@ def cut_rounds(conversation: Conversation) -> list[RecordedRound]:
     found: list[RecordedRound] = []
     waiting: list[RecordedMessage] = []
     for message in (m for m in conversation.messages if m.text.strip()):
-        answered = bool(waiting) and waiting[-1].role == "user"
-        if message.role == "assistant" and answered:
-            found.append(RecordedRound(tuple(waiting), message))
+        if waiting and waiting[-1].role == "user":
+            reply = message if message.role == "assistant" else None
+            found.append(RecordedRound(tuple(waiting), reply))
             waiting = []
-            continue
-        if answered:
-            found.append(RecordedRound(tuple(waiting), None))
-            waiting = []
+            if reply:
+                continue
         waiting.append(message)
     if waiting:
         found.append(RecordedRound(tuple(waiting), None))
@@ -189,9 +187,17 @@ def as_message(message: RecordedMessage) -> BaseMessage:
     return kind(content=message.text, name=speaker, id=message.id, additional_kwargs=extra)
 
 
-@lru_cache(1_000)
 def iso_time(text: str) -> str:
     """A recorded time in ISO 8601, UTC where it has no zone; unchanged if it cannot be read."""
+    found = parse_moment(text)
+    return found.isoformat() if found else text
+
+
+@lru_cache(1_000)
+def parse_moment(text: str | None) -> datetime | None:
+    """The moment that a recorded time means, UTC where it has no zone; None if it is unknown."""
+    if not text:
+        return None
     found: datetime | None
     try:
         found = datetime.fromisoformat(text)
@@ -199,7 +205,7 @@ def iso_time(text: str) -> str:
         from dateparser import parse  # takes a third of a second to import
 
         found = parse(text, languages=["en", "zh"])
-    return found.replace(tzinfo=found.tzinfo or UTC).isoformat() if found else text
+    return found.replace(tzinfo=found.tzinfo or UTC) if found else None
 
 
 def find_sample() -> Path:
@@ -235,15 +241,6 @@ def find_position(question: Question, conversation: Conversation) -> int | None:
             return heard
         heard += len(round_)
     return None
-
-
-def parse_moment(text: str | None) -> datetime | None:
-    """The moment that a recorded time means, UTC where it has no zone; None if it is unknown."""
-    try:
-        found = datetime.fromisoformat(iso_time(text)) if text else None
-    except ValueError:
-        return None
-    return found.replace(tzinfo=found.tzinfo or UTC) if found else None
 
 
 def _cut_conversation(conversation: Conversation, limit: int) -> Conversation:
